@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+include(GoogleTest)
+
+add_library(stepgate_options INTERFACE)
+target_include_directories(stepgate_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runner)
+target_compile_options(stepgate_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr>)
+if(STEPGATE_SANITIZE)
+  target_compile_options(stepgate_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STEPGATE_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_link_options(stepgate_options INTERFACE -fsanitize=${STEPGATE_SANITIZE})
+endif()
+
+# stepgate_library(<name> SOURCES <file>... [USES <target>...])
+function(stepgate_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_library(stepgate_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(stepgate_${name} PUBLIC stepgate_options ${ARG_USES})
+endfunction()
+
+# stepgate_test(<name> SOURCES <file>... USES <target>... [LABELS <label>...])
+# One program for the tests of one station; every GoogleTest case is a ctest of its own.
+function(stepgate_test name)
+  if(NOT STEPGATE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::GTest)
+  target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set(properties "")
+  if(ARG_LABELS)
+    set(properties PROPERTIES LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." ${properties})
+endfunction()
+
+# stepgate_benchmark(<name> SOURCES <file>... USES <target>...)
+function(stepgate_benchmark name)
+  if(NOT STEPGATE_BENCHMARKS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::benchmark)
+endfunction()
+
+# stepgate_fuzz(<name> SOURCES <file>... USES <target>...)
+function(stepgate_fuzz name)
+  if(NOT STEPGATE_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What a kernel is: a name, the buffers it touches, its work, a host reference and a CUDA launcher.
+// Knows nothing of steps, streams or scenarios; `runner/` is never included from here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
+
+namespace stepgate {
+
+// How numbers are stored and multiplied. tf32 stores fp32 and rounds the operands of products to 10
+// bits of mantissa.
+enum class DType { fp32, tf32, bf16 };
+
+constexpr std::int64_t bytes_of(DType dtype) {
+  return dtype == DType::bf16 ? 2 : 4;
+}
+
+// The sizes of one launch. Each kernel's header says what they mean for it; unused ones stay 1.
+struct KernelShape {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t depth = 1;
+
+  bool operator==(const KernelShape&) const = default;
+};
+
+// The numbers of one launch that are not sizes (learning rates, a flag as 0 or 1). Each kernel's
+// header names them.
+using KernelScalars = std::array<double, 8>;
+
+struct KernelWork {
+  std::int64_t bytes_read = 0;     // each input once
+  std::int64_t bytes_written = 0;  // each output once
+  std::int64_t flops = 0;          // a multiply-add counts 2
+};
+
+enum class Access { read, write, read_write };
+
+struct KernelOperand {
+  std::string_view name;
+  Access access;
+};
+
+// Everything a host reference needs. Pointers are host pointers, one per operand of the kernel, in
+// its order.
+struct KernelCall {
+  KernelShape shape;
+  DType dtype;
+  KernelScalars scalars;
+  std::span<void* const> buffers;
+};
+
+// What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t.
+struct LaunchContext {
+  void* blas = nullptr;
+  void* workspace = nullptr;
+  std::int64_t workspace_bytes = 0;
+};
+
+// Enqueues one launch on the stream, on device pointers in the operands' order. Never waits, never
+// allocates.
+using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
+
+struct Kernel {
+  std::string_view name;
+  std::span<const KernelOperand> operands;
+  KernelWork (*work)(const KernelShape&, DType, const KernelScalars&);
+  // Accumulates in double and rounds once to the storage type.
+  void (*reference)(const KernelCall&);
+  // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
+  // CUDA.
+  Launch (*prepare)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+};
+
+}  // namespace stepgate

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The one interface between plans and machines: load a plan, then run steps of it. CUDA, simulated
+// and reference devices implement it and pass the same contract tests.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// The device failed: no driver, out of memory, a CUDA error. Exit 3.
+class DeviceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class DeviceKind { cuda, simulated, reference };
+
+struct DeviceIdentity {
+  DeviceKind kind = DeviceKind::simulated;
+  std::string name;     // "NVIDIA H200"; for a simulated device the profile's
+  std::string driver;   // "580.159"; empty where there is none
+  std::string runtime;  // "13.0"
+  double compute_capability = 0;
+  std::int64_t copy_engines = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t free_memory_bytes = 0;  // when asked
+  std::string uuid;                    // empty where there is none
+};
+
+// What to run and what to look at. Steps are numbered from 0 over the life of the loaded step.
+struct Observe {
+  std::int64_t wash_out_steps = 0;  // run first and not scored
+  std::int64_t steps = 1;           // scored; at least 1
+  bool tensors = false;             // read back parameters and gradients at the end
+};
+
+struct Tensor {
+  std::string name;  // of the plan's buffer
+  std::vector<float> values;
+};
+
+struct StepResult {
+  std::int64_t first_step = 0;  // number of the first step run, wash-out included
+  std::int64_t steps = 0;       // scored
+  // From the end of the wash-out's work to the end of the scored steps' work, by the device's
+  // clock; the queue is never drained in between. Absent where the device has no notion of time.
+  std::optional<std::chrono::nanoseconds> elapsed;
+  // Host time spent issuing the scored steps, with the waits taken out.
+  std::optional<std::chrono::nanoseconds> host_busy;
+  // Time from step to step, one for each scored step but the first. Empty where unknown.
+  std::vector<std::chrono::nanoseconds> step_times;
+  std::vector<float> losses;    // one for each step run, wash-out included
+  std::vector<Tensor> tensors;  // only when asked for
+};
+
+class LoadedStep {
+ public:
+  virtual ~LoadedStep() = default;
+  // Runs wash-out and scored steps and returns when all their work is done. Throws DeviceError.
+  virtual StepResult run(const Observe&) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceIdentity identity() const = 0;
+  // Everything that allocates, uploads, chooses algorithms or captures. Throws DeviceError; on a
+  // lack of memory the message says what was asked and what was free. The plan must outlive the
+  // loaded step.
+  virtual std::unique_ptr<LoadedStep> load(const StepPlan&) = 0;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Turns one variant of a scenario into the step that it describes.
+#pragma once
+
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// One plan for each variant, in the scenario's order. Throws RequestError with every variant that
+// cannot be a step: a race (something is overwritten while it may still be read), a step that
+// cannot be captured, sizes that do not fit.
+std::vector<StepPlan> build_step_plans(const Scenario&, std::uint64_t seed);
+
+}  // namespace stepgate

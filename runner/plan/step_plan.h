@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// One training step as data: the buffers it uses and the operations that the host issues, in
+// program order. Devices carry it out; nothing here knows of time, devices or files.
+//
+// The host issues the operations of step 0, 1, 2, ... in order. An operation with `ahead = a` acts
+// for step i + a while the host is at step i (a prefetch), or for an earlier one when a < 0 (a late
+// read); before step 0 the host issues the operations of the steps that lie ahead. A buffer or
+// event with n slots uses slot (step acted for) mod n.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+enum class Phase { data_wait, h2d, forward, backward, optimizer, log, sync, host };
+constexpr int phase_count = 8;
+
+enum class MemoryKind { device, pinned, pageable, registered };
+
+enum class Purpose {
+  weights,
+  gradients,
+  optimizer_state,
+  activations,
+  workspace,
+  batch,
+  staging,
+  bookkeeping
+};
+
+// How a buffer's content comes to be, before the first step. The same seed gives the same numbers
+// on every device.
+enum class Content { zeros, weights, payload };
+
+enum class AllocatedBy { the_plan, cuda, cuda_async };
+
+struct Buffer {
+  std::string name;
+  MemoryKind memory = MemoryKind::device;
+  Purpose purpose = Purpose::activations;
+  std::int64_t bytes = 0;  // of one slot
+  std::int64_t slots = 1;
+  Content content = Content::zeros;
+  DType dtype = DType::fp32;  // how `weights` content is stored
+  double scale = 0;           // `weights`: uniform in [-scale, scale)
+  // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
+  // first.
+  AllocatedBy allocated_by = AllocatedBy::the_plan;
+};
+
+struct BufferUse {
+  int buffer = 0;                 // index into StepPlan::buffers
+  std::int64_t offset_bytes = 0;  // from the start of the slot
+  std::int64_t bytes = 0;         // touched from there
+};
+
+enum class StreamName { compute, side, legacy };
+constexpr int stream_count = 3;
+
+// --- what an operation does
+// -------------------------------------------------------------------------------------
+
+struct LaunchKernel {
+  std::string_view kernel;  // a name of the catalogue
+  KernelShape shape;
+  DType dtype = DType::fp32;
+  KernelScalars scalars{};
+  std::vector<BufferUse> operands;  // in the kernel's order
+};
+
+struct CopyBytes {
+  BufferUse to;
+  BufferUse from;
+  bool host_waits = false;  // a synchronous call (cudaMemcpy); otherwise cudaMemcpyAsync
+};
+
+struct FillZero {
+  BufferUse what;
+};
+
+struct Allocate {
+  int buffer = 0;
+};
+
+struct Release {
+  int buffer = 0;
+};
+
+struct PageLock {  // cudaHostRegister of one slot
+  int buffer = 0;
+};
+
+struct PageUnlock {
+  int buffer = 0;
+};
+
+struct RecordEvent {
+  int event = 0;
+};
+
+// The stream waits for the event's last record; an event never recorded is complete.
+struct StreamWaitsEvent {
+  int event = 0;
+};
+
+enum class WaitFor { device, stream, event, poll };  // poll: the host spins on an event query
+
+struct HostWaits {
+  WaitFor what = WaitFor::device;
+  int event = 0;  // with event and poll
+};
+
+// The host takes the next batch from the loader, or makes it itself when the loader has no depth.
+struct TakeBatch {};
+
+struct HostWork {
+  std::int64_t nanoseconds = 0;
+};
+
+using Action =
+    std::variant<LaunchKernel, CopyBytes, FillZero, Allocate, Release, PageLock, PageUnlock,
+                 RecordEvent, StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
+
+struct Operation {
+  std::string name;  // for people: "forward layer 2: product"
+  Phase phase = Phase::forward;
+  StreamName stream = StreamName::compute;
+  Action action;
+  std::int64_t every = 1;  // acts for step s only when (s + 1) mod every == 0
+  int ahead = 0;
+  bool captured = false;  // part of the step's graph; captured operations are contiguous
+};
+
+struct Event {
+  std::string name;
+  std::int64_t slots = 1;
+};
+
+struct LoaderPlan {
+  std::int64_t wait_nanoseconds = 0;
+  double jitter = 0;  // coefficient of variation
+  std::int64_t depth = 0;
+  std::int64_t workers = 1;
+};
+
+// Where to find the numbers that a device reports for every step. Both are rings over steps with
+// `capacity` entries.
+struct Bookkeeping {
+  int losses = 0;  // buffer of fp32, one loss a step
+  int stamps = 0;  // buffer of 64-bit nanoseconds of the device's clock, taken at the same point of
+                   // every step
+  std::int64_t capacity = 0;
+};
+
+struct StepPlan {
+  std::string scenario;
+  std::string variant;
+  std::uint64_t seed = 0;  // of contents and of the loader's jitter
+  std::vector<Buffer> buffers;
+  std::vector<Event> events;
+  std::vector<Operation> operations;
+  LoaderPlan loader;
+  Bookkeeping bookkeeping;
+  std::int64_t launch_host_nanoseconds =
+      0;  // busy host time before every launch; a graph pays it once
+  std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
+  std::int64_t batch_size = 0;             // samples a step
+  std::int64_t batch_bytes = 0;
+  std::int64_t param_bytes = 0;
+  DType dtype = DType::fp32;
+  int run_ahead_steps = 4;  // the host is never further ahead of the device than this
+};
+
+}  // namespace stepgate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// A sentence of [expect] or [regime], parsed: two sides and a relation. What a metric is worth is
+// not known here.
+//
+//   expectation := side op side [ "within" percent ]      op := < <= == >= > ~=     (within only
+//   with ~=) side        := product { " + " product } product     := factor { " * " factor } factor
+//   := number [unit] | ["stored."] variant "." metric | batch_bytes | param_bytes unit        := %
+//   us ms s B KiB MiB GiB, optionally /step
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scenario/metric.h"
+#include "support/diagnostic.h"
+
+namespace stepgate {
+
+enum class Relation { less, at_most, equal, at_least, greater, about };
+
+// "fix.samples_per_s"; `stored` takes the value from the baseline file instead of this run.
+struct MetricOf {
+  std::string variant;
+  Metric metric;
+  bool stored = false;
+  bool operator==(const MetricOf&) const = default;
+};
+
+// Sizes that the plan of the scenario's first variant knows.
+enum class PlanSize { batch_bytes, param_bytes };
+
+// A number in the base unit of its kind: seconds, bytes, or a plain ratio (5 % is 0.05).
+using Factor = std::variant<double, MetricOf, PlanSize>;
+using Product = std::vector<Factor>;  // at least one
+using Side = std::vector<Product>;    // a sum; at least one
+
+struct Expectation {
+  std::string name;  // the key on the left
+  std::string text;  // as written
+  Place place;       // of the sentence
+  Side left;
+  Relation relation = Relation::at_least;
+  Side right;
+  std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
+};
+
+// The evidence that decides the sentence: the least exact of its metrics.
+Evidence evidence_of(const Expectation&);
+
+}  // namespace stepgate

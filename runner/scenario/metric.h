@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The metrics that sentences may name: one row each. Where their values come from is plan's,
+// measure's and judge's.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace stepgate {
+
+// In order of exactness. `plan`: computed on the CPU. `exact`: counted by tracing a few steps on
+// the GPU. `timed`: statistical. `traced`: statistical too, but only a trace of the timeline can
+// tell.
+enum class Evidence { plan, exact, timed, traced };
+
+enum class MetricUnit { count, bytes, seconds, ratio, per_second, bytes_per_second, flops };
+
+enum class Metric {
+  // timed
+  step_ms_mean,
+  step_ms_p50,
+  step_ms_p95,
+  step_ms_p99,
+  samples_per_s,
+  host_us,
+  host_share,
+  // plan: known before anything runs; the trace must agree where it counts the same thing
+  launches_per_step,
+  copies_per_step,
+  copy_bytes_per_step,
+  memset_bytes_per_step,
+  pageable_copies_per_step,
+  host_waits_per_step,
+  device_syncs_per_step,
+  polls_per_step,
+  device_allocs_per_step,
+  device_frees_per_step,
+  pinned_allocs_per_step,
+  flops_per_step,
+  peak_live,
+  peak_reserved,
+  host_pinned,
+  // traced
+  gpu_idle,
+  kernel_idle,
+  copy_overlap,
+  short_kernel_share,
+  h2d_gbps,
+  h2d_share,
+  data_share,
+};
+
+struct MetricRow {
+  Metric metric;
+  std::string_view name;  // as written in sentences
+  Evidence evidence;
+  MetricUnit unit;
+  std::string_view meaning;
+};
+
+std::span<const MetricRow> metric_table();
+const MetricRow& row_of(Metric);
+std::optional<Metric> metric_named(std::string_view name);
+
+}  // namespace stepgate

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// What the user asked for: a claim, a few variants of one training step, and sentences about them.
+// Plain values; reading them from TOML is read_scenario.h's, what they mean in operations is
+// plan's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "scenario/expectation.h"
+#include "support/diagnostic.h"
+
+namespace stepgate {
+
+enum class ModelKind { mlp, spin };
+enum class HostMemory { resident, pageable, pinned, registered, pin_each_step };
+enum class CopyStream { compute, side, legacy };
+enum class DeviceBuffer { resident, per_step };
+enum class SyncWhere { none, step, micro, phase, op };
+enum class SyncHow { device, stream, event, item, memcpy, poll };
+enum class Allocator { fixed, cuda, cuda_async };  // `fixed` is written "static" in files
+enum class AllocWhen { never, step, op };
+enum class ZeroGrad { none, memset };
+enum class OptimKind { sgd, adamw };
+enum class OptimImpl { fused, per_tensor };
+enum class LaunchVia { stream, graph };
+enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
+enum class RoundOrder { abba, random };
+
+struct ModelKnobs {
+  ModelKind kind = ModelKind::mlp;
+  std::int64_t layers = 4;
+  std::int64_t hidden = 1024;
+  std::int64_t kernels = 10;    // spin: how many a step
+  std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
+  DType dtype = DType::fp32;
+  bool operator==(const ModelKnobs&) const = default;
+};
+
+struct BatchKnobs {
+  std::int64_t size = 64;                    // samples
+  std::optional<std::int64_t> sample_bytes;  // absent: what the model reads, from the plan
+  std::int64_t tensors = 1;                  // host tensors, hence copies, a batch
+  bool operator==(const BatchKnobs&) const = default;
+};
+
+struct LoaderKnobs {
+  double wait_us = 0;      // what one batch costs its worker
+  double jitter = 0;       // coefficient of variation of that, seeded
+  std::int64_t depth = 0;  // batches ready ahead; 0 loads inline on the step's own thread
+  std::int64_t workers = 1;
+  bool operator==(const LoaderKnobs&) const = default;
+};
+
+struct HostKnobs {
+  double step_us = 0;    // busy host time once a step
+  double launch_us = 0;  // busy host time before every launch
+  bool operator==(const HostKnobs&) const = default;
+};
+
+struct H2dKnobs {
+  HostMemory host = HostMemory::resident;
+  CopyStream stream = CopyStream::compute;
+  bool blocking = false;
+  std::int64_t buffers = 1;  // device buffers the batches rotate over
+  DeviceBuffer device_buffer = DeviceBuffer::resident;
+  bool operator==(const H2dKnobs&) const = default;
+};
+
+struct SyncKnobs {
+  SyncWhere where = SyncWhere::none;
+  SyncHow how = SyncHow::device;
+  std::int64_t every = 1;  // steps
+  bool operator==(const SyncKnobs&) const = default;
+};
+
+struct AllocKnobs {
+  Allocator with = Allocator::fixed;
+  AllocWhen when = AllocWhen::never;
+  std::optional<std::int64_t> keep_bytes;  // cuda_async's release threshold; absent: keep all
+  bool operator==(const AllocKnobs&) const = default;
+};
+
+struct MemoryKnobs {
+  ZeroGrad zero_grad = ZeroGrad::none;
+  bool operator==(const MemoryKnobs&) const = default;
+};
+
+struct OptimKnobs {
+  OptimKind kind = OptimKind::sgd;
+  OptimImpl impl = OptimImpl::fused;
+  bool operator==(const OptimKnobs&) const = default;
+};
+
+struct LaunchKnobs {
+  LaunchVia via = LaunchVia::stream;
+  bool operator==(const LaunchKnobs&) const = default;
+};
+
+struct LogKnobs {
+  std::int64_t every = 0;  // steps; 0 never logs
+  LogVia via = LogVia::mean_on_device;
+  bool operator==(const LogKnobs&) const = default;
+};
+
+// Everything a variant may override.
+struct Knobs {
+  ModelKnobs model;
+  BatchKnobs batch;
+  LoaderKnobs loader;
+  HostKnobs host;
+  H2dKnobs h2d;
+  SyncKnobs sync;
+  AllocKnobs alloc;
+  MemoryKnobs memory;
+  OptimKnobs optim;
+  LaunchKnobs launch;
+  LogKnobs log;
+  bool operator==(const Knobs&) const = default;
+};
+
+struct Variant {
+  std::string name;
+  Knobs knobs;
+  Place place;  // of the variant's table
+};
+
+// How the scenario as a whole is measured; the same for all its variants.
+struct MeasureKnobs {
+  std::optional<std::int64_t> warmup_steps;  // absent: until steady
+  std::int64_t steps = 50;                   // scored steps a segment
+  std::int64_t rounds = 200;                 // at most; a decided scenario stops earlier
+  double max_seconds = 30;
+  RoundOrder order = RoundOrder::random;
+  double confidence = 0.95;  // of the intervals in the report
+  bool operator==(const MeasureKnobs&) const = default;
+};
+
+// What the machine must have, or the scenario is skipped.
+struct Requirements {
+  std::optional<double> compute;  // compute capability, e.g. 8.0
+  std::optional<std::int64_t> copy_engines;
+  std::optional<std::int64_t> gpus;
+  std::optional<std::int64_t> free_memory_bytes;
+  bool operator==(const Requirements&) const = default;
+};
+
+struct Scenario {
+  std::string name;  // the file's name without its folder and ending
+  std::string file;  // as given
+  std::string claim;
+  std::string source;
+  std::vector<std::string> tags;
+  Requirements requirements;
+  MeasureKnobs measure;
+  std::vector<Variant> variants;    // in the file's order, at least one
+  std::vector<Expectation> regime;  // false: timed sentences are skipped
+  std::vector<Expectation> expect;  // in the file's order
+  std::uint64_t fingerprint =
+      0;  // of all knobs and sentences; comments and order of keys do not change it
+};
+
+}  // namespace stepgate
