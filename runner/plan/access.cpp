@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "plan/access.h"
+
+#include <algorithm>
+
+#include "kernels/catalogue.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+const Buffer& buffer_at(const StepPlan& plan, int index) {
+  return plan.buffers[static_cast<std::size_t>(index)];
+}
+
+std::vector<BufferAccess> whole_slot(const StepPlan& plan, int buffer, Access access) {
+  return {{{buffer, 0, buffer_at(plan, buffer).bytes}, access}};
+}
+
+struct Accesses {
+  const StepPlan& plan;
+
+  std::vector<BufferAccess> operator()(const LaunchKernel& launch) const {
+    const Kernel& launched = kernel(launch.kernel);
+    require(launched.operands.size() == launch.operands.size(),
+            "a launch has its kernel's operands");
+    std::vector<BufferAccess> accesses;
+    for (std::size_t index = 0; index < launch.operands.size(); ++index) {
+      accesses.push_back({launch.operands[index], launched.operands[index].access});
+    }
+    return accesses;
+  }
+  std::vector<BufferAccess> operator()(const CopyBytes& copy) const {
+    return {{copy.from, Access::read}, {copy.to, Access::write}};
+  }
+  std::vector<BufferAccess> operator()(const FillZero& fill) const {
+    return {{fill.what, Access::write}};
+  }
+  std::vector<BufferAccess> operator()(const Allocate& allocate) const {
+    return whole_slot(plan, allocate.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const Release& release) const {
+    return whole_slot(plan, release.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const PageLock& lock) const {
+    return whole_slot(plan, lock.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const PageUnlock& unlock) const {
+    return whole_slot(plan, unlock.buffer, Access::write);
+  }
+  template <class Other>
+  std::vector<BufferAccess> operator()(const Other&) const {
+    return {};
+  }
+};
+
+}  // namespace
+
+std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
+  return std::visit(Accesses{plan}, operation.action);
+}
+
+bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {
+  return buffer_at(plan, copy.from.buffer).memory == MemoryKind::pageable ||
+         buffer_at(plan, copy.to.buffer).memory == MemoryKind::pageable;
+}
+
+int furthest_ahead(const StepPlan& plan) {
+  int furthest = 0;
+  for (const Operation& operation : plan.operations) furthest = std::max(furthest, operation.ahead);
+  return furthest;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Which bytes an operation reads and writes, and when: what find_races, lifetimes and pictures are
+// made from.
+#pragma once
+
+#include <vector>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+struct BufferAccess {
+  BufferUse use;
+  Access access = Access::read;
+};
+
+// In the order of the operands. Allocation and release count as writes of the whole slot,
+// page-locking as well.
+std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
+
+// One end of the copy is ordinary host memory, so the host stays in the call until it has been read
+// or written.
+bool is_pageable(const StepPlan&, const CopyBytes&);
+
+// The operation acts for this step.
+inline bool acts_for(const Operation& operation, std::int64_t step) {
+  return step >= 0 && (step + 1) % operation.every == 0;
+}
+
+// The furthest that any operation looks ahead; the host starts this many steps before step 0.
+int furthest_ahead(const StepPlan&);
+
+}  // namespace stepgate

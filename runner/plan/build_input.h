@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// How the batch arrives: loader, page-locking, copies, hand-off between streams. What reads it is
+// build_model.h's.
+#pragma once
+
+#include <optional>
+
+#include "plan/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Batches that the host rotates over, so that a late or overwritten copy shows in the loss.
+constexpr std::int64_t distinct_batches = 4;
+
+struct InputParts {
+  int batch = 0;                // device buffer that the model reads
+  std::optional<int> consumed;  // event to record once the batch has been read
+  bool release_batch = false;   // the batch's buffer is this step's own and must be released
+};
+
+// Appends the operations that bring a batch of `sample_bytes` a sample to the device.
+InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
+
+// Who allocates buffers that come and go.
+AllocatedBy allocated_by(Allocator);
+
+}  // namespace stepgate

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build_step_plan.h"
+
+#include "plan/build_allocations.h"
+#include "plan/build_input.h"
+#include "plan/build_model.h"
+#include "plan/build_waits.h"
+#include "plan/find_capture_errors.h"
+#include "plan/find_races.h"
+#include "plan/step_builder.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double nanoseconds_per_microsecond = 1000;
+
+std::int64_t sample_bytes_of(const Knobs& knobs) {
+  return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs.model));
+}
+
+// What is wrong with the sizes, before anything is built from them.
+std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
+  const Knobs& knobs = variant.knobs;
+  const std::int64_t needed = model_sample_bytes(knobs.model);
+  const std::int64_t given = sample_bytes_of(knobs);
+  const std::string who = "variant '" + variant.name + "': ";
+  if (given < needed || given % 4 != 0) {
+    return Diagnostic{
+        variant.place,
+        who + "'batch.sample_bytes' is " + std::to_string(given) + ", but the model reads " +
+            std::to_string(needed) + " bytes of a sample in words of 4",
+        "give at least " + std::to_string(needed) + " B and a multiple of 4, or leave it out"};
+  }
+  if (knobs.batch.tensors > knobs.batch.size * given / 4) {
+    return Diagnostic{variant.place,
+                      who + "a batch of " + std::to_string(knobs.batch.size * given) +
+                          " bytes cannot be split into " + std::to_string(knobs.batch.tensors) +
+                          " tensors",
+                      "lower 'batch.tensors'"};
+  }
+  if (knobs.h2d.device_buffer == DeviceBuffer::per_step && knobs.h2d.host != HostMemory::resident &&
+      knobs.alloc.with == Allocator::fixed) {
+    return Diagnostic{
+        variant.place,
+        who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
+        "set 'alloc.with' to cuda or cuda_async"};
+  }
+  return std::nullopt;
+}
+
+void capture(StepPlan& plan, std::size_t first, std::size_t last) {
+  for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
+}
+
+// Where the batch has been read: right after its reader, or after the graph that contains the
+// reader.
+void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
+  const std::size_t place = captured ? plan.operations.size() : after + 1;
+  std::vector<Operation> back;
+  if (input.consumed) {
+    back.push_back({.name = "batch is consumed",
+                    .phase = Phase::forward,
+                    .action = RecordEvent{*input.consumed}});
+  }
+  if (input.release_batch) {
+    back.push_back(
+        {.name = "release the batch", .phase = Phase::forward, .action = Release{input.batch}});
+  }
+  plan.operations.insert(plan.operations.begin() + static_cast<std::ptrdiff_t>(place), back.begin(),
+                         back.end());
+}
+
+StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed) {
+  const Knobs& knobs = variant.knobs;
+  StepPlan plan;
+  plan.scenario = scenario.name;
+  plan.variant = variant.name;
+  plan.seed = seed;
+  plan.batch_size = knobs.batch.size;
+  plan.dtype = knobs.model.dtype;
+  plan.keep_bytes = knobs.alloc.keep_bytes;
+  plan.launch_host_nanoseconds =
+      static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
+  plan.loader = {.wait_nanoseconds =
+                     static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
+                 .jitter = knobs.loader.jitter,
+                 .depth = knobs.loader.depth,
+                 .workers = knobs.loader.workers};
+
+  StepBuilder builder(plan);
+  if (knobs.host.step_us > 0) {
+    builder.enter(Phase::host);
+    builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *
+                                                                nanoseconds_per_microsecond)});
+  }
+  const std::int64_t sample_bytes = sample_bytes_of(knobs);
+  const InputParts input = build_input(builder, knobs, sample_bytes);
+  const std::size_t first = plan.operations.size();
+  const ModelParts model = build_model(builder, knobs, input.batch, sample_bytes);
+  const bool captured = knobs.launch.via == LaunchVia::graph;
+  if (captured) capture(plan, first, plan.operations.size());
+  hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
+  build_log(builder, knobs, model.loss);
+  build_sync(builder, knobs, model.loss);
+  build_allocations(plan, knobs.alloc);
+  return plan;
+}
+
+}  // namespace
+
+std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t seed) {
+  std::vector<StepPlan> plans;
+  std::vector<Diagnostic> wrong;
+  for (const Variant& variant : scenario.variants) {
+    if (const auto sizes = wrong_sizes(variant)) {
+      wrong.push_back(*sizes);
+      continue;
+    }
+    StepPlan plan = build(scenario, variant, seed);
+    const std::string who = "variant '" + variant.name + "' ";
+    if (const auto error = find_capture_error(plan)) {
+      wrong.push_back(
+          {variant.place, who + "cannot be launched as a graph: " + *error,
+           "launch it through the stream ('launch.via = \"stream\"'), or take that operation out"});
+    } else if (const auto race = find_race(plan)) {
+      wrong.push_back({variant.place, who + "is a race: " + *race,
+                       "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
+                       "with events"});
+    }
+    plans.push_back(std::move(plan));
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return plans;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "plan/counted_metrics.h"
+
+#include <algorithm>
+
+#include "kernels/catalogue.h"
+#include "plan/access.h"
+
+namespace stepgate {
+namespace {
+
+const Buffer& buffer_at(const StepPlan& plan, int index) {
+  return plan.buffers[static_cast<std::size_t>(index)];
+}
+
+// What one execution of an operation counts for.
+struct Tally {
+  double launches = 0;
+  double copies = 0;
+  double copy_bytes = 0;
+  double memset_bytes = 0;
+  double pageable_copies = 0;
+  double host_waits = 0;
+  double device_syncs = 0;
+  double polls = 0;
+  double device_allocs = 0;
+  double device_frees = 0;
+  double pinned_allocs = 0;
+  double flops = 0;
+};
+
+struct Counter {
+  const StepPlan& plan;
+  const Operation& operation;
+
+  Tally operator()(const LaunchKernel& launch) const {
+    const auto work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
+    return {.launches = operation.captured ? 0.0 : 1.0, .flops = static_cast<double>(work.flops)};
+  }
+  Tally operator()(const CopyBytes& copy) const {
+    const bool pageable = is_pageable(plan, copy);
+    return {.copies = 1,
+            .copy_bytes = static_cast<double>(copy.to.bytes),
+            .pageable_copies = pageable ? 1.0 : 0.0,
+            .host_waits = pageable || copy.host_waits ? 1.0 : 0.0};
+  }
+  Tally operator()(const FillZero& fill) const {
+    return {.memset_bytes = static_cast<double>(fill.what.bytes)};
+  }
+  Tally operator()(const Allocate&) const {
+    return {.device_allocs = operation.captured ? 0.0 : 1.0};
+  }
+  // cudaFree waits for the device; cudaFreeAsync does not.
+  Tally operator()(const Release& release) const {
+    const bool waits = buffer_at(plan, release.buffer).allocated_by == AllocatedBy::cuda;
+    return {.host_waits = waits ? 1.0 : 0.0, .device_frees = operation.captured ? 0.0 : 1.0};
+  }
+  Tally operator()(const PageLock&) const { return {.pinned_allocs = 1}; }
+  // cudaHostUnregister waits for the device; cudaHostRegister does not.
+  Tally operator()(const PageUnlock&) const { return {.host_waits = 1}; }
+  Tally operator()(const HostWaits& waits) const {
+    if (waits.what == WaitFor::poll) return {.polls = 1};
+    return {.host_waits = 1, .device_syncs = waits.what == WaitFor::device ? 1.0 : 0.0};
+  }
+  template <class Other>
+  Tally operator()(const Other&) const {
+    return {};
+  }
+};
+
+double per_step(const StepPlan& plan, double Tally::*what) {
+  double sum = 0;
+  for (const Operation& operation : plan.operations) {
+    const Tally tally = std::visit(Counter{plan, operation}, operation.action);
+    sum += tally.*what / static_cast<double>(operation.every);
+  }
+  return sum;
+}
+
+double launches(const StepPlan& plan) {
+  const bool graph = std::any_of(plan.operations.begin(), plan.operations.end(),
+                                 [](const Operation& operation) { return operation.captured; });
+  return per_step(plan, &Tally::launches) + (graph ? 1 : 0);
+}
+
+// The most device memory in use at once: what stays, and what comes and goes in program order.
+double peak_live(const StepPlan& plan) {
+  std::int64_t live = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan) {
+      live += buffer.bytes * buffer.slots;
+    }
+  }
+  std::int64_t peak = live;
+  for (const Operation& operation : plan.operations) {
+    if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
+      live += buffer_at(plan, allocate->buffer).bytes;
+      peak = std::max(peak, live);
+    } else if (const auto* release = std::get_if<Release>(&operation.action)) {
+      live -= buffer_at(plan, release->buffer).bytes;
+    }
+  }
+  return static_cast<double>(peak);
+}
+
+// What a caching allocator keeps beyond the live bytes is its own business; only a fixed plan
+// reserves what it uses.
+std::optional<double> peak_reserved(const StepPlan& plan) {
+  const bool fixed = std::all_of(
+      plan.buffers.begin(), plan.buffers.end(),
+      [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; });
+  if (!fixed) return std::nullopt;
+  return peak_live(plan);
+}
+
+double host_pinned(const StepPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    const bool locked =
+        buffer.memory == MemoryKind::pinned || buffer.memory == MemoryKind::registered;
+    if (locked) bytes += buffer.bytes * buffer.slots;
+  }
+  return static_cast<double>(bytes);
+}
+
+}  // namespace
+
+std::optional<double> counted(const StepPlan& plan, Metric metric) {
+  switch (metric) {
+    case Metric::launches_per_step:
+      return launches(plan);
+    case Metric::copies_per_step:
+      return per_step(plan, &Tally::copies);
+    case Metric::copy_bytes_per_step:
+      return per_step(plan, &Tally::copy_bytes);
+    case Metric::memset_bytes_per_step:
+      return per_step(plan, &Tally::memset_bytes);
+    case Metric::pageable_copies_per_step:
+      return per_step(plan, &Tally::pageable_copies);
+    case Metric::host_waits_per_step:
+      return per_step(plan, &Tally::host_waits);
+    case Metric::device_syncs_per_step:
+      return per_step(plan, &Tally::device_syncs);
+    case Metric::polls_per_step:
+      return per_step(plan, &Tally::polls);
+    case Metric::device_allocs_per_step:
+      return per_step(plan, &Tally::device_allocs);
+    case Metric::device_frees_per_step:
+      return per_step(plan, &Tally::device_frees);
+    case Metric::pinned_allocs_per_step:
+      return per_step(plan, &Tally::pinned_allocs);
+    case Metric::flops_per_step:
+      return per_step(plan, &Tally::flops);
+    case Metric::peak_live:
+      return peak_live(plan);
+    case Metric::peak_reserved:
+      return peak_reserved(plan);
+    case Metric::host_pinned:
+      return host_pinned(plan);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace stepgate

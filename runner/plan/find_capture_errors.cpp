@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "plan/find_capture_errors.h"
+
+#include <set>
+
+#include "plan/access.h"
+
+namespace stepgate {
+namespace {
+
+// Buffers whose address the captured part does not decide itself.
+std::set<int> allocated_outside(const StepPlan& plan) {
+  std::set<int> buffers;
+  for (const Operation& operation : plan.operations) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    if (allocate && !operation.captured) buffers.insert(allocate->buffer);
+  }
+  return buffers;
+}
+
+std::optional<std::string> reason_against(const StepPlan& plan, const Operation& operation) {
+  if (std::holds_alternative<HostWaits>(operation.action)) return "the host waits there";
+  if (const auto* copy = std::get_if<CopyBytes>(&operation.action)) {
+    if (copy->host_waits) return "the host waits there";
+    if (is_pageable(plan, *copy)) return "copies from and to pageable memory cannot be captured";
+  }
+  const auto direct = [&](int buffer) {
+    return plan.buffers[static_cast<std::size_t>(buffer)].allocated_by == AllocatedBy::cuda;
+  };
+  if (const auto* allocate = std::get_if<Allocate>(&operation.action);
+      allocate && direct(allocate->buffer)) {
+    return "cudaMalloc cannot be captured; stream-ordered allocation can ('alloc.with = "
+           "\"cuda_async\"')";
+  }
+  if (operation.every != 1)
+    return "it acts for every " + std::to_string(operation.every) + "th step only";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> find_capture_error(const StepPlan& plan) {
+  const std::set<int> moving = allocated_outside(plan);
+  for (const Operation& operation : plan.operations) {
+    if (!operation.captured) continue;
+    if (const auto reason = reason_against(plan, operation)) {
+      return "'" + operation.name + "' cannot be part of a graph: " + *reason;
+    }
+    for (const BufferAccess& access : accesses_of(plan, operation)) {
+      if (!moving.contains(access.use.buffer)) continue;
+      return "'" + operation.name + "' cannot be part of a graph: the address of '" +
+             plan.buffers[static_cast<std::size_t>(access.use.buffer)].name +
+             "' changes every step, and a graph's addresses are fixed";
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Is everything that touches the same bytes ordered? Decided from the plan alone, for the steady
+// step.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// The first pair of operations that touch the same bytes, at least one of them writing, with
+// nothing that orders them; as a sentence that names both. The host's bounded run-ahead is not
+// taken for an order: it is the runner's, not the scenario's. Method: vector clocks over the host
+// and the streams (Mattern 1989), as race detectors use them.
+std::optional<std::string> find_race(const StepPlan&);
+
+}  // namespace stepgate

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Puts a StepPlan together, one operation after the other. Knows what a plan is made of and nothing
+// of scenarios; what a step consists of is build_step_plan.cpp's, build_model.cpp's and
+// build_input.cpp's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class StepBuilder {
+ public:
+  explicit StepBuilder(StepPlan& plan) : plan_(plan) {}
+
+  // The index of the new buffer.
+  int add(Buffer buffer);
+  int add_event(std::string name, std::int64_t slots);
+
+  // The whole of a buffer's slot, or a part of it.
+  BufferUse whole(int buffer) const;
+  static BufferUse part(int buffer, std::int64_t offset_bytes, std::int64_t bytes) {
+    return {buffer, offset_bytes, bytes};
+  }
+
+  // Operations that follow belong to this phase and stream, until the next call.
+  void enter(Phase phase, StreamName stream = StreamName::compute);
+  // Operations that follow act this many steps ahead.
+  void look_ahead(int steps) { ahead_ = steps; }
+  // Operations that follow act for every n-th step only.
+  void only_every(std::int64_t steps) { every_ = steps; }
+
+  void launch(std::string name, std::string_view kernel, KernelShape shape,
+              std::vector<BufferUse> operands, KernelScalars scalars = {});
+  void launch_as(DType dtype, std::string name, std::string_view kernel, KernelShape shape,
+                 std::vector<BufferUse> operands, KernelScalars scalars = {});
+  void act(std::string name, Action action);
+
+  StepPlan& plan() { return plan_; }
+
+ private:
+  StepPlan& plan_;
+  Phase phase_ = Phase::host;
+  StreamName stream_ = StreamName::compute;
+  int ahead_ = 0;
+  std::int64_t every_ = 1;
+};
+
+}  // namespace stepgate
