@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/cuda_buffers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "device/contents.h"
+#include "device/cuda/check.h"
+#include "device/device.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr double mebibyte = 1024.0 * 1024.0;
+
+// The buffers that the step page-locks itself.
+bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [&](const Operation& operation) {
+                       const auto* lock = std::get_if<PageLock>(&operation.action);
+                       return lock && static_cast<std::size_t>(lock->buffer) == buffer;
+                     });
+}
+
+bool comes_and_goes(const Buffer& buffer) {
+  return buffer.allocated_by != AllocatedBy::the_plan;
+}
+
+// A pool of the step's own, so that what one variant keeps does not serve another.
+MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes) {
+  int device = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, device};
+  cudaMemPool_t pool = nullptr;
+  check(cudaMemPoolCreate(&pool, &properties), "create the step's memory pool");
+  MemoryPool owned(pool);
+  std::uint64_t keep = keep_bytes ? static_cast<std::uint64_t>(*keep_bytes)
+                                  : std::numeric_limits<std::uint64_t>::max();
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+        "set what the memory pool keeps");
+  return owned;
+}
+
+}  // namespace
+
+CudaBuffers::CudaBuffers(const StepPlan& plan) : plan_(plan) {
+  require_free_memory();
+  const bool pooled = std::any_of(
+      plan.buffers.begin(), plan.buffers.end(),
+      [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
+  if (pooled) pool_ = make_pool(plan.keep_bytes);
+  for (std::size_t index = 0; index < plan.buffers.size(); ++index) {
+    const Buffer& buffer = plan.buffers[index];
+    std::vector<void*>& slots =
+        slots_.emplace_back(static_cast<std::size_t>(buffer.slots), nullptr);
+    if (comes_and_goes(buffer)) continue;
+    if (buffer.memory == MemoryKind::device) {
+      take_device(buffer, slots);
+    } else {
+      take_host(buffer, slots, !locked_by_the_step(plan, index));
+    }
+    fill(buffer, slots);
+  }
+}
+
+CudaBuffers::~CudaBuffers() {
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    if (!comes_and_goes(plan_.buffers[index])) continue;
+    for (void* left : slots_[index]) (void)cudaFree(left);
+  }
+}
+
+void CudaBuffers::require_free_memory() const {
+  std::int64_t needed = 0;
+  for (const Buffer& buffer : plan_.buffers) {
+    if (buffer.memory == MemoryKind::device && !comes_and_goes(buffer))
+      needed += buffer.bytes * buffer.slots;
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  if (needed <= static_cast<std::int64_t>(free_bytes)) return;
+  throw DeviceError(fmt::format(
+      "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
+      "lower 'batch.size', "
+      "'model.hidden' or 'model.layers', or require 'free_memory' in the scenario",
+      plan_.variant, static_cast<double>(needed) / mebibyte,
+      static_cast<double>(free_bytes) / mebibyte, static_cast<double>(total_bytes) / mebibyte));
+}
+
+void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
+  for (void*& slot : slots) {
+    check(cudaMalloc(&slot, static_cast<std::size_t>(buffer.bytes)),
+          fmt::format("allocate '{}'", buffer.name));
+    device_.emplace_back(slot);
+  }
+}
+
+void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, bool lock) {
+  const auto bytes = static_cast<std::size_t>(buffer.bytes);
+  for (void*& slot : slots) {
+    if (buffer.memory == MemoryKind::pinned) {
+      check(cudaHostAlloc(&slot, bytes, cudaHostAllocDefault),
+            fmt::format("allocate pinned '{}'", buffer.name));
+      pinned_.emplace_back(slot);
+      continue;
+    }
+    const std::size_t whole_pages = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+    slot = std::aligned_alloc(page_bytes, whole_pages);
+    if (!slot)
+      throw DeviceError(
+          fmt::format("cannot allocate {} bytes of host memory for '{}'", bytes, buffer.name));
+    pageable_.emplace_back(slot);
+    if (buffer.memory == MemoryKind::registered && lock) {
+      check(cudaHostRegister(slot, bytes, cudaHostRegisterDefault),
+            fmt::format("page-lock '{}'", buffer.name));
+      locks_.emplace_back(slot);
+    }
+  }
+}
+
+void CudaBuffers::fill(const Buffer& buffer, const std::vector<void*>& slots) const {
+  const auto bytes = static_cast<std::size_t>(buffer.bytes);
+  std::vector<std::byte> staging;
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    if (buffer.memory != MemoryKind::device) {
+      fill_contents(buffer, static_cast<std::int64_t>(slot), plan_.seed,
+                    {static_cast<std::byte*>(slots[slot]), bytes});
+    } else if (buffer.content == Content::zeros) {
+      check(cudaMemset(slots[slot], 0, bytes), fmt::format("zero '{}'", buffer.name));
+    } else {
+      staging.resize(bytes);
+      fill_contents(buffer, static_cast<std::int64_t>(slot), plan_.seed, staging);
+      check(cudaMemcpy(slots[slot], staging.data(), bytes, cudaMemcpyHostToDevice),
+            fmt::format("upload '{}'", buffer.name));
+    }
+  }
+}
+
+void CudaBuffers::allocate(int buffer, std::int64_t step, cudaStream_t stream) {
+  const Buffer& asked = plan_.buffers[static_cast<std::size_t>(buffer)];
+  std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+  void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
+  const auto bytes = static_cast<std::size_t>(asked.bytes);
+  if (asked.allocated_by == AllocatedBy::cuda) {
+    check(cudaMalloc(&slot, bytes), "allocate within the step");
+  } else {
+    check(cudaMallocFromPoolAsync(&slot, bytes, pool_.get(), stream),
+          "allocate from the pool within the step");
+  }
+}
+
+void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
+  std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+  void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
+  if (plan_.buffers[static_cast<std::size_t>(buffer)].allocated_by == AllocatedBy::cuda) {
+    check(cudaFree(slot), "free within the step");
+  } else {
+    check(cudaFreeAsync(slot, stream), "free to the pool within the step");
+  }
+  slot = nullptr;
+}
+
+std::vector<std::byte> CudaBuffers::read(int buffer, std::int64_t step) const {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(plan_.buffers[static_cast<std::size_t>(buffer)].bytes));
+  check(cudaMemcpy(bytes.data(), address(buffer, step), bytes.size(), cudaMemcpyDefault),
+        "read a buffer back");
+  return bytes;
+}
+
+}  // namespace stepgate

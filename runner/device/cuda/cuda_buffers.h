@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The memory of one loaded step: every buffer of its plan, with its contents, and the address of
+// each slot.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "device/cuda/handles.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class CudaBuffers {
+ public:
+  // Allocates and fills everything that the plan keeps. Throws DeviceError; for a lack of memory
+  // with what was asked and what was free.
+  explicit CudaBuffers(const StepPlan&);
+  ~CudaBuffers();
+
+  // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
+  void* address(int buffer, std::int64_t step) const {
+    const std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+    return slots[static_cast<std::size_t>(step) % slots.size()];
+  }
+
+  // For buffers that come and go.
+  void allocate(int buffer, std::int64_t step, cudaStream_t stream);
+  void release(int buffer, std::int64_t step, cudaStream_t stream);
+
+  // Copies a slot to host memory, waiting for it.
+  std::vector<std::byte> read(int buffer, std::int64_t step) const;
+
+ private:
+  void require_free_memory() const;
+  void take_device(const Buffer&, std::vector<void*>& slots);
+  void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
+  void fill(const Buffer&, const std::vector<void*>& slots) const;
+
+  const StepPlan& plan_;
+  std::vector<std::vector<void*>> slots_;  // by buffer, then slot
+  std::vector<DeviceMemory> device_;
+  std::vector<PinnedMemory> pinned_;
+  std::vector<HostMemoryBlock> pageable_;
+  std::vector<PageLockOf> locks_;
+  MemoryPool pool_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "device/cuda/check.h"
+#include "device/cuda/cuda_step.h"
+
+namespace stepgate {
+namespace {
+
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, 0), "ask for a device attribute");
+  return value;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// The kernel module's version, which CUDA itself does not tell: "580.159.03". Empty where the file
+// does not exist.
+std::string kernel_module_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string word;
+  while (file >> word) {
+    if (word.find_first_not_of("0123456789.") == std::string::npos &&
+        word.find('.') != std::string::npos)
+      return word;
+  }
+  return {};
+}
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int index = 0; index < 16; ++index) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[index]));
+    if (index == 3 || index == 5 || index == 7 || index == 9) text += '-';
+  }
+  return text;
+}
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice() {
+    int count = 0;
+    check(cudaGetDeviceCount(&count), "find a GPU");
+    if (count == 0) throw DeviceError("no GPU is visible");
+    // How a wait wakes up is part of what is measured, so it is not left to the number of
+    // processors.
+    check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
+    check(cudaSetDevice(0), "choose the GPU");
+    cublasLtHandle_t blas = nullptr;
+    check(cublasLtCreate(&blas), "start cuBLASLt");
+    blas_.reset(blas);
+  }
+
+  DeviceIdentity identity() const override {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+    int runtime = 0;
+    check(cudaRuntimeGetVersion(&runtime), "ask for the runtime's version");
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+    return {.kind = DeviceKind::cuda,
+            .name = properties.name,
+            .driver = kernel_module_version(),
+            .runtime = version_text(runtime),
+            .compute_capability = properties.major + properties.minor / 10.0,
+            .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
+            .memory_bytes = static_cast<std::int64_t>(total_bytes),
+            .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
+            .uuid = uuid_text(properties.uuid)};
+  }
+
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    return std::make_unique<CudaStep>(plan, blas_.get());
+  }
+
+ private:
+  BlasHandle blas_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cuda_device() {
+  return std::make_unique<CudaDevice>();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The local NVIDIA GPU as a Device.
+#pragma once
+
+#include <memory>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+// The first visible GPU. Throws DeviceError when there is no driver or no GPU.
+std::unique_ptr<Device> make_cuda_device();
+
+}  // namespace stepgate

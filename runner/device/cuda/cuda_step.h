@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// A plan loaded on the GPU: issues its operations, step after step, and reads the times and losses
+// afterwards.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "device/cuda/cuda_buffers.h"
+#include "device/cuda/handles.h"
+#include "device/device.h"
+#include "device/loader.h"
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+class CudaStep : public LoadedStep {
+ public:
+  CudaStep(const StepPlan&, cublasLtHandle_t);
+  ~CudaStep() override;
+
+  StepResult run(const Observe&) override;
+
+ private:
+  // One operation, prepared as far as it can be before the step runs.
+  struct Prepared {
+    const Operation* operation = nullptr;
+    Launch launch;  // of a LaunchKernel
+    std::vector<void*>
+        operands;  // period x operands addresses; empty when one of them comes and goes
+    std::int64_t period = 1;
+    std::int64_t operand_count = 0;
+  };
+
+  void prepare(cublasLtHandle_t);
+  Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
+  void bind_operands(Prepared&, const LaunchKernel&);
+  void capture_graphs();
+
+  void run_steps(std::int64_t count);
+  void issue_step(std::int64_t step);
+  void issue(const Prepared&, std::int64_t step);
+  void issue_launch(const Prepared&, std::int64_t step);
+  void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
+  void wait(const HostWaits&, cudaStream_t, std::int64_t step);
+  void launch_graph(std::int64_t step);
+  void bound_run_ahead();
+  void pass_launch_time() const;
+
+  void* address(const BufferUse& use, std::int64_t step) const;
+  cudaStream_t stream(StreamName) const;
+  cudaEvent_t event(int index, std::int64_t step) const;
+
+  // Reads the losses and stamps of the steps since the last time, before their ring is overwritten.
+  void harvest();
+  void read_tensors(StepResult&) const;
+
+  // Host time that does not count as issuing work: everything inside the call may be a wait for the
+  // GPU.
+  template <class Call>
+  void waiting(Call call);
+
+  const StepPlan& plan_;
+  CudaBuffers buffers_;
+  Stream compute_;
+  Stream side_;
+  std::vector<std::vector<CudaEvent>> events_;
+  std::vector<CudaEvent> run_ahead_;
+  CudaEvent first_mark_;
+  CudaEvent last_mark_;
+  std::vector<Prepared> prepared_;
+  std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
+  std::optional<Loader> loader_;
+  int furthest_ahead_ = 0;
+  std::int64_t next_step_ = 0;
+  std::int64_t harvested_ = 0;
+  std::vector<float> losses_;           // of the steps of the current run
+  std::vector<std::uint64_t> stamps_;   // likewise
+  std::chrono::nanoseconds waited_{0};  // in the current run
+};
+
+}  // namespace stepgate

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// CUDA objects with an owner. Destroying never throws.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace stepgate {
+
+template <class Handle, auto destroy>
+struct Destroy {
+  using pointer = Handle;
+  void operator()(Handle handle) const noexcept { (void)destroy(handle); }
+};
+
+template <class Handle, auto destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<Handle, destroy>>;
+
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using CudaEvent = Owned<cudaEvent_t, cudaEventDestroy>;
+using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
+using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
+using MemoryPool = Owned<cudaMemPool_t, cudaMemPoolDestroy>;
+using BlasHandle = Owned<cublasLtHandle_t, cublasLtDestroy>;
+using DeviceMemory = Owned<void*, cudaFree>;
+using PinnedMemory = Owned<void*, cudaFreeHost>;
+using PageLockOf = Owned<void*, cudaHostUnregister>;
+using HostMemoryBlock = Owned<void*, std::free>;
+
+}  // namespace stepgate

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// The part of CudaStep that happens once: streams, events, addresses, algorithms and graphs.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "device/cuda/check.h"
+#include "device/cuda/cuda_step.h"
+#include "kernels/catalogue.h"
+#include "plan/access.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+CudaEvent make_event(unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "create an event");
+  return CudaEvent(event);
+}
+
+Stream make_stream(unsigned flags) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, flags), "create a stream");
+  return Stream(stream);
+}
+
+}  // namespace
+
+CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
+    : plan_(plan),
+      buffers_(plan),
+      // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
+      // stays correct.
+      compute_(make_stream(cudaStreamDefault)),
+      side_(make_stream(cudaStreamNonBlocking)),
+      first_mark_(make_event(cudaEventDefault)),
+      last_mark_(make_event(cudaEventDefault)),
+      furthest_ahead_(furthest_ahead(plan)) {
+  for (const Event& event : plan.events) {
+    std::vector<CudaEvent>& slots = events_.emplace_back();
+    for (std::int64_t slot = 0; slot < event.slots; ++slot)
+      slots.push_back(make_event(cudaEventDisableTiming));
+  }
+  for (int slot = 0; slot < plan.run_ahead_steps; ++slot)
+    run_ahead_.push_back(make_event(cudaEventDisableTiming));
+  prepare(blas);
+  capture_graphs();
+  const bool takes_batches =
+      std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
+        return std::holds_alternative<TakeBatch>(operation.action);
+      });
+  if (takes_batches) loader_.emplace(plan.loader, plan.seed);
+  check(cudaDeviceSynchronize(), "finish loading the step");
+}
+
+CudaStep::~CudaStep() {
+  // Nothing may still be running when the buffers go.
+  (void)cudaStreamSynchronize(compute_.get());
+  (void)cudaStreamSynchronize(side_.get());
+}
+
+void CudaStep::prepare(cublasLtHandle_t blas) {
+  LaunchContext context{.blas = blas};
+  for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
+    if (plan_.buffers[index].purpose != Purpose::workspace) continue;
+    context.workspace = buffers_.address(static_cast<int>(index), 0);
+    context.workspace_bytes = plan_.buffers[index].bytes;
+  }
+  for (const Operation& operation : plan_.operations) {
+    Prepared& prepared = prepared_.emplace_back();
+    prepared.operation = &operation;
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (!launch) continue;
+    prepared.launch = prepare_launch(*launch, context);
+    bind_operands(prepared, *launch);
+  }
+}
+
+Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context) {
+  // Layers of one shape share what was prepared for the first.
+  for (const Prepared& earlier : prepared_) {
+    if (!earlier.launch) continue;
+    const auto& other = std::get<LaunchKernel>(earlier.operation->action);
+    if (other.kernel == launch.kernel && other.shape == launch.shape &&
+        other.dtype == launch.dtype && other.scalars == launch.scalars) {
+      return earlier.launch;
+    }
+  }
+  const Kernel& launched = kernel(launch.kernel);
+  require(launched.prepare != nullptr, "the CUDA build has a launcher for every kernel");
+  return launched.prepare(launch.shape, launch.dtype, launch.scalars, context);
+}
+
+void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
+  prepared.operand_count = static_cast<std::int64_t>(launch.operands.size());
+  bool fixed = true;
+  for (const BufferUse& use : launch.operands) {
+    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(use.buffer)];
+    fixed = fixed && buffer.allocated_by == AllocatedBy::the_plan;
+    prepared.period = std::lcm(prepared.period, buffer.slots);
+  }
+  if (!fixed) return;
+  for (std::int64_t step = 0; step < prepared.period; ++step) {
+    for (const BufferUse& use : launch.operands) prepared.operands.push_back(address(use, step));
+  }
+}
+
+void CudaStep::capture_graphs() {
+  std::int64_t period = 1;
+  bool any = false;
+  for (const Operation& operation : plan_.operations) {
+    if (!operation.captured) continue;
+    any = true;
+    for (const BufferAccess& access : accesses_of(plan_, operation)) {
+      period = std::lcm(period, plan_.buffers[static_cast<std::size_t>(access.use.buffer)].slots);
+    }
+  }
+  if (!any) return;
+  for (std::int64_t step = 0; step < period; ++step) {
+    // Thread-local: what loader threads of other variants do must not invalidate the capture.
+    check(cudaStreamBeginCapture(compute_.get(), cudaStreamCaptureModeThreadLocal),
+          "begin to capture the step");
+    for (const Prepared& prepared : prepared_) {
+      if (prepared.operation->captured) issue(prepared, step);
+    }
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(compute_.get(), &graph), "capture the step as a graph");
+    const Graph owned(graph);
+    cudaGraphExec_t executable = nullptr;
+    check(cudaGraphInstantiate(&executable, graph, 0), "instantiate the step's graph");
+    graphs_.emplace_back(executable);
+    check(cudaGraphUpload(executable, compute_.get()), "upload the step's graph");
+  }
+}
+
+}  // namespace stepgate

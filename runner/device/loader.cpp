@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "device/loader.h"
+
+#include <cmath>
+
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+// A sleeping thread wakes up late by about this much on a busy machine.
+constexpr std::chrono::microseconds wake_up_margin{150};
+
+}  // namespace
+
+std::chrono::nanoseconds loading_time(const LoaderPlan& plan, std::uint64_t seed,
+                                      std::int64_t index) {
+  if (plan.jitter == 0) return std::chrono::nanoseconds(plan.wait_nanoseconds);
+  const double variance = std::log1p(plan.jitter * plan.jitter);
+  Random random(random_bits(seed, static_cast<std::uint64_t>(index)));
+  const double factor = std::exp(std::sqrt(variance) * random.normal() - variance / 2);
+  return std::chrono::nanoseconds(
+      std::llround(factor * static_cast<double>(plan.wait_nanoseconds)));
+}
+
+void pass_time(std::chrono::nanoseconds duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  if (duration > wake_up_margin) std::this_thread::sleep_for(duration - wake_up_margin);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+Loader::Loader(const LoaderPlan& plan, std::uint64_t seed)
+    : plan_(plan), seed_(seed), ready_(static_cast<std::size_t>(plan.depth), -1) {
+  if (plan_.depth == 0) return;
+  for (std::int64_t worker = 0; worker < plan_.workers; ++worker)
+    workers_.emplace_back([this] { work(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Loader::take(std::int64_t index) {
+  if (plan_.depth == 0) return pass_time(loading_time(plan_, seed_, index));
+  std::unique_lock lock(mutex_);
+  std::int64_t& place = ready_[static_cast<std::size_t>(index % plan_.depth)];
+  changed_.wait(lock, [&] { return place == index; });
+  place = -1;
+  taken_ = index + 1;
+  changed_.notify_all();
+}
+
+void Loader::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || next_to_make_ < taken_ + plan_.depth; });
+    if (stopping_) return;
+    const std::int64_t index = next_to_make_++;
+    lock.unlock();
+    pass_time(loading_time(plan_, seed_, index));
+    lock.lock();
+    ready_[static_cast<std::size_t>(index % plan_.depth)] = index;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace stepgate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The data loader of a step: real threads that make batches ahead of the step, as the plan's
+// [loader] asks. The batches' bytes are not its business; it only decides when one may be used.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// What batch `index` costs its worker: log-normal with the plan's mean and coefficient of
+// variation, the same on every device.
+std::chrono::nanoseconds loading_time(const LoaderPlan&, std::uint64_t seed, std::int64_t index);
+
+// Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
+void pass_time(std::chrono::nanoseconds);
+
+class Loader {
+ public:
+  Loader(const LoaderPlan&, std::uint64_t seed);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Returns when batch `index` is there. Batches are taken in order, each once.
+  void take(std::int64_t index);
+
+ private:
+  void work();
+
+  LoaderPlan plan_;
+  std::uint64_t seed_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t next_to_make_ = 0;
+  std::int64_t taken_ = 0;
+  std::vector<std::int64_t>
+      ready_;  // batch that lies in each place of the queue, -1 while there is none
+  bool stopping_ = false;
+  std::vector<std::jthread> workers_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// What the operations of a step cost on one kind of device: the numbers that the simulated device
+// computes with. Measured ones lie in baselines/<device>/device.toml.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Time of a copy by size, linear in between, by the last rate beyond the largest.
+struct CopyCost {
+  std::vector<std::int64_t> bytes;        // ascending, at least two
+  std::vector<std::int64_t> nanoseconds;  // as many
+
+  std::int64_t of(std::int64_t size) const;
+};
+
+struct HostCosts {
+  std::int64_t launch_nanoseconds = 0;
+  std::int64_t graph_launch_nanoseconds = 0;
+  std::int64_t copy_call_nanoseconds = 0;  // issuing an asynchronous copy or memset
+  std::int64_t event_nanoseconds = 0;      // recording an event, letting a stream wait for one
+  std::int64_t wake_up_nanoseconds = 0;  // from the end of the work to the return of a wait for it
+  std::int64_t malloc_nanoseconds = 0;   // cudaMalloc
+  std::int64_t free_nanoseconds = 0;     // cudaFree, beside its wait
+  std::int64_t malloc_async_nanoseconds =
+      0;  // cudaMallocAsync and cudaFreeAsync, each, from memory that is kept
+  std::int64_t pool_grow_nanoseconds =
+      0;  // cudaMallocAsync when the pool has given its memory back
+  std::int64_t page_lock_nanoseconds_per_mib = 0;  // cudaHostRegister
+  std::int64_t page_unlock_nanoseconds_per_mib = 0;
+};
+
+struct ComputeCosts {
+  std::int64_t launch_latency_nanoseconds = 0;  // from the call to the start on an idle device
+  std::int64_t kernel_floor_nanoseconds = 0;  // the shortest kernel, start to start in a full queue
+  std::int64_t graph_node_floor_nanoseconds = 0;
+  double memory_bytes_per_second = 0;
+  double fp32_flops_per_second = 0;
+  double tf32_flops_per_second = 0;
+  double bf16_flops_per_second = 0;
+};
+
+// Relative standard deviations of step times, and what now and then happens besides.
+struct NoiseCosts {
+  double within_rounds = 0;            // from step to step
+  double between_rounds = 0;           // of a whole run of steps
+  double drift_per_second = 0;         // relative, of everything
+  double spike_probability = 0;        // of a step
+  std::int64_t spike_nanoseconds = 0;  // mean, exponential, on the host
+};
+
+struct DeviceProfile {
+  std::string name;    // "NVIDIA H200"
+  std::string driver;  // of the machine it was measured on
+  std::string runtime;
+  std::string measured;  // date
+  double compute_capability = 0;
+  std::int64_t copy_engines = 0;
+  std::int64_t memory_bytes = 0;
+  HostCosts host;
+  ComputeCosts compute;
+  CopyCost pinned;
+  CopyCost pageable;
+  NoiseCosts noise;
+};
+
+// Throws RequestError with every wrong or missing key.
+DeviceProfile read_profile(const std::filesystem::path& file);
+
+// The file that read_profile reads back to the same values.
+std::string to_toml(const DeviceProfile&);
+
+}  // namespace stepgate

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "device/simulated/simulated_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/simulated/timeline.h"
+#include "plan/access.h"
+#include "support/random.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double nanoseconds_per_second = 1e9;
+
+// What all steps loaded on one simulated device share: its clock and its noise.
+struct Machine {
+  DeviceProfile profile;
+  SimulatedSettings settings;
+  Random random;
+  Nanoseconds now = 0;
+};
+
+class SimulatedStep : public LoadedStep {
+ public:
+  SimulatedStep(const StepPlan& plan, std::shared_ptr<Machine> machine)
+      : plan_(plan),
+        machine_(std::move(machine)),
+        timeline_(plan, machine_->profile, machine_->now) {
+    for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
+      if (slowdown.variant == plan.variant) planted_ = slowdown;
+    }
+  }
+
+  StepResult run(const Observe& observe) override {
+    require(observe.steps >= 1, "at least one step is scored");
+    timeline_.start_at(machine_->now);
+    run_factor_ = std::exp(machine_->profile.noise.between_rounds * machine_->random.normal());
+    StepResult result;
+    result.first_step = next_step_;
+    result.steps = observe.steps;
+    run_steps(observe.wash_out_steps);
+    const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
+    const Nanoseconds host_begin = timeline_.host_now();
+    const Nanoseconds waited_begin = timeline_.host_waited();
+    Nanoseconds previous_stamp = 0;
+    for (std::int64_t done = 0; done < observe.steps; ++done) {
+      run_steps(1);
+      const Nanoseconds stamp = timeline_.stamp(next_step_ - 1);
+      if (done > 0) result.step_times.emplace_back(stamp - previous_stamp);
+      previous_stamp = stamp;
+    }
+    const Nanoseconds waited = timeline_.host_waited() - waited_begin;
+    result.host_busy = std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
+    result.elapsed = std::chrono::nanoseconds(
+        std::max(timeline_.compute_end(), timeline_.host_now()) - first_mark);
+    timeline_.drain();
+    machine_->now = timeline_.host_now();
+    return result;
+  }
+
+ private:
+  void run_steps(std::int64_t count) {
+    if (next_step_ == 0 && count > 0) {
+      for (std::int64_t step = -furthest_ahead(plan_); step < 0; ++step)
+        timeline_.issue_step(step, {});
+    }
+    for (std::int64_t done = 0; done < count; ++done) {
+      if (machine_->settings.fails_at_step == next_step_) {
+        throw DeviceError(
+            fmt::format("the simulated device fails at step {} of variant '{}', as planted",
+                        next_step_, plan_.variant));
+      }
+      timeline_.issue_step(next_step_, noise());
+      ++next_step_;
+    }
+  }
+
+  StepNoise noise() {
+    const NoiseCosts& costs = machine_->profile.noise;
+    Random& random = machine_->random;
+    const double seconds = static_cast<double>(timeline_.host_now()) / nanoseconds_per_second;
+    const double slow = run_factor_ * std::exp(costs.drift_per_second * seconds);
+    StepNoise made;
+    made.host = slow * std::exp(costs.within_rounds * random.normal());
+    made.device = slow * std::exp(costs.within_rounds * random.normal()) * planted_.factor;
+    made.host_extra = planted_.host_nanoseconds;
+    if (random.uniform() < costs.spike_probability) {
+      const double spike =
+          -std::log(1.0 - random.uniform()) * static_cast<double>(costs.spike_nanoseconds);
+      made.host_extra += static_cast<Nanoseconds>(spike);
+    }
+    return made;
+  }
+
+  const StepPlan& plan_;
+  std::shared_ptr<Machine> machine_;
+  Timeline timeline_;
+  PlantedSlowdown planted_;
+  double run_factor_ = 1;
+  std::int64_t next_step_ = 0;
+};
+
+class SimulatedDevice : public Device {
+ public:
+  SimulatedDevice(DeviceProfile profile, SimulatedSettings settings)
+      : machine_(std::make_shared<Machine>(
+            Machine{std::move(profile), settings, Random(settings.seed)})) {}
+
+  DeviceIdentity identity() const override {
+    const DeviceProfile& profile = machine_->profile;
+    return {.kind = DeviceKind::simulated,
+            .name = profile.name,
+            .driver = profile.driver,
+            .runtime = profile.runtime,
+            .compute_capability = profile.compute_capability,
+            .copy_engines = profile.copy_engines,
+            .memory_bytes = profile.memory_bytes,
+            .free_memory_bytes = profile.memory_bytes};
+  }
+
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    std::int64_t needed = 0;
+    for (const Buffer& buffer : plan.buffers) {
+      if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan) {
+        needed += buffer.bytes * buffer.slots;
+      }
+    }
+    if (needed > machine_->profile.memory_bytes) {
+      throw DeviceError(fmt::format(
+          "variant '{}' needs {} MiB of device memory, but a {} has {} MiB", plan.variant,
+          needed >> 20, machine_->profile.name, machine_->profile.memory_bytes >> 20));
+    }
+    return std::make_unique<SimulatedStep>(plan, machine_);
+  }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_simulated_device(DeviceProfile profile, SimulatedSettings settings) {
+  return std::make_unique<SimulatedDevice>(std::move(profile), std::move(settings));
+}
+
+}  // namespace stepgate

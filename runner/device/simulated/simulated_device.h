@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// A device that is not there: a model of host thread, compute engine and copy engines in whole
+// nanoseconds, with the costs of a profile and seeded noise. The same seed gives the same times. It
+// computes no numbers, so it knows no losses.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/profile.h"
+
+namespace stepgate {
+
+// What a test plants to see whether the gate notices.
+struct PlantedSlowdown {
+  std::string variant;
+  double factor = 1;                  // of the time of every device operation
+  std::int64_t host_nanoseconds = 0;  // once a step
+};
+
+struct SimulatedSettings {
+  std::uint64_t seed = 0;  // of the noise
+  std::vector<PlantedSlowdown> slowdowns;
+  std::optional<std::int64_t> fails_at_step;  // throws DeviceError when it gets there
+};
+
+std::unique_ptr<Device> make_simulated_device(DeviceProfile, SimulatedSettings = {});
+
+}  // namespace stepgate

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// When everything of one loaded step happens on the modelled machine. Operations are issued in
+// program order and streams are first in, first out, so every time follows from earlier ones; no
+// event queue is needed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "device/profile.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+using Nanoseconds = std::int64_t;
+
+// Multipliers of one step, made by the device from its noise.
+struct StepNoise {
+  double host = 1;
+  double device = 1;
+  Nanoseconds host_extra = 0;
+};
+
+class Timeline {
+ public:
+  Timeline(const StepPlan&, const DeviceProfile&, Nanoseconds start);
+
+  void issue_step(std::int64_t step, const StepNoise&);
+  void start_at(Nanoseconds now);
+
+  // The host returns from a wait for everything.
+  void drain();
+
+  Nanoseconds host_now() const { return host_; }
+  Nanoseconds host_waited() const { return waited_; }
+  // End of the work that is queued on the compute stream.
+  Nanoseconds compute_end() const { return streams_[0]; }
+  // When the step's stamp was taken, for steps issued so far; indexed by step modulo the plan's
+  // ring.
+  Nanoseconds stamp(std::int64_t step) const;
+
+ private:
+  void issue(const Operation&, std::int64_t step);
+  void bound_run_ahead(std::int64_t step);
+  void launch(const Operation&, const LaunchKernel&, std::int64_t step);
+  void copy(const Operation&, const CopyBytes&);
+  void fill(const Operation&, const FillZero&);
+  void allocate(const Operation&, const Allocate&);
+  void release(const Operation&, const Release&);
+  void wait(const Operation&, const HostWaits&, std::int64_t step);
+  void take_batch(std::int64_t step);
+
+  void pass_host(Nanoseconds cost);
+  void wait_until(Nanoseconds when);
+  Nanoseconds ready(const Operation&);
+  void finish(const Operation&, Nanoseconds end);
+  Nanoseconds kernel_time(const LaunchKernel&) const;
+  Nanoseconds all_work_end() const;
+  void give_pool_back();
+  Nanoseconds& event_at(int event, std::int64_t step);
+
+  const StepPlan& plan_;
+  const DeviceProfile& profile_;
+  StepNoise noise_;
+  Nanoseconds host_ = 0;
+  Nanoseconds waited_ = 0;
+  std::array<Nanoseconds, stream_count> streams_{};  // end of what is queued
+  Nanoseconds to_device_engine_ = 0;
+  Nanoseconds from_device_engine_ = 0;
+  bool graph_issued_ = false;
+  bool pool_is_empty_ = true;
+  std::vector<std::vector<Nanoseconds>> events_;
+  std::vector<Nanoseconds> step_ends_;    // ring of the bounded run-ahead
+  std::vector<Nanoseconds> stamps_;       // ring
+  std::vector<Nanoseconds> worker_free_;  // loader workers
+  std::vector<Nanoseconds> taken_;        // ring over the loader's depth: when a place became free
+};
+
+}  // namespace stepgate
