@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr std::int64_t word_bytes = 4;
 constexpr std::int64_t steps_kept = 8192;  // losses and stamps; a device reads them in time
+// Spinning kernels have no features of their own; this many let the batch be read at full speed.
+constexpr std::int64_t most_spin_features = 256;
 constexpr std::int64_t workspace_bytes = 32 * 1024 * 1024;  // what cuBLAS recommends for Hopper
 
 // Chosen so that thousands of steps over a few batches stay finite in every dtype.
@@ -24,10 +27,10 @@ struct Ends {
   int row_losses;
 };
 
-Ends add_ends(StepBuilder& builder, std::int64_t rows, Purpose row_losses_purpose) {
+Ends add_ends(StepBuilder& builder, std::int64_t rows) {
   Ends ends{};
   ends.row_losses = builder.add(
-      {.name = "row losses", .purpose = row_losses_purpose, .bytes = rows * word_bytes});
+      {.name = "row losses", .purpose = Purpose::activations, .bytes = rows * word_bytes});
   ends.loss = builder.add({.name = "loss", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   ends.counter = builder.add({.name = "step counter", .purpose = Purpose::bookkeeping, .bytes = 8});
   Bookkeeping& kept = builder.plan().bookkeeping;
@@ -128,7 +131,7 @@ class Mlp {
                              activation("activation gradient 1")};
     labels_ = builder_.add(
         {.name = "labels", .purpose = Purpose::activations, .bytes = rows_ * word_bytes});
-    ends_ = add_ends(builder_, rows_, Purpose::activations);
+    ends_ = add_ends(builder_, rows_);
     builder_.add(
         {.name = "product workspace", .purpose = Purpose::workspace, .bytes = workspace_bytes});
   }
@@ -205,22 +208,23 @@ class Mlp {
 // that arrived late or was overwritten shows.
 ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
                       std::int64_t sample_bytes) {
+  const std::int64_t words = sample_bytes / word_bytes;
+  const std::int64_t features = std::min<std::int64_t>(words - 1, most_spin_features);
   const std::int64_t rows = knobs.batch.size;
-  const Ends ends = add_ends(builder, rows, Purpose::activations);
-  const int labels =
-      builder.add({.name = "labels", .purpose = Purpose::activations, .bytes = rows * word_bytes});
+  const Ends ends = add_ends(builder, rows * features);
+  const int labels = builder.add(
+      {.name = "labels", .purpose = Purpose::activations, .bytes = rows * word_bytes});
   const int word =
       builder.add({.name = "spin word", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.enter(Phase::forward);
   const int first_reader = static_cast<int>(builder.plan().operations.size());
-  builder.launch_as(DType::fp32, "ingest the batch", "ingest",
-                    {.rows = rows, .columns = 1, .depth = sample_bytes / word_bytes},
+  builder.launch_as(DType::fp32, "ingest the batch", "ingest", {rows, features, words},
                     {builder.whole(batch), builder.whole(ends.row_losses), builder.whole(labels)});
   for (std::int64_t index = 0; index < knobs.model.kernels; ++index) {
     builder.launch_as(DType::fp32, "spin " + std::to_string(index), "spin", {},
                       {builder.whole(word)}, {static_cast<double>(knobs.model.kernel_us)});
   }
-  report_loss(builder, ends, rows);
+  report_loss(builder, ends, rows * features);
   return {ends.loss, first_reader};
 }
 

@@ -89,6 +89,14 @@ class CudaDevice : public Device {
 
 }  // namespace
 
+std::string reason_against_local_gpu() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  if (status != cudaSuccess) return cudaGetErrorString(status);
+  return count == 0 ? "no GPU is visible" : "";
+}
+
 std::unique_ptr<Device> make_cuda_device() {
   return std::make_unique<CudaDevice>();
 }

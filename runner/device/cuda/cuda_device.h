@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "device/device.h"
 
@@ -10,5 +11,8 @@ namespace stepgate {
 
 // The first visible GPU. Throws DeviceError when there is no driver or no GPU.
 std::unique_ptr<Device> make_cuda_device();
+
+// Why no GPU can be used, in words; empty when one can. Does not throw.
+std::string reason_against_local_gpu();
 
 }  // namespace stepgate

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The devices that `--device` may name. Only main asks; everything else sees a Device.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+struct DeviceChoice {
+  std::string spec;                 // "cuda", "simulated", "simulated:<profile>", "reference"; empty: the best there is
+  std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
+  std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
+};
+
+struct OpenedDevice {
+  std::unique_ptr<Device> device;
+  std::string note;  // why it is this one, when nobody asked for it; empty otherwise
+};
+
+// Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked for and fails.
+OpenedDevice open_device(const DeviceChoice&);
+
+struct DeviceRow {
+  std::string spec;
+  std::string description;  // its name, or why it is not available
+  bool available = false;
+};
+
+// Every device that could be opened here, the local GPU first.
+std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
+
+}  // namespace stepgate

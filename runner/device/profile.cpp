@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "device/profile.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <span>
+#include <variant>
+
+#include "support/nearest.h"
+#include "support/require.h"
+#include "support/toml.h"
+
+namespace stepgate {
+namespace {
+
+// Where a row of the file goes; the kind of the pointer is the kind of the value.
+using Target = std::variant<std::string*, std::int64_t*, double*, std::vector<std::int64_t>*>;
+
+struct ProfileRow {
+  std::string_view table;  // empty: the top of the file
+  std::string_view key;
+  Target (*target)(DeviceProfile&);
+};
+
+constexpr ProfileRow rows[] = {
+    {"", "name", [](DeviceProfile& p) -> Target { return &p.name; }},
+    {"", "driver", [](DeviceProfile& p) -> Target { return &p.driver; }},
+    {"", "runtime", [](DeviceProfile& p) -> Target { return &p.runtime; }},
+    {"", "measured", [](DeviceProfile& p) -> Target { return &p.measured; }},
+    {"", "compute_capability", [](DeviceProfile& p) -> Target { return &p.compute_capability; }},
+    {"", "copy_engines", [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
+    {"", "memory_bytes", [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
+    {"host", "launch_ns", [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
+    {"host", "graph_launch_ns", [](DeviceProfile& p) -> Target { return &p.host.graph_launch_nanoseconds; }},
+    {"host", "copy_call_ns", [](DeviceProfile& p) -> Target { return &p.host.copy_call_nanoseconds; }},
+    {"host", "event_ns", [](DeviceProfile& p) -> Target { return &p.host.event_nanoseconds; }},
+    {"host", "wake_up_ns", [](DeviceProfile& p) -> Target { return &p.host.wake_up_nanoseconds; }},
+    {"host", "malloc_ns", [](DeviceProfile& p) -> Target { return &p.host.malloc_nanoseconds; }},
+    {"host", "free_ns", [](DeviceProfile& p) -> Target { return &p.host.free_nanoseconds; }},
+    {"host", "malloc_async_ns", [](DeviceProfile& p) -> Target { return &p.host.malloc_async_nanoseconds; }},
+    {"host", "pool_grow_ns", [](DeviceProfile& p) -> Target { return &p.host.pool_grow_nanoseconds; }},
+    {"host", "page_lock_ns_per_mib",
+     [](DeviceProfile& p) -> Target { return &p.host.page_lock_nanoseconds_per_mib; }},
+    {"host", "page_unlock_ns_per_mib",
+     [](DeviceProfile& p) -> Target { return &p.host.page_unlock_nanoseconds_per_mib; }},
+    {"compute", "launch_latency_ns",
+     [](DeviceProfile& p) -> Target { return &p.compute.launch_latency_nanoseconds; }},
+    {"compute", "kernel_floor_ns", [](DeviceProfile& p) -> Target { return &p.compute.kernel_floor_nanoseconds; }},
+    {"compute", "graph_node_floor_ns",
+     [](DeviceProfile& p) -> Target { return &p.compute.graph_node_floor_nanoseconds; }},
+    {"compute", "memory_bytes_per_second",
+     [](DeviceProfile& p) -> Target { return &p.compute.memory_bytes_per_second; }},
+    {"compute", "fp32_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.fp32_flops_per_second; }},
+    {"compute", "tf32_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.tf32_flops_per_second; }},
+    {"compute", "bf16_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.bf16_flops_per_second; }},
+    {"pinned", "bytes", [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
+    {"pinned", "ns", [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
+    {"pageable", "bytes", [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
+    {"pageable", "ns", [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
+    {"noise", "within_rounds", [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
+    {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
+    {"noise", "drift_per_second", [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
+    {"noise", "spike_probability", [](DeviceProfile& p) -> Target { return &p.noise.spike_probability; }},
+    {"noise", "spike_ns", [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
+};
+
+std::string full_name(const ProfileRow& row) {
+  return row.table.empty() ? std::string(row.key) : fmt::format("{}.{}", row.table, row.key);
+}
+
+// Reads one value into its target; false when it is of another kind or negative.
+struct Assign {
+  const TomlValue& value;
+
+  bool operator()(std::string* to) const {
+    const auto* text = std::get_if<std::string>(&value.content);
+    if (text) *to = *text;
+    return text != nullptr;
+  }
+  bool operator()(std::int64_t* to) const {
+    const auto* number = std::get_if<std::int64_t>(&value.content);
+    if (!number || *number < 0) return false;
+    *to = *number;
+    return true;
+  }
+  bool operator()(double* to) const {
+    if (const auto* number = std::get_if<double>(&value.content)) {
+      *to = *number;
+    } else if (const auto* whole = std::get_if<std::int64_t>(&value.content)) {
+      *to = static_cast<double>(*whole);
+    } else {
+      return false;
+    }
+    return *to >= 0;
+  }
+  bool operator()(std::vector<std::int64_t>* to) const {
+    const auto* array = std::get_if<TomlArray>(&value.content);
+    if (!array) return false;
+    to->clear();
+    for (const TomlValue& element : *array) {
+      std::int64_t number = 0;
+      if (!Assign{element}(&number) || (!to->empty() && number <= to->back())) return false;
+      to->push_back(number);
+    }
+    return to->size() >= 2;
+  }
+};
+
+const char* expectation_of(const Target& target) {
+  constexpr const char* texts[] = {"must be a string", "must be a whole number of at least 0",
+                                   "must be a number of at least 0",
+                                   "must be a list of at least two ascending whole numbers"};
+  return texts[target.index()];
+}
+
+class ProfileReader {
+ public:
+  explicit ProfileReader(DeviceProfile& profile) : profile_(profile) {}
+
+  void read(const TomlTable& table, std::string_view prefix) {
+    for (const TomlEntry& entry : table) {
+      const auto* inner = std::get_if<TomlTable>(&entry.value.content);
+      if (prefix.empty() && inner) {
+        read(*inner, entry.key);
+      } else {
+        read_entry(entry, prefix);
+      }
+    }
+  }
+
+  std::vector<Diagnostic> finish(const std::string& file) {
+    for (std::size_t index = 0; index < std::size(rows); ++index) {
+      if (!seen_[index]) {
+        wrong_.push_back({{file}, fmt::format("'{}' is missing", full_name(rows[index])), "measure the profile again"});
+      }
+    }
+    if (wrong_.empty() && (profile_.pinned.bytes.size() != profile_.pinned.nanoseconds.size() ||
+                           profile_.pageable.bytes.size() != profile_.pageable.nanoseconds.size())) {
+      wrong_.push_back({{file}, "a copy's 'bytes' and 'ns' have different lengths", "give one time for each size"});
+    }
+    return std::move(wrong_);
+  }
+
+ private:
+  void read_entry(const TomlEntry& entry, std::string_view prefix) {
+    for (std::size_t index = 0; index < std::size(rows); ++index) {
+      if (rows[index].table != prefix || rows[index].key != entry.key) continue;
+      seen_[index] = true;
+      const Target target = rows[index].target(profile_);
+      if (!std::visit(Assign{entry.value}, target)) {
+        wrong_.push_back({entry.value.place, fmt::format("'{}' {}", entry.key, expectation_of(target)), ""});
+      }
+      return;
+    }
+    wrong_.push_back({entry.place, fmt::format("unknown key '{}' in a device profile", entry.key), ""});
+  }
+
+  DeviceProfile& profile_;
+  bool seen_[std::size(rows)] = {};
+  std::vector<Diagnostic> wrong_;
+};
+
+std::string text_of(const Target& target) {
+  struct Text {
+    std::string operator()(const std::string* value) const { return fmt::format("\"{}\"", *value); }
+    std::string operator()(const std::int64_t* value) const { return fmt::format("{}", *value); }
+    std::string operator()(const double* value) const { return fmt::format("{:.6g}", *value); }
+    std::string operator()(const std::vector<std::int64_t>* value) const {
+      return fmt::format("[{}]", fmt::join(*value, ", "));
+    }
+  };
+  return std::visit(Text{}, target);
+}
+
+}  // namespace
+
+std::int64_t CopyCost::of(std::int64_t size) const {
+  require(bytes.size() >= 2 && bytes.size() == nanoseconds.size(), "a copy's cost has at least two sizes");
+  std::size_t upper = 1;
+  while (upper + 1 < bytes.size() && size > bytes[upper]) ++upper;
+  if (size <= bytes.front()) return nanoseconds.front();
+  const auto span = static_cast<double>(bytes[upper] - bytes[upper - 1]);
+  const auto rise = static_cast<double>(nanoseconds[upper] - nanoseconds[upper - 1]);
+  const auto beyond = static_cast<double>(size - bytes[upper - 1]);
+  return nanoseconds[upper - 1] + static_cast<std::int64_t>(beyond * rise / span);
+}
+
+DeviceProfile read_profile(const std::filesystem::path& file) {
+  DeviceProfile profile;
+  ProfileReader reader(profile);
+  reader.read(read_toml(file, "a device profile"), "");
+  std::vector<Diagnostic> wrong = reader.finish(file.string());
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return profile;
+}
+
+std::string to_toml(const DeviceProfile& profile) {
+  DeviceProfile copy = profile;
+  std::string text;
+  std::string_view table;
+  for (const ProfileRow& row : rows) {
+    if (row.table != table) {
+      table = row.table;
+      text += fmt::format("\n[{}]\n", table);
+    }
+    text += fmt::format("{} = {}\n", row.key, text_of(row.target(copy)));
+  }
+  return text;
+}
+
+}  // namespace stepgate
