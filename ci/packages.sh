@@ -1,0 +1,40 @@
+# Sourced by gate and test: what the build needs, installed if it is missing.
+# Debian 12 and Ubuntu 24.04 name these packages alike.
+packages="cmake ninja-build g++ libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev libboost-dev libgtest-dev libbenchmark-dev"
+
+# install_packages [package...]: those above and the given ones. As root through apt; otherwise says the one line to run.
+install_packages() {
+  command -v dpkg-query >/dev/null || return 0  # not a Debian: CMake says what it cannot find
+  local missing=""
+  for package in $packages "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+  done
+  [ -z "$missing" ] && return 0
+  if [ "$(id -u)" != 0 ]; then
+    echo "Packages are missing. Run this, then the same command again:" >&2
+    echo "  sudo apt-get update && sudo apt-get install -y$missing" >&2
+    exit 2
+  fi
+  echo "installing$missing"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+find_nvcc() {
+  command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; } || true
+}
+
+has_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }
+
+# configure <preset> [cmake argument...]: quietly when nothing changed.
+configure_and_build() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" >"build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; exit 2; }
+  cmake --build --preset "$preset" >"build/$preset.build.log" 2>&1 || { cat "build/$preset.build.log"; exit 2; }
+}
+
+cuda_arguments() {
+  echo "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
+  if has_gpu; then echo "-DCMAKE_CUDA_ARCHITECTURES=native"; else echo "-DCMAKE_CUDA_ARCHITECTURES=90"; fi
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// What plans contain and refuse, knob by knob, on scenarios made by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/access.h"
+#include "plan/build_step_plan.h"
+#include "plan/counted_metrics.h"
+#include "plan/find_capture_errors.h"
+#include "plan/find_races.h"
+
+namespace stepgate {
+namespace {
+
+Knobs small_mlp() {
+  Knobs knobs;
+  knobs.model.layers = 3;
+  knobs.model.hidden = 16;
+  knobs.batch.size = 8;
+  return knobs;
+}
+
+Scenario scenario_of(const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.file = "by_hand.toml";
+  scenario.variants.push_back({"only", knobs, {"by_hand.toml", 3, 1}});
+  return scenario;
+}
+
+StepPlan plan_of(const Knobs& knobs) { return build_step_plans(scenario_of(knobs), 1).front(); }
+
+std::string refusal_of(const Knobs& knobs) {
+  try {
+    (void)plan_of(knobs);
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+double value(const Knobs& knobs, Metric metric) { return counted(plan_of(knobs), metric).value(); }
+
+TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
+  // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input gradient, relu); sgd
+  EXPECT_EQ(value(small_mlp(), Metric::launches_per_step), 1 + 3 * 2 + 2 + 3 * 2 + 2 * 2 + 1);
+}
+
+TEST(Plan, UpdatesEveryTensorByItselfWhenAsked) {
+  Knobs knobs = small_mlp();
+  const double fused = value(knobs, Metric::launches_per_step);
+  knobs.optim.impl = OptimImpl::per_tensor;
+  EXPECT_EQ(value(knobs, Metric::launches_per_step), fused - 1 + 2 * 3);
+}
+
+TEST(Plan, CountsOneLaunchForAGraph) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  EXPECT_EQ(value(knobs, Metric::launches_per_step), 1);
+}
+
+TEST(Plan, CountsTheFlopsOfTheProductsOfAStep) {
+  const double products = (3 * 2 + 2) * 2.0 * 8 * 16 * 16;  // forward and weight gradients, input gradients but one
+  const double flops = value(small_mlp(), Metric::flops_per_step);
+  EXPECT_GE(flops, products);
+  EXPECT_LT(flops, 1.6 * products);  // the element-wise rest of so small a model
+}
+
+struct WaitCase {
+  SyncHow how;
+  double host_waits, device_syncs, polls, pageable_copies, copies;
+};
+
+class PlanWaits : public testing::TestWithParam<WaitCase> {};
+
+TEST_P(PlanWaits, CountsWhatTheFormatSays) {
+  Knobs knobs = small_mlp();
+  knobs.sync = {.where = SyncWhere::step, .how = GetParam().how, .every = 1};
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), GetParam().host_waits);
+  EXPECT_EQ(value(knobs, Metric::device_syncs_per_step), GetParam().device_syncs);
+  EXPECT_EQ(value(knobs, Metric::polls_per_step), GetParam().polls);
+  EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), GetParam().pageable_copies);
+  EXPECT_EQ(value(knobs, Metric::copies_per_step), GetParam().copies);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryHow, PlanWaits,
+                         testing::Values(WaitCase{SyncHow::device, 1, 1, 0, 0, 0},
+                                         WaitCase{SyncHow::stream, 1, 0, 0, 0, 0},
+                                         WaitCase{SyncHow::event, 1, 0, 0, 0, 0},
+                                         WaitCase{SyncHow::item, 1, 0, 0, 0, 1},
+                                         WaitCase{SyncHow::memcpy, 1, 0, 0, 1, 1},
+                                         WaitCase{SyncHow::poll, 0, 0, 1, 0, 0}));
+
+TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {
+  Knobs knobs = small_mlp();
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 4};
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0.25);
+}
+
+TEST(Plan, WaitsAfterEveryPieceOfWorkWhenAsked) {
+  Knobs knobs = small_mlp();
+  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), value(small_mlp(), Metric::launches_per_step));
+  knobs.sync.where = SyncWhere::phase;
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 3);  // forward, backward, optimizer
+  knobs.sync.where = SyncWhere::micro;
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1);
+}
+
+struct InputCase {
+  H2dKnobs h2d;
+  double host_waits, pageable_copies, pinned_allocs;
+};
+
+class PlanInput : public testing::TestWithParam<InputCase> {};
+
+TEST_P(PlanInput, CountsWaitsAndKindsOfCopies) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = GetParam().h2d;
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), GetParam().host_waits);
+  EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), GetParam().pageable_copies);
+  EXPECT_EQ(value(knobs, Metric::pinned_allocs_per_step), GetParam().pinned_allocs);
+  EXPECT_EQ(value(knobs, Metric::copies_per_step), 1);
+  EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 8 * (16 + 1) * 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryWay, PlanInput,
+    testing::Values(InputCase{{.host = HostMemory::pageable}, 1, 1, 0}, InputCase{{.host = HostMemory::pinned}, 0, 0, 0},
+                    InputCase{{.host = HostMemory::registered}, 0, 0, 0},
+                    InputCase{{.host = HostMemory::pin_each_step}, 2, 0, 1},
+                    InputCase{{.host = HostMemory::pinned, .blocking = true}, 1, 0, 0},
+                    InputCase{{.host = HostMemory::pinned, .stream = CopyStream::legacy, .blocking = true}, 1, 0, 0},
+                    InputCase{{.host = HostMemory::pageable, .stream = CopyStream::legacy, .blocking = true}, 1, 1, 0},
+                    InputCase{{.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2}, 0, 0, 0},
+                    InputCase{{.host = HostMemory::pageable, .stream = CopyStream::side, .buffers = 3}, 1, 1, 0}));
+
+TEST(Plan, SplitsABatchIntoTensorsThatCoverIt) {
+  Knobs knobs = small_mlp();
+  knobs.h2d.host = HostMemory::pinned;
+  knobs.batch.tensors = 7;
+  const StepPlan plan = plan_of(knobs);
+  std::int64_t next = 0;
+  for (const Operation& operation : plan.operations) {
+    const auto* copy = std::get_if<CopyBytes>(&operation.action);
+    if (!copy) continue;
+    EXPECT_EQ(copy->to.offset_bytes, next);
+    EXPECT_EQ(copy->from.offset_bytes, next);
+    EXPECT_GT(copy->to.bytes, 0);
+    next += copy->to.bytes;
+  }
+  EXPECT_EQ(next, plan.batch_bytes);
+  EXPECT_EQ(counted(plan, Metric::copies_per_step), 7);
+}
+
+TEST(Plan, RefusesOneBufferOnASideStreamAsARace) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
+  EXPECT_EQ(refusal_of(knobs),
+            "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side stream and 'ingest the "
+            "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders them; rotate over "
+            "two device buffers ('h2d.buffers = 2'), which hands them over with events");
+}
+
+TEST(Plan, IsARaceWithoutAnyOneOfItsHandOffs) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  const StepPlan good = plan_of(knobs);
+  ASSERT_EQ(find_race(good), std::nullopt);
+  int left_out = 0;
+  for (std::size_t index = 0; index < good.operations.size(); ++index) {
+    if (!std::holds_alternative<StreamWaitsEvent>(good.operations[index].action)) continue;
+    StepPlan bad = good;
+    bad.operations.erase(bad.operations.begin() + static_cast<std::ptrdiff_t>(index));
+    EXPECT_NE(find_race(bad), std::nullopt) << "without '" << good.operations[index].name << "'";
+    ++left_out;
+  }
+  EXPECT_EQ(left_out, 2);
+}
+
+TEST(Plan, NeedsNoHandOffWhereTheLegacyStreamOrders) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};
+  EXPECT_EQ(find_race(plan_of(knobs)), std::nullopt);
+}
+
+TEST(Plan, AllocatesActivationsOnceAStepOrAroundTheirUse) {
+  Knobs knobs = small_mlp();
+  EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0);
+  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
+  const double tensors = 4 + 2 + 1 + 1;  // activations, their gradients, labels, row losses
+  EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), tensors);
+  EXPECT_EQ(value(knobs, Metric::device_frees_per_step), tensors);
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), tensors);
+  const double peak_per_step = value(knobs, Metric::peak_live);
+  knobs.alloc.when = AllocWhen::op;
+  EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), tensors);
+  EXPECT_LT(value(knobs, Metric::peak_live), peak_per_step);
+  knobs.alloc.with = Allocator::cuda_async;
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0);
+  EXPECT_EQ(counted(plan_of(knobs), Metric::peak_reserved), std::nullopt);
+}
+
+TEST(Plan, ZeroesAllGradientsAndAddsToThemWhenAsked) {
+  Knobs knobs = small_mlp();
+  EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step), 0);
+  knobs.memory.zero_grad = ZeroGrad::memset;
+  EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step), static_cast<double>(plan_of(knobs).param_bytes));
+  EXPECT_EQ(plan_of(knobs).param_bytes, 3 * 16 * (16 + 1) * 4);
+}
+
+TEST(Plan, RefusesAGraphWithAWaitInside) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
+  EXPECT_NE(refusal_of(knobs).find("'wait for the device' cannot be part of a graph: the host waits there"),
+            std::string::npos)
+      << refusal_of(knobs);
+  knobs.sync.where = SyncWhere::step;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+}
+
+TEST(Plan, RefusesAGraphThatCallsCudaMalloc) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
+  EXPECT_NE(refusal_of(knobs).find("cudaMalloc cannot be captured"), std::string::npos) << refusal_of(knobs);
+  knobs.alloc.with = Allocator::cuda_async;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+}
+
+TEST(Plan, RefusesAGraphOverABatchThatMoves) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.alloc.with = Allocator::cuda_async;
+  knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
+  EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"), std::string::npos)
+      << refusal_of(knobs);
+}
+
+TEST(Plan, RefusesSamplesThatTheModelCannotRead) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sample_bytes = 16;
+  EXPECT_NE(refusal_of(knobs).find("the model reads 68 bytes of a sample"), std::string::npos) << refusal_of(knobs);
+}
+
+TEST(Plan, RefusesEveryWrongVariantAtOnce) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sample_bytes = 16;
+  Scenario scenario = scenario_of(knobs);
+  scenario.variants.push_back({"other", knobs, {"by_hand.toml", 9, 1}});
+  try {
+    (void)build_step_plans(scenario, 1);
+    FAIL() << "accepted";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.diagnostics().size(), 2u);
+  }
+}
+
+TEST(Plan, ReadsTheLossLateWithoutWaiting) {
+  Knobs knobs = small_mlp();
+  knobs.log = {.every = 1, .via = LogVia::late_pinned};
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0);
+  EXPECT_EQ(value(knobs, Metric::polls_per_step), 1);
+  knobs.log = {.every = 10, .via = LogVia::mean_on_device};
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0.1);
+  knobs.log = {.every = 2, .via = LogVia::keep_on_device};
+  EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0.5);
+  EXPECT_EQ(value(knobs, Metric::device_frees_per_step), 0);
+}
+
+// Every combination of the knobs that place copies, waits, allocations and launches is either refused with a reason or
+// a plan whose operations stay inside their buffers.
+TEST(Plan, IsSoundForEveryCombinationOfItsKnobs) {
+  int accepted = 0;
+  int refused = 0;
+  for (const HostMemory host : {HostMemory::resident, HostMemory::pageable, HostMemory::pinned, HostMemory::registered,
+                                HostMemory::pin_each_step})
+    for (const CopyStream stream : {CopyStream::compute, CopyStream::side, CopyStream::legacy})
+      for (const std::int64_t buffers : {1, 2, 3})
+        for (const DeviceBuffer device_buffer : {DeviceBuffer::resident, DeviceBuffer::per_step})
+          for (const SyncWhere where : {SyncWhere::none, SyncWhere::step, SyncWhere::phase, SyncWhere::op})
+            for (const Allocator with : {Allocator::fixed, Allocator::cuda, Allocator::cuda_async})
+              for (const LaunchVia via : {LaunchVia::stream, LaunchVia::graph}) {
+                Knobs knobs = small_mlp();
+                knobs.h2d = {.host = host, .stream = stream, .buffers = buffers, .device_buffer = device_buffer};
+                knobs.sync = {.where = where, .how = SyncHow::item, .every = 1};
+                knobs.alloc = {.with = with,
+                               .when = with == Allocator::fixed ? AllocWhen::never : AllocWhen::op,
+                               .keep_bytes = std::nullopt};
+                knobs.launch.via = via;
+                try {
+                  const StepPlan plan = plan_of(knobs);
+                  ++accepted;
+                  for (const Operation& operation : plan.operations) {
+                    for (const BufferAccess& access : accesses_of(plan, operation)) {
+                      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(access.use.buffer)];
+                      ASSERT_GE(access.use.offset_bytes, 0) << operation.name;
+                      ASSERT_GT(access.use.bytes, 0) << operation.name;
+                      ASSERT_LE(access.use.offset_bytes + access.use.bytes, buffer.bytes) << operation.name;
+                    }
+                  }
+                } catch (const RequestError& error) {
+                  ++refused;
+                  ASSERT_FALSE(error.diagnostics().front().hint.empty()) << error.what();
+                }
+              }
+  EXPECT_GT(accepted, 600);
+  EXPECT_GT(refused, 200);
+}
+
+}  // namespace
+}  // namespace stepgate
