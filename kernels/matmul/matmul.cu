@@ -16,7 +16,7 @@ namespace {
 
 void check(cublasStatus_t status, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error("matmul: " + std::string(what) + ": " + cublasGetStatusString(status));
+  throw std::runtime_error("matmul: " + std::string(what) + ": " + cublasLtGetStatusString(status));
 }
 
 template <auto destroy>
