@@ -3,12 +3,19 @@
 // recipe, on fresh random numbers. The references themselves are kernels_test.cpp's.
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <random>
 
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
 
 namespace stepgate {
+
+// For GoogleTest's messages.
+void PrintTo(const TrialRecipe& recipe, std::ostream* out) {
+  *out << recipe.kernel;
+}
+
 namespace {
 
 class CudaKernel : public testing::TestWithParam<TrialRecipe> {
