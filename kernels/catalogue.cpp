@@ -5,10 +5,28 @@
 #include <cstdlib>
 #include <vector>
 
+#include "kernels/accumulate_loss/accumulate_loss.h"
+#include "kernels/adamw/adamw.h"
+#include "kernels/bias_activation/bias_activation.h"
+#include "kernels/bias_gradient/bias_gradient.h"
+#include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/ingest/ingest.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/mean_loss/mean_loss.h"
+#include "kernels/relu_gradient/relu_gradient.h"
+#include "kernels/report_loss/report_loss.h"
+#include "kernels/sgd/sgd.h"
+#include "kernels/spin/spin.h"
+
 namespace stepgate {
 
 std::span<const Kernel> kernel_catalogue() {
-  static const std::vector<Kernel> catalogue = {};
+  static const std::vector<Kernel> catalogue = {
+      ingest_kernel(),        matmul_kernel(),          bias_activation_kernel(),
+      relu_gradient_kernel(), bias_gradient_kernel(),   cross_entropy_kernel(),
+      report_loss_kernel(),   accumulate_loss_kernel(), mean_loss_kernel(),
+      sgd_kernel(),           adamw_kernel(),           spin_kernel(),
+  };
   return catalogue;
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// sum += loss, so that the host need not read the loss of every step.
+//   shape     unused
+//   operands  loss (fp32 [1]), sum (fp32 [1])
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+Kernel accumulate_loss_kernel();
+
+// Only in CUDA builds.
+Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelScalars&,
+                               const LaunchContext&);
+
+}  // namespace stepgate

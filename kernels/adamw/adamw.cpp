@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The host side of adamw: operands, work and the reference. Meaning and shapes: adamw.h.
+#include "kernels/adamw/adamw.h"
+
+#include <cmath>
+
+#include "kernels/cuda_build.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
+    {"v", Access::read_write},       {"counter", Access::read},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const std::int64_t parameters = shape.rows * shape.columns;
+  return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + 8,
+          .bytes_written = parameters * (bytes_of(dtype) + 8),
+          // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
+          .flops = 16 * parameters};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  namespace scalar = adamw_scalar;
+  const double beta1 = call.scalars[scalar::beta1];
+  const double beta2 = call.scalars[scalar::beta2];
+  const auto step = static_cast<double>(*static_cast<const std::uint64_t*>(call.buffers[4]));
+  const double m_correction = 1 - std::pow(beta1, step);
+  const double v_correction = 1 - std::pow(beta2, step);
+  auto* m = static_cast<float*>(call.buffers[2]);
+  auto* v = static_cast<float*>(call.buffers[3]);
+  for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
+    const double weight = number_at(call.buffers[0], call.dtype, i);
+    const double gradient = number_at(call.buffers[1], call.dtype, i);
+    const double mean = beta1 * m[i] + (1 - beta1) * gradient;
+    const double square = beta2 * v[i] + (1 - beta2) * gradient * gradient;
+    const double direction =
+        (mean / m_correction) / (std::sqrt(square / v_correction) + call.scalars[scalar::epsilon]);
+    set_number(call.buffers[0], call.dtype, i,
+               weight - call.scalars[scalar::learning_rate] *
+                            (direction + call.scalars[scalar::weight_decay] * weight));
+    m[i] = static_cast<float>(mean);
+    v[i] = static_cast<float>(square);
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel adamw_kernel() {
+  return {"adamw", operands, work, reference, in_cuda_builds<prepare_adamw>()};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Lets a kernel's row name its CUDA launcher in every build: null where the build has no CUDA.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+using Prepare = Launch (*)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+template <Prepare prepare>
+constexpr Prepare in_cuda_builds() {
+#ifdef STEPGATE_WITH_CUDA
+  return prepare;
+#else
+  return nullptr;
+#endif
+}
+
+}  // namespace stepgate

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Device memory between guard zones, and the measure of error. Which trials to run is the tests'.
+#include "kernels/cuda_trial.h"
+
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/catalogue.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t guard_bytes = 512;
+constexpr int guard_value = 0xa5;
+constexpr std::int64_t workspace_bytes = 32 << 20;  // what cuBLAS recommends for Hopper
+
+std::vector<std::byte> from_device(const void* memory, std::int64_t bytes) {
+  std::vector<std::byte> content(static_cast<std::size_t>(bytes));
+  check_cuda(cudaMemcpy(content.data(), memory, content.size(), cudaMemcpyDeviceToHost),
+             "read an operand back");
+  return content;
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+CudaLibraries::CudaLibraries() {
+  check_cuda(cudaMalloc(&context_.workspace, workspace_bytes), "allocate the workspace");
+  context_.workspace_bytes = workspace_bytes;
+  cublasLtHandle_t handle = nullptr;
+  if (cublasLtCreate(&handle) != CUBLAS_STATUS_SUCCESS) {
+    (void)cudaFree(context_.workspace);
+    throw std::runtime_error("create the cuBLASLt handle");
+  }
+  context_.blas = handle;
+}
+
+CudaLibraries::~CudaLibraries() {
+  (void)cublasLtDestroy(static_cast<cublasLtHandle_t>(context_.blas));
+  (void)cudaFree(context_.workspace);
+}
+
+DeviceOperands::DeviceOperands(const Trial& trial, Placement placement)
+    : trial_(&trial), placement_(placement) {
+  for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
+    const std::vector<std::byte>& content = trial.operands[operand];
+    const std::size_t bytes = content.size() + 2 * guard_bytes + placement.offset_bytes;
+    void* memory = nullptr;
+    check_cuda(cudaMalloc(&memory, bytes), "allocate an operand");
+    allocations_.emplace_back(memory);
+    check_cuda(cudaMemset(memory, guard_value, bytes), "fill the guard zones");
+    void* start = static_cast<std::byte*>(memory) + guard_bytes + placement.offset_bytes;
+    check_cuda(cudaMemcpy(start, content.data(), content.size(), cudaMemcpyHostToDevice),
+               "upload an operand");
+    pointers_.push_back(start);
+  }
+  if (placement.output == Placement::Output::in_place) {
+    pointers_[trial.recipe->output] = pointers_[trial.recipe->output_over];
+  }
+}
+
+Trial DeviceOperands::read_back() const {
+  Trial trial = *trial_;
+  for (std::size_t operand = 0; operand < pointers_.size(); ++operand) {
+    trial.operands[operand] = from_device(pointers_[operand], operand_bytes(trial, operand));
+  }
+  return trial;
+}
+
+bool DeviceOperands::guards_are_untouched() const {
+  for (std::size_t operand = 0; operand < allocations_.size(); ++operand) {
+    const std::int64_t before = guard_bytes + placement_.offset_bytes;
+    const std::int64_t bytes = operand_bytes(*trial_, operand);
+    const auto all = from_device(allocations_[operand].get(), before + bytes + guard_bytes);
+    const auto intact = [](std::byte value) { return value == std::byte{guard_value}; };
+    if (!std::all_of(all.begin(), all.begin() + before, intact)) return false;
+    if (!std::all_of(all.begin() + before + bytes, all.end(), intact)) return false;
+  }
+  return true;
+}
+
+void run_cuda(const Trial& trial, const DeviceOperands& operands, const CudaLibraries& libraries) {
+  const Launch launch = kernel(trial.recipe->kernel)
+                            .prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
+  cudaStream_t stream = nullptr;
+  launch(operands.pointers(), stream);
+  check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel);
+}
+
+double relative_error(const Trial& got, const Trial& expected, std::size_t operand) {
+  const bool single = expected.recipe->operands[operand].format == OperandFormat::single;
+  const std::int64_t count = value_count(expected, operand);
+  double difference = 0, norm = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = value_at(expected, operand, i);
+    const double error = value_at(got, operand, i) - value;
+    difference += error * error;
+    norm += value * value;
+  }
+  if (difference == 0) return 0;
+  if (single) norm = std::max(norm, static_cast<double>(count));
+  return std::sqrt(difference / norm);
+}
+
+double error_bound(const Trial& trial) {
+  if (trial.dtype == DType::bf16) return 1e-2;
+  return trial.dtype == DType::tf32 && trial.recipe->kernel == "matmul" ? 0x1p-9 : 1e-5;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The kernels of a layer and of the loss, chained as a step chains them, against finite
+// differences of the loss: a sign, a transposition or a scale that is wrong anywhere shows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/catalogue.h"
+
+namespace stepgate {
+namespace {
+
+using Numbers = std::vector<float>;
+
+void run(std::string_view name, KernelShape shape, KernelScalars scalars,
+         std::vector<void*> buffers) {
+  kernel(name).reference({shape, DType::fp32, scalars, buffers});
+}
+
+// logits = relu(x W1 + b1) W2 + b2; loss = mean cross-entropy.
+struct TwoLayers {
+  static constexpr std::int64_t samples = 6, inputs = 5, hidden = 7, classes = 4;
+  Numbers x = Numbers(samples * inputs), w1 = Numbers(inputs * hidden), b1 = Numbers(hidden);
+  Numbers w2 = Numbers(hidden * classes), b2 = Numbers(classes);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(samples);
+  Numbers activation = Numbers(samples * hidden), logits = Numbers(samples * classes);
+  Numbers row_losses = Numbers(samples);
+
+  explicit TwoLayers(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    // Small, so that third derivatives leave no trace in a central difference.
+    std::uniform_real_distribution<float> uniform(-0.7f, 0.7f);
+    for (Numbers* numbers : {&x, &w1, &b1, &w2, &b2}) {
+      for (float& number : *numbers) number = uniform(random);
+    }
+    for (auto& label : labels) label = static_cast<std::int32_t>(random() % classes);
+  }
+
+  double forward() {
+    run("matmul", {samples, hidden, inputs}, {}, {x.data(), w1.data(), activation.data()});
+    run("bias_activation", {samples, hidden}, {1},
+        {activation.data(), b1.data(), activation.data()});
+    run("matmul", {samples, classes, hidden}, {}, {activation.data(), w2.data(), logits.data()});
+    run("bias_activation", {samples, classes}, {0}, {logits.data(), b2.data(), logits.data()});
+    run("cross_entropy", {samples, classes}, {},
+        {logits.data(), labels.data(), logits.data(), row_losses.data()});
+    double sum = 0;
+    for (const float loss : row_losses) sum += loss;
+    return sum / samples;
+  }
+
+  struct Gradients {
+    Numbers x, w1, b1, w2, b2;
+  };
+
+  Gradients backward() {
+    forward();  // leaves the gradient of the logits in their place
+    Gradients d{Numbers(x.size()), Numbers(w1.size()), Numbers(b1.size()), Numbers(w2.size()),
+                Numbers(b2.size())};
+    Numbers d_activation(activation.size());
+    run("bias_gradient", {samples, classes}, {0}, {logits.data(), d.b2.data()});
+    run("matmul", {hidden, classes, samples}, {1, 0, 0},
+        {activation.data(), logits.data(), d.w2.data()});
+    run("matmul", {samples, hidden, classes}, {0, 1, 0},
+        {logits.data(), w2.data(), d_activation.data()});
+    run("relu_gradient", {samples, hidden}, {},
+        {activation.data(), d_activation.data(), d_activation.data()});
+    run("bias_gradient", {samples, hidden}, {0}, {d_activation.data(), d.b1.data()});
+    run("matmul", {inputs, hidden, samples}, {1, 0, 0},
+        {x.data(), d_activation.data(), d.w1.data()});
+    run("matmul", {samples, inputs, hidden}, {0, 1, 0},
+        {d_activation.data(), w1.data(), d.x.data()});
+    return d;
+  }
+};
+
+// Which hidden units of which samples the relu passes.
+std::vector<bool> passed(const TwoLayers& model) {
+  std::vector<bool> pattern;
+  for (const float number : model.activation) pattern.push_back(number > 0);
+  return pattern;
+}
+
+// Central differences of the loss. An element whose difference makes a relu switch has no slope
+// there and is left out; few may be.
+void expect_gradient(TwoLayers& model, Numbers& parameter, const Numbers& gradient) {
+  int compared = 0;
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    constexpr float distance = 1.0f / 256;
+    const float old = parameter[i];
+    parameter[i] = old + distance;
+    const double width_above = parameter[i];
+    const double above = model.forward();
+    const std::vector<bool> passed_above = passed(model);
+    parameter[i] = old - distance;
+    const double width = width_above - parameter[i];
+    const double below = model.forward();
+    const std::vector<bool> passed_below = passed(model);
+    parameter[i] = old;
+    if (passed_above != passed_below) continue;
+    EXPECT_NEAR(gradient[i], (above - below) / width, 3e-4) << "element " << i;
+    ++compared;
+  }
+  EXPECT_GE(4 * compared, static_cast<int>(parameter.size()));
+}
+
+TEST(Gradients, OfEveryParameterAgreeWithFiniteDifferencesOfTheLoss) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  TwoLayers model(seed);
+  const TwoLayers::Gradients d = model.backward();
+  expect_gradient(model, model.x, d.x);
+  expect_gradient(model, model.w1, d.w1);
+  expect_gradient(model, model.b1, d.b1);
+  expect_gradient(model, model.w2, d.w2);
+  expect_gradient(model, model.b2, d.b2);
+}
+
+TEST(Gradients, LowerTheLossWhenFollowed) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  TwoLayers model(seed);
+  const double before = model.forward();
+  TwoLayers::Gradients d = model.backward();
+  const auto follow = [](Numbers& weights, Numbers& gradient) {
+    run("sgd", {1, static_cast<std::int64_t>(weights.size())}, {0.001},
+        {weights.data(), gradient.data()});
+  };
+  follow(model.w1, d.w1);
+  follow(model.b1, d.b1);
+  follow(model.w2, d.w2);
+  follow(model.b2, d.b2);
+  EXPECT_LT(model.forward(), before);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Valid calls of every kernel for tests and benchmarks: which shapes and scalars are worth trying,
+// what an operand holds, and random operands of a seed. Judges no result.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+enum class OperandFormat { storage, single, label, count, word };
+
+struct OperandRecipe {
+  OperandFormat format;
+  std::int64_t (*elements)(const KernelShape&, const KernelScalars&);
+  double lowest = -1;  // of storage and single: uniform in [lowest, 1)
+};
+
+constexpr std::size_t no_scalar = KernelScalars{}.size();
+
+struct TrialRecipe {
+  std::string_view kernel;
+  std::vector<OperandRecipe> operands;
+  std::vector<KernelScalars> scalars;
+  std::vector<KernelShape> shapes;
+  // An output that may be the same buffer as an input; equal when there is none.
+  int output = 0;
+  int output_over = 0;
+  // A read_write operand is not read where this scalar is 0.
+  std::size_t accumulates = no_scalar;
+};
+
+// One for each kernel of the catalogue, in its order.
+std::span<const TrialRecipe> trial_recipes();
+
+// The recipe of that kernel; aborts if there is none.
+const TrialRecipe& trial_recipe(std::string_view kernel);
+
+struct Trial {
+  const TrialRecipe* recipe;
+  KernelShape shape;
+  DType dtype;
+  KernelScalars scalars;
+  std::vector<std::vector<std::byte>> operands;
+};
+
+// Operands that are only written hold 0xff bytes, which are NaN in every float format, so that a
+// number that was not written shows.
+Trial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelScalars&,
+                 std::uint64_t seed);
+
+// Every shape and scalars of the recipe, in fp32, tf32 and bf16; each with a seed of its own.
+std::vector<Trial> all_trials(const TrialRecipe&, std::uint64_t seed);
+
+// Bytes of one operand.
+std::int64_t operand_bytes(const Trial&, std::size_t operand);
+
+// Number i of an operand, whatever its format.
+double value_at(const Trial&, std::size_t operand, std::int64_t index);
+std::int64_t value_count(const Trial&, std::size_t operand);
+
+// Carries the trial out on its own operands with the kernel's reference.
+void run_reference(Trial&);
+
+// "matmul 7x13x5 bf16 scalars 1 0 0 seed 42"
+std::string describe(const Trial&, std::uint64_t seed);
+
+}  // namespace stepgate

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Every kernel's CUDA launch against its host reference, at every shape, dtype and scalar of its
+// recipe, on fresh random numbers. The references themselves are kernels_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <random>
+
+#include "kernels/catalogue.h"
+#include "kernels/cuda_trial.h"
+
+namespace stepgate {
+
+// For GoogleTest's messages.
+void PrintTo(const TrialRecipe& recipe, std::ostream* out) {
+  *out << recipe.kernel;
+}
+
+namespace {
+
+class CudaKernel : public testing::TestWithParam<TrialRecipe> {
+ protected:
+  // Runs the trial on the GPU and returns its operands afterwards; the guard zones must hold.
+  Trial carried_out(const Trial& trial, Placement placement) {
+    const DeviceOperands operands(trial, placement);
+    run_cuda(trial, operands, libraries_);
+    EXPECT_TRUE(operands.guards_are_untouched());
+    return operands.read_back();
+  }
+
+  template <class Check>
+  void for_each_trial(Check check) {
+    const std::uint64_t seed = std::random_device{}();
+    for (const Trial& trial : all_trials(GetParam(), seed)) {
+      SCOPED_TRACE(describe(trial, seed));
+      check(trial);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+ private:
+  CudaLibraries libraries_;
+};
+
+// The device's clock, which no reference knows.
+bool is_clock(const Trial& trial, std::size_t operand) {
+  return trial.recipe->kernel == "report_loss" && operand == 3;
+}
+
+void expect_operand(const Trial& got, const Trial& expected, std::size_t operand) {
+  const OperandFormat format = expected.recipe->operands[operand].format;
+  if (format == OperandFormat::storage || format == OperandFormat::single) {
+    // NaN is not below the bound.
+    ASSERT_LE(relative_error(got, expected, operand), error_bound(expected))
+        << "operand " << operand;
+    return;
+  }
+  for (std::int64_t i = 0; i < value_count(expected, operand); ++i) {
+    const double value = value_at(got, operand, i);
+    if (is_clock(expected, operand) && value_at(expected, operand, i) == 0) {
+      ASSERT_GT(value, 0) << "no stamp at " << i;
+    } else {
+      ASSERT_EQ(value, value_at(expected, operand, i)) << "operand " << operand << " at " << i;
+    }
+  }
+}
+
+void expect_operands(const Trial& got, const Trial& expected) {
+  for (std::size_t operand = 0; operand < expected.operands.size(); ++operand) {
+    expect_operand(got, expected, operand);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST_P(CudaKernel, AgreesWithTheReferenceAndTouchesNothingElse) {
+  for_each_trial([this](const Trial& trial) {
+    Trial expected = trial;
+    run_reference(expected);
+    expect_operands(carried_out(trial, {}), expected);
+  });
+}
+
+TEST_P(CudaKernel, GivesTheSameBitsTwice) {
+  for_each_trial([this](const Trial& trial) {
+    const Trial first = carried_out(trial, {});
+    const Trial second = carried_out(trial, {});
+    for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
+      if (is_clock(trial, operand)) continue;
+      ASSERT_EQ(first.operands[operand], second.operands[operand]) << "operand " << operand;
+    }
+  });
+}
+
+TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
+  // matmul says that it needs more.
+  const std::int64_t offset = GetParam().kernel == "matmul" ? 16 : 8;
+  for_each_trial([&](const Trial& trial) {
+    Trial expected = trial;
+    run_reference(expected);
+    expect_operands(carried_out(trial, {.offset_bytes = offset}), expected);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel,
+                         testing::ValuesIn(trial_recipes().begin(), trial_recipes().end()),
+                         [](const auto& recipe) { return std::string(recipe.param.kernel); });
+
+class CudaKernelInPlace : public CudaKernel {};
+
+TEST_P(CudaKernelInPlace, AgreesWithTheReference) {
+  for_each_trial([this](const Trial& trial) {
+    Trial expected = trial;
+    run_reference(expected);
+    const Trial got = carried_out(trial, {.output = Placement::Output::in_place});
+    expect_operand(got, expected, static_cast<std::size_t>(GetParam().output));
+  });
+}
+
+std::vector<TrialRecipe> in_place_recipes() {
+  std::vector<TrialRecipe> recipes;
+  for (const TrialRecipe& recipe : trial_recipes()) {
+    if (recipe.output != recipe.output_over) recipes.push_back(recipe);
+  }
+  return recipes;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_place_recipes()),
+                         [](const auto& recipe) { return std::string(recipe.param.kernel); });
+
+TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
+  const std::uint64_t seed = std::random_device{}();
+  Trial trial = make_trial(trial_recipe("cross_entropy"), {33, 300}, DType::fp32, {}, seed);
+  SCOPED_TRACE(describe(trial, seed));
+  auto* logits = reinterpret_cast<float*>(trial.operands[0].data());
+  for (std::int64_t i = 0; i < value_count(trial, 0); ++i) logits[i] *= 1000;
+  const CudaLibraries libraries;
+  const DeviceOperands operands(trial, {});
+  run_cuda(trial, operands, libraries);
+  const Trial got = operands.read_back();
+  run_reference(trial);
+  EXPECT_LE(relative_error(got, trial, 2), 1e-4);
+  EXPECT_LE(relative_error(got, trial, 3), 1e-5);
+}
+
+TEST(CudaSpin, LastsAsLongAsItWasTold) {
+  const CudaLibraries libraries;
+  const Trial trial = make_trial(trial_recipe("spin"), {}, DType::fp32, {2000}, 1);
+  const DeviceOperands operands(trial, {});
+  const Launch launch =
+      kernel("spin").prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
+  cudaEvent_t begin = nullptr, end = nullptr;
+  check_cuda(cudaEventCreate(&begin), "create an event");
+  check_cuda(cudaEventCreate(&end), "create an event");
+  check_cuda(cudaEventRecord(begin), "record");
+  launch(operands.pointers(), nullptr);
+  check_cuda(cudaEventRecord(end), "record");
+  check_cuda(cudaEventSynchronize(end), "spin");
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "read the time");
+  EXPECT_GE(milliseconds, 1.99f);
+  EXPECT_LE(milliseconds, 2.5f);
+  (void)cudaEventDestroy(begin);
+  (void)cudaEventDestroy(end);
+}
+
+}  // namespace
+}  // namespace stepgate

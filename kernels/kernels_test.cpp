@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Every kernel's host reference against a formula written independently here, at every shape,
+// dtype and scalar of its recipe. Gradients are gradients_test.cpp's, the CUDA side
+// kernels_cuda_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "kernels/catalogue.h"
+#include "kernels/kernel_trial.h"
+
+namespace stepgate {
+namespace {
+
+// What an operand holds after the kernel, from the trial as it was before it.
+using Formula = std::function<double(const Trial& before, std::int64_t index)>;
+
+// No bound but that of rounding once to the operand's format.
+double rounding(const Trial& trial, std::size_t operand) {
+  const bool narrow = trial.recipe->operands[operand].format == OperandFormat::storage &&
+                      trial.dtype == DType::bf16;
+  return narrow ? 0x1.01p-8 : 0x1.01p-24;
+}
+
+void expect_formulas(std::string_view name, const std::map<std::size_t, Formula>& formulas) {
+  const std::uint64_t seed = std::random_device{}();
+  for (Trial& trial : all_trials(trial_recipe(name), seed)) {
+    SCOPED_TRACE(describe(trial, seed));
+    const Trial before = trial;
+    run_reference(trial);
+    for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
+      const auto formula = formulas.find(operand);
+      if (formula == formulas.end()) {
+        ASSERT_EQ(trial.operands[operand], before.operands[operand]) << "operand " << operand;
+        continue;
+      }
+      for (std::int64_t i = 0; i < value_count(trial, operand); ++i) {
+        const double expected = formula->second(before, i);
+        // The slack covers sums whose order differs: the terms are of size 1 at most.
+        const double slack = std::abs(expected) * rounding(trial, operand) + 1e-12;
+        ASSERT_NEAR(value_at(trial, operand, i), expected, slack)
+            << "operand " << operand << " element " << i;
+      }
+    }
+  }
+}
+
+TEST(Catalogue, HasATrialRecipeForEveryKernelWithItsOperands) {
+  ASSERT_EQ(kernel_catalogue().size(), trial_recipes().size());
+  for (std::size_t i = 0; i < trial_recipes().size(); ++i) {
+    const Kernel& row = kernel_catalogue()[i];
+    EXPECT_EQ(row.name, trial_recipes()[i].kernel);
+    EXPECT_EQ(row.operands.size(), trial_recipes()[i].operands.size()) << row.name;
+    EXPECT_EQ(&kernel(row.name), &row);
+  }
+}
+
+TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
+  const Formula feature = [](const Trial& t, std::int64_t i) {
+    const std::int64_t row = i / t.shape.columns;
+    double sum = 0;
+    int count = 0;
+    for (std::int64_t word = 0; word < t.shape.depth - 1; ++word) {
+      if (word % t.shape.columns != i % t.shape.columns) continue;
+      sum += value_at(t, 0, row * t.shape.depth + word);
+      ++count;
+    }
+    return sum / count;
+  };
+  const Formula label = [](const Trial& t, std::int64_t row) {
+    const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.depth - 1));
+    return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.columns);
+  };
+  expect_formulas("ingest", {{1, feature}, {2, label}});
+}
+
+TEST(Matmul, SumsProductsOverTheInnerDimension) {
+  const Formula element = [](const Trial& t, std::int64_t i) {
+    const auto [m, n, k] = t.shape;
+    const std::int64_t row = i / n, column = i % n;
+    double sum = t.scalars[2] != 0 ? value_at(t, 2, i) : 0;
+    for (std::int64_t inner = 0; inner < k; ++inner) {
+      const auto a = t.scalars[0] != 0 ? inner * m + row : row * k + inner;
+      const auto b = t.scalars[1] != 0 ? column * k + inner : inner * n + column;
+      sum += value_at(t, 0, a) * value_at(t, 1, b);
+    }
+    return sum;
+  };
+  expect_formulas("matmul", {{2, element}});
+}
+
+TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
+  const Formula y = [](const Trial& t, std::int64_t i) {
+    const double sum = value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
+    return t.scalars[0] != 0 ? std::max(sum, 0.0) : sum;
+  };
+  expect_formulas("bias_activation", {{2, y}});
+}
+
+TEST(ReluGradient, PassesWhereTheActivationWasPositive) {
+  const Formula dx = [](const Trial& t, std::int64_t i) {
+    return value_at(t, 0, i) > 0 ? value_at(t, 1, i) : 0;
+  };
+  expect_formulas("relu_gradient", {{2, dx}});
+}
+
+TEST(BiasGradient, SumsEachColumn) {
+  const Formula db = [](const Trial& t, std::int64_t column) {
+    double sum = t.scalars[0] != 0 ? value_at(t, 1, column) : 0;
+    for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
+      sum += value_at(t, 0, row * t.shape.columns + column);
+    }
+    return sum;
+  };
+  expect_formulas("bias_gradient", {{1, db}});
+}
+
+double exponential_sum(const Trial& t, std::int64_t row) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < t.shape.columns; ++c) {
+    sum += std::exp(value_at(t, 0, row * t.shape.columns + c));
+  }
+  return sum;
+}
+
+TEST(CrossEntropy, IsTheNegativeLogarithmOfTheLabelsProbability) {
+  const Formula gradient = [sums = std::map<std::int64_t, double>{}](const Trial& t,
+                                                                     std::int64_t i) mutable {
+    if (i == 0) sums.clear();
+    const std::int64_t row = i / t.shape.columns;
+    if (!sums.contains(row)) sums[row] = exponential_sum(t, row);
+    const bool is_label = static_cast<double>(i % t.shape.columns) == value_at(t, 1, row);
+    return (std::exp(value_at(t, 0, i)) / sums[row] - is_label) / static_cast<double>(t.shape.rows);
+  };
+  const Formula loss = [](const Trial& t, std::int64_t row) {
+    const auto label = static_cast<std::int64_t>(value_at(t, 1, row));
+    const double logit = value_at(t, 0, row * t.shape.columns + label);
+    return -std::log(std::exp(logit) / exponential_sum(t, row));
+  };
+  expect_formulas("cross_entropy", {{2, gradient}, {3, loss}});
+}
+
+TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
+  const auto mean = [](const Trial& t) {
+    double sum = 0;
+    for (std::int64_t row = 0; row < t.shape.rows; ++row) sum += value_at(t, 0, row);
+    return sum / static_cast<double>(t.shape.rows);
+  };
+  const auto is_entry = [](const Trial& t, std::int64_t i) {
+    return static_cast<std::int64_t>(value_at(t, 4, 0)) % static_cast<std::int64_t>(t.scalars[0]) ==
+           i;
+  };
+  expect_formulas(
+      "report_loss",
+      {{1, [=](const Trial& t, std::int64_t) { return mean(t); }},
+       {2, [=](const Trial& t,
+               std::int64_t i) { return is_entry(t, i) ? mean(t) : value_at(t, 2, i); }},
+       {3, [=](const Trial& t, std::int64_t i) { return is_entry(t, i) ? 0 : value_at(t, 3, i); }},
+       {4, [](const Trial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }}});
+}
+
+TEST(AccumulateLoss, AddsTheLoss) {
+  expect_formulas(
+      "accumulate_loss",
+      {{1, [](const Trial& t, std::int64_t) { return value_at(t, 0, 0) + value_at(t, 1, 0); }}});
+}
+
+TEST(MeanLoss, DividesByTheCountAndStartsAgain) {
+  expect_formulas(
+      "mean_loss",
+      {{0, [](const Trial&, std::int64_t) { return 0.0; }},
+       {1, [](const Trial& t, std::int64_t) { return value_at(t, 0, 0) / t.scalars[0]; }}});
+}
+
+TEST(Sgd, StepsAgainstTheGradient) {
+  expect_formulas("sgd", {{0, [](const Trial& t, std::int64_t i) {
+                             return value_at(t, 0, i) - t.scalars[0] * value_at(t, 1, i);
+                           }}});
+}
+
+TEST(AdamW, FollowsTheTextbookUpdate) {
+  const Formula m = [](const Trial& t, std::int64_t i) {
+    return t.scalars[1] * value_at(t, 2, i) + (1 - t.scalars[1]) * value_at(t, 1, i);
+  };
+  const Formula v = [](const Trial& t, std::int64_t i) {
+    const double gradient = value_at(t, 1, i);
+    return t.scalars[2] * value_at(t, 3, i) + (1 - t.scalars[2]) * gradient * gradient;
+  };
+  const Formula weights = [=](const Trial& t, std::int64_t i) {
+    const double step = value_at(t, 4, 0);
+    const double m_hat = m(t, i) / (1 - std::pow(t.scalars[1], step));
+    const double v_hat = v(t, i) / (1 - std::pow(t.scalars[2], step));
+    const double decayed = value_at(t, 0, i) * (1 - t.scalars[0] * t.scalars[4]);
+    return decayed - t.scalars[0] * m_hat / (std::sqrt(v_hat) + t.scalars[3]);
+  };
+  expect_formulas("adamw", {{0, weights}, {2, m}, {3, v}});
+}
+
+TEST(Spin, CountsOnTheHostWithoutSpinning) {
+  expect_formulas("spin", {{0, [](const Trial& t, std::int64_t) {
+                              return std::fmod(value_at(t, 0, 0) + 1, 4294967296.0);
+                            }}});
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// What every launcher needs: packs of numbers that move in one access, the storage type as a
+// compile-time type, launch errors, and the grid of an element-wise kernel. No kernel of a step is
+// here.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// --- numbers -------------------------------------------------------------------------------------
+
+constexpr int access_bytes = 16;  // the widest load and store of one thread
+
+// `count` neighbours that move together, in one access where they fill 16 bytes or less.
+template <class Number, int count>
+struct alignas(sizeof(Number) * count < access_bytes ? sizeof(Number) * count : access_bytes) Pack {
+  Number values[count];
+};
+
+template <int count, class Number>
+__device__ __forceinline__ Pack<Number, count> load(const Number* from, std::int64_t index) {
+  return *reinterpret_cast<const Pack<Number, count>*>(from + index);
+}
+
+template <int count, class Number>
+__device__ __forceinline__ void store(Number* to, std::int64_t index,
+                                      const Pack<Number, count>& pack) {
+  *reinterpret_cast<Pack<Number, count>*>(to + index) = pack;
+}
+
+__device__ __forceinline__ float to_float(float value) {
+  return value;
+}
+__device__ __forceinline__ float to_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+
+template <class Number>
+__device__ __forceinline__ Number from_float(float value) {
+  if constexpr (sizeof(Number) == 2) {
+    return __float2bfloat16_rn(value);
+  } else {
+    return value;
+  }
+}
+
+// Calls `with` with a value of the storage type, for its type: with_storage(dtype, [&](auto zero) {
+// using Number = decltype(zero); ... }).
+template <class Function>
+auto with_storage(DType dtype, Function with) {
+  return dtype == DType::bf16 ? with(__nv_bfloat16{}) : with(float{});
+}
+
+// --- launches ------------------------------------------------------------------------------------
+
+// Throws std::runtime_error with the kernel's name when its launch was refused.
+inline void check_launch(std::string_view kernel) {
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return;
+  throw std::runtime_error("launch of " + std::string(kernel) + ": " + cudaGetErrorString(status));
+}
+
+template <class... Pointer>
+bool aligned_to_access(const Pointer*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % access_bytes == 0) && ...);
+}
+
+constexpr std::int64_t ceiling_quotient(std::int64_t value, std::int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+// --- element-wise kernels ------------------------------------------------------------------------
+
+constexpr int elementwise_threads = 256;
+
+// The first `packs` threads take a pack each, the next `rest` threads one element each.
+template <int count, class Element>
+__global__ void __launch_bounds__(elementwise_threads)
+    elementwise(std::int64_t packs, std::int64_t rest, Element element) {
+  const std::int64_t thread =
+      static_cast<std::int64_t>(blockIdx.x) * elementwise_threads + threadIdx.x;
+  if (thread < packs) {
+    element.template apply<count>(thread * count);
+  } else if (thread < packs + rest) {
+    element.template apply<1>(packs * count + (thread - packs));
+  }
+}
+
+// Carries out element.apply<n>(i), which is to handle elements [i, i + n), over all elements: packs
+// of `count` where every operand is aligned, else one by one. One thread a pack: 2^31 - 1 blocks
+// cover 8 TB of 16-byte packs.
+template <int count, class Element>
+void launch_elementwise(std::string_view kernel, std::int64_t elements, const Element& element,
+                        bool aligned, cudaStream_t stream) {
+  if (elements == 0) return;
+  const std::int64_t packs = aligned ? elements / count : elements;
+  const std::int64_t rest = aligned ? elements % count : 0;
+  const auto blocks = static_cast<unsigned>(ceiling_quotient(packs + rest, elementwise_threads));
+  if (aligned) {
+    elementwise<count><<<blocks, elementwise_threads, 0, stream>>>(packs, rest, element);
+  } else {
+    elementwise<1><<<blocks, elementwise_threads, 0, stream>>>(packs, rest, element);
+  }
+  check_launch(kernel);
+}
+
+}  // namespace stepgate

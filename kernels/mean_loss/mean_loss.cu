@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of mean_loss. Meaning and shapes: mean_loss.h.
+#include "kernels/launch.cuh"
+#include "kernels/mean_loss/mean_loss.h"
+
+namespace stepgate {
+namespace {
+
+// --- kernels -------------------------------------------------------------------------------------
+
+__global__ void mean_loss(float* sum, float* mean, float count) {
+  *mean = *sum / count;
+  *sum = 0.0f;
+}
+
+}  // namespace
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_mean_loss(const KernelShape&, DType, const KernelScalars& scalars,
+                         const LaunchContext&) {
+  const auto count = static_cast<float>(scalars[mean_loss_scalar::count]);
+  return [count](void* const* buffers, cudaStream_t stream) {
+    mean_loss<<<1, 1, 0, stream>>>(static_cast<float*>(buffers[0]), static_cast<float*>(buffers[1]),
+                                   count);
+    check_launch("mean_loss");
+  };
+}
+
+}  // namespace stepgate

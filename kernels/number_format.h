@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Host side of number storage: bf16 bits, and reading and writing element i of an array whose type
+// is known at run time. tf32 is stored as fp32. What kernels do with the numbers is theirs.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+constexpr float float_from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// Rounds to the nearest, ties to even; a NaN stays a NaN (quiet).
+constexpr std::uint16_t bf16_from_float(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (value != value) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+// Rounds once: a double is not rounded to float first, which could turn a near tie into a tie.
+inline std::uint16_t bf16_from_double(double value) {
+  const float nearest = static_cast<float>(value);
+  const auto bits = std::bit_cast<std::uint32_t>(nearest);
+  const bool tie = (bits & 0xffffu) == 0x8000u && static_cast<double>(nearest) != value;
+  if (!tie) return bf16_from_float(nearest);
+  const bool away = std::abs(value) > std::abs(static_cast<double>(nearest));
+  return static_cast<std::uint16_t>((bits >> 16) + (away ? 1u : 0u));
+}
+
+// Element `index` of an array of that storage type.
+inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
+  if (dtype == DType::bf16) {
+    return float_from_bf16(static_cast<const std::uint16_t*>(numbers)[index]);
+  }
+  return static_cast<const float*>(numbers)[index];
+}
+
+// Rounds once to the storage type.
+inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
+  if (dtype == DType::bf16) {
+    static_cast<std::uint16_t*>(numbers)[index] = bf16_from_double(value);
+  } else {
+    static_cast<float*>(numbers)[index] = static_cast<float>(value);
+  }
+}
+
+// The array as floats; exact.
+inline std::vector<float> floats_of(const void* numbers, DType dtype, std::int64_t count) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    values[static_cast<std::size_t>(i)] = static_cast<float>(number_at(numbers, dtype, i));
+  }
+  return values;
+}
+
+}  // namespace stepgate

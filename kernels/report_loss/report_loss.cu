@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of report_loss. Meaning and shapes: report_loss.h.
+#include "kernels/launch.cuh"
+#include "kernels/report_loss/report_loss.h"
+
+namespace stepgate {
+namespace {
+
+// --- kernels -------------------------------------------------------------------------------------
+
+constexpr int block_threads = 256;
+
+__device__ std::uint64_t device_clock_nanoseconds() {
+  std::uint64_t nanoseconds;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
+// One block: thread t takes rows t, t + 256, ..., then a fixed tree.
+__global__ void __launch_bounds__(block_threads)
+    report_loss(const float* row_losses, float* loss, float* history, std::uint64_t* stamps,
+                std::uint64_t* counter, std::int64_t rows, std::uint64_t capacity) {
+  __shared__ float partial[block_threads];
+  float sum = 0.0f;
+  for (std::int64_t row = threadIdx.x; row < rows; row += block_threads) sum += row_losses[row];
+  partial[threadIdx.x] = sum;
+  for (int half = block_threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+  }
+  if (threadIdx.x != 0) return;
+  const float mean = partial[0] / static_cast<float>(rows);
+  const std::uint64_t step = *counter;
+  *loss = mean;
+  history[step % capacity] = mean;
+  stamps[step % capacity] = device_clock_nanoseconds();
+  *counter = step + 1;
+}
+
+}  // namespace
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_report_loss(const KernelShape& shape, DType, const KernelScalars& scalars,
+                           const LaunchContext&) {
+  const auto capacity = static_cast<std::uint64_t>(scalars[report_loss_scalar::capacity]);
+  return [rows = shape.rows, capacity](void* const* buffers, cudaStream_t stream) {
+    report_loss<<<1, block_threads, 0, stream>>>(
+        static_cast<const float*>(buffers[0]), static_cast<float*>(buffers[1]),
+        static_cast<float*>(buffers[2]), static_cast<std::uint64_t*>(buffers[3]),
+        static_cast<std::uint64_t*>(buffers[4]), rows, capacity);
+    check_launch("report_loss");
+  };
+}
+
+}  // namespace stepgate

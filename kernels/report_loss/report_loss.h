@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Writes down a step's loss and the device's clock, and counts the step.
+//   shape     rows = row losses
+//   operands  row_losses (fp32 [rows]), loss (fp32 [1]), history (fp32 [capacity]),
+//             stamps (uint64 [capacity], nanoseconds), counter (uint64 [1])
+// loss = mean(row_losses); history and stamps get theirs at counter % capacity; counter += 1.
+// The host has no device clock: the reference writes stamp 0.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Indices into KernelScalars.
+namespace report_loss_scalar {
+constexpr std::size_t capacity = 0;
+}
+
+Kernel report_loss_kernel();
+
+// Only in CUDA builds.
+Launch prepare_report_loss(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate

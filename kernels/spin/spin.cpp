@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The host side of spin: operands, work and the reference. Meaning and shapes: spin.h.
+#include "kernels/spin/spin.h"
+
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"word", Access::read_write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape&, DType, const KernelScalars&) {
+  return {.bytes_read = 4, .bytes_written = 4, .flops = 0};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  *static_cast<std::uint32_t*>(call.buffers[0]) += 1;
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel spin_kernel() {
+  return {"spin", operands, work, reference, in_cuda_builds<prepare_spin>()};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Work formulas: against values worked out by hand, and against the sizes of the operands that a
+// recipe states independently. Also the storage formats that both rest on.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/catalogue.h"
+#include "kernels/kernel_trial.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+struct HandValue {
+  std::string_view kernel;
+  KernelShape shape;
+  DType dtype;
+  KernelScalars scalars;
+  KernelWork work;
+};
+
+TEST(Work, AgreesWithHandValues) {
+  const HandValue values[] = {
+      {"matmul", {64, 1024, 256}, DType::fp32, {}, {64 * 1024 + 1024 * 1024, 256 * 1024, 33554432}},
+      {"matmul", {2, 3, 4}, DType::bf16, {0, 0, 1}, {52, 12, 48}},
+      {"ingest", {2, 4, 9}, DType::bf16, {}, {72, 24, 24}},
+      {"bias_activation", {2, 3}, DType::fp32, {1}, {36, 24, 12}},
+      {"bias_activation", {2, 3}, DType::fp32, {0}, {36, 24, 6}},
+      {"relu_gradient", {2, 3}, DType::bf16, {}, {24, 12, 6}},
+      {"bias_gradient", {2, 3}, DType::fp32, {1}, {36, 12, 6}},
+      {"cross_entropy", {2, 3}, DType::bf16, {}, {20, 20, 30}},
+      {"report_loss", {8}, DType::fp32, {16}, {40, 24, 8}},
+      {"accumulate_loss", {}, DType::fp32, {}, {8, 4, 1}},
+      {"mean_loss", {}, DType::fp32, {4}, {4, 8, 1}},
+      {"sgd", {2, 3}, DType::tf32, {0.1}, {48, 24, 12}},
+      {"adamw", {2, 3}, DType::bf16, {}, {80, 60, 96}},
+      {"spin", {}, DType::fp32, {10}, {4, 4, 0}},
+  };
+  for (const HandValue& value : values) {
+    const KernelWork work = kernel(value.kernel).work(value.shape, value.dtype, value.scalars);
+    EXPECT_EQ(work.bytes_read, value.work.bytes_read) << value.kernel;
+    EXPECT_EQ(work.bytes_written, value.work.bytes_written) << value.kernel;
+    EXPECT_EQ(work.flops, value.work.flops) << value.kernel;
+  }
+}
+
+TEST(Work, ReadsEachInputOnceAndWritesEachOutputOnce) {
+  for (const TrialRecipe& recipe : trial_recipes()) {
+    if (recipe.kernel == "report_loss") continue;  // touches one entry of its rings
+    const Kernel& row = kernel(recipe.kernel);
+    for (const Trial& trial : all_trials(recipe, 1)) {
+      std::int64_t read = 0, written = 0;
+      for (std::size_t i = 0; i < row.operands.size(); ++i) {
+        const Access access = row.operands[i].access;
+        const bool unread = access == Access::write ||
+                            (access == Access::read_write && recipe.accumulates != no_scalar &&
+                             trial.scalars[recipe.accumulates] == 0);
+        if (!unread) read += operand_bytes(trial, i);
+        if (access != Access::read) written += operand_bytes(trial, i);
+      }
+      const KernelWork work = row.work(trial.shape, trial.dtype, trial.scalars);
+      ASSERT_EQ(work.bytes_read, read) << describe(trial, 1);
+      ASSERT_EQ(work.bytes_written, written) << describe(trial, 1);
+    }
+  }
+}
+
+TEST(NumberFormat, RoundsToTheNearestBf16WithTiesToEven) {
+  EXPECT_EQ(bf16_from_float(1.0f), 0x3f80);
+  EXPECT_EQ(bf16_from_float(1.0f + 0x1p-8f), 0x3f80);      // tie, even below
+  EXPECT_EQ(bf16_from_float(1.0f + 3 * 0x1p-8f), 0x3f82);  // tie, even above
+  EXPECT_EQ(bf16_from_float(1.0f + 0x1p-8f + 0x1p-20f), 0x3f81);
+  EXPECT_EQ(bf16_from_float(-std::numeric_limits<float>::infinity()), 0xff80);
+  EXPECT_TRUE(std::isnan(float_from_bf16(bf16_from_float(std::nanf("")))));
+}
+
+TEST(NumberFormat, RoundsADoubleToBf16Once) {
+  // Just beside a tie, by less than float can say: float alone would see the tie.
+  EXPECT_EQ(bf16_from_double(1 + 0x1p-8 + 0x1p-40), 0x3f81);
+  EXPECT_EQ(bf16_from_double(1 + 0x1p-8 - 0x1p-40), 0x3f80);
+  EXPECT_EQ(bf16_from_double(1 + 3 * 0x1p-8 - 0x1p-40), 0x3f81);
+  EXPECT_EQ(bf16_from_double(-1 - 0x1p-8 - 0x1p-40), 0xbf81);
+  EXPECT_EQ(bf16_from_double(1 + 0x1p-8), 0x3f80);
+}
+
+TEST(NumberFormat, KeepsEveryBf16ThroughFloatAndBack) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = float_from_bf16(static_cast<std::uint16_t>(bits));
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(bf16_from_float(value), bits);
+    ASSERT_EQ(bf16_from_double(value), bits);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
