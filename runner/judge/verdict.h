@@ -25,8 +25,9 @@ struct Interval {
 struct TimedEvidence {
   double ratio = 1;                  // estimate
   std::optional<Interval> interval;  // confidence sequence of the ratio, valid whenever one looks
-  double evidence_for = 1;           // e-value that the sentence is true: holds at 1 / beta
-  double evidence_against = 1;       // e-value that it is false: refuted at 1 / alpha
+  // The largest e-values so far: a sentence keeps the outcome that it reached first.
+  double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
+  double evidence_against = 1;  // that it is false: refuted at 1 / alpha
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
@@ -68,12 +69,15 @@ struct Verdict {
   std::string skipped_because;           // a requirement that the machine does not meet
   double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
   double beta = 0.05;                    // P(holds) at most this when it is false
+  double confidence = 0.95;              // of the intervals
+  std::vector<std::string> notes;        // what a reader of the numbers should know
   std::int64_t rounds = 0;
   std::chrono::nanoseconds device_time{0};
   std::chrono::nanoseconds wall_time{0};
 };
 
-// The worst: refuted, then undecided, not_comparable, no_baseline, skipped, holds.
+// The worst: refuted, then undecided, not_comparable, no_baseline, skipped, holds. Of no sentences:
+// undecided, since nothing was shown.
 Outcome worst(const std::vector<SentenceVerdict>&);
 
 }  // namespace stepgate

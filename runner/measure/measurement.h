@@ -36,7 +36,8 @@ struct VariantSubject {
 
 // The steps of two variants that should have computed the same loss and did not.
 struct LossDisagreement {
-  int variant = 0;  // against variant 0
+  int variant = 0;
+  int against = 0;  // the first variant of the same arithmetic
   std::int64_t step = 0;
   double loss = 0;
   double expected = 0;
@@ -53,7 +54,7 @@ struct Measurement {
   std::int64_t wash_out_steps = 0;
   std::int64_t warmup_steps = 0;  // run of each variant before the first round
   bool steady =
-      true;  // the warm-up ended because the step times were steady, not because it had to
+      true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
   bool budget_spent = false;  // ended by the budget, not by enough evidence

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// When a measurement may stop: the timed tests of a scenario, fed each new round once.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "judge/judge.h"
+#include "judge/timed_sentence.h"
+#include "stats/e_process.h"
+
+namespace stepgate {
+namespace {
+
+class Watch {
+ public:
+  Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
+      : plans_(plans), counted_(settings.counted) {
+    watch(scenario.regime, regime_, settings);
+    watch(scenario.expect, expect_, settings);
+    // An interval's two ends each need evidence at half the level.
+    fewest_rounds_ = static_cast<std::size_t>(std::max(
+        fewest_rounds(settings.beta), fewest_rounds((1 - scenario.measure.confidence) / 2)));
+  }
+
+  bool enough(const Measurement& measurement) {
+    for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
+      add(measurement.rounds[rounds_seen_], regime_);
+      add(measurement.rounds[rounds_seen_], expect_);
+    }
+    if (rounds_seen_ < fewest_rounds_) return false;
+    const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const Watched& watched) {
+      return watched.test.outcome() == Outcome::refuted;
+    });
+    return outside || (all_decided(regime_) && all_decided(expect_));
+  }
+
+ private:
+  struct Watched {
+    const Expectation* sentence;
+    TimedSentence test;
+    bool decidable;  // false once a value is unknown: more rounds will not tell
+  };
+
+  static void watch(const std::vector<Expectation>& sentences, std::vector<Watched>& watched,
+                    const JudgeSettings& settings) {
+    for (const Expectation& sentence : sentences) {
+      if (evidence_of(sentence) != Evidence::timed) continue;
+      watched.push_back({.sentence = &sentence,
+                         .test = TimedSentence(sentence, settings.alpha, settings.beta),
+                         .decidable = true});
+    }
+  }
+
+  void add(const Round& round, std::vector<Watched>& watched) const {
+    for (Watched& one : watched) {
+      const auto contrast =
+          contrast_of(*one.sentence, {.plans = plans_, .counted = counted_, .round = &round});
+      one.decidable = one.decidable && contrast.has_value();
+      if (one.decidable) one.test.add(*contrast);
+    }
+  }
+
+  static bool all_decided(const std::vector<Watched>& watched) {
+    return std::all_of(watched.begin(), watched.end(), [](const Watched& one) {
+      return !one.decidable || one.test.outcome() != Outcome::undecided;
+    });
+  }
+
+  std::span<const StepPlan> plans_;
+  Counted counted_;
+  std::vector<Watched> regime_;
+  std::vector<Watched> expect_;
+  std::size_t fewest_rounds_ = 0;
+  std::size_t rounds_seen_ = 0;
+};
+
+}  // namespace
+
+Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans,
+                       const JudgeSettings& settings) {
+  // A std::function must be copyable; its copies are the same watch.
+  const auto watch = std::make_shared<Watch>(scenario, plans, settings);
+  return [watch](const Measurement& measurement) { return watch->enough(measurement); };
+}
+
+}  // namespace stepgate

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// Decides sentences: plan evidence by comparison, timed evidence by its test, and timed evidence
+// only inside the scenario's regime.
+#include "judge/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "judge/reasons.h"
+#include "judge/summary.h"
+#include "judge/timed_sentence.h"
+#include "judge/words.h"
+#include "stats/e_process.h"
+
+namespace stepgate {
+namespace {
+
+// Values of plans are exact up to the rounding of fractions such as 1/3.
+bool relation_holds(const Expectation& sentence, double left, double right) {
+  const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
+  switch (sentence.relation) {
+    case Relation::less:
+      return left < right - rounding;
+    case Relation::at_most:
+      return left <= right + rounding;
+    case Relation::equal:
+      return std::abs(left - right) <= rounding;
+    case Relation::at_least:
+      return left >= right - rounding;
+    case Relation::greater:
+      return left > right + rounding;
+    case Relation::about:
+      return std::abs(left - right) <= sentence.within.value_or(0) * std::abs(right) + rounding;
+  }
+  return false;
+}
+
+SentenceVerdict blank(const Expectation& sentence) {
+  SentenceVerdict verdict;
+  verdict.name = sentence.name;
+  verdict.text = sentence.text;
+  verdict.place = sentence.place;
+  verdict.evidence = evidence_of(sentence);
+  verdict.unit = unit_of(sentence);
+  return verdict;
+}
+
+class Judge {
+ public:
+  Judge(const Scenario& scenario, std::span<const StepPlan> plans, const Measurement& measurement,
+        const JudgeSettings& settings)
+      : scenario_(scenario), plans_(plans), measurement_(measurement), settings_(settings) {}
+
+  std::vector<SentenceVerdict> regime() const {
+    std::vector<SentenceVerdict> verdicts;
+    for (const Expectation& sentence : scenario_.regime) verdicts.push_back(decide(sentence));
+    return verdicts;
+  }
+
+  // Timed sentences mean something only inside the regime.
+  std::vector<SentenceVerdict> sentences(const std::vector<SentenceVerdict>& regime) const {
+    const SentenceVerdict* outside = nullptr;
+    for (const SentenceVerdict& line : regime) {
+      if (line.outcome == Outcome::holds) continue;
+      if (!outside || line.outcome == Outcome::refuted) outside = &line;
+    }
+    std::vector<SentenceVerdict> verdicts;
+    for (const Expectation& sentence : scenario_.expect) {
+      verdicts.push_back(decide(sentence));
+      SentenceVerdict& verdict = verdicts.back();
+      if (!outside || verdict.evidence != Evidence::timed) continue;
+      const bool refuted = outside->outcome == Outcome::refuted;
+      verdict.outcome = refuted ? Outcome::skipped : Outcome::undecided;
+      verdict.reason =
+          refuted ? fmt::format("outside its regime: {} ({})", outside->text, outside->reason)
+                  : fmt::format("its regime is not established: {} ({})", outside->text,
+                                outside->reason);
+    }
+    return verdicts;
+  }
+
+ private:
+  SentenceVerdict decide(const Expectation& sentence) const {
+    const std::vector<MetricOf> metrics = metrics_in(sentence);
+    const bool stored = std::any_of(metrics.begin(), metrics.end(),
+                                    [](const MetricOf& metric) { return metric.stored; });
+    if (stored) return without_value(sentence, Outcome::no_baseline, no_baseline_reason());
+    switch (evidence_of(sentence)) {
+      case Evidence::plan:
+      case Evidence::exact:
+        return decide_counted(sentence);
+      case Evidence::timed:
+        return decide_timed(sentence);
+      case Evidence::traced:
+        break;
+    }
+    return without_value(sentence, Outcome::undecided, needs_trace_reason());
+  }
+
+  static SentenceVerdict without_value(const Expectation& sentence, Outcome outcome,
+                                       std::string reason) {
+    SentenceVerdict verdict = blank(sentence);
+    verdict.outcome = outcome;
+    verdict.reason = std::move(reason);
+    return verdict;
+  }
+
+  SentenceVerdict decide_counted(const Expectation& sentence) const {
+    SentenceVerdict verdict = blank(sentence);
+    const Sources sources{.plans = plans_, .counted = settings_.counted};
+    verdict.left = side_value(sentence.left, sources);
+    verdict.right = side_value(sentence.right, sources);
+    if (!verdict.left || !verdict.right) {
+      verdict.reason = needs_trace_reason();
+      return verdict;
+    }
+    const bool holds = relation_holds(sentence, *verdict.left, *verdict.right);
+    verdict.outcome = holds ? Outcome::holds : Outcome::refuted;
+    verdict.reason = counted_reason(sentence, verdict);
+    return verdict;
+  }
+
+  SentenceVerdict decide_timed(const Expectation& sentence) const {
+    SentenceVerdict verdict = blank(sentence);
+    TimedSentence test(sentence, settings_.alpha, settings_.beta);
+    double log_right = 0;
+    for (const Round& round : measurement_.rounds) {
+      const Sources sources{.plans = plans_, .counted = settings_.counted, .round = &round};
+      const auto contrast = contrast_of(sentence, sources);
+      if (!contrast) {
+        verdict.reason = unknown_reason(sentence, sources);
+        return verdict;
+      }
+      test.add(*contrast);
+      log_right += std::log(std::max(side_value(sentence.right, sources).value_or(0), 1e-12));
+    }
+    if (measurement_.rounds.empty()) {
+      verdict.reason = no_rounds_reason();
+      return verdict;
+    }
+    verdict.outcome = test.outcome();
+    verdict.timed = test.evidence(scenario_.measure.confidence);
+    verdict.right = std::exp(log_right / static_cast<double>(measurement_.rounds.size()));
+    verdict.left = *verdict.right * verdict.timed->ratio;
+    verdict.reason = timed_reason(sentence, verdict, measurement_, scenario_.measure.confidence,
+                                  fewest_rounds(settings_.beta));
+    return verdict;
+  }
+
+  const Scenario& scenario_;
+  std::span<const StepPlan> plans_;
+  const Measurement& measurement_;
+  const JudgeSettings& settings_;
+};
+
+Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
+                   const JudgeSettings& settings) {
+  Verdict verdict;
+  verdict.scenario = scenario.name;
+  verdict.claim = scenario.claim;
+  verdict.device = device;
+  verdict.alpha = settings.alpha;
+  verdict.beta = settings.beta;
+  verdict.confidence = scenario.measure.confidence;
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
+              const Measurement& measurement, const JudgeSettings& settings) {
+  Verdict verdict = verdict_of(scenario, measurement.device, settings);
+  const Judge judge(scenario, plans, measurement, settings);
+  verdict.regime = judge.regime();
+  verdict.sentences = judge.sentences(verdict.regime);
+  verdict.outcome = worst(verdict.sentences);
+  verdict.variants = summaries_of(plans, measurement, settings.counted);
+  verdict.rounds = std::ssize(measurement.rounds);
+  verdict.device_time = measurement.device_time;
+  verdict.wall_time = measurement.wall_time;
+  if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
+  if (measurement.disagreement) verdict.broken = disagreement_reason(measurement);
+  return verdict;
+}
+
+std::optional<std::string> unmet_requirement(const Scenario& scenario,
+                                             const DeviceIdentity& device) {
+  const Requirements& needs = scenario.requirements;
+  if (needs.compute && device.compute_capability < *needs.compute) {
+    return fmt::format("needs compute capability {:.1f}, {} has {:.1f}", *needs.compute,
+                       device.name, device.compute_capability);
+  }
+  if (needs.copy_engines && device.copy_engines < *needs.copy_engines) {
+    return fmt::format("needs {} copy engines, {} has {}", *needs.copy_engines, device.name,
+                       device.copy_engines);
+  }
+  if (needs.gpus && *needs.gpus > 1) {
+    return fmt::format("needs {} GPUs, a step runs on one", *needs.gpus);
+  }
+  if (needs.free_memory_bytes && device.free_memory_bytes < *needs.free_memory_bytes) {
+    const auto bytes = [](std::int64_t count) {
+      return in_words(static_cast<double>(count), MetricUnit::bytes);
+    };
+    return fmt::format("needs {} of free device memory, {} has {}", bytes(*needs.free_memory_bytes),
+                       device.name, bytes(device.free_memory_bytes));
+  }
+  return std::nullopt;
+}
+
+Verdict skipped_verdict(const Scenario& scenario, const DeviceIdentity& device,
+                        const std::string& reason, const JudgeSettings& settings) {
+  Verdict verdict = verdict_of(scenario, device, settings);
+  for (const Expectation& sentence : scenario.expect) {
+    SentenceVerdict skipped = blank(sentence);
+    skipped.outcome = Outcome::skipped;
+    skipped.reason = reason;
+    verdict.sentences.push_back(std::move(skipped));
+  }
+  verdict.outcome = Outcome::skipped;
+  verdict.skipped_because = reason;
+  return verdict;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// From a measurement to a verdict: decides every sentence of a scenario by the evidence that its
+// metrics need, and says when there is enough. Measures nothing, prints nothing.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "judge/sides.h"
+#include "judge/verdict.h"
+#include "measure/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct JudgeSettings {
+  double alpha = 0.01;  // of a refuted timed sentence
+  double beta = 0.05;   // of a timed sentence that holds
+  Counted counted{};    // `counted` of plan/counted_metrics.h
+};
+
+// The plans are the scenario's, in its order, and those that were measured.
+Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
+
+// True once every timed sentence is decided, or one of the regime is refuted; but not before the
+// report can have an interval. Scenario and plans must outlive it. Use it for one measurement: it
+// remembers the rounds that it has seen.
+Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
+
+// What the scenario requires and the device does not have, in words.
+std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);
+
+// Every sentence skipped for one reason; nothing was run.
+Verdict skipped_verdict(const Scenario&, const DeviceIdentity&, const std::string& reason,
+                        const JudgeSettings&);
+
+}  // namespace stepgate

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Verdicts on scripted devices: known means, noise and outliers in, outcomes and reasons out.
+#include "judge/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "judge/scripted_scenario.h"
+#include "stats/e_process.h"
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Message;
+
+Outcome outcome_of(const Scenario& scenario, double fix_ratio, std::uint64_t seed) {
+  Script script;
+  script.step_time = noisy(fix_ratio, seed);
+  return measure_and_judge(scenario, script, seed).verdict.outcome;
+}
+
+TEST(Judge, NeverRefutesIdenticalCodeAtHalfAPercent) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.005)});
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    EXPECT_NE(outcome_of(scenario, 1.0, seed), Outcome::refuted) << "seed " << seed;
+  }
+}
+
+TEST(Judge, RefutesAFivePercentSlowdown) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 0.995)});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(outcome_of(scenario, 1.05, seed), Outcome::refuted) << "seed " << seed;
+  }
+}
+
+TEST(Judge, ShowsASpeedupInFewRounds) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  const Judged judged = measure_and_judge(scenario, script, 1);
+  ASSERT_EQ(judged.verdict.outcome, Outcome::holds);
+  EXPECT_LE(judged.verdict.rounds, 8);
+  EXPECT_FALSE(judged.measurement.budget_spent);
+  const SentenceVerdict& line = judged.verdict.sentences.front();
+  ASSERT_TRUE(line.timed && line.timed->interval);
+  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.03);
+  EXPECT_LT(line.timed->interval->low, line.timed->ratio);
+  EXPECT_GT(line.timed->interval->high, line.timed->ratio);
+  EXPECT_EQ(std::ssize(line.timed->contrasts), judged.verdict.rounds);
+  EXPECT_NE(line.reason.find("the limit is 1.05x"), std::string::npos) << line.reason;
+}
+
+TEST(Judge, IsUndecidedWhenTheLimitIsTheTruthAndTheBudgetIsSpent) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
+  scenario.measure.rounds = 12;
+  Script script;
+  script.step_time = noisy(1.0, 4);
+  const Judged judged = measure_and_judge(scenario, script, 4);
+  EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(judged.verdict.rounds, 12);
+  const std::string& reason = judged.verdict.sentences.front().reason;
+  EXPECT_NE(reason.find("would have shown"), std::string::npos) << reason;
+}
+
+TEST(Judge, SaysWhenTooFewRoundsCouldEverDecide) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  scenario.measure.rounds = 3;
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  const Judged judged = measure_and_judge(scenario, script, 1);
+  EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
+  const std::string& reason = judged.verdict.sentences.front().reason;
+  EXPECT_NE(reason.find("3 rounds cannot decide it, 5 are the fewest"), std::string::npos)
+      << reason;
+}
+
+TEST(Judge, DecidesAboutInBothDirections) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::step_ms_mean, Relation::about, 1, 0.03)});
+  EXPECT_EQ(outcome_of(scenario, 1.0, 2), Outcome::holds);
+  EXPECT_EQ(outcome_of(scenario, 1.1, 2), Outcome::refuted);
+  EXPECT_EQ(outcome_of(scenario, 0.9, 2), Outcome::refuted);
+}
+
+TEST(Judge, ComparesPlansExactly) {
+  const Expectation none =
+      sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}});
+  const Expectation as_many =
+      sentence("as_many", {{of("fix", Metric::host_waits_per_step)}}, Relation::at_least,
+               {{of("baseline", Metric::host_waits_per_step)}});
+  const Expectation sum =
+      sentence("memory", {{of("baseline", Metric::peak_reserved)}}, Relation::at_most,
+               {{of("fix", Metric::peak_reserved)}, {32.0, PlanSize::batch_bytes}});
+  Script script;
+  script.step_time = noisy(1, 1);
+  const Verdict verdict = measure_and_judge(scenario_of({none, as_many, sum}), script, 1).verdict;
+  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::holds);
+  EXPECT_EQ(verdict.sentences[1].outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.sentences[1].reason, "0; the limit is 1");
+  EXPECT_EQ(verdict.sentences[2].outcome, Outcome::holds);
+  EXPECT_EQ(verdict.sentences[2].reason, "64 MiB; the limit is 64 MiB");
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+}
+
+TEST(Judge, SkipsTimedSentencesOutsideTheRegimeButDecidesPlans) {
+  const auto share = [](double at_least) {
+    return sentence("host_bound", {{of("baseline", Metric::host_share)}}, Relation::at_least,
+                    {{at_least}});
+  };
+  const std::vector<Expectation> expect{
+      fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+      sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})};
+  Script script;  // a host share of 25 %
+  script.step_time = noisy(1 / 1.3, 1);
+  const Verdict outside = measure_and_judge(scenario_of(expect, {share(0.5)}), script, 1).verdict;
+  EXPECT_EQ(outside.regime[0].outcome, Outcome::refuted);
+  EXPECT_EQ(outside.regime[0].reason.substr(0, 4), "25 %") << outside.regime[0].reason;
+  EXPECT_EQ(outside.sentences[0].outcome, Outcome::skipped);
+  EXPECT_EQ(outside.sentences[0].reason.find("outside its regime"), 0U);
+  EXPECT_EQ(outside.sentences[1].outcome, Outcome::holds);
+  EXPECT_EQ(outside.outcome, Outcome::skipped);
+  const Verdict inside = measure_and_judge(scenario_of(expect, {share(0.2)}), script, 1).verdict;
+  EXPECT_EQ(inside.outcome, Outcome::holds);
+  script.host_share = -1;
+  const Verdict unknown = measure_and_judge(scenario_of(expect, {share(0.2)}), script, 1).verdict;
+  EXPECT_EQ(unknown.regime[0].reason, "this device does not know host time");
+  EXPECT_EQ(unknown.sentences[0].outcome, Outcome::undecided);
+}
+
+TEST(Judge, DecidesPercentilesFromTheSingleSteps) {
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::step_ms_p95, Relation::at_most, 1.5)});
+  Script script;  // the fix has the same median, but every eighth step takes twice as long
+  script.step_time = [](const std::string& variant, std::int64_t step) -> std::chrono::nanoseconds {
+    return variant == "fix" && step % 8 == 0 ? 2ms : 1ms;
+  };
+  EXPECT_EQ(measure_and_judge(scenario, script, 1).verdict.outcome, Outcome::refuted);
+}
+
+TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  script.loss = [](const std::string& variant, std::int64_t step) {
+    return variant == "fix" && step >= 20 ? 1.5F : 1.0F;
+  };
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  ASSERT_TRUE(verdict.broken);
+  EXPECT_EQ(*verdict.broken,
+            "variant 'fix' does not train what 'baseline' trains: at step 20 its loss is 1.5 "
+            "instead of 1, and they may differ by 0.0001 of the larger");
+  EXPECT_NE(verdict.outcome, Outcome::holds);
+}
+
+TEST(Judge, LeavesTimedSentencesUndecidedWithoutAClock) {
+  Script script;
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.sentences[0].reason, "no round was timed on this device");
+}
+
+TEST(Judge, SaysWhatItCannotDecideYet) {
+  Expectation stored = fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
+  stored.right = {{MetricOf{"fix", Metric::samples_per_s, true}}};
+  const Expectation traced =
+      sentence("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.1}});
+  Script script;
+  script.step_time = noisy(1, 1);
+  const Verdict verdict = measure_and_judge(scenario_of({stored, traced}), script, 1).verdict;
+  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::no_baseline);
+  EXPECT_EQ(verdict.sentences[1].outcome, Outcome::undecided);
+  EXPECT_NE(verdict.sentences[1].reason.find("needs a trace"), std::string::npos);
+}
+
+TEST(Judge, SummarisesVariants) {
+  Script script;
+  script.step_time = [](const std::string& variant, std::int64_t) -> std::chrono::nanoseconds {
+    return variant == "fix" ? 1ms : 2ms;
+  };
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  ASSERT_EQ(verdict.variants.size(), 2U);
+  EXPECT_EQ(verdict.variants[0].name, "baseline");
+  EXPECT_DOUBLE_EQ(verdict.variants[0].step_seconds_mean.value(), 0.002);
+  EXPECT_DOUBLE_EQ(verdict.variants[1].step_seconds_p95.value(), 0.001);
+  EXPECT_DOUBLE_EQ(verdict.variants[1].samples_per_second.value(), 64'000);
+  EXPECT_DOUBLE_EQ(verdict.variants[1].host_share.value(), 0.25);
+  EXPECT_EQ(verdict.variants[1].peak_bytes, 32 << 20);
+}
+
+TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  DeviceIdentity device;
+  device.name = "small";
+  device.compute_capability = 8.6;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  scenario.requirements.compute = 8.6;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  scenario.requirements.compute = 9.0;
+  const auto reason = unmet_requirement(scenario, device);
+  EXPECT_EQ(reason, "needs compute capability 9.0, small has 8.6");
+  const Verdict verdict = skipped_verdict(scenario, device, *reason, scripted_settings());
+  EXPECT_EQ(verdict.outcome, Outcome::skipped);
+  EXPECT_EQ(verdict.sentences[0].reason, *reason);
+  scenario.requirements = {};
+  scenario.requirements.copy_engines = 2;
+  EXPECT_EQ(unmet_requirement(scenario, device), "needs 2 copy engines, small has 0");
+  scenario.requirements = {};
+  scenario.requirements.free_memory_bytes = 1 << 30;
+  EXPECT_EQ(unmet_requirement(scenario, device),
+            "needs 1 GiB of free device memory, small has 0 B");
+}
+
+TEST(Judge, RanksOutcomes) {
+  const auto of_all = [](std::vector<Outcome> outcomes) {
+    std::vector<SentenceVerdict> sentences(outcomes.size());
+    for (std::size_t index = 0; index < outcomes.size(); ++index) {
+      sentences[index].outcome = outcomes[index];
+    }
+    return worst(sentences);
+  };
+  using enum Outcome;
+  EXPECT_EQ(of_all({holds, skipped, refuted, undecided}), refuted);
+  EXPECT_EQ(of_all({holds, not_comparable, undecided}), undecided);
+  EXPECT_EQ(of_all({no_baseline, not_comparable}), not_comparable);
+  EXPECT_EQ(of_all({skipped, no_baseline}), no_baseline);
+  EXPECT_EQ(of_all({holds, skipped}), skipped);
+  EXPECT_EQ(of_all({holds, holds}), holds);
+  EXPECT_EQ(of_all({}), undecided) << "nothing was shown";
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Sentences about sentences.
+#include "judge/reasons.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "judge/words.h"
+
+namespace stepgate {
+namespace {
+
+std::string limit_in_words(const Expectation& sentence, const std::string& limit) {
+  switch (sentence.relation) {
+    case Relation::equal:
+      return fmt::format("it must be {}", limit);
+    case Relation::about:
+      return fmt::format("it must be within {:.3g} % of {}", 100 * sentence.within.value_or(0),
+                         limit);
+    default:
+      return fmt::format("the limit is {}", limit);
+  }
+}
+
+// What a timed sentence is about, in the terms that its author wrote: the ratio of two metrics, the
+// value of one, or the ratio of the sides.
+struct Terms {
+  double scale;  // of left / right to the terms
+  std::string limit;
+  std::function<std::string(double)> in_words;
+};
+
+Terms terms_of(const Expectation& sentence, const SentenceVerdict& verdict) {
+  const auto left = factor_of_single_metric(sentence.left);
+  const auto right = factor_of_single_metric(sentence.right);
+  if (left && right) {
+    const double limit = *right / *left;
+    return {limit, fmt::format("{:.6g}x", limit), factor_in_words};
+  }
+  if (left && metrics_in(sentence.right).empty()) {
+    const double limit = verdict.right.value_or(0) / *left;
+    const auto value_in_words = [unit = verdict.unit](double value) {
+      return in_words(value, unit);
+    };
+    return {limit, value_in_words(limit), value_in_words};
+  }
+  return {1, "1x", factor_in_words};
+}
+
+double seconds_per_round(const Measurement& measurement) {
+  double seconds = 0;
+  for (const Round& round : measurement.rounds) {
+    for (const Segment& segment : round.segments) {
+      const double steps = static_cast<double>(segment.steps);
+      const double washed = static_cast<double>(measurement.wash_out_steps);
+      seconds += std::chrono::duration<double>(segment.elapsed).count() * (steps + washed) / steps;
+    }
+  }
+  return seconds / static_cast<double>(measurement.rounds.size());
+}
+
+std::string rounds_in_words(std::int64_t rounds) {
+  return fmt::format("{} round{}", rounds, rounds == 1 ? "" : "s");
+}
+
+// What an undecided sentence would need.
+std::string missing_in_words(const TimedEvidence& timed, const Measurement& measurement,
+                             std::int64_t fewest_rounds) {
+  const std::int64_t rounds = std::ssize(measurement.rounds);
+  if (rounds < fewest_rounds) {
+    return fmt::format("; {} cannot decide it, {} are the fewest that can", rounds_in_words(rounds),
+                       fewest_rounds);
+  }
+  std::string words;
+  if (timed.smallest_seen) {
+    words += fmt::format("; a change of {:.2g} % would have shown", 100 * *timed.smallest_seen);
+  }
+  if (timed.rounds_missing) {
+    words +=
+        fmt::format("; about {:.0f} more rounds ({:.2g} s) would decide it", *timed.rounds_missing,
+                    *timed.rounds_missing * seconds_per_round(measurement));
+  } else {
+    words += "; it lies too close to the limit for more rounds to decide it";
+  }
+  return words;
+}
+
+}  // namespace
+
+MetricUnit unit_of(const Expectation& sentence) {
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  return metrics.empty() ? MetricUnit::ratio : row_of(metrics.front().metric).unit;
+}
+
+std::string needs_trace_reason() {
+  return "needs a trace of the timeline, which is not built yet";
+}
+
+std::string no_baseline_reason() {
+  return "no baseline is stored for this scenario and device";
+}
+
+std::string no_rounds_reason() {
+  return "no round was timed on this device";
+}
+
+std::string unknown_reason(const Expectation& sentence, const Sources& sources) {
+  for (const MetricOf& metric : metrics_in(sentence)) {
+    if (side_value({{metric}}, sources)) continue;
+    switch (metric.metric) {
+      case Metric::host_us:
+      case Metric::host_share:
+        return "this device does not know host time";
+      case Metric::step_ms_p50:
+      case Metric::step_ms_p95:
+      case Metric::step_ms_p99:
+        return "this device does not time single steps";
+      default:
+        return fmt::format("{} is not known", row_of(metric.metric).name);
+    }
+  }
+  return "a value is not known";
+}
+
+std::string counted_reason(const Expectation& sentence, const SentenceVerdict& verdict) {
+  return fmt::format("{}; {}", in_words(verdict.left.value_or(0), verdict.unit),
+                     limit_in_words(sentence, in_words(verdict.right.value_or(0), verdict.unit)));
+}
+
+std::string timed_reason(const Expectation& sentence, const SentenceVerdict& verdict,
+                         const Measurement& measurement, double confidence,
+                         std::int64_t fewest_rounds) {
+  const Terms terms = terms_of(sentence, verdict);
+  const TimedEvidence& timed = *verdict.timed;
+  std::string words = terms.in_words(terms.scale * timed.ratio);
+  if (timed.interval) {
+    words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * confidence,
+                         terms.in_words(terms.scale * timed.interval->low),
+                         terms.in_words(terms.scale * timed.interval->high));
+  }
+  words += fmt::format(" over {}; {}", rounds_in_words(std::ssize(measurement.rounds)),
+                       limit_in_words(sentence, terms.limit));
+  if (verdict.outcome == Outcome::undecided) {
+    words += missing_in_words(timed, measurement, fewest_rounds);
+  }
+  return words;
+}
+
+std::string disagreement_reason(const Measurement& measurement) {
+  const LossDisagreement& found = *measurement.disagreement;
+  const auto name = [&](int variant) {
+    return measurement.variants[static_cast<std::size_t>(variant)].name;
+  };
+  return fmt::format(
+      "variant '{}' does not train what '{}' trains: at step {} its loss is {:.8g} instead of "
+      "{:.8g}, and they may differ by {:.2g} of the larger",
+      name(found.variant), name(found.against), found.step, found.loss, found.expected,
+      found.bound);
+}
+
+std::string unsteady_note(const Measurement& measurement) {
+  return fmt::format("the step times were still drifting after {} steps of warm-up",
+                     measurement.warmup_steps);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Why a sentence came out as it did, in words with numbers. Decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "judge/sides.h"
+#include "judge/verdict.h"
+#include "measure/measurement.h"
+#include "scenario/expectation.h"
+
+namespace stepgate {
+
+// The unit of the first metric that the sentence names.
+MetricUnit unit_of(const Expectation&);
+
+std::string needs_trace_reason();
+std::string no_baseline_reason();
+std::string no_rounds_reason();
+
+// Of a sentence with a metric that the device does not know.
+std::string unknown_reason(const Expectation&, const Sources&);
+
+// "1; the limit is 0", from both values.
+std::string counted_reason(const Expectation&, const SentenceVerdict&);
+
+// "1.31x, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x", and what is missing when
+// it is undecided.
+std::string timed_reason(const Expectation&, const SentenceVerdict&, const Measurement&,
+                         double confidence, std::int64_t fewest_rounds);
+
+std::string disagreement_reason(const Measurement&);
+std::string unsteady_note(const Measurement&);
+
+}  // namespace stepgate

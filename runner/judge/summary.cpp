@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Adding up the segments of a variant.
+#include "judge/summary.h"
+
+#include "stats/quantile.h"
+
+namespace stepgate {
+namespace {
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& measurement) {
+  double steps = 0;
+  double elapsed = 0;
+  double host_busy = 0;
+  bool host_known = true;
+  std::vector<double> step_times;
+  for (const Round& round : measurement.rounds) {
+    for (const Segment& segment : round.segments) {
+      if (segment.variant != variant) continue;
+      steps += static_cast<double>(segment.steps);
+      elapsed += seconds(segment.elapsed);
+      host_known = host_known && segment.host_busy;
+      host_busy += seconds(segment.host_busy.value_or(std::chrono::nanoseconds(0)));
+      for (const auto time : segment.step_times) step_times.push_back(seconds(time));
+    }
+  }
+  VariantSummary summary;
+  summary.name = plan.variant;
+  if (elapsed > 0) {
+    summary.step_seconds_mean = elapsed / steps;
+    summary.samples_per_second = static_cast<double>(plan.batch_size) * steps / elapsed;
+    if (host_known) summary.host_share = host_busy / elapsed;
+  }
+  if (!step_times.empty()) {
+    summary.step_seconds_p50 = nearest_rank(step_times, 0.50);
+    summary.step_seconds_p95 = nearest_rank(step_times, 0.95);
+  }
+  return summary;
+}
+
+}  // namespace
+
+std::vector<VariantSummary> summaries_of(std::span<const StepPlan> plans,
+                                         const Measurement& measurement, const Counted& counted) {
+  std::vector<VariantSummary> summaries;
+  for (const StepPlan& plan : plans) {
+    summaries.push_back(summary_of(plan, static_cast<int>(summaries.size()), measurement));
+    summaries.back().peak_bytes =
+        static_cast<std::int64_t>(counted(plan, Metric::peak_reserved).value_or(0));
+  }
+  return summaries;
+}
+
+}  // namespace stepgate

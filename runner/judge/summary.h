@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The variants of a measurement in a few numbers each, over all rounds. For reading, not deciding.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "judge/sides.h"
+#include "judge/verdict.h"
+#include "measure/measurement.h"
+
+namespace stepgate {
+
+// One for each plan, in order. Mean over all scored steps; percentiles by nearest rank over the
+// single step times; nothing where there were no rounds or the device does not know.
+std::vector<VariantSummary> summaries_of(std::span<const StepPlan>, const Measurement&,
+                                         const Counted&);
+
+}  // namespace stepgate

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Claims, their e-processes and their outcome.
+#include "judge/timed_sentence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+Direction opposite_of(Direction direction) {
+  return direction == Direction::above ? Direction::below : Direction::above;
+}
+
+// Rounds until the e-value is expected to reach `wanted`.
+std::optional<double> rounds_until(double wanted, const EProcess& process, double signal_to_noise) {
+  const double level = std::clamp(process.value() / wanted, 1e-9, 0.99);
+  return expected_rounds(signal_to_noise, level);
+}
+
+}  // namespace
+
+TimedSentence::Claim::Claim(Direction claimed, double at)
+    : direction(claimed), margin(at), in_favour(claimed, at), against(opposite_of(claimed), at) {}
+
+TimedSentence::TimedSentence(const Expectation& sentence, double alpha, double beta)
+    : alpha_(alpha), beta_(beta) {
+  const Relation relation = sentence.relation;
+  require(relation != Relation::equal, "the parser refuses == between timed metrics");
+  const double within = sentence.within.value_or(0);
+  if (relation != Relation::at_most && relation != Relation::less) {
+    claims_.emplace_back(Direction::above, std::log(std::max(1 - within, 1e-9)));
+  }
+  if (relation != Relation::at_least && relation != Relation::greater) {
+    claims_.emplace_back(Direction::below, std::log1p(within));
+  }
+}
+
+void TimedSentence::add(double contrast) {
+  const double scale = scale_.value();
+  for (Claim& claim : claims_) {
+    claim.in_favour.bet(contrast, scale);
+    claim.against.bet(contrast, scale);
+    claim.most_in_favour = std::max(claim.most_in_favour, claim.in_favour.value());
+    claim.most_against = std::max(claim.most_against, claim.against.value());
+  }
+  scale_.add(contrast);
+  contrasts_.push_back(contrast);
+  if (outcome_ != Outcome::undecided) return;
+  if (evidence_against() >= 1 / alpha_) {
+    outcome_ = Outcome::refuted;
+  } else if (evidence_for() >= 1 / beta_) {
+    outcome_ = Outcome::holds;
+  }
+}
+
+double TimedSentence::evidence_for() const {
+  double least = std::numeric_limits<double>::max();
+  for (const Claim& claim : claims_) least = std::min(least, claim.most_in_favour);
+  return least;
+}
+
+double TimedSentence::evidence_against() const {
+  double most = 1;
+  for (const Claim& claim : claims_) most = std::max(most, claim.most_against);
+  return most / static_cast<double>(claims_.size());
+}
+
+// As the centre now lies, the sentence is either true and waits for its slowest claim, or false and
+// waits for the first of the claims that are.
+std::optional<double> TimedSentence::rounds_missing(double centre) const {
+  if (outcome_ != Outcome::undecided) return std::nullopt;
+  std::optional<double> until_holds = 0;
+  std::optional<double> until_refuted;
+  for (const Claim& claim : claims_) {
+    const double side = claim.direction == Direction::above ? 1 : -1;
+    const double signal = side * (centre - claim.margin) / scale_.value();
+    if (signal >= 0) {
+      const auto rounds = rounds_until(wanted_for(), claim.in_favour, signal);
+      until_holds =
+          until_holds && rounds ? std::optional(std::max(*until_holds, *rounds)) : std::nullopt;
+    } else {
+      until_holds.reset();
+      const auto rounds = rounds_until(wanted_against(), claim.against, -signal);
+      if (rounds) until_refuted = std::min(until_refuted.value_or(*rounds), *rounds);
+    }
+  }
+  return until_refuted ? until_refuted : until_holds;
+}
+
+TimedEvidence TimedSentence::evidence(double confidence) const {
+  require(!contrasts_.empty(), "evidence needs a round");
+  const ConfidenceSequence interval = confidence_sequence(contrasts_, 1 - confidence);
+  // One-sided at the stricter of the two levels.
+  const ConfidenceSequence strict = confidence_sequence(contrasts_, 2 * std::min(alpha_, beta_));
+  TimedEvidence evidence;
+  evidence.ratio = std::exp(interval.centre);
+  if (interval.low && interval.high) {
+    evidence.interval = {.low = std::exp(*interval.low), .high = std::exp(*interval.high)};
+  }
+  evidence.evidence_for = evidence_for();
+  evidence.evidence_against = evidence_against();
+  if (strict.low && strict.high) {
+    evidence.smallest_seen =
+        std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));
+  }
+  evidence.rounds_missing = rounds_missing(interval.centre);
+  evidence.contrasts = contrasts_;
+  return evidence;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The statistical test of one timed sentence, fed a contrast a round. Where contrasts come from is
+// sides.h's; what the outcome means for a scenario is judge.h's.
+#pragma once
+
+#include <vector>
+
+#include "judge/verdict.h"
+#include "scenario/expectation.h"
+#include "stats/e_process.h"
+
+namespace stepgate {
+
+// A sentence is one claim about the contrasts' centre theta = log(left / right), or two:
+//   >=, >  theta > 0         <=, <  theta < 0
+//   ~=     theta > log(1 - within) and theta < log(1 + within)
+// It holds when every claim's e-value has reached 1 / beta: with probability at most beta if it is
+// false (one false claim suffices). It is refuted when the e-value against one of its n claims has
+// reached n / alpha: with probability at most alpha if it is true. Both at whatever round one
+// stops.
+class TimedSentence {
+ public:
+  TimedSentence(const Expectation&, double alpha, double beta);
+
+  void add(double contrast);
+
+  // holds, refuted or undecided: the first that was reached.
+  Outcome outcome() const { return outcome_; }
+
+  // At least one contrast. The interval's level is 1 - confidence.
+  TimedEvidence evidence(double confidence) const;
+
+ private:
+  struct Claim {
+    Claim(Direction, double margin);
+
+    Direction direction;
+    double margin;
+    EProcess in_favour;
+    EProcess against;
+    double most_in_favour = 1;
+    double most_against = 1;
+  };
+
+  double evidence_for() const;
+  double evidence_against() const;
+  double wanted_for() const { return 1 / beta_; }
+  double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
+  std::optional<double> rounds_missing(double centre) const;
+
+  double alpha_;
+  double beta_;
+  std::vector<Claim> claims_;
+  std::vector<double> contrasts_;
+  RobustScale scale_;
+  Outcome outcome_ = Outcome::undecided;
+};
+
+}  // namespace stepgate

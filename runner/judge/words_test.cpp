@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Numbers as people read them.
+#include "judge/words.h"
+
+#include <gtest/gtest.h>
+
+namespace stepgate {
+namespace {
+
+TEST(Words, ScaleWithTheirUnit) {
+  EXPECT_EQ(in_words(0.0012345, MetricUnit::seconds), "1.234 ms");
+  EXPECT_EQ(in_words(152.5e-6, MetricUnit::seconds), "152.5 us");
+  EXPECT_EQ(in_words(2e-9, MetricUnit::seconds), "2 ns");
+  EXPECT_EQ(in_words(0, MetricUnit::seconds), "0 s");
+  EXPECT_EQ(in_words(4 << 20, MetricUnit::bytes), "4 MiB");
+  EXPECT_EQ(in_words(100, MetricUnit::bytes), "100 B");
+  EXPECT_EQ(in_words(0.341, MetricUnit::ratio), "34.1 %");
+  EXPECT_EQ(in_words(88520, MetricUnit::per_second), "88.52k/s");
+  EXPECT_EQ(in_words(55.5e9, MetricUnit::bytes_per_second), "55.5 GB/s");
+  EXPECT_EQ(in_words(12, MetricUnit::count), "12");
+}
+
+TEST(Words, ShowMoreDigitsOfAFactorNearOne) {
+  EXPECT_EQ(factor_in_words(1.3123), "1.31x");
+  EXPECT_EQ(factor_in_words(1.0029), "1.003x");
+  EXPECT_EQ(factor_in_words(0.5), "0.50x");
+}
+
+}  // namespace
+}  // namespace stepgate

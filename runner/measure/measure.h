@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Runs the variants of a scenario interleaved until somebody says that it is enough, or the rounds
+// or the seconds are spent. Decides nothing about the variants, except that they must compute the
+// same losses; prints nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "measure/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// After the warm-up (0 rounds) and after every round.
+struct Progress {
+  std::int64_t rounds = 0;
+  std::chrono::nanoseconds spent{0};
+};
+
+struct MeasureRequest {
+  MeasureKnobs knobs;
+  std::uint64_t scenario_fingerprint = 0;
+  std::uint64_t seed = 0;  // of the orders
+  // With fewer rounds no sentence can be decided: these are run whatever the seconds.
+  std::int64_t fewest_rounds = 7;
+  std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
+  Enough enough;
+  std::function<void(const Progress&)> progress;  // may be empty
+};
+
+// Loads every plan, warms up, and runs mirrored rounds. Every variant always runs the same number
+// of steps. A device without a notion of time yields no rounds, but its losses are compared. Ends
+// early when losses disagree. At least one plan. Throws DeviceError.
+Measurement measure(Device&, std::span<const StepPlan>, const MeasureRequest&);
+
+}  // namespace stepgate

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The length of segments and the order of rounds.
+#include "measure/schedule.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds preferred_segment = std::chrono::milliseconds(20);
+constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
+constexpr std::int64_t fewest_steps = 3;
+
+// After so many steps everything that happens every n steps has happened equally often; 1 when that
+// is more than `most`.
+std::int64_t common_period(std::span<const StepPlan> plans, std::int64_t most) {
+  std::int64_t period = 1;
+  for (const StepPlan& plan : plans) {
+    for (const Operation& operation : plan.operations) {
+      period = std::lcm(period, operation.every);
+      if (period > most) return 1;
+    }
+  }
+  return period;
+}
+
+}  // namespace
+
+std::int64_t wash_out_steps(std::span<const StepPlan> plans) {
+  int run_ahead = 0;
+  for (const StepPlan& plan : plans) run_ahead = std::max(run_ahead, plan.run_ahead_steps);
+  return run_ahead + 2;
+}
+
+std::int64_t segment_steps(std::span<const StepPlan> plans, const MeasureKnobs& knobs,
+                           std::span<const nanoseconds> step_times) {
+  const auto [fastest, slowest] = std::minmax_element(step_times.begin(), step_times.end());
+  const nanoseconds shortest_step = std::max(*fastest, nanoseconds(1));
+  const nanoseconds longest_step = std::max(*slowest, nanoseconds(1));
+  const std::int64_t preferred =
+      std::max(preferred_segment / shortest_step + 1, wash_out_steps(plans));
+  const std::int64_t least = std::min(fewest_steps, knobs.steps);
+  const std::int64_t most = std::clamp(longest_segment / longest_step, least, knobs.steps);
+  const std::int64_t steps = std::clamp(preferred, least, most);
+  const std::int64_t period = common_period(plans, knobs.steps);
+  const std::int64_t rounded_up = (steps + period - 1) / period * period;
+  return rounded_up <= knobs.steps ? rounded_up : knobs.steps / period * period;
+}
+
+std::vector<int> round_order(RoundOrder kind, int variants, Random& random) {
+  std::vector<int> order(static_cast<std::size_t>(variants));
+  std::iota(order.begin(), order.end(), 0);
+  if (kind == RoundOrder::abba) {
+    if (random.below(2) == 1) std::reverse(order.begin(), order.end());
+  } else {
+    for (std::size_t last = order.size(); last > 1; --last) {
+      std::swap(order[last - 1], order[random.below(last)]);
+    }
+  }
+  order.insert(order.end(), order.rbegin(), order.rend());
+  return order;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// How long a segment is and in which order the variants run: pure functions of the plans, the pilot
+// and the seed. Running them is measure.cpp's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+#include "support/random.h"
+
+namespace stepgate {
+
+// Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
+// get, since the segment before it ended with an empty one.
+std::int64_t wash_out_steps(std::span<const StepPlan>);
+
+// Scored steps a segment, from the pilot's time a step of each variant: about 20 ms of the fastest
+// variant and no fewer steps than the wash-out, but within 100 ms of the slowest, between 3 and
+// knobs.steps. A multiple of every period in the plans (an operation every n steps) where
+// knobs.steps leaves room, so that every segment pays for the same rare operations.
+std::int64_t segment_steps(std::span<const StepPlan>, const MeasureKnobs&,
+                           std::span<const std::chrono::nanoseconds> step_times);
+
+// Every variant once, then once more in the mirrored order. `random`: a fresh uniform permutation;
+// `abba`: the file's order or its reverse, by a fair coin. Either way swapping the labels of two
+// variants leaves the distribution of orders unchanged for two variants; for more, only `random`
+// does.
+std::vector<int> round_order(RoundOrder, int variants, Random&);
+
+}  // namespace stepgate

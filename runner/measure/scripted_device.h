@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a device whose step times and losses are written down by the test, and the clock
+// that they move.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+// Time a step of a variant, at a step number of it.
+using StepTime = std::function<std::chrono::nanoseconds(const std::string& variant, std::int64_t)>;
+using Loss = std::function<float(const std::string& variant, std::int64_t)>;
+
+struct Script {
+  StepTime step_time;  // empty: a device without a notion of time
+  Loss loss = [](const std::string&, std::int64_t step) {
+    return 1.0F / (1.0F + static_cast<float>(step));
+  };
+  double host_share = 0.25;  // of the step time; negative: the device does not know
+  std::chrono::nanoseconds now{0};
+  std::vector<std::pair<std::string, Observe>> runs{};
+};
+
+class ScriptedStep : public LoadedStep {
+ public:
+  ScriptedStep(const StepPlan& plan, Script& script) : plan_(plan), script_(script) {}
+
+  StepResult run(const Observe& observe) override {
+    script_.runs.emplace_back(plan_.variant, observe);
+    StepResult result;
+    result.first_step = next_step_;
+    result.steps = observe.steps;
+    std::chrono::nanoseconds elapsed{0};
+    for (std::int64_t step = 0; step < observe.wash_out_steps + observe.steps; ++step) {
+      result.losses.push_back(script_.loss(plan_.variant, next_step_));
+      if (script_.step_time) {
+        const auto time = script_.step_time(plan_.variant, next_step_);
+        script_.now += time;
+        if (step >= observe.wash_out_steps) elapsed += time;
+        if (step > observe.wash_out_steps) result.step_times.push_back(time);
+      }
+      ++next_step_;
+    }
+    if (!script_.step_time) return result;
+    result.elapsed = elapsed;
+    if (script_.host_share >= 0) {
+      result.host_busy = std::chrono::nanoseconds(
+          static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * script_.host_share));
+    }
+    return result;
+  }
+
+ private:
+  const StepPlan& plan_;
+  Script& script_;
+  std::int64_t next_step_ = 0;
+};
+
+class ScriptedDevice : public Device {
+ public:
+  explicit ScriptedDevice(Script& script) : script_(script) {}
+
+  DeviceIdentity identity() const override {
+    DeviceIdentity identity;
+    identity.name = "scripted";
+    return identity;
+  }
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    return std::make_unique<ScriptedStep>(plan, script_);
+  }
+
+ private:
+  Script& script_;
+};
+
+// Plans of no operations, one for each name; 64 samples a step.
+inline std::vector<StepPlan> plans_named(const std::vector<std::string>& names) {
+  std::vector<StepPlan> plans;
+  for (const std::string& name : names) {
+    StepPlan plan;
+    plan.scenario = "scripted";
+    plan.variant = name;
+    plan.batch_size = 64;
+    plan.batch_bytes = 1 << 20;
+    plan.param_bytes = 4 << 20;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace stepgate
