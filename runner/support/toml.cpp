@@ -106,17 +106,23 @@ class TreeCopier {
   std::vector<Diagnostic>& diagnostics_;
 };
 
-std::string in_words(std::string_view description) {
-  constexpr std::string_view prefix = "Error while parsing ";
-  if (description.starts_with(prefix)) {
-    description.remove_prefix(prefix.size());
-    const std::size_t colon = description.find(": ");
-    if (colon != std::string_view::npos) {
-      return fmt::format("not TOML: {}, in the {} that starts here", description.substr(colon + 2),
-                         description.substr(0, colon));
-    }
+// toml++'s "Error while parsing <what>: <fact> (MACRO)" as a fact, and a way out.
+Diagnostic in_words(std::string_view description, Place place, const Utf8Lines& lines) {
+  const bool at_line_end = lines.from(place.line, place.column).empty();
+  if (at_line_end && description.find("control characters") != std::string_view::npos) {
+    return {std::move(place), "not TOML: a string that does not end on its line",
+            "close it with a quote"};
   }
-  return fmt::format("not TOML: {}", description);
+  constexpr std::string_view prefix = "Error while parsing ";
+  constexpr std::string_view macro = " (TOML_MAX_NESTED_VALUES)";
+  if (description.ends_with(macro)) description.remove_suffix(macro.size());
+  std::string fact(description);
+  const std::size_t colon = description.find(": ");
+  if (description.starts_with(prefix) && colon != std::string_view::npos) {
+    fact = fmt::format("{} (in the {})", description.substr(colon + 2),
+                       description.substr(prefix.size(), colon - prefix.size()));
+  }
+  return {std::move(place), "not TOML: " + fact, "see https://toml.io"};
 }
 
 std::optional<Diagnostic> unfit_for_toml(std::string_view text, const std::string& file) {
@@ -142,7 +148,8 @@ std::optional<Diagnostic> unfit_for_toml(std::string_view text, const std::strin
 
 std::string_view type_text(const TomlValue& value) {
   constexpr std::array<std::string_view, 7> texts{
-      "a string", "a whole number", "a number", "true or false", "a date", "a list", "a table"};
+      "a string", "a whole number", "a decimal number", "true or false",
+      "a date",   "a list",         "a table"};
   return texts[value.content.index()];
 }
 
@@ -160,8 +167,8 @@ std::optional<TomlTable> parse_toml(std::string_view text, const std::string& fi
   }
   const toml::parse_result result = toml::parse(text);
   if (!result) {
-    diagnostics.push_back({place_of(result.error().source().begin, file),
-                           in_words(result.error().description()), "see https://toml.io"});
+    diagnostics.push_back(in_words(result.error().description(),
+                                   place_of(result.error().source().begin, file), Utf8Lines(text)));
     return std::nullopt;
   }
   const std::size_t before = diagnostics.size();

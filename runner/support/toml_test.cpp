@@ -69,7 +69,7 @@ TEST(Toml, MergesHeadersAndDottedKeys) {
 
 TEST(Toml, NamesTypesInWords) {
   const TomlTable table = parsed("a = 1.5\nb = 1979-05-27\nc = [1]\n");
-  EXPECT_EQ(type_text(table[0].value), "a number");
+  EXPECT_EQ(type_text(table[0].value), "a decimal number");
   EXPECT_EQ(type_text(table[1].value), "a date");
   EXPECT_EQ(type_text(table[2].value), "a list");
 }
