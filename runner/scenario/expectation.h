@@ -2,10 +2,13 @@
 // A sentence of [expect] or [regime], parsed: two sides and a relation. What a metric is worth is
 // not known here.
 //
-//   expectation := side op side [ "within" percent ]      op := < <= == >= > ~=     (within only
-//   with ~=) side        := product { " + " product } product     := factor { " * " factor } factor
-//   := number [unit] | ["stored."] variant "." metric | batch_bytes | param_bytes unit        := %
-//   us ms s B KiB MiB GiB, optionally /step
+// expectation := side op side [ "within" percent ]     op := < <= == >= > ~=
+// side        := product { " + " product }
+// product     := factor { " * " factor }
+// factor      := number [unit] | ["stored."] variant "." metric | batch_bytes | param_bytes
+// unit        := % ns us ms s B KiB MiB GiB GB/s, optionally /step
+//
+// "within" belongs to ~= and only to it.
 #pragma once
 
 #include <optional>

@@ -63,4 +63,7 @@ std::span<const MetricRow> metric_table();
 const MetricRow& row_of(Metric);
 std::optional<Metric> metric_named(std::string_view name);
 
+// Metrics of the format that this stepgate does not know yet; sentences that name one are refused.
+std::span<const std::string_view> metrics_not_built();
+
 }  // namespace stepgate

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Printing a diagnostic, and keeping many of them in the order of their places.
 #include "support/diagnostic.h"
 
 #include <algorithm>

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Rules that tie two knobs of one variant together. Ranges of single knobs are the field table's;
+// what cannot be built as a step is plan's.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Where each field that a file or argument sets was set last, by its dotted name.
+using SettingPlaces = std::map<std::string_view, Place>;
+
+// One more diagnostic for every rule that the knobs break, at the setting at fault, or at the
+// variant where that setting is a default.
+void check_knobs(const Knobs&, const SettingPlaces&, const Place& variant,
+                 std::vector<Diagnostic>& diagnostics);
+
+}  // namespace stepgate

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// The field table. Rows without a member are of the format, but not built yet: refused by name.
+#include "scenario/fields.h"
+
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+// --- how a row reaches its member ---
+
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Knobs::*part) {
+  return settings.knobs.*part;
+}
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Settings::*part) {
+  return settings.*part;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Knobs::*) {
+  return FieldScope::variant;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Settings::*) {
+  return FieldScope::scenario;
+}
+
+template <class T>
+FieldValue value_of(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return static_cast<std::int64_t>(member);
+  } else {
+    return member;
+  }
+}
+template <class T>
+FieldValue value_of(const std::optional<T>& member) {
+  return member ? FieldValue(*member) : FieldValue();
+}
+
+template <class T>
+void assign(T& member, const FieldValue& value) {
+  if constexpr (std::is_enum_v<T>) {
+    member = static_cast<T>(std::get<std::int64_t>(value));
+  } else {
+    member = std::get<T>(value);
+  }
+}
+template <class T>
+void assign(std::optional<T>& member, const FieldValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    member.reset();
+  } else {
+    member = std::get<T>(value);
+  }
+}
+
+template <auto part, auto member>
+constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning) {
+  return {.name = name,
+          .values = values,
+          .meaning = meaning,
+          .scope = scope_of(part),
+          .get = [](const Settings& from) { return value_of(part_of(from, part).*member); },
+          .set = [](Settings& to,
+                    const FieldValue& value) { assign(part_of(to, part).*member, value); }};
+}
+
+constexpr Field not_built(std::string_view name) {
+  return {.name = name};
+}
+
+// --- what a row may hold ---
+
+constexpr double kibibyte = 1024.0;
+constexpr double gibibyte = kibibyte * kibibyte * kibibyte;
+constexpr double tebibyte = kibibyte * gibibyte;
+
+constexpr FieldValues whole(double least, double most) {
+  return {.kind = FieldKind::integer, .least = least, .most = most};
+}
+constexpr FieldValues number(double least, double most) {
+  return {.kind = FieldKind::number, .least = least, .most = most};
+}
+constexpr FieldValues bytes(double least, double most) {
+  return {.kind = FieldKind::bytes, .least = least, .most = most};
+}
+constexpr FieldValues version(double least, double most) {
+  return {.kind = FieldKind::version, .least = least, .most = most};
+}
+constexpr FieldValues yes_or_no() {
+  return {.kind = FieldKind::boolean};
+}
+constexpr FieldValues one_of(std::span<const Choice> choices) {
+  return {.kind = FieldKind::choice, .choices = choices};
+}
+constexpr FieldValues multiple_of(std::int64_t factor, FieldValues values) {
+  values.multiple_of = factor;
+  return values;
+}
+constexpr FieldValues or_word(std::string_view word, FieldValues values) {
+  values.word = word;
+  return values;
+}
+
+template <class Enum>
+constexpr Choice choice(std::string_view name, Enum value) {
+  return {name, static_cast<std::int64_t>(value)};
+}
+constexpr Choice choice(std::string_view name) {
+  return {name, std::nullopt};
+}
+
+constexpr std::array model_kinds{choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
+                                 choice("transformer"), choice("elementwise"), choice("chase")};
+constexpr std::array dtypes{choice("fp32", DType::fp32), choice("tf32", DType::tf32),
+                            choice("bf16", DType::bf16), choice("fp16")};
+constexpr std::array host_memories{choice("resident", HostMemory::resident),
+                                   choice("pageable", HostMemory::pageable),
+                                   choice("pinned", HostMemory::pinned),
+                                   choice("registered", HostMemory::registered),
+                                   choice("pin_each_step", HostMemory::pin_each_step),
+                                   choice("mapped"),
+                                   choice("managed"),
+                                   choice("managed_prefetch")};
+constexpr std::array copy_streams{choice("compute", CopyStream::compute),
+                                  choice("side", CopyStream::side),
+                                  choice("legacy", CopyStream::legacy)};
+constexpr std::array device_buffers{choice("resident", DeviceBuffer::resident),
+                                    choice("per_step", DeviceBuffer::per_step)};
+constexpr std::array sync_wheres{choice("none", SyncWhere::none), choice("step", SyncWhere::step),
+                                 choice("micro", SyncWhere::micro),
+                                 choice("phase", SyncWhere::phase), choice("op", SyncWhere::op)};
+constexpr std::array sync_hows{choice("device", SyncHow::device), choice("stream", SyncHow::stream),
+                               choice("event", SyncHow::event),   choice("item", SyncHow::item),
+                               choice("memcpy", SyncHow::memcpy), choice("poll", SyncHow::poll)};
+constexpr std::array allocators{choice("static", Allocator::fixed),
+                                choice("cuda", Allocator::cuda),
+                                choice("cuda_async", Allocator::cuda_async),
+                                choice("arena"),
+                                choice("caching"),
+                                choice("expandable"),
+                                choice("first_fit")};
+constexpr std::array alloc_whens{choice("never", AllocWhen::never), choice("step", AllocWhen::step),
+                                 choice("op", AllocWhen::op), choice("resize")};
+constexpr std::array zero_grads{choice("none", ZeroGrad::none), choice("memset", ZeroGrad::memset)};
+constexpr std::array optim_kinds{choice("sgd", OptimKind::sgd), choice("adamw", OptimKind::adamw)};
+constexpr std::array optim_impls{choice("fused", OptimImpl::fused),
+                                 choice("per_tensor", OptimImpl::per_tensor), choice("foreach")};
+constexpr std::array launch_vias{choice("stream", LaunchVia::stream),
+                                 choice("graph", LaunchVia::graph)};
+constexpr std::array log_vias{
+    choice("mean_on_device", LogVia::mean_on_device), choice("item", LogVia::item),
+    choice("late_pinned", LogVia::late_pinned), choice("keep_on_device", LogVia::keep_on_device)};
+constexpr std::array round_orders{choice("random", RoundOrder::random),
+                                  choice("abba", RoundOrder::abba)};
+
+// --- the table ---
+
+constexpr std::array groups{
+    FieldGroup{"model", "the network and its numbers"},
+    FieldGroup{"batch", "what one step trains on"},
+    FieldGroup{"loader", "where batches come from"},
+    FieldGroup{"host", "busy host time that stands for a framework's work"},
+    FieldGroup{"h2d", "the batch's way to the device"},
+    FieldGroup{"sync", "where the host waits for the device"},
+    FieldGroup{"alloc", "who allocates device memory, and when"},
+    FieldGroup{"memory", "memory traded for time"},
+    FieldGroup{"optim", "the optimizer"},
+    FieldGroup{"launch", "how kernels are launched"},
+    FieldGroup{"log", "how the loss is read"},
+    FieldGroup{"eval", "evaluation between steps"},
+    FieldGroup{"dist", "several devices"},
+    FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
+    FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
+};
+
+constexpr std::array rows{
+    field<&Knobs::model, &ModelKnobs::kind>("model.kind", one_of(model_kinds),
+                                            "layers of products, or kernels that only spin"),
+    field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
+                                              "mlp: how many layers"),
+    field<&Knobs::model, &ModelKnobs::hidden>("model.hidden", multiple_of(8, whole(8, 65536)),
+                                              "width of a layer"),
+    field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
+                                               "spin: kernels in a step"),
+    field<&Knobs::model, &ModelKnobs::kernel_us>(
+        "model.kernel_us", whole(1, 1000000), "spin: microseconds of each, by the device's clock"),
+    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
+                                             "how numbers are stored and multiplied"),
+    not_built("model.seq"),
+    not_built("model.heads"),
+    not_built("model.vocab"),
+    not_built("model.layout"),
+    not_built("model.stride"),
+    not_built("model.inplace"),
+    not_built("model.extra_copies"),
+    not_built("model.workspace"),
+
+    field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
+    field<&Knobs::batch, &BatchKnobs::sample_bytes>(
+        "batch.sample_bytes", or_word("auto", bytes(1, gibibyte)),
+        "size of a sample; auto is what the model reads"),
+    field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
+                                               "host tensors, hence copies, in a batch"),
+    not_built("batch.sizes"),
+    not_built("batch.largest_first"),
+    not_built("batch.accumulate"),
+
+    field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
+                                                 "microseconds that a batch costs its worker"),
+    field<&Knobs::loader, &LoaderKnobs::jitter>("loader.jitter", number(0, 1),
+                                                "coefficient of variation of that, seeded"),
+    field<&Knobs::loader, &LoaderKnobs::depth>(
+        "loader.depth", whole(0, 64), "batches ready ahead; 0 loads on the step's own thread"),
+    field<&Knobs::loader, &LoaderKnobs::workers>("loader.workers", whole(1, 64),
+                                                 "threads that load; needs a depth"),
+    not_built("loader.restart_every"),
+
+    field<&Knobs::host, &HostKnobs::step_us>("host.step_us", number(0, 1e7),
+                                             "microseconds once a step"),
+    field<&Knobs::host, &HostKnobs::launch_us>("host.launch_us", number(0, 1e5),
+                                               "microseconds before every launch"),
+
+    field<&Knobs::h2d, &H2dKnobs::host>("h2d.host", one_of(host_memories),
+                                        "where the batch starts; resident is never copied"),
+    field<&Knobs::h2d, &H2dKnobs::stream>("h2d.stream", one_of(copy_streams),
+                                          "the stream that copies"),
+    field<&Knobs::h2d, &H2dKnobs::blocking>("h2d.blocking", yes_or_no(),
+                                            "whether the host waits for the copy"),
+    field<&Knobs::h2d, &H2dKnobs::buffers>("h2d.buffers", whole(1, 4),
+                                           "device buffers that the batches rotate over"),
+    field<&Knobs::h2d, &H2dKnobs::device_buffer>("h2d.device_buffer", one_of(device_buffers),
+                                                 "kept, or allocated anew every step"),
+    not_built("h2d.advise"),
+
+    field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(sync_wheres),
+                                           "after what the host waits"),
+    field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(sync_hows), "by which call"),
+    field<&Knobs::sync, &SyncKnobs::every>("sync.every", whole(1, 1000000),
+                                           "in every so many steps"),
+    not_built("sync.wait"),
+
+    field<&Knobs::alloc, &AllocKnobs::with>("alloc.with", one_of(allocators),
+                                            "the allocator of what a step needs"),
+    field<&Knobs::alloc, &AllocKnobs::when>("alloc.when", one_of(alloc_whens),
+                                            "before the first step, or again and again"),
+    field<&Knobs::alloc, &AllocKnobs::keep_bytes>("alloc.keep", or_word("all", bytes(0, tebibyte)),
+                                                  "cuda_async: what its pool keeps at a wait"),
+    not_built("alloc.cap"),
+    not_built("alloc.round"),
+    not_built("alloc.split_max"),
+    not_built("alloc.empty_cache_every"),
+    not_built("alloc.leak_bytes"),
+    not_built("alloc.temps"),
+
+    field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
+                                                   "whether gradients are filled with zeros first"),
+    not_built("memory.checkpoint"),
+    not_built("memory.offload"),
+    not_built("memory.offload_via"),
+
+    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(optim_kinds), "its rule"),
+    field<&Knobs::optim, &OptimKnobs::impl>("optim.impl", one_of(optim_impls),
+                                            "one kernel for all tensors, or one for each"),
+    not_built("optim.master"),
+
+    field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(launch_vias),
+                                             "one by one, or captured as a graph"),
+    not_built("launch.fuse"),
+
+    field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
+                                         "in every so many steps; 0 never"),
+    field<&Knobs::log, &LogKnobs::via>("log.via", one_of(log_vias),
+                                       "how the value reaches the host"),
+
+    not_built("eval.every"),
+    not_built("eval.store"),
+    not_built("eval.save_for_backward"),
+    not_built("dist.gpus"),
+    not_built("dist.strategy"),
+    not_built("dist.overlap"),
+    not_built("dist.bucket"),
+
+    field<&Settings::measure, &MeasureKnobs::warmup_steps>(
+        "measure.warmup", or_word("auto", whole(0, 1000000)),
+        "unscored steps at first; auto is until the step times are steady"),
+    field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
+                                                    "scored steps in a segment"),
+    field<&Settings::measure, &MeasureKnobs::rounds>(
+        "measure.rounds", whole(1, 100000), "at most; measuring stops as soon as all is decided"),
+    field<&Settings::measure, &MeasureKnobs::max_seconds>("measure.max_seconds",
+                                                          number(0.001, 86400), "at most"),
+    field<&Settings::measure, &MeasureKnobs::order>("measure.order", one_of(round_orders),
+                                                    "of the variants in a round"),
+    field<&Settings::measure, &MeasureKnobs::confidence>("measure.confidence", number(0.5, 0.9999),
+                                                         "of the intervals in the report"),
+    not_built("measure.flush_l2"),
+    not_built("measure.clock"),
+
+    field<&Settings::requirements, &Requirements::compute>(
+        "requires.compute", or_word("any", version(1, 99)), "compute capability, at least"),
+    field<&Settings::requirements, &Requirements::copy_engines>(
+        "requires.copy_engines", or_word("any", whole(0, 64)), "at least"),
+    field<&Settings::requirements, &Requirements::gpus>("requires.gpus",
+                                                        or_word("any", whole(1, 64)), "at least"),
+    field<&Settings::requirements, &Requirements::free_memory_bytes>(
+        "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least"),
+};
+
+}  // namespace
+
+std::span<const FieldGroup> field_groups() {
+  return groups;
+}
+
+std::span<const Field> field_table() {
+  return rows;
+}
+
+const Field* field_named(std::string_view name) {
+  for (const Field& row : rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::string_view group_of(const Field& field) {
+  return field.name.substr(0, field.name.find('.'));
+}
+
+FieldValue default_of(const Field& field) {
+  require(is_built(field), "only built fields have defaults");
+  return field.get(Settings{});
+}
+
+}  // namespace stepgate

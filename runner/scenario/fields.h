@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The one table of everything that a scenario file may set: its name, its values, its default, its
+// member. Reading, documentation, editor schema and fingerprint all follow from a row; adding a
+// knob is a member of scenario.h and a row here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Everything that fields write to, at its defaults.
+struct Settings {
+  Knobs knobs;
+  MeasureKnobs measure;
+  Requirements requirements;
+};
+
+// `version` is a number that files write as text: "8.0".
+enum class FieldKind { integer, number, boolean, choice, bytes, version };
+
+// Whether variants may override it.
+enum class FieldScope { variant, scenario };
+
+// A choice without a value is in the format, but not built yet.
+struct Choice {
+  std::string_view name;
+  std::optional<std::int64_t> value;  // of the enum
+};
+
+// What a field holds: nothing (an absent optional), a whole number, bytes or the value of an enum,
+// a number, or true and false.
+using FieldValue = std::variant<std::monostate, std::int64_t, double, bool>;
+
+// What a file may write.
+struct FieldValues {
+  FieldKind kind = FieldKind::integer;
+  double least = 0;
+  double most = 0;
+  std::int64_t multiple_of = 1;
+  std::string_view word = {};  // that stands for an absent value: "auto"; empty where none does
+  std::span<const Choice> choices = {};
+};
+
+struct Field {
+  std::string_view name;  // "h2d.host"
+  FieldValues values = {};
+  std::string_view meaning = {};
+  FieldScope scope = FieldScope::variant;
+  // Null where the field is in the format, but not built yet.
+  FieldValue (*get)(const Settings&) = nullptr;
+  void (*set)(Settings&, const FieldValue&) = nullptr;
+};
+
+struct FieldGroup {
+  std::string_view name;  // "h2d"
+  std::string_view meaning;
+};
+
+// In the order of the documentation; the fields of a group stand together.
+std::span<const FieldGroup> field_groups();
+std::span<const Field> field_table();
+
+// Null when there is no such field.
+const Field* field_named(std::string_view name);
+
+// "h2d" of "h2d.host".
+std::string_view group_of(const Field&);
+
+constexpr bool is_built(const Field& field) {
+  return field.get != nullptr;
+}
+
+FieldValue default_of(const Field&);
+
+}  // namespace stepgate

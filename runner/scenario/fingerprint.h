@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// One number for what a scenario asks, so that a baseline of another question is never compared.
+#pragma once
+
+#include <cstdint>
+
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// FNV-1a (Fowler, Noll, Vo; 64 bits) over every knob of every variant in the field table's order,
+// the sentences as parsed and the [measure] knobs. Comments, the order of keys, defaults written
+// out, and the claim do not change it.
+std::uint64_t fingerprint_of(const Scenario&);
+
+}  // namespace stepgate

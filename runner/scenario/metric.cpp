@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The metric table.
+#include "scenario/metric.h"
+
+#include <array>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using enum Evidence;
+using enum MetricUnit;
+
+// In the order of the enum, so that a row is found by its number.
+constexpr std::array rows{
+    MetricRow{Metric::step_ms_mean, "step_ms_mean", timed, seconds, "time of a step, on average"},
+    MetricRow{Metric::step_ms_p50, "step_ms_p50", timed, seconds, "median time of a step"},
+    MetricRow{Metric::step_ms_p95, "step_ms_p95", timed, seconds,
+              "time that 95% of the steps stay within"},
+    MetricRow{Metric::step_ms_p99, "step_ms_p99", timed, seconds,
+              "time that 99% of the steps stay within"},
+    MetricRow{Metric::samples_per_s, "samples_per_s", timed, per_second,
+              "samples trained on in a second"},
+    MetricRow{Metric::host_us, "host_us", timed, seconds,
+              "host time to issue a step, its waits taken out"},
+    MetricRow{Metric::host_share, "host_share", timed, ratio, "host_us over the time of a step"},
+    MetricRow{Metric::launches_per_step, "launches_per_step", plan, count,
+              "kernel launches and graph launches"},
+    MetricRow{Metric::copies_per_step, "copies_per_step", plan, count,
+              "copies in either direction"},
+    MetricRow{Metric::copy_bytes_per_step, "copy_bytes_per_step", plan, bytes,
+              "bytes of those copies"},
+    MetricRow{Metric::memset_bytes_per_step, "memset_bytes_per_step", plan, bytes,
+              "bytes filled with zeros"},
+    MetricRow{Metric::pageable_copies_per_step, "pageable_copies_per_step", plan, count,
+              "copies with an end in ordinary host memory"},
+    MetricRow{Metric::host_waits_per_step, "host_waits_per_step", plan, count,
+              "calls in which the host can block for the device"},
+    MetricRow{Metric::device_syncs_per_step, "device_syncs_per_step", plan, count,
+              "those that wait for the whole device"},
+    MetricRow{Metric::polls_per_step, "polls_per_step", plan, count,
+              "waits that spin on an event query instead of blocking"},
+    MetricRow{Metric::device_allocs_per_step, "device_allocs_per_step", plan, count,
+              "allocations of device memory"},
+    MetricRow{Metric::device_frees_per_step, "device_frees_per_step", plan, count,
+              "releases of device memory"},
+    MetricRow{Metric::pinned_allocs_per_step, "pinned_allocs_per_step", plan, count,
+              "times that host memory is page-locked"},
+    MetricRow{Metric::flops_per_step, "flops_per_step", plan, flops,
+              "floating-point operations; a multiply-add counts 2"},
+    MetricRow{Metric::peak_live, "peak_live", plan, bytes, "most device memory in use at once"},
+    MetricRow{Metric::peak_reserved, "peak_reserved", plan, bytes,
+              "most device memory held at once, used or not"},
+    MetricRow{Metric::host_pinned, "host_pinned", plan, bytes, "page-locked host memory"},
+    MetricRow{Metric::gpu_idle, "gpu_idle", traced, ratio,
+              "share of the time in which no kernel, copy or fill runs"},
+    MetricRow{Metric::kernel_idle, "kernel_idle", traced, ratio,
+              "share of the time in which no kernel runs"},
+    MetricRow{Metric::copy_overlap, "copy_overlap", traced, ratio,
+              "share of the copy time that kernels hide"},
+    MetricRow{Metric::short_kernel_share, "short_kernel_share", traced, ratio,
+              "share of kernels shorter than their own launch call"},
+    MetricRow{Metric::h2d_gbps, "h2d_gbps", traced, bytes_per_second,
+              "speed of the copies to the device"},
+    MetricRow{Metric::h2d_share, "h2d_share", traced, ratio,
+              "copy time alone over the time of a step without copies"},
+    MetricRow{Metric::data_share, "data_share", traced, ratio,
+              "loader wait alone over the time of a step without it"},
+};
+
+static_assert([] {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].metric != static_cast<Metric>(i)) return false;
+  }
+  return true;
+}());
+
+constexpr std::array<std::string_view, 14> not_built{
+    "tokens_per_s",         "comm_overlap",
+    "reserve_overhead",     "fragmentation_peak",
+    "alloc_retries",        "ooms",
+    "live_slope",           "live_after_empty_cache",
+    "page_faults_per_step", "migrated_bytes_per_step",
+    "sectors_per_request",  "kernel_us",
+    "kernel_gbps",          "wire_bytes_per_step"};
+
+}  // namespace
+
+std::span<const MetricRow> metric_table() {
+  return rows;
+}
+
+const MetricRow& row_of(Metric metric) {
+  const auto index = static_cast<std::size_t>(metric);
+  require(index < rows.size(), "every metric has a row");
+  return rows[index];
+}
+
+std::optional<Metric> metric_named(std::string_view name) {
+  for (const MetricRow& row : rows) {
+    if (row.name == name) return row.metric;
+  }
+  return std::nullopt;
+}
+
+std::span<const std::string_view> metrics_not_built() {
+  return not_built;
+}
+
+}  // namespace stepgate

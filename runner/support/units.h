@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Numbers with units, read and printed: "64 KiB", "5%", "60 us", "10 GB/s". Which quantity belongs
+// where is the caller's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace stepgate {
+
+enum class Dimension { plain, seconds, bytes, bytes_per_second };
+
+struct Unit {
+  std::string_view name;
+  Dimension dimension;
+  double scale;  // of one unit, in seconds, bytes, bytes per second; 0.01 for "%"
+};
+
+// % ns us ms s B KiB MiB GiB GB/s.
+std::span<const Unit> units();
+
+// Null when there is no such unit. Case matters: "kib" is none.
+const Unit* unit_named(std::string_view name);
+
+// In the base unit of its dimension: "60 us" is 6e-5 seconds, "5%" is 0.05.
+struct Quantity {
+  double value = 0;
+  Dimension dimension = Dimension::plain;
+  bool operator==(const Quantity&) const = default;
+};
+
+// A number that is not negative, and after it perhaps a unit, with or without a space between.
+// Nothing when the text is anything else.
+std::optional<Quantity> parse_quantity(std::string_view text);
+
+// The longest prefix that is a decimal number ("1.5e3"): its value and length. Nothing when the
+// text does not start with a digit or the number does not fit a double.
+struct NumberPrefix {
+  double value = 0;
+  std::size_t length = 0;
+};
+std::optional<NumberPrefix> number_prefix(std::string_view text);
+
+// Exactly that many bytes, or in words what is wrong with the text ("has no unit").
+using BytesOrProblem = std::variant<std::int64_t, std::string>;
+BytesOrProblem parse_bytes(std::string_view text);
+
+// Exact, in the largest unit that divides it: 65536 is "64 KiB", 1500 is "1500 B".
+std::string bytes_text(std::int64_t bytes);
+
+// For people, to about three digits: 10000000 is "9.54 MiB".
+std::string rounded_bytes_text(double bytes);
+
+// To about three digits, in ns, us, ms or s: 6e-5 is "60 us".
+std::string seconds_text(double seconds);
+
+// To about three digits: 0.05 is "5%".
+std::string percent_text(double ratio);
+
+}  // namespace stepgate

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Temporary file in the same folder, fsync, rename, fsync of the folder (POSIX).
+#include "support/write_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "support/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  int descriptor() const { return descriptor_; }
+
+  // A disk may report that it is full as late as here.
+  int close() { return ::close(std::exchange(descriptor_, -1)); }
+
+ private:
+  int descriptor_;
+};
+
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return -1;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+  throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0}, "cannot be written: " + reason,
+                                "check the folder's permissions and free space"});
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) refuse(path, error.message());
+
+  std::string temporary = path.string() + ".XXXXXX";
+  OpenFile file(::mkstemp(temporary.data()));
+  if (file.descriptor() < 0) refuse(path, std::strerror(errno));
+  // mkstemp's files are private; a report or baseline is not.
+  const bool written = ::fchmod(file.descriptor(), 0644) == 0 &&
+                       write_all(file.descriptor(), text) == 0 && ::fsync(file.descriptor()) == 0 &&
+                       file.close() == 0 && ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (!written) {
+    const std::string reason = std::strerror(errno);
+    ::unlink(temporary.c_str());
+    refuse(path, reason);
+  }
+  // Without this the rename itself may be lost with the power; some file systems refuse it.
+  const OpenFile directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY));
+  if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
+}
+
+}  // namespace stepgate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "support/write_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/diagnostic.h"
+#include "support/read_file.h"
+
+namespace stepgate {
+namespace {
+
+class WriteFile : public testing::Test {
+ protected:
+  WriteFile() { std::filesystem::create_directories(folder); }
+  ~WriteFile() override { std::filesystem::remove_all(folder); }
+
+  std::string content(const std::filesystem::path& path) {
+    return std::get<std::string>(read_file(path, "a file"));
+  }
+
+  std::ptrdiff_t files() { return std::distance(std::filesystem::directory_iterator(folder), {}); }
+
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) /
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(WriteFile, ReplacesWhatWasThereAndLeavesNothingBeside) {
+  write_file(folder / "a.txt", "a longer first text");
+  write_file(folder / "a.txt", "second");
+  EXPECT_EQ(content(folder / "a.txt"), "second");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, MakesMissingFolders) {
+  write_file(folder / "b" / "c" / "a.txt", "text");
+  EXPECT_EQ(content(folder / "b" / "c" / "a.txt"), "text");
+}
+
+TEST_F(WriteFile, SaysWhichFileItCouldNotReplaceAndLeavesNothingBeside) {
+  std::filesystem::create_directories(folder / "taken" / "inside");
+  try {
+    write_file(folder / "taken", "text");
+    FAIL() << "a folder was replaced";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              (folder / "taken").string() +
+                  ": cannot be written: Is a directory; check the folder's permissions and free "
+                  "space");
+  }
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, RefusesAFolderThatCannotBeMade) {
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(write_file(folder / "file" / "a.txt", "text"), RequestError);
+}
+
+}  // namespace
+}  // namespace stepgate

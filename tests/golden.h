@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Files that tests compare with. They change only in review: STEPGATE_UPDATE_GOLDEN=1 rewrites
+// them, and the diff shows what changed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "support/read_file.h"
+#include "support/write_file.h"
+
+namespace stepgate {
+
+// Fails the test when the file does not hold exactly that text.
+inline void expect_golden(const std::filesystem::path& file, const std::string& text) {
+  if (std::getenv("STEPGATE_UPDATE_GOLDEN") != nullptr) {
+    write_file(file, text);
+    return;
+  }
+  const TextOrProblem golden = read_file(file, "a golden file");
+  const auto* expected = std::get_if<std::string>(&golden);
+  EXPECT_EQ(expected != nullptr ? *expected : "(no such file)", text)
+      << file << " differs; if the new text is right, run the tests with STEPGATE_UPDATE_GOLDEN=1";
+}
+
+}  // namespace stepgate
