@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/profile.h"
 
 namespace stepgate {
 
 struct DeviceChoice {
-  std::string spec;                 // "cuda", "simulated", "simulated:<profile>", "reference"; empty: the best there is
+  std::string
+      spec;  // "cuda", "simulated", "simulated:<profile>", "reference"; empty: the best there is
   std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
   std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
 };
@@ -23,7 +25,8 @@ struct OpenedDevice {
   std::string note;  // why it is this one, when nobody asked for it; empty otherwise
 };
 
-// Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked for and fails.
+// Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked
+// for and fails.
 OpenedDevice open_device(const DeviceChoice&);
 
 struct DeviceRow {
@@ -34,5 +37,9 @@ struct DeviceRow {
 
 // Every device that could be opened here, the local GPU first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
+
+// Measures the profile of the local GPU. Throws RequestError in a build without CUDA, DeviceError
+// when there is no GPU.
+DeviceProfile measure_local_profile();
 
 }  // namespace stepgate

@@ -32,36 +32,46 @@ constexpr ProfileRow rows[] = {
     {"", "copy_engines", [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
     {"", "memory_bytes", [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
     {"host", "launch_ns", [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
-    {"host", "graph_launch_ns", [](DeviceProfile& p) -> Target { return &p.host.graph_launch_nanoseconds; }},
-    {"host", "copy_call_ns", [](DeviceProfile& p) -> Target { return &p.host.copy_call_nanoseconds; }},
+    {"host", "graph_launch_ns",
+     [](DeviceProfile& p) -> Target { return &p.host.graph_launch_nanoseconds; }},
+    {"host", "copy_call_ns",
+     [](DeviceProfile& p) -> Target { return &p.host.copy_call_nanoseconds; }},
     {"host", "event_ns", [](DeviceProfile& p) -> Target { return &p.host.event_nanoseconds; }},
     {"host", "wake_up_ns", [](DeviceProfile& p) -> Target { return &p.host.wake_up_nanoseconds; }},
     {"host", "malloc_ns", [](DeviceProfile& p) -> Target { return &p.host.malloc_nanoseconds; }},
     {"host", "free_ns", [](DeviceProfile& p) -> Target { return &p.host.free_nanoseconds; }},
-    {"host", "malloc_async_ns", [](DeviceProfile& p) -> Target { return &p.host.malloc_async_nanoseconds; }},
-    {"host", "pool_grow_ns", [](DeviceProfile& p) -> Target { return &p.host.pool_grow_nanoseconds; }},
+    {"host", "malloc_async_ns",
+     [](DeviceProfile& p) -> Target { return &p.host.malloc_async_nanoseconds; }},
+    {"host", "pool_grow_ns",
+     [](DeviceProfile& p) -> Target { return &p.host.pool_grow_nanoseconds; }},
     {"host", "page_lock_ns_per_mib",
      [](DeviceProfile& p) -> Target { return &p.host.page_lock_nanoseconds_per_mib; }},
     {"host", "page_unlock_ns_per_mib",
      [](DeviceProfile& p) -> Target { return &p.host.page_unlock_nanoseconds_per_mib; }},
     {"compute", "launch_latency_ns",
      [](DeviceProfile& p) -> Target { return &p.compute.launch_latency_nanoseconds; }},
-    {"compute", "kernel_floor_ns", [](DeviceProfile& p) -> Target { return &p.compute.kernel_floor_nanoseconds; }},
+    {"compute", "kernel_floor_ns",
+     [](DeviceProfile& p) -> Target { return &p.compute.kernel_floor_nanoseconds; }},
     {"compute", "graph_node_floor_ns",
      [](DeviceProfile& p) -> Target { return &p.compute.graph_node_floor_nanoseconds; }},
     {"compute", "memory_bytes_per_second",
      [](DeviceProfile& p) -> Target { return &p.compute.memory_bytes_per_second; }},
-    {"compute", "fp32_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.fp32_flops_per_second; }},
-    {"compute", "tf32_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.tf32_flops_per_second; }},
-    {"compute", "bf16_flops_per_second", [](DeviceProfile& p) -> Target { return &p.compute.bf16_flops_per_second; }},
+    {"compute", "fp32_flops_per_second",
+     [](DeviceProfile& p) -> Target { return &p.compute.fp32_flops_per_second; }},
+    {"compute", "tf32_flops_per_second",
+     [](DeviceProfile& p) -> Target { return &p.compute.tf32_flops_per_second; }},
+    {"compute", "bf16_flops_per_second",
+     [](DeviceProfile& p) -> Target { return &p.compute.bf16_flops_per_second; }},
     {"pinned", "bytes", [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
     {"pinned", "ns", [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
     {"pageable", "bytes", [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
     {"pageable", "ns", [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
     {"noise", "within_rounds", [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
     {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
-    {"noise", "drift_per_second", [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
-    {"noise", "spike_probability", [](DeviceProfile& p) -> Target { return &p.noise.spike_probability; }},
+    {"noise", "drift_per_second",
+     [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
+    {"noise", "spike_probability",
+     [](DeviceProfile& p) -> Target { return &p.noise.spike_probability; }},
     {"noise", "spike_ns", [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
 };
 
@@ -132,12 +142,17 @@ class ProfileReader {
   std::vector<Diagnostic> finish(const std::string& file) {
     for (std::size_t index = 0; index < std::size(rows); ++index) {
       if (!seen_[index]) {
-        wrong_.push_back({{file}, fmt::format("'{}' is missing", full_name(rows[index])), "measure the profile again"});
+        wrong_.push_back({{file},
+                          fmt::format("'{}' is missing", full_name(rows[index])),
+                          "measure the profile again"});
       }
     }
-    if (wrong_.empty() && (profile_.pinned.bytes.size() != profile_.pinned.nanoseconds.size() ||
-                           profile_.pageable.bytes.size() != profile_.pageable.nanoseconds.size())) {
-      wrong_.push_back({{file}, "a copy's 'bytes' and 'ns' have different lengths", "give one time for each size"});
+    if (wrong_.empty() &&
+        (profile_.pinned.bytes.size() != profile_.pinned.nanoseconds.size() ||
+         profile_.pageable.bytes.size() != profile_.pageable.nanoseconds.size())) {
+      wrong_.push_back({{file},
+                        "a copy's 'bytes' and 'ns' have different lengths",
+                        "give one time for each size"});
     }
     return std::move(wrong_);
   }
@@ -149,11 +164,13 @@ class ProfileReader {
       seen_[index] = true;
       const Target target = rows[index].target(profile_);
       if (!std::visit(Assign{entry.value}, target)) {
-        wrong_.push_back({entry.value.place, fmt::format("'{}' {}", entry.key, expectation_of(target)), ""});
+        wrong_.push_back(
+            {entry.value.place, fmt::format("'{}' {}", entry.key, expectation_of(target)), ""});
       }
       return;
     }
-    wrong_.push_back({entry.place, fmt::format("unknown key '{}' in a device profile", entry.key), ""});
+    wrong_.push_back(
+        {entry.place, fmt::format("unknown key '{}' in a device profile", entry.key), ""});
   }
 
   DeviceProfile& profile_;
@@ -176,7 +193,8 @@ std::string text_of(const Target& target) {
 }  // namespace
 
 std::int64_t CopyCost::of(std::int64_t size) const {
-  require(bytes.size() >= 2 && bytes.size() == nanoseconds.size(), "a copy's cost has at least two sizes");
+  require(bytes.size() >= 2 && bytes.size() == nanoseconds.size(),
+          "a copy's cost has at least two sizes");
   std::size_t upper = 1;
   while (upper + 1 < bytes.size() && size > bytes[upper]) ++upper;
   if (size <= bytes.front()) return nanoseconds.front();

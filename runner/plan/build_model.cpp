@@ -212,8 +212,8 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   const std::int64_t features = std::min<std::int64_t>(words - 1, most_spin_features);
   const std::int64_t rows = knobs.batch.size;
   const Ends ends = add_ends(builder, rows * features);
-  const int labels = builder.add(
-      {.name = "labels", .purpose = Purpose::activations, .bytes = rows * word_bytes});
+  const int labels =
+      builder.add({.name = "labels", .purpose = Purpose::activations, .bytes = rows * word_bytes});
   const int word =
       builder.add({.name = "spin word", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.enter(Phase::forward);

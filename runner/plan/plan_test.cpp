@@ -29,7 +29,9 @@ Scenario scenario_of(const Knobs& knobs) {
   return scenario;
 }
 
-StepPlan plan_of(const Knobs& knobs) { return build_step_plans(scenario_of(knobs), 1).front(); }
+StepPlan plan_of(const Knobs& knobs) {
+  return build_step_plans(scenario_of(knobs), 1).front();
+}
 
 std::string refusal_of(const Knobs& knobs) {
   try {
@@ -40,10 +42,13 @@ std::string refusal_of(const Knobs& knobs) {
   return "accepted";
 }
 
-double value(const Knobs& knobs, Metric metric) { return counted(plan_of(knobs), metric).value(); }
+double value(const Knobs& knobs, Metric metric) {
+  return counted(plan_of(knobs), metric).value();
+}
 
 TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
-  // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input gradient, relu); sgd
+  // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input
+  // gradient, relu); sgd
   EXPECT_EQ(value(small_mlp(), Metric::launches_per_step), 1 + 3 * 2 + 2 + 3 * 2 + 2 * 2 + 1);
 }
 
@@ -61,7 +66,8 @@ TEST(Plan, CountsOneLaunchForAGraph) {
 }
 
 TEST(Plan, CountsTheFlopsOfTheProductsOfAStep) {
-  const double products = (3 * 2 + 2) * 2.0 * 8 * 16 * 16;  // forward and weight gradients, input gradients but one
+  const double products =
+      (3 * 2 + 2) * 2.0 * 8 * 16 * 16;  // forward and weight gradients, input gradients but one
   const double flops = value(small_mlp(), Metric::flops_per_step);
   EXPECT_GE(flops, products);
   EXPECT_LT(flops, 1.6 * products);  // the element-wise rest of so small a model
@@ -101,7 +107,8 @@ TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {
 TEST(Plan, WaitsAfterEveryPieceOfWorkWhenAsked) {
   Knobs knobs = small_mlp();
   knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
-  EXPECT_EQ(value(knobs, Metric::host_waits_per_step), value(small_mlp(), Metric::launches_per_step));
+  EXPECT_EQ(value(knobs, Metric::host_waits_per_step),
+            value(small_mlp(), Metric::launches_per_step));
   knobs.sync.where = SyncWhere::phase;
   EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 3);  // forward, backward, optimizer
   knobs.sync.where = SyncWhere::micro;
@@ -127,14 +134,21 @@ TEST_P(PlanInput, CountsWaitsAndKindsOfCopies) {
 
 INSTANTIATE_TEST_SUITE_P(
     EveryWay, PlanInput,
-    testing::Values(InputCase{{.host = HostMemory::pageable}, 1, 1, 0}, InputCase{{.host = HostMemory::pinned}, 0, 0, 0},
-                    InputCase{{.host = HostMemory::registered}, 0, 0, 0},
-                    InputCase{{.host = HostMemory::pin_each_step}, 2, 0, 1},
-                    InputCase{{.host = HostMemory::pinned, .blocking = true}, 1, 0, 0},
-                    InputCase{{.host = HostMemory::pinned, .stream = CopyStream::legacy, .blocking = true}, 1, 0, 0},
-                    InputCase{{.host = HostMemory::pageable, .stream = CopyStream::legacy, .blocking = true}, 1, 1, 0},
-                    InputCase{{.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2}, 0, 0, 0},
-                    InputCase{{.host = HostMemory::pageable, .stream = CopyStream::side, .buffers = 3}, 1, 1, 0}));
+    testing::Values(
+        InputCase{{.host = HostMemory::pageable}, 1, 1, 0},
+        InputCase{{.host = HostMemory::pinned}, 0, 0, 0},
+        InputCase{{.host = HostMemory::registered}, 0, 0, 0},
+        InputCase{{.host = HostMemory::pin_each_step}, 2, 0, 1},
+        InputCase{{.host = HostMemory::pinned, .blocking = true}, 1, 0, 0},
+        InputCase{
+            {.host = HostMemory::pinned, .stream = CopyStream::legacy, .blocking = true}, 1, 0, 0},
+        InputCase{{.host = HostMemory::pageable, .stream = CopyStream::legacy, .blocking = true},
+                  1,
+                  1,
+                  0},
+        InputCase{{.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2}, 0, 0, 0},
+        InputCase{
+            {.host = HostMemory::pageable, .stream = CopyStream::side, .buffers = 3}, 1, 1, 0}));
 
 TEST(Plan, SplitsABatchIntoTensorsThatCoverIt) {
   Knobs knobs = small_mlp();
@@ -158,8 +172,10 @@ TEST(Plan, RefusesOneBufferOnASideStreamAsARace) {
   Knobs knobs = small_mlp();
   knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
   EXPECT_EQ(refusal_of(knobs),
-            "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side stream and 'ingest the "
-            "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders them; rotate over "
+            "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side "
+            "stream and 'ingest the "
+            "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders "
+            "them; rotate over "
             "two device buffers ('h2d.buffers = 2'), which hands them over with events");
 }
 
@@ -206,7 +222,8 @@ TEST(Plan, ZeroesAllGradientsAndAddsToThemWhenAsked) {
   Knobs knobs = small_mlp();
   EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step), 0);
   knobs.memory.zero_grad = ZeroGrad::memset;
-  EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step), static_cast<double>(plan_of(knobs).param_bytes));
+  EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step),
+            static_cast<double>(plan_of(knobs).param_bytes));
   EXPECT_EQ(plan_of(knobs).param_bytes, 3 * 16 * (16 + 1) * 4);
 }
 
@@ -214,7 +231,8 @@ TEST(Plan, RefusesAGraphWithAWaitInside) {
   Knobs knobs = small_mlp();
   knobs.launch.via = LaunchVia::graph;
   knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
-  EXPECT_NE(refusal_of(knobs).find("'wait for the device' cannot be part of a graph: the host waits there"),
+  EXPECT_NE(refusal_of(knobs).find(
+                "'wait for the device' cannot be part of a graph: the host waits there"),
             std::string::npos)
       << refusal_of(knobs);
   knobs.sync.where = SyncWhere::step;
@@ -225,7 +243,8 @@ TEST(Plan, RefusesAGraphThatCallsCudaMalloc) {
   Knobs knobs = small_mlp();
   knobs.launch.via = LaunchVia::graph;
   knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
-  EXPECT_NE(refusal_of(knobs).find("cudaMalloc cannot be captured"), std::string::npos) << refusal_of(knobs);
+  EXPECT_NE(refusal_of(knobs).find("cudaMalloc cannot be captured"), std::string::npos)
+      << refusal_of(knobs);
   knobs.alloc.with = Allocator::cuda_async;
   EXPECT_EQ(refusal_of(knobs), "accepted");
 }
@@ -235,14 +254,16 @@ TEST(Plan, RefusesAGraphOverABatchThatMoves) {
   knobs.launch.via = LaunchVia::graph;
   knobs.alloc.with = Allocator::cuda_async;
   knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
-  EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"), std::string::npos)
+  EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"),
+            std::string::npos)
       << refusal_of(knobs);
 }
 
 TEST(Plan, RefusesSamplesThatTheModelCannotRead) {
   Knobs knobs = small_mlp();
   knobs.batch.sample_bytes = 16;
-  EXPECT_NE(refusal_of(knobs).find("the model reads 68 bytes of a sample"), std::string::npos) << refusal_of(knobs);
+  EXPECT_NE(refusal_of(knobs).find("the model reads 68 bytes of a sample"), std::string::npos)
+      << refusal_of(knobs);
 }
 
 TEST(Plan, RefusesEveryWrongVariantAtOnce) {
@@ -270,21 +291,25 @@ TEST(Plan, ReadsTheLossLateWithoutWaiting) {
   EXPECT_EQ(value(knobs, Metric::device_frees_per_step), 0);
 }
 
-// Every combination of the knobs that place copies, waits, allocations and launches is either refused with a reason or
-// a plan whose operations stay inside their buffers.
+// Every combination of the knobs that place copies, waits, allocations and launches is either
+// refused with a reason or a plan whose operations stay inside their buffers.
 TEST(Plan, IsSoundForEveryCombinationOfItsKnobs) {
   int accepted = 0;
   int refused = 0;
-  for (const HostMemory host : {HostMemory::resident, HostMemory::pageable, HostMemory::pinned, HostMemory::registered,
-                                HostMemory::pin_each_step})
+  for (const HostMemory host : {HostMemory::resident, HostMemory::pageable, HostMemory::pinned,
+                                HostMemory::registered, HostMemory::pin_each_step})
     for (const CopyStream stream : {CopyStream::compute, CopyStream::side, CopyStream::legacy})
       for (const std::int64_t buffers : {1, 2, 3})
         for (const DeviceBuffer device_buffer : {DeviceBuffer::resident, DeviceBuffer::per_step})
-          for (const SyncWhere where : {SyncWhere::none, SyncWhere::step, SyncWhere::phase, SyncWhere::op})
+          for (const SyncWhere where :
+               {SyncWhere::none, SyncWhere::step, SyncWhere::phase, SyncWhere::op})
             for (const Allocator with : {Allocator::fixed, Allocator::cuda, Allocator::cuda_async})
               for (const LaunchVia via : {LaunchVia::stream, LaunchVia::graph}) {
                 Knobs knobs = small_mlp();
-                knobs.h2d = {.host = host, .stream = stream, .buffers = buffers, .device_buffer = device_buffer};
+                knobs.h2d = {.host = host,
+                             .stream = stream,
+                             .buffers = buffers,
+                             .device_buffer = device_buffer};
                 knobs.sync = {.where = where, .how = SyncHow::item, .every = 1};
                 knobs.alloc = {.with = with,
                                .when = with == Allocator::fixed ? AllocWhen::never : AllocWhen::op,
@@ -295,10 +320,12 @@ TEST(Plan, IsSoundForEveryCombinationOfItsKnobs) {
                   ++accepted;
                   for (const Operation& operation : plan.operations) {
                     for (const BufferAccess& access : accesses_of(plan, operation)) {
-                      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(access.use.buffer)];
+                      const Buffer& buffer =
+                          plan.buffers[static_cast<std::size_t>(access.use.buffer)];
                       ASSERT_GE(access.use.offset_bytes, 0) << operation.name;
                       ASSERT_GT(access.use.bytes, 0) << operation.name;
-                      ASSERT_LE(access.use.offset_bytes + access.use.bytes, buffer.bytes) << operation.name;
+                      ASSERT_LE(access.use.offset_bytes + access.use.bytes, buffer.bytes)
+                          << operation.name;
                     }
                   }
                 } catch (const RequestError& error) {

@@ -16,15 +16,17 @@
 namespace stepgate {
 namespace {
 
-constexpr const char* phase_names[phase_count] = {"data wait", "h2d",       "forward", "backward",
-                                                  "optimizer", "log",       "sync",    "host"};
+constexpr const char* phase_names[phase_count] = {"data wait", "h2d", "forward", "backward",
+                                                  "optimizer", "log", "sync",    "host"};
 constexpr const char* stream_names[stream_count] = {"compute", "side", "legacy"};
 constexpr const char* memory_names[] = {"device", "pinned", "pageable", "registered"};
-constexpr const char* purpose_names[] = {"weights",   "gradients", "optimizer state", "activations",
-                                         "workspace", "batch",     "staging",         "bookkeeping"};
+constexpr const char* purpose_names[] = {"weights",     "gradients",  "optimizer state",
+                                         "activations", "workspace",  "batch",
+                                         "staging",     "bookkeeping"};
 
 std::string amount(double flops) {
-  constexpr std::pair<double, const char*> scales[] = {{1e12, "Tflop"}, {1e9, "Gflop"}, {1e6, "Mflop"}};
+  constexpr std::pair<double, const char*> scales[] = {
+      {1e12, "Tflop"}, {1e9, "Gflop"}, {1e6, "Mflop"}};
   for (const auto& [scale, name] : scales) {
     if (flops >= scale) return fmt::format("{:.3g} {}", flops / scale, name);
   }
@@ -36,19 +38,24 @@ struct Effect {
   const StepPlan& plan;
 
   const Buffer& buffer(int index) const { return plan.buffers[static_cast<std::size_t>(index)]; }
-  const std::string& event(int index) const { return plan.events[static_cast<std::size_t>(index)].name; }
+  const std::string& event(int index) const {
+    return plan.events[static_cast<std::size_t>(index)].name;
+  }
 
   std::string operator()(const LaunchKernel& launch) const {
     const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
     if (launch.kernel == "spin") return fmt::format("spin {} us", launch.scalars[0]);
-    return fmt::format("{}, {}, {}", launch.kernel, amount(static_cast<double>(work.flops)),
-                       rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
+    return fmt::format(
+        "{}, {}, {}", launch.kernel, amount(static_cast<double>(work.flops)),
+        rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
   }
   std::string operator()(const CopyBytes& copy) const {
     const Buffer& from = buffer(copy.from.buffer);
     const Buffer& to = buffer(copy.to.buffer);
-    return fmt::format("{} {} -> {} ({} -> {}){}", rounded_bytes_text(static_cast<double>(copy.to.bytes)), from.name,
-                       to.name, memory_names[static_cast<int>(from.memory)], memory_names[static_cast<int>(to.memory)],
+    return fmt::format("{} {} -> {} ({} -> {}){}",
+                       rounded_bytes_text(static_cast<double>(copy.to.bytes)), from.name, to.name,
+                       memory_names[static_cast<int>(from.memory)],
+                       memory_names[static_cast<int>(to.memory)],
                        copy.host_waits || is_pageable(plan, copy) ? ", the host waits" : "");
   }
   std::string operator()(const FillZero& fill) const {
@@ -60,16 +67,20 @@ struct Effect {
     return allocation(release.buffer) + (waits ? ", the host waits" : "");
   }
   std::string allocation(int index) const {
-    return fmt::format("{} by {}", rounded_bytes_text(static_cast<double>(buffer(index).bytes)),
-                       buffer(index).allocated_by == AllocatedBy::cuda ? "cudaMalloc" : "the async pool");
+    return fmt::format(
+        "{} by {}", rounded_bytes_text(static_cast<double>(buffer(index).bytes)),
+        buffer(index).allocated_by == AllocatedBy::cuda ? "cudaMalloc" : "the async pool");
   }
   std::string operator()(const PageLock& lock) const {
     return rounded_bytes_text(static_cast<double>(buffer(lock.buffer).bytes));
   }
   std::string operator()(const PageUnlock& unlock) const {
-    return rounded_bytes_text(static_cast<double>(buffer(unlock.buffer).bytes)) + ", the host waits";
+    return rounded_bytes_text(static_cast<double>(buffer(unlock.buffer).bytes)) +
+           ", the host waits";
   }
-  std::string operator()(const RecordEvent& record) const { return fmt::format("record '{}'", event(record.event)); }
+  std::string operator()(const RecordEvent& record) const {
+    return fmt::format("record '{}'", event(record.event));
+  }
   std::string operator()(const StreamWaitsEvent& waits) const {
     return fmt::format("the stream waits for '{}'", event(waits.event));
   }
@@ -84,7 +95,8 @@ struct Effect {
                        loader.workers == 1 ? "" : "s");
   }
   std::string operator()(const HostWork& work) const {
-    return fmt::format("{} of busy host", seconds_text(static_cast<double>(work.nanoseconds) * 1e-9));
+    return fmt::format("{} of busy host",
+                       seconds_text(static_cast<double>(work.nanoseconds) * 1e-9));
   }
 };
 
@@ -92,7 +104,8 @@ std::string occasion(const Operation& operation) {
   std::string text;
   if (operation.ahead != 0) {
     const int distance = std::abs(operation.ahead);
-    text += fmt::format("  [{} step{} {}]", distance, distance == 1 ? "" : "s", operation.ahead > 0 ? "ahead" : "late");
+    text += fmt::format("  [{} step{} {}]", distance, distance == 1 ? "" : "s",
+                        operation.ahead > 0 ? "ahead" : "late");
   }
   if (operation.every != 1) text += fmt::format("  [every {} steps]", operation.every);
   return text;
@@ -110,7 +123,8 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     const std::string effect = std::visit(Effect{plan}, operation.action);
     fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n",
                same_phase ? "" : phase_names[static_cast<int>(operation.phase)],
-               stream_names[static_cast<int>(operation.stream)], operation.name, width, effect, occasion(operation));
+               stream_names[static_cast<int>(operation.stream)], operation.name, width, effect,
+               occasion(operation));
     before = &operation;
   }
 }
@@ -142,9 +156,10 @@ void print_counts(std::ostream& out, const StepPlan& plan) {
 }  // namespace
 
 void print_plan(std::ostream& out, const StepPlan& plan) {
-  fmt::print(out, "{}, variant {}: {} samples a step, {} a batch\n\n", plan.scenario, plan.variant, plan.batch_size,
-             rounded_bytes_text(static_cast<double>(plan.batch_bytes)));
-  fmt::print(out, "one step, as the host issues it; the host runs at most {} steps ahead\n", plan.run_ahead_steps);
+  fmt::print(out, "{}, variant {}: {} samples a step, {} a batch\n\n", plan.scenario, plan.variant,
+             plan.batch_size, rounded_bytes_text(static_cast<double>(plan.batch_bytes)));
+  fmt::print(out, "one step, as the host issues it; the host runs at most {} steps ahead\n",
+             plan.run_ahead_steps);
   print_operations(out, plan);
   fmt::print(out, "\nbuffers\n");
   print_buffers(out, plan);

@@ -8,7 +8,8 @@
 
 namespace stepgate {
 
-// The operations in the order the host issues them, with phase, stream and work; the buffers by purpose; the counts.
+// The operations in the order the host issues them, with phase, stream and work; the buffers by
+// purpose; the counts.
 void print_plan(std::ostream&, const StepPlan&);
 
 }  // namespace stepgate

@@ -78,7 +78,8 @@ class Bench {
     check(cudaHostAlloc(&host, kibibyte, cudaHostAllocDefault), "allocate pinned memory");
     word.reset(host);
     costs.copy_call_nanoseconds = host_time([&] {
-      check(cudaMemcpyAsync(scratch_[2].get(), host, 4, cudaMemcpyHostToDevice, stream_.get()), "copy");
+      check(cudaMemcpyAsync(scratch_[2].get(), host, 4, cudaMemcpyHostToDevice, stream_.get()),
+            "copy");
     });
     costs.event_nanoseconds =
         host_time([&] { check(cudaEventRecord(begin_.get(), stream_.get()), "record an event"); });
@@ -87,32 +88,36 @@ class Bench {
   }
 
   void compute_costs(ComputeCosts& costs, HostCosts& host) {
-    // Launch, wait, and the kernel itself; what is left is latency before and wake-up after, in equal parts.
+    // Launch, wait, and the kernel itself; what is left is latency before and wake-up after, in
+    // equal parts.
     const std::int64_t round_trip = host_time([&] {
       launch_small();
       check(cudaStreamSynchronize(stream_.get()), "wait");
     });
     costs.kernel_floor_nanoseconds = time_in_full_queue();
-    const std::int64_t rest =
-        std::max<std::int64_t>(0, round_trip - host.launch_nanoseconds - costs.kernel_floor_nanoseconds);
+    const std::int64_t rest = std::max<std::int64_t>(
+        0, round_trip - host.launch_nanoseconds - costs.kernel_floor_nanoseconds);
     costs.launch_latency_nanoseconds = rest / 2;
     host.wake_up_nanoseconds = rest / 2;
     const GraphExec graph = graph_of_small_kernels();
     costs.graph_node_floor_nanoseconds =
-        device_time([&] { check(cudaGraphLaunch(graph.get(), stream_.get()), "launch a graph"); }) / graph_nodes;
+        device_time([&] { check(cudaGraphLaunch(graph.get(), stream_.get()), "launch a graph"); }) /
+        graph_nodes;
     const std::int64_t copy = device_time([&] {
-      check(cudaMemcpyAsync(scratch_[2].get(), scratch_[0].get(), scratch_bytes, cudaMemcpyDeviceToDevice,
-                            stream_.get()),
+      check(cudaMemcpyAsync(scratch_[2].get(), scratch_[0].get(), scratch_bytes,
+                            cudaMemcpyDeviceToDevice, stream_.get()),
             "copy on the device");
     });
-    costs.memory_bytes_per_second = 2.0 * static_cast<double>(scratch_bytes) / static_cast<double>(copy) * 1e9;
+    costs.memory_bytes_per_second =
+        2.0 * static_cast<double>(scratch_bytes) / static_cast<double>(copy) * 1e9;
     costs.fp32_flops_per_second = product_rate(DType::fp32, 4096);
     costs.tf32_flops_per_second = product_rate(DType::tf32, 8192);
     costs.bf16_flops_per_second = product_rate(DType::bf16, 8192);
   }
 
   CopyCost copy_costs(MemoryKind kind) {
-    constexpr std::int64_t sizes[] = {4 * kibibyte, 64 * kibibyte, mebibyte, 16 * mebibyte, 128 * mebibyte};
+    constexpr std::int64_t sizes[] = {4 * kibibyte, 64 * kibibyte, mebibyte, 16 * mebibyte,
+                                      128 * mebibyte};
     const auto largest = static_cast<std::size_t>(sizes[std::size(sizes) - 1]);
     HostMemoryBlock pageable(std::aligned_alloc(4096, largest));
     if (!pageable) throw DeviceError("cannot allocate host memory to measure copies");
@@ -131,7 +136,8 @@ class Bench {
         check(cudaStreamSynchronize(stream_.get()), "wait for a copy");
       });
       cost.bytes.push_back(size);
-      cost.nanoseconds.push_back(cost.nanoseconds.empty() ? time : std::max(time, cost.nanoseconds.back() + 1));
+      cost.nanoseconds.push_back(
+          cost.nanoseconds.empty() ? time : std::max(time, cost.nanoseconds.back() + 1));
     }
     return cost;
   }
@@ -149,10 +155,15 @@ class Bench {
 
   // Zeros multiply faster than data.
   static void fill_with_numbers(const DeviceMemory& memory, DType dtype) {
-    const Buffer as{.name = "numbers", .bytes = scratch_bytes, .content = Content::weights, .dtype = dtype, .scale = 1};
+    const Buffer as{.name = "numbers",
+                    .bytes = scratch_bytes,
+                    .content = Content::weights,
+                    .dtype = dtype,
+                    .scale = 1};
     std::vector<std::byte> staging(static_cast<std::size_t>(scratch_bytes));
     fill_contents(as, 0, 1, staging);
-    check(cudaMemcpy(memory.get(), staging.data(), staging.size(), cudaMemcpyHostToDevice), "upload numbers");
+    check(cudaMemcpy(memory.get(), staging.data(), staging.size(), cudaMemcpyHostToDevice),
+          "upload numbers");
   }
 
   void launch_small() {
@@ -169,7 +180,8 @@ class Bench {
       check(cudaStreamSynchronize(stream_.get()), "wait");
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time");
-      if (repeat > 0) times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+      if (repeat > 0)
+        times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
     }
     return median(std::move(times));
   }
@@ -188,13 +200,15 @@ class Bench {
       check(cudaStreamSynchronize(stream_.get()), "wait");
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time");
-      times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6) / launches);
+      times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6) /
+                      launches);
     }
     return median(std::move(times));
   }
 
   GraphExec graph_of_small_kernels() {
-    check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "begin to capture");
+    check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal),
+          "begin to capture");
     for (int node = 0; node < graph_nodes; ++node) launch_small();
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream_.get(), &graph), "capture");
@@ -226,7 +240,8 @@ class Bench {
     cudaMemPool_t pool = nullptr;
     check(cudaDeviceGetDefaultMemPool(&pool, 0), "ask for the default pool");
     const auto time_pair = [&](std::uint64_t keep) {
-      check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "set what the pool keeps");
+      check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+            "set what the pool keeps");
       return host_time([&] {
         void* memory = nullptr;
         check(cudaMallocAsync(&memory, mebibyte, stream_.get()), "allocate from the pool");
@@ -248,7 +263,8 @@ class Bench {
     std::vector<std::int64_t> unlocks;
     for (int repeat = 0; repeat < repeats; ++repeat) {
       const auto begin = steady_clock::now();
-      check(cudaHostRegister(block.get(), static_cast<std::size_t>(bytes), cudaHostRegisterDefault), "page-lock");
+      check(cudaHostRegister(block.get(), static_cast<std::size_t>(bytes), cudaHostRegisterDefault),
+            "page-lock");
       const auto locked = steady_clock::now();
       check(cudaHostUnregister(block.get()), "unlock");
       locks.push_back(nanoseconds(locked - begin).count() * mebibyte / bytes);
@@ -269,7 +285,8 @@ class Bench {
     const Launch launch = product.prepare(shape, dtype, {}, context);
     void* operands[] = {scratch_[0].get(), scratch_[1].get(), scratch_[2].get()};
     const std::int64_t time = device_time([&] { launch(operands, stream_.get()); });
-    return static_cast<double>(product.work(shape, dtype, {}).flops) / static_cast<double>(time) * 1e9;
+    return static_cast<double>(product.work(shape, dtype, {}).flops) / static_cast<double>(time) *
+           1e9;
   }
 
   Stream stream_;
@@ -297,8 +314,8 @@ DeviceProfile measure_profile() {
   bench.compute_costs(profile.compute, profile.host);
   profile.pinned = bench.copy_costs(MemoryKind::pinned);
   profile.pageable = bench.copy_costs(MemoryKind::pageable);
-  // Not measured here: what segments of steps showed on an H200 (README). A simulation needs some noise, and its gates
-  // are judged by planting more.
+  // Not measured here: what segments of steps showed on an H200 (README). A simulation needs some
+  // noise, and its gates are judged by planting more.
   profile.noise = {.within_rounds = 0.01,
                    .between_rounds = 0.001,
                    .drift_per_second = 0,

@@ -58,7 +58,8 @@ std::vector<StepPlan> plans_of(const Knobs& knobs) {
   return build_step_plans(scenario, 1);
 }
 
-nanoseconds step_time(const Knobs& knobs, const DeviceProfile& profile, SimulatedSettings settings = {}) {
+nanoseconds step_time(const Knobs& knobs, const DeviceProfile& profile,
+                      SimulatedSettings settings = {}) {
   const std::vector<StepPlan> plans = plans_of(knobs);
   const auto device = make_simulated_device(profile, std::move(settings));
   const auto step = device->load(plans.front());
@@ -113,7 +114,8 @@ TEST(SimulatedDevice, ChargesPageableCopiesAndDirectAllocationsToTheStep) {
 TEST(SimulatedDevice, RegrowsAPoolThatKeepsNothingAfterEveryWait) {
   Knobs knobs = spinning(10, 20);
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::stream, .every = 1};
-  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = std::nullopt};
+  knobs.alloc = {
+      .with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = std::nullopt};
   const nanoseconds keeping = step_time(knobs, round_profile());
   knobs.alloc.keep_bytes = 0;
   EXPECT_GT(step_time(knobs, round_profile()), keeping + microseconds(150));
@@ -144,7 +146,10 @@ TEST(SimulatedDevice, StarvesWithoutALoaderThatWorksAhead) {
 
 TEST(SimulatedDevice, GivesTheSameTimesForTheSameSeedOnly) {
   DeviceProfile noisy = round_profile();
-  noisy.noise = {.within_rounds = 0.02, .between_rounds = 0.01, .spike_probability = 0.01, .spike_nanoseconds = 50000};
+  noisy.noise = {.within_rounds = 0.02,
+                 .between_rounds = 0.01,
+                 .spike_probability = 0.01,
+                 .spike_nanoseconds = 50000};
   const nanoseconds first = step_time(spinning(10, 50), noisy, {.seed = 7});
   EXPECT_EQ(first, step_time(spinning(10, 50), noisy, {.seed = 7}));
   EXPECT_NE(first, step_time(spinning(10, 50), noisy, {.seed = 8}));
@@ -154,8 +159,11 @@ TEST(SimulatedDevice, ShowsAPlantedSlowdownInItsVariantOnly) {
   const SimulatedSettings planted{.seed = 0, .slowdowns = {{.variant = "only", .factor = 1.05}}};
   const SimulatedSettings elsewhere{.seed = 0, .slowdowns = {{.variant = "other", .factor = 1.05}}};
   const auto plain = static_cast<double>(step_time(spinning(10, 50), round_profile()).count());
-  EXPECT_NEAR(static_cast<double>(step_time(spinning(10, 50), round_profile(), planted).count()) / plain, 1.05, 0.001);
-  EXPECT_EQ(static_cast<double>(step_time(spinning(10, 50), round_profile(), elsewhere).count()), plain);
+  EXPECT_NEAR(
+      static_cast<double>(step_time(spinning(10, 50), round_profile(), planted).count()) / plain,
+      1.05, 0.001);
+  EXPECT_EQ(static_cast<double>(step_time(spinning(10, 50), round_profile(), elsewhere).count()),
+            plain);
 }
 
 TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "report/exit_code.h"
+
+#include <algorithm>
+
+namespace stepgate {
+namespace {
+
+constexpr int holds_code = 0;
+constexpr int refuted_code = 1;
+constexpr int not_shown_code = 77;
+
+int code_of(const Verdict& verdict, UndecidedPolicy policy) {
+  if (verdict.broken) return request_exit_code;
+  if (verdict.outcome == Outcome::holds) return holds_code;
+  if (verdict.outcome == Outcome::refuted) return refuted_code;
+  switch (policy) {
+    case UndecidedPolicy::skip:
+      return not_shown_code;
+    case UndecidedPolicy::fail:
+      return refuted_code;
+    case UndecidedPolicy::pass:
+      return holds_code;
+  }
+  return not_shown_code;
+}
+
+// 77 is larger than 1 and 2, but not worse.
+int severity(int code) {
+  return code == not_shown_code ? 1 : code == refuted_code ? 2 : code == request_exit_code ? 3 : 0;
+}
+
+}  // namespace
+
+std::map<std::string, UndecidedPolicy> undecided_policies() {
+  return {{"skip", UndecidedPolicy::skip}, {"fail", UndecidedPolicy::fail}, {"pass", UndecidedPolicy::pass}};
+}
+
+int exit_code(std::span<const Verdict> verdicts, UndecidedPolicy policy) {
+  int worst_code = holds_code;
+  for (const Verdict& verdict : verdicts) {
+    const int code = code_of(verdict, policy);
+    if (severity(code) > severity(worst_code)) worst_code = code;
+  }
+  return worst_code;
+}
+
+}  // namespace stepgate

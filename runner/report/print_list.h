@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Short lines about scenarios and devices, for `list`, `check` and `devices`.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+
+#include "device/open_device.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Name, tags, claim, variants and the names of the sentences.
+void print_listed(std::ostream&, const Scenario&);
+
+// "scenarios/a.toml: 3 variants, 5 sentences"
+void print_checked(std::ostream&, const Scenario&);
+
+void print_devices(std::ostream&, std::span<const DeviceRow>);
+
+}  // namespace stepgate
