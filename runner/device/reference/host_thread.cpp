@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// What each kind of operation means to the host: what it issues, and what it waits for.
+#include "device/reference/host_thread.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/catalogue.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+int furthest_ahead(const StepPlan& plan) {
+  int furthest = 0;
+  for (const Operation& operation : plan.operations) {
+    furthest = std::max(furthest, operation.ahead);
+  }
+  return furthest;
+}
+
+}  // namespace
+
+HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues)
+    : plan_(&plan), memory_(&memory), queues_(&queues), step_(-furthest_ahead(plan)) {
+  for (const Event& event : plan.events) {
+    records_.emplace_back(static_cast<std::size_t>(event.slots));
+  }
+}
+
+// --- program order -------------------------------------------------------------------------------
+
+void HostThread::go_on() {
+  require(may_go_on() && !finished(), "only a host that may go on does");
+  waits_until_ = nullptr;
+  if (after_wait_) std::exchange(after_wait_, nullptr)();
+  if (next_operation_ < plan_->operations.size()) {
+    const Operation& operation = plan_->operations[next_operation_++];
+    const std::int64_t acts_for = step_ + operation.ahead;
+    if (acts_for >= 0 && (acts_for + 1) % operation.every == 0) carry_out(operation, acts_for);
+    return;
+  }
+  next_operation_ = 0;
+  begin_step();
+}
+
+// The host may be run_ahead_steps ahead: it enters step i when step i - run_ahead_steps is done.
+void HostThread::begin_step() {
+  ++step_;
+  compute_issued_.push_back(queues_->issued()[static_cast<std::size_t>(StreamName::compute)]);
+  if (static_cast<int>(compute_issued_.size()) < std::max(1, plan_->run_ahead_steps)) return;
+  const std::int64_t needed = compute_issued_.front();
+  compute_issued_.pop_front();
+  waits_until_ = [this, needed] { return queues_->reached(StreamName::compute, needed); };
+}
+
+void HostThread::carry_out(const Operation& operation, std::int64_t step_acted_for) {
+  stream_ = operation.stream;
+  acts_for_ = step_acted_for;
+  std::visit([this](const auto& action) { act(action); }, operation.action);
+}
+
+// --- work for the streams ------------------------------------------------------------------------
+
+SharedMark HostThread::issue(std::function<void()> work, SharedMark after) {
+  return queues_->issue(stream_, std::move(work), std::move(after));
+}
+
+HostThread::Region HostThread::region_of(const BufferUse& use) const {
+  const SharedBlock block = memory_->block(use.buffer, acts_for_);
+  require(use.offset_bytes >= 0 && use.bytes >= 0 &&
+              use.offset_bytes + use.bytes <= static_cast<std::int64_t>(block->size()),
+          "an operation stays within its buffer");
+  return {block, use.offset_bytes, use.bytes};
+}
+
+void HostThread::act(const LaunchKernel& launch) {
+  std::vector<Region> regions;
+  for (const BufferUse& use : launch.operands) regions.push_back(region_of(use));
+  const Kernel& row = kernel(launch.kernel);
+  require(regions.size() == row.operands.size(), "a launch has its kernel's operands");
+  issue([&launch, &row, regions = std::move(regions)] {
+    std::vector<void*> buffers;
+    for (const Region& region : regions) buffers.push_back(region.begin());
+    row.reference({launch.shape, launch.dtype, launch.scalars, buffers});
+  });
+}
+
+void HostThread::act(const CopyBytes& copy) {
+  const Region to = region_of(copy.to);
+  const Region from = region_of(copy.from);
+  require(to.bytes == from.bytes, "a copy has one size");
+  const SharedMark mark = issue([to, from] {
+    if (to.bytes > 0) std::memmove(to.begin(), from.begin(), static_cast<std::size_t>(to.bytes));
+  });
+  const bool pageable = memory_->is_pageable(copy.to.buffer, acts_for_) ||
+                        memory_->is_pageable(copy.from.buffer, acts_for_);
+  if (copy.host_waits || pageable) wait_for(mark);
+}
+
+void HostThread::act(const FillZero& fill) {
+  issue([what = region_of(fill.what)] { std::fill_n(what.begin(), what.bytes, std::byte{0}); });
+}
+
+void HostThread::act(const RecordEvent& record) {
+  last_record(record.event) = issue([] {});
+}
+
+void HostThread::act(const StreamWaitsEvent& wait) {
+  issue([] {}, last_record(wait.event));
+}
+
+// --- allocation ----------------------------------------------------------------------------------
+
+void HostThread::act(const Allocate& allocation) {
+  const SharedBlock fresh = memory_->allocate(allocation.buffer, acts_for_);
+  if (plan_->buffers[allocation.buffer].allocated_by != AllocatedBy::cuda_async) return;
+  // What other streams write before the allocation's turn is lost.
+  issue([this, fresh] { memory_->fill_with_garbage(*fresh); });
+}
+
+void HostThread::act(const Release& release) {
+  const SharedBlock old = memory_->block(release.buffer, acts_for_);
+  if (plan_->buffers[release.buffer].allocated_by == AllocatedBy::cuda_async) {
+    issue([this, old] { memory_->fill_with_garbage(*old); });
+    return;
+  }
+  // cudaFree waits for the device, so nothing that was issued before may see the garbage.
+  wait_for_device();
+  after_wait_ = [this, old] { memory_->fill_with_garbage(*old); };
+}
+
+void HostThread::act(const PageLock& lock) {
+  memory_->page_lock(lock.buffer, acts_for_);
+}
+
+void HostThread::act(const PageUnlock& unlock) {
+  memory_->page_unlock(unlock.buffer, acts_for_);
+  wait_for_device();
+}
+
+// --- waits of the host ---------------------------------------------------------------------------
+
+SharedMark& HostThread::last_record(int event) {
+  auto& slots = records_.at(static_cast<std::size_t>(event));
+  return slots[static_cast<std::size_t>(acts_for_) % slots.size()];
+}
+
+void HostThread::wait_for(const SharedMark& mark) {
+  if (mark) waits_until_ = [mark] { return mark->done; };
+}
+
+void HostThread::wait_for_device() {
+  waits_until_ = [this] { return queues_->idle(); };
+}
+
+void HostThread::act(const HostWaits& wait) {
+  switch (wait.what) {
+    case WaitFor::device:
+      return wait_for_device();
+    case WaitFor::stream: {
+      const std::int64_t issued = queues_->issued()[static_cast<std::size_t>(stream_)];
+      waits_until_ = [this, stream = stream_, issued] { return queues_->reached(stream, issued); };
+      return;
+    }
+    case WaitFor::event:
+    case WaitFor::poll:
+      return wait_for(last_record(wait.event));
+  }
+}
+
+}  // namespace stepgate

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The host side of the reference device: the plan's operations in program order, one at a time, and
+// whether the host may go on. Which of host and streams moves next is the device's choice.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "device/reference/slot_memory.h"
+#include "device/reference/stream_queues.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class HostThread {
+ public:
+  HostThread(const StepPlan&, SlotMemory&, StreamQueues&);
+
+  // Lets the host issue the steps before `end`; the first call also issues what lies ahead of step
+  // 0.
+  void run_until(std::int64_t end) { end_ = end; }
+
+  bool finished() const { return step_ >= end_; }
+
+  // Whether the host is not waiting for anything.
+  bool may_go_on() const { return !waits_until_ || waits_until_(); }
+
+  // Issues the next operation, or passes the next boundary between steps.
+  void go_on();
+
+ private:
+  using Condition = std::function<bool()>;
+
+  void begin_step();
+  void carry_out(const Operation&, std::int64_t step_acted_for);
+
+  void act(const LaunchKernel&);
+  void act(const CopyBytes&);
+  void act(const FillZero&);
+  void act(const Allocate&);
+  void act(const Release&);
+  void act(const PageLock&);
+  void act(const PageUnlock&);
+  void act(const RecordEvent&);
+  void act(const StreamWaitsEvent&);
+  void act(const HostWaits&);
+  void act(const TakeBatch&) {}  // the batch already lies in its slot
+  void act(const HostWork&) {}   // takes time, which is not known here
+
+  SharedMark issue(std::function<void()> work, SharedMark after = nullptr);
+  SharedMark& last_record(int event);
+  void wait_for(const SharedMark&);
+  void wait_for_device();
+
+  // The block of the use's slot, and the bytes within it.
+  struct Region {
+    SharedBlock block;
+    std::int64_t offset;
+    std::int64_t bytes;
+    std::byte* begin() const { return block->data() + offset; }
+  };
+  Region region_of(const BufferUse&) const;
+
+  const StepPlan* plan_;
+  SlotMemory* memory_;
+  StreamQueues* queues_;
+  std::vector<std::vector<SharedMark>> records_;  // [event][slot]: the last record
+  std::deque<std::int64_t> compute_issued_;       // at the end of each step not yet waited for
+
+  std::int64_t step_;  // the host's; negative while issuing what lies ahead of step 0
+  std::int64_t end_ = 0;
+  std::size_t next_operation_ = 0;
+  Condition waits_until_;             // empty: nothing
+  std::function<void()> after_wait_;  // before the next operation, once the wait is over
+
+  // Of the operation being issued.
+  StreamName stream_ = StreamName::compute;
+  std::int64_t acts_for_ = 0;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The loop that lets host and streams move in random order, and what it reads from memory at the
+// end. The rules of order are stream_queues.h's and host_thread.h's.
+#include "device/reference/reference_device.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "device/reference/host_thread.h"
+#include "device/reference/slot_memory.h"
+#include "device/reference/stream_queues.h"
+#include "kernels/number_format.h"
+#include "support/random.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using Actor = std::size_t;  // a stream, or the host
+constexpr Actor host_actor = stream_count;
+constexpr Actor actor_of(StreamName stream) {
+  return static_cast<Actor>(stream);
+}
+
+// Who moves next. A uniform choice at every moment would hardly ever let a stream fall behind by a
+// whole step, and most missing waits show only then. So actors have random priorities that hold for
+// a while (in the manner of Burckhardt et al.: A randomized scheduler with probabilistic guarantees
+// of finding bugs, ASPLOS 2010). How long differs from seed to seed, down to a single move, and
+// every order that the plan permits can happen.
+class Schedule {
+ public:
+  explicit Schedule(std::uint64_t seed)
+      : random_(seed), mean_moves_(1ULL << (2 * random_.below(5))) {
+    redraw();
+  }
+
+  Actor choose(const std::vector<Actor>& actors) {
+    if (random_.below(mean_moves_) == 0) redraw();
+    return *std::max_element(actors.begin(), actors.end(), [this](Actor one, Actor other) {
+      return priorities_[one] < priorities_[other];
+    });
+  }
+
+ private:
+  void redraw() {
+    for (std::uint64_t& priority : priorities_) priority = random_.bits();
+  }
+
+  Random random_;
+  std::uint64_t mean_moves_;  // between changes of priority: 1, 4, 16, 64 or 256
+  std::array<std::uint64_t, stream_count + 1> priorities_{};
+};
+
+class ReferenceStep final : public LoadedStep {
+ public:
+  ReferenceStep(const StepPlan& plan, std::uint64_t order_seed)
+      : plan_(&plan),
+        schedule_(random_bits(order_seed, 0)),
+        memory_(plan, random_bits(order_seed, 1)),
+        host_(plan, memory_, queues_) {}
+
+  StepResult run(const Observe& observe) override {
+    StepResult result;
+    result.first_step = steps_run_;
+    result.steps = observe.steps;
+    const std::int64_t end = steps_run_ + observe.wash_out_steps + observe.steps;
+    while (steps_run_ < end) {
+      // The ring of losses forgets; so no more steps at once than it holds.
+      const std::int64_t capacity = plan_->bookkeeping.capacity;
+      const std::int64_t chunk_end = capacity > 0 ? std::min(end, steps_run_ + capacity) : end;
+      run_until(chunk_end);
+      read_losses(steps_run_, chunk_end, result.losses);
+      steps_run_ = chunk_end;
+    }
+    if (observe.tensors) result.tensors = tensors();
+    return result;
+  }
+
+ private:
+  void run_until(std::int64_t end) {
+    host_.run_until(end);
+    while (!host_.finished() || !queues_.idle()) {
+      std::vector<Actor> actors;
+      for (const StreamName stream : queues_.ready()) actors.push_back(actor_of(stream));
+      if (!host_.finished() && host_.may_go_on()) actors.push_back(host_actor);
+      require(!actors.empty(), "every wait is for something that was issued before it");
+      move(schedule_.choose(actors));
+    }
+  }
+
+  void move(Actor chosen) {
+    if (chosen == host_actor) return host_.go_on();
+    queues_.run_next(static_cast<StreamName>(chosen));
+  }
+
+  void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
+    const auto& [buffer, stamps, capacity] = plan_->bookkeeping;
+    if (capacity <= 0) return;
+    const SharedBlock ring = memory_.block(buffer, 0);
+    for (std::int64_t step = first; step < end; ++step) {
+      losses.push_back(static_cast<float>(number_at(ring->data(), DType::fp32, step % capacity)));
+    }
+  }
+
+  // Memory that comes and goes within a step has no content at its end.
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> all;
+    for (std::size_t index = 0; index < plan_->buffers.size(); ++index) {
+      const Buffer& buffer = plan_->buffers[index];
+      const bool asked_for =
+          buffer.purpose == Purpose::weights || buffer.purpose == Purpose::gradients;
+      if (!asked_for || buffer.allocated_by != AllocatedBy::the_plan) continue;
+      const SharedBlock block = memory_.block(static_cast<int>(index), 0);
+      all.push_back({buffer.name, floats_of(block->data(), buffer.dtype,
+                                            buffer.bytes / bytes_of(buffer.dtype))});
+    }
+    return all;
+  }
+
+  const StepPlan* plan_;
+  Schedule schedule_;
+  SlotMemory memory_;
+  StreamQueues queues_;
+  HostThread host_;
+  std::int64_t steps_run_ = 0;
+};
+
+class ReferenceDevice final : public Device {
+ public:
+  explicit ReferenceDevice(std::uint64_t order_seed) : order_seed_(order_seed) {}
+
+  DeviceIdentity identity() const override {
+    DeviceIdentity identity;
+    identity.kind = DeviceKind::reference;
+    identity.name = "host reference";
+    return identity;
+  }
+
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    return std::make_unique<ReferenceStep>(plan, order_seed_);
+  }
+
+ private:
+  std::uint64_t order_seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_reference_device(std::uint64_t order_seed) {
+  return std::make_unique<ReferenceDevice>(order_seed);
+}
+
+}  // namespace stepgate

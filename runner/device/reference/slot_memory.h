@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The memory of the reference device: one block of bytes for each slot of each buffer, and garbage
+// where CUDA would promise nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plan/step_plan.h"
+#include "support/random.h"
+
+namespace stepgate {
+
+using Block = std::vector<std::byte>;
+using SharedBlock = std::shared_ptr<Block>;
+
+class SlotMemory {
+ public:
+  // Buffers of the plan get their initial contents; those that are allocated within a step have
+  // none yet.
+  SlotMemory(const StepPlan&, std::uint64_t garbage_seed);
+
+  // The block that names the slot now. Operations keep the block that they were issued with, as a
+  // CUDA call keeps its pointer, so memory that was released stays readable garbage.
+  SharedBlock block(int buffer, std::int64_t slot) const;
+
+  // A new block of garbage for the slot.
+  SharedBlock allocate(int buffer, std::int64_t slot);
+
+  // Overwrites a block with random bytes.
+  void fill_with_garbage(Block&);
+
+  // cudaHostRegister and its undoing, as far as it decides whether a copy holds the host.
+  void page_lock(int buffer, std::int64_t slot) { slot_of(buffer, slot).page_locked = true; }
+  void page_unlock(int buffer, std::int64_t slot) { slot_of(buffer, slot).page_locked = false; }
+  bool is_pageable(int buffer, std::int64_t slot) const;
+
+ private:
+  struct Slot {
+    SharedBlock block;
+    bool page_locked = false;
+  };
+
+  Slot& slot_of(int buffer, std::int64_t slot);
+  const Slot& slot_of(int buffer, std::int64_t slot) const;
+
+  const StepPlan* plan_;
+  Random garbage_;
+  std::vector<std::vector<Slot>> slots_;  // [buffer][slot]
+};
+
+}  // namespace stepgate

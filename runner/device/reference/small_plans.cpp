@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The plans themselves; what must come of them is the tests' to say.
+#include "device/reference/small_plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t samples = 3, features = 4, words = 6;
+
+enum BufferIndex {
+  staging,
+  batch,
+  weights,
+  gradients,
+  input,
+  labels,
+  logits,
+  row_losses,
+  loss,
+  history,
+  stamps,
+  counter
+};
+
+std::vector<Buffer> buffers_for(const TrainingPlan& wanted) {
+  const std::int64_t batch_bytes = samples * words * 4;
+  const std::int64_t matrix_bytes = features * features * 4;
+  const std::int64_t ring = wanted.capacity;
+  return {
+      // More slots than the device has, so that each copy brings other numbers.
+      {.name = "staging",
+       .memory = wanted.host_memory,
+       .purpose = Purpose::staging,
+       .bytes = batch_bytes,
+       .slots = 5,
+       .content = Content::payload},
+      {.name = "batch",
+       .purpose = Purpose::batch,
+       .bytes = batch_bytes,
+       .slots = wanted.batch_slots},
+      {.name = "weights",
+       .purpose = Purpose::weights,
+       .bytes = matrix_bytes,
+       .content = Content::weights,
+       .scale = 1},
+      {.name = "gradients", .purpose = Purpose::gradients, .bytes = matrix_bytes},
+      {.name = "input", .bytes = samples * features * 4},
+      {.name = "labels", .bytes = samples * 4},
+      {.name = "logits", .bytes = samples * features * 4},
+      {.name = "row losses", .bytes = samples * 4},
+      {.name = "loss", .purpose = Purpose::bookkeeping, .bytes = 4},
+      {.name = "history", .purpose = Purpose::bookkeeping, .bytes = ring * 4},
+      {.name = "stamps", .purpose = Purpose::bookkeeping, .bytes = ring * 8},
+      {.name = "counter", .purpose = Purpose::bookkeeping, .bytes = 8},
+  };
+}
+
+class Builder {
+ public:
+  explicit Builder(const TrainingPlan& wanted) {
+    plan_.seed = 11;
+    plan_.buffers = buffers_for(wanted);
+    plan_.events = {{"filled", wanted.batch_slots}, {"consumed", wanted.batch_slots}};
+    plan_.bookkeeping = {history, stamps, wanted.capacity};
+  }
+
+  void add(std::string name, StreamName stream, Action action, int ahead = 0) {
+    plan_.operations.push_back(
+        {.name = std::move(name), .stream = stream, .action = std::move(action), .ahead = ahead});
+  }
+
+  void launch(std::string name, std::string_view kernel, KernelShape shape,
+              std::initializer_list<int> operands, KernelScalars scalars = {}) {
+    LaunchKernel launched;
+    launched.kernel = kernel;
+    launched.shape = shape;
+    launched.scalars = scalars;
+    for (const int buffer : operands) launched.operands.push_back(all_of(buffer));
+    add(std::move(name), StreamName::compute, launched);
+  }
+
+  BufferUse all_of(int buffer) const {
+    return {.buffer = buffer, .bytes = plan_.buffers[buffer].bytes};
+  }
+
+  StepPlan plan() && { return std::move(plan_); }
+
+ private:
+  StepPlan plan_;
+};
+
+constexpr int filled = 0, consumed = 1;
+
+void add_copy(Builder& builder, const TrainingPlan& wanted) {
+  const CopyBytes copy{.to = builder.all_of(batch),
+                       .from = builder.all_of(staging),
+                       .host_waits = wanted.host_waits_for_copy};
+  const StreamName stream = wanted.copy_stream;
+  if (wanted.events_order_copy) {
+    builder.add("wait consumed", stream, StreamWaitsEvent{consumed}, wanted.prefetch);
+  }
+  builder.add("copy", stream, copy, wanted.prefetch);
+  if (!wanted.events_order_copy) return;
+  builder.add("record filled", stream, RecordEvent{filled}, wanted.prefetch);
+  builder.add("wait filled", StreamName::compute, StreamWaitsEvent{filled});
+}
+
+}  // namespace
+
+StepPlan training_plan(const TrainingPlan& wanted) {
+  Builder builder(wanted);
+  add_copy(builder, wanted);
+  builder.launch("ingest", "ingest", {samples, features, words}, {batch, input, labels});
+  if (wanted.events_order_copy) {
+    builder.add("record consumed", StreamName::compute, RecordEvent{consumed});
+  }
+  builder.launch("product", "matmul", {samples, features, features}, {input, weights, logits});
+  builder.launch("loss", "cross_entropy", {samples, features},
+                 {logits, labels, logits, row_losses});
+  builder.launch("weight gradient", "matmul", {features, features, samples},
+                 {input, logits, gradients}, {1});
+  builder.launch("update", "sgd", {features, features}, {weights, gradients}, {0.5});
+  builder.launch("report", "report_loss", {samples}, {row_losses, loss, history, stamps, counter},
+                 {static_cast<double>(wanted.capacity)});
+  return std::move(builder).plan();
+}
+
+StepPlan without(StepPlan plan, std::string_view operation) {
+  const auto erased =
+      std::erase_if(plan.operations, [&](const Operation& o) { return o.name == operation; });
+  require(erased == 1, "the plan has one operation of that name");
+  return plan;
+}
+
+StepPlan with_last(StepPlan plan, Action action, StreamName stream) {
+  plan.operations.push_back({.name = "last", .stream = stream, .action = std::move(action)});
+  return plan;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Hand-made plans for the tests of the reference device: one layer, trained on batches that arrive
+// in different ways.
+#pragma once
+
+#include <string_view>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// The buffers of training_plan, in their order.
+namespace small_plan_buffer {
+constexpr int staging = 0, batch = 1, weights = 2, gradients = 3;
+}
+
+struct TrainingPlan {
+  StreamName copy_stream = StreamName::compute;
+  MemoryKind host_memory = MemoryKind::pinned;
+  bool host_waits_for_copy = false;
+  std::int64_t batch_slots = 1;
+  int prefetch = 0;                // steps that the copy lies ahead
+  bool events_order_copy = false;  // `filled` and `consumed` between copy and use
+  std::int64_t capacity = 64;      // of the ring of losses
+};
+
+// The operations are named "wait consumed", "copy", "record filled", "wait filled", "ingest",
+// "record consumed", "product", "loss", "weight gradient", "update" and "report".
+StepPlan training_plan(const TrainingPlan&);
+
+// The plan without the operation of that name; aborts if there is none.
+StepPlan without(StepPlan, std::string_view operation);
+
+// The plan with the operation behind its last one.
+StepPlan with_last(StepPlan, Action, StreamName = StreamName::compute);
+
+}  // namespace stepgate
