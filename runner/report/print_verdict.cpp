@@ -109,10 +109,14 @@ std::string cost_in_words(const Verdict& verdict) {
   std::string words = fmt::format(" after {} round{}, {:.3g} {}", verdict.rounds,
                                   verdict.rounds == 1 ? "" : "s", seconds(verdict.device_time),
                                   simulated ? "simulated GPU seconds" : "GPU seconds");
-  words += fmt::format(
-      "; a refuted line is wrong with probability at most {:.3g} %, one that "
-      "holds with at most {:.3g} %",
-      100 * verdict.alpha, 100 * verdict.beta);
+  const bool any_timed =
+      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
+                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
+  if (any_timed) {
+    words += fmt::format(
+        "; a timed line is wrongly refuted in at most {:.3g} % of runs, wrongly held in {:.3g} %",
+        100 * verdict.alpha, 100 * verdict.beta);
+  }
   return words;
 }
 
