@@ -86,8 +86,18 @@ TEST(TimedSentence, EstimatesTheRoundsThatAreMissing) {
   ASSERT_TRUE(evidence.rounds_missing);
   EXPECT_GE(*evidence.rounds_missing, 1);
   EXPECT_LE(*evidence.rounds_missing, 500);
+}
+
+TEST(TimedSentence, SaysWhatChangeWouldHaveShown) {
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  for (const double contrast : {0.01, -0.008, 0.012, -0.01, 0.009, -0.011, 0.008, -0.009}) {
+    test.add(contrast);
+  }
+  ASSERT_EQ(test.outcome(), Outcome::undecided);
+  const TimedEvidence evidence = test.evidence(0.95);
   ASSERT_TRUE(evidence.smallest_seen);
-  EXPECT_GT(*evidence.smallest_seen, 0.002);
+  EXPECT_GT(*evidence.smallest_seen, 0.005);
   EXPECT_LT(*evidence.smallest_seen, 0.1);
 }
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The printed report.
+#include "report/print_verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ostream>
+#include <vector>
+
+#include "judge/words.h"
+#include "report/table.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::array all_outcomes{Outcome::holds,   Outcome::refuted,     Outcome::undecided,
+                                  Outcome::skipped, Outcome::no_baseline, Outcome::not_comparable};
+
+constexpr int outcome_width = 14;  // of "not comparable"
+
+std::string_view colour_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::holds:
+      return "\x1b[32m";
+    case Outcome::refuted:
+      return "\x1b[31m";
+    default:
+      return "\x1b[33m";
+  }
+}
+
+std::string coloured(std::string_view words, std::string_view colour, Style style) {
+  return style == Style::plain ? std::string(words) : fmt::format("{}{}\x1b[0m", colour, words);
+}
+
+std::string coloured(Outcome outcome, Style style) {
+  return coloured(in_words(outcome), colour_of(outcome), style);
+}
+
+// An escape sequence has no width on the screen: padded first, coloured second.
+std::string outcome_cell(Outcome outcome, Style style) {
+  return coloured(fmt::format("{:<{}}", in_words(outcome), outcome_width), colour_of(outcome),
+                  style);
+}
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string or_dash(std::optional<double> value, MetricUnit unit) {
+  return value ? in_words(*value, unit) : "-";
+}
+
+struct Column {
+  std::string_view title;
+  std::string (*cell)(const VariantSummary&);
+};
+
+using Summary = const VariantSummary&;
+constexpr std::array columns{
+    Column{"variant", [](Summary of) { return of.name; }},
+    Column{"step mean",
+           [](Summary of) { return or_dash(of.step_seconds_mean, MetricUnit::seconds); }},
+    Column{"p50", [](Summary of) { return or_dash(of.step_seconds_p50, MetricUnit::seconds); }},
+    Column{"p95", [](Summary of) { return or_dash(of.step_seconds_p95, MetricUnit::seconds); }},
+    Column{"samples",
+           [](Summary of) { return or_dash(of.samples_per_second, MetricUnit::per_second); }},
+    Column{"host share", [](Summary of) { return or_dash(of.host_share, MetricUnit::ratio); }},
+    Column{"peak memory", [](Summary of) {
+             return in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
+           }}};
+
+void print_variants(std::ostream& out, const std::vector<VariantSummary>& variants) {
+  if (variants.empty()) return;
+  std::vector<Align> alignment(columns.size(), Align::right);
+  alignment.front() = Align::left;
+  std::vector<std::vector<std::string>> rows(1);
+  for (const Column& column : columns) rows[0].emplace_back(column.title);
+  for (const VariantSummary& variant : variants) {
+    rows.emplace_back();
+    for (const Column& column : columns) rows.back().push_back(column.cell(variant));
+  }
+  out << '\n';
+  print_table(out, alignment, rows);
+}
+
+void print_sentences(std::ostream& out, std::string_view title,
+                     const std::vector<SentenceVerdict>& sentences, Style style) {
+  if (sentences.empty()) return;
+  std::size_t name_width = 0;
+  for (const SentenceVerdict& sentence : sentences) {
+    name_width = std::max(name_width, sentence.name.size());
+  }
+  out << '\n' << title << '\n';
+  for (const SentenceVerdict& sentence : sentences) {
+    out << fmt::format("  {}  {:<{}}  {}\n", outcome_cell(sentence.outcome, style), sentence.name,
+                       name_width, sentence.text);
+    out << fmt::format("  {:<{}}  {}\n", "", outcome_width, sentence.reason);
+  }
+}
+
+// What the run cost and how far it can be trusted.
+std::string cost_in_words(const Verdict& verdict) {
+  if (verdict.rounds == 0) return {};
+  const bool simulated = verdict.device.kind == DeviceKind::simulated;
+  std::string words = fmt::format(" after {} round{}, {:.3g} {}", verdict.rounds,
+                                  verdict.rounds == 1 ? "" : "s", seconds(verdict.device_time),
+                                  simulated ? "simulated GPU seconds" : "GPU seconds");
+  const bool any_timed =
+      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
+                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
+  if (any_timed) {
+    words += fmt::format(
+        "; a timed line is wrongly refuted in at most {:.3g} % of runs, wrongly held in {:.3g} %",
+        100 * verdict.alpha, 100 * verdict.beta);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string in_words(const DeviceIdentity& device) {
+  switch (device.kind) {
+    case DeviceKind::cuda:
+      return device.driver.empty() ? fmt::format("on {}", device.name)
+                                   : fmt::format("on {}, driver {}", device.name, device.driver);
+    case DeviceKind::simulated:
+      return fmt::format("on a simulated {} (no measurement)", device.name);
+    case DeviceKind::reference:
+      return "on the host reference (no times)";
+  }
+  return {};
+}
+
+void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
+  out << verdict.scenario << ' ' << in_words(verdict.device) << '\n';
+  if (!verdict.claim.empty()) out << verdict.claim << '\n';
+  print_variants(out, verdict.variants);
+  print_sentences(out, "regime", verdict.regime, style);
+  print_sentences(out, "expect", verdict.sentences, style);
+  out << '\n';
+  for (const std::string& note : verdict.notes) out << "note: " << note << '\n';
+  if (verdict.broken) {
+    out << verdict.scenario << ": " << coloured("broken", colour_of(Outcome::refuted), style)
+        << ": " << *verdict.broken << '\n';
+    return;
+  }
+  out << verdict.scenario << ": " << coloured(verdict.outcome, style);
+  if (!verdict.skipped_because.empty()) out << ": " << verdict.skipped_because;
+  out << cost_in_words(verdict) << '\n';
+}
+
+void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts, Style style) {
+  std::vector<std::vector<std::string>> rows;
+  std::size_t broken = 0;
+  std::array<std::size_t, all_outcomes.size()> counts{};
+  for (const Verdict& verdict : verdicts) {
+    const std::string broken_cell = coloured(fmt::format("{:<{}}", "broken", outcome_width),
+                                             colour_of(Outcome::refuted), style);
+    rows.push_back({verdict.broken ? broken_cell : outcome_cell(verdict.outcome, style),
+                    verdict.scenario,
+                    verdict.rounds == 0 ? "" : fmt::format("{} rounds", verdict.rounds)});
+    if (verdict.broken) {
+      ++broken;
+      continue;
+    }
+    for (std::size_t index = 0; index < all_outcomes.size(); ++index) {
+      counts[index] += all_outcomes[index] == verdict.outcome;
+    }
+  }
+  print_table(out, {}, rows);
+  std::string tally =
+      fmt::format("{} scenario{}", verdicts.size(), verdicts.size() == 1 ? "" : "s");
+  if (broken > 0) tally += fmt::format(", {} broken", broken);
+  for (std::size_t index = 0; index < all_outcomes.size(); ++index) {
+    if (counts[index] > 0)
+      tally += fmt::format(", {} {}", counts[index], in_words(all_outcomes[index]));
+  }
+  out << tally << '\n';
+}
+
+}  // namespace stepgate

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// A verdict for people. Decides nothing and knows no clock.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+
+#include "judge/verdict.h"
+
+namespace stepgate {
+
+enum class Style { plain, terminal };  // terminal: outcomes in colour
+
+// "on NVIDIA H200, driver 580.159" or "on a simulated NVIDIA H200 (no measurement)".
+std::string in_words(const DeviceIdentity&);
+
+// The device, a table of the variants, every sentence with its outcome and reason, and a last line
+// with the outcome of the scenario and what it cost.
+void print_verdict(std::ostream&, const Verdict&, Style);
+
+// One line a scenario, and how many ended how.
+void print_suite_summary(std::ostream&, std::span<const Verdict>, Style);
+
+}  // namespace stepgate

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Printed reports against the golden files beside this one. With STEPGATE_UPDATE_GOLDEN=1 in the
+// environment the files are rewritten instead; review the difference.
+#include "report/print_verdict.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "judge/scripted_scenario.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+void expect_golden(const std::string& name, const std::string& printed) {
+  const std::string path = STEPGATE_SOURCE_DIR "/runner/report/golden/" + name + ".txt";
+  if (std::getenv("STEPGATE_UPDATE_GOLDEN")) {
+    std::ofstream(path) << printed;
+    return;
+  }
+  std::ifstream file(path);
+  ASSERT_TRUE(file) << path;
+  std::ostringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(printed, expected.str());
+}
+
+std::string printed(const Verdict& verdict, Style style = Style::plain) {
+  std::ostringstream out;
+  print_verdict(out, verdict, style);
+  return out.str();
+}
+
+Expectation with_text(Expectation sentence, const std::string& name, const std::string& text) {
+  sentence.name = name;
+  sentence.text = text;
+  return sentence;
+}
+
+// A fix of 2 ms against a baseline of 3 ms, with a little noise that repeats.
+Verdict verdict_of_fix(std::int64_t fix_microseconds) {
+  const Scenario scenario = scenario_of(
+      {with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05), "pays",
+                 "fix.samples_per_s >= 1.05 * baseline.samples_per_s"),
+       with_text(sentence("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
+                 "no_waits", "fix.host_waits_per_step == 0")},
+      {with_text(sentence("", {{of("baseline", Metric::host_share)}}, Relation::at_least, {{0.2}}),
+                 "host_bound", "baseline.host_share >= 20%")});
+  Script script;
+  script.step_time = [=](const std::string& variant,
+                         std::int64_t step) -> std::chrono::nanoseconds {
+    return std::chrono::microseconds(variant == "fix" ? fix_microseconds : 3000) +
+           std::chrono::microseconds(step % 7);
+  };
+  return measure_and_judge(scenario, script, 1).verdict;
+}
+
+Verdict on_gpu(Verdict verdict) {
+  verdict.device.kind = DeviceKind::cuda;
+  verdict.device.name = "NVIDIA H200";
+  verdict.device.driver = "580.159";
+  return verdict;
+}
+
+TEST(PrintVerdict, ShowsAScenarioThatHolds) {
+  expect_golden("holds", printed(on_gpu(verdict_of_fix(2000))));
+}
+
+TEST(PrintVerdict, ShowsARefutedScenarioOnASimulatedDevice) {
+  Verdict verdict = verdict_of_fix(3300);
+  verdict.device.name = "NVIDIA H200";
+  verdict.notes.push_back("the step times were still drifting after 800 steps of warm-up");
+  expect_golden("refuted_simulated", printed(verdict));
+}
+
+TEST(PrintVerdict, ShowsWhyARunIsBroken) {
+  Verdict verdict = on_gpu(verdict_of_fix(2000));
+  verdict.broken = "variant 'fix' does not train what 'baseline' trains";
+  const std::string text = printed(verdict);
+  EXPECT_NE(text.find("scripted: broken: variant 'fix' does not train"), std::string::npos) << text;
+  EXPECT_EQ(text.find("scripted: holds"), std::string::npos) << text;
+}
+
+TEST(PrintVerdict, ShowsASkippedScenario) {
+  Scenario scenario =
+      scenario_of({with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+                             "pays", "fix.samples_per_s >= 1.05 * baseline.samples_per_s")});
+  DeviceIdentity device;
+  device.name = "NVIDIA H200";
+  expect_golden("skipped", printed(skipped_verdict(scenario, device, "needs 2 copy engines",
+                                                   scripted_settings())));
+}
+
+TEST(PrintVerdict, ColoursOnlyOnATerminalAndKeepsTheColumns) {
+  const Verdict verdict = on_gpu(verdict_of_fix(2000));
+  EXPECT_EQ(printed(verdict).find('\x1b'), std::string::npos);
+  std::string coloured = printed(verdict, Style::terminal);
+  ASSERT_NE(coloured.find("\x1b[32mholds"), std::string::npos);
+  for (const std::string escape : {"\x1b[32m", "\x1b[0m"}) {
+    for (auto at = coloured.find(escape); at != std::string::npos; at = coloured.find(escape)) {
+      coloured.erase(at, escape.size());
+    }
+  }
+  EXPECT_EQ(coloured, printed(verdict));
+}
+
+TEST(PrintVerdict, SumsUpASuite) {
+  std::vector<Verdict> suite{verdict_of_fix(2000), verdict_of_fix(3300), verdict_of_fix(2000)};
+  suite[0].scenario = "pays";
+  suite[1].scenario = "costs";
+  suite[2].scenario = "lies";
+  suite[2].broken = "losses disagree";
+  std::ostringstream out;
+  print_suite_summary(out, suite, Style::plain);
+  expect_golden("suite", out.str());
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The fields of the report.
+#include "report/write_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "judge/words.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+std::string_view name_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cuda:
+      return "cuda";
+    case DeviceKind::simulated:
+      return "simulated";
+    case DeviceKind::reference:
+      return "reference";
+  }
+  return {};
+}
+
+std::string_view name_of(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::plan:
+      return "plan";
+    case Evidence::exact:
+      return "exact";
+    case Evidence::timed:
+      return "timed";
+    case Evidence::traced:
+      return "traced";
+  }
+  return {};
+}
+
+Json json_of(const DeviceIdentity& device) {
+  return {{"kind", name_of(device.kind)},
+          {"name", device.name},
+          {"driver", device.driver},
+          {"runtime", device.runtime},
+          {"compute_capability", device.compute_capability},
+          {"memory_bytes", device.memory_bytes},
+          {"uuid", device.uuid}};
+}
+
+Json json_of(const VariantSummary& variant) {
+  return {{"name", variant.name},
+          {"step_seconds_mean", or_null(variant.step_seconds_mean)},
+          {"step_seconds_p50", or_null(variant.step_seconds_p50)},
+          {"step_seconds_p95", or_null(variant.step_seconds_p95)},
+          {"samples_per_second", or_null(variant.samples_per_second)},
+          {"host_share", or_null(variant.host_share)},
+          {"peak_bytes", variant.peak_bytes}};
+}
+
+Json json_of(const TimedEvidence& timed) {
+  Json interval;
+  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
+  return {{"ratio", timed.ratio},
+          {"interval", interval},
+          {"evidence_for", timed.evidence_for},
+          {"evidence_against", timed.evidence_against},
+          {"smallest_seen", or_null(timed.smallest_seen)},
+          {"rounds_missing", or_null(timed.rounds_missing)},
+          {"contrasts", timed.contrasts}};
+}
+
+Json json_of(const SentenceVerdict& sentence) {
+  return {{"name", sentence.name},
+          {"text", sentence.text},
+          {"file", sentence.place.file},
+          {"line", sentence.place.line},
+          {"evidence", name_of(sentence.evidence)},
+          {"outcome", in_words(sentence.outcome)},
+          {"left", or_null(sentence.left)},
+          {"right", or_null(sentence.right)},
+          {"timed", sentence.timed ? json_of(*sentence.timed) : Json(nullptr)},
+          {"reason", sentence.reason}};
+}
+
+template <class Item>
+Json json_of(const std::vector<Item>& items) {
+  Json array = Json::array();
+  for (const Item& item : items) array.push_back(json_of(item));
+  return array;
+}
+
+Json json_of(const Segment& segment, const Measurement& measurement) {
+  Json steps = Json::array();
+  for (const auto time : segment.step_times) steps.push_back(time.count());
+  return {{"variant", measurement.variants[static_cast<std::size_t>(segment.variant)].name},
+          {"first_step", segment.first_step},
+          {"steps", segment.steps},
+          {"elapsed_ns", segment.elapsed.count()},
+          {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
+          {"step_times_ns", std::move(steps)}};
+}
+
+Json json_of(const Measurement& measurement) {
+  Json rounds = Json::array();
+  for (const Round& round : measurement.rounds) {
+    Json segments = Json::array();  // in the order in which they ran
+    for (const Segment& segment : round.segments) segments.push_back(json_of(segment, measurement));
+    rounds.push_back(std::move(segments));
+  }
+  Json batch_sizes = Json::object();
+  for (const VariantSubject& variant : measurement.variants) {
+    batch_sizes[variant.name] = variant.batch_size;
+  }
+  return {
+      {"warmup_steps", measurement.warmup_steps},     {"steady", measurement.steady},
+      {"wash_out_steps", measurement.wash_out_steps}, {"budget_spent", measurement.budget_spent},
+      {"device_ns", measurement.device_time.count()}, {"wall_ns", measurement.wall_time.count()},
+      {"batch_sizes", std::move(batch_sizes)},        {"rounds", std::move(rounds)}};
+}
+
+}  // namespace
+
+void write_json(std::ostream& out, const Verdict& verdict, const Measurement& measurement) {
+  const Json report{{"schema", report_schema},
+                    {"scenario", verdict.scenario},
+                    {"claim", verdict.claim},
+                    {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
+                    {"seed", fmt::format("{:016x}", measurement.seed)},
+                    {"device", json_of(verdict.device)},
+                    {"outcome", in_words(verdict.outcome)},
+                    {"broken", or_null(verdict.broken)},
+                    {"skipped_because", verdict.skipped_because},
+                    {"notes", verdict.notes},
+                    {"alpha", verdict.alpha},
+                    {"beta", verdict.beta},
+                    {"confidence", verdict.confidence},
+                    {"variants", json_of(verdict.variants)},
+                    {"regime", json_of(verdict.regime)},
+                    {"expect", json_of(verdict.sentences)},
+                    {"measurement", json_of(measurement)}};
+  // A name that is not UTF-8 must not lose the whole report.
+  constexpr int indent = 1;
+  out << report.dump(indent, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace stepgate
