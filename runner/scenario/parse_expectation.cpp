@@ -10,9 +10,9 @@
 #include <array>
 
 #include "scenario/sentence_dimensions.h"
+#include "scenario/sentence_text.h"
 #include "support/nearest.h"
 #include "support/units.h"
-#include "support/utf8.h"
 
 namespace stepgate {
 namespace {
@@ -20,49 +20,16 @@ namespace {
 constexpr std::string_view value_hint =
     "write a number, a metric such as fix.samples_per_s, batch_bytes or param_bytes";
 
-struct RelationSign {
-  std::string_view sign;
-  std::optional<Relation> relation;  // none: a sign that people write instead
-  std::string_view instead;
-};
-
-// The longer signs first.
-const std::array<RelationSign, 12> relation_signs{{
-    {"<=", Relation::at_most, ""},
-    {">=", Relation::at_least, ""},
-    {"==", Relation::equal, ""},
-    {"~=", Relation::about, ""},
-    {"=>", std::nullopt, "write >="},
-    {"=<", std::nullopt, "write <="},
-    {"!=", std::nullopt, "write < or >, whichever is meant"},
-    {"<>", std::nullopt, "write < or >, whichever is meant"},
-    {"=", std::nullopt, "write =="},
-    {"~", std::nullopt, "write ~= ... within 3%"},
-    {"<", Relation::less, ""},
-    {">", Relation::greater, ""},
-}};
-
 constexpr std::array<std::pair<std::string_view, PlanSize>, 2> plan_sizes{
     {{"batch_bytes", PlanSize::batch_bytes}, {"param_bytes", PlanSize::param_bytes}}};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_word(char c) {
-  return is_letter(c) || is_digit(c);
-}
-bool is_unit(char c) {
-  return is_letter(c) || c == '%' || c == '/';
-}
+constexpr std::string_view within = "within";
 
 class SentenceParser {
  public:
   SentenceParser(std::string_view text, const Place& start,
                  std::span<const std::string_view> variants)
-      : text_(text), start_(start), variants_(variants) {}
+      : text_(text, start), variants_(variants) {}
 
   // Fills the parsed parts; what is wrong, if anything is.
   std::optional<Diagnostic> parse(Expectation& result) {
@@ -71,116 +38,67 @@ class SentenceParser {
     const bool parsed = side(result.left, left) && relation(result.relation) &&
                         side(result.right, right) && tolerance(result) && end();
     if (parsed) check(result, left, right);
-    return std::move(error_);
+    return text_.problem();
   }
 
  private:
-  // --- reading characters ---
-
-  std::string_view rest() const { return text_.substr(at_); }
-
-  void skip_spaces() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  }
-
-  template <class Predicate>
-  std::string_view peek_while(Predicate wanted) const {
-    std::size_t end = at_;
-    while (end < text_.size() && wanted(text_[end])) ++end;
-    return text_.substr(at_, end - at_);
-  }
-
-  bool take(std::string_view expected) {
-    if (!rest().starts_with(expected)) return false;
-    at_ += expected.size();
-    return true;
-  }
-
-  bool fail(std::size_t where, std::string message, std::string hint) {
-    Place place = start_;
-    if (place.line > 0) place.column += count_code_points(text_.substr(0, where));
-    error_ = Diagnostic{std::move(place), std::move(message), std::move(hint)};
-    return false;
-  }
-
-  const RelationSign* sign_here() const {
-    for (const RelationSign& sign : relation_signs) {
-      if (rest().starts_with(sign.sign)) return &sign;
-    }
-    return nullptr;
-  }
-
-  // The word or sign that stands here, for messages.
-  std::string_view seen() const {
-    if (const RelationSign* sign = sign_here()) return sign->sign;
-    const std::string_view word = peek_while(is_word);
-    if (!word.empty()) return word;
-    // A whole code point, so that the message stays UTF-8.
-    std::size_t length = 1;
-    while (length < rest().size() && (static_cast<unsigned char>(rest()[length]) & 0xc0U) == 0x80U)
-      ++length;
-    return rest().substr(0, length);
-  }
-
   // --- the grammar ---
 
   bool side(Side& result, Powers& powers) {
     do {
-      skip_spaces();
-      const std::size_t where = at_;
+      text_.skip_spaces();
+      const std::size_t where = text_.at();
       Powers of_product;
       if (!product(result.emplace_back(), of_product)) return false;
       if (result.size() == 1 || powers.fit == Powers::Fit::anything) {
         powers = of_product;
       } else if (!compatible(powers, of_product)) {
-        return fail(
+        return text_.fail(
             where,
             fmt::format("{} cannot be added to {}", powers_text(of_product), powers_text(powers)),
             unit_hint(powers));
       }
-      skip_spaces();
-    } while (take("+"));
+      text_.skip_spaces();
+    } while (text_.take("+"));
     return true;
   }
 
   bool product(Product& result, Powers& powers) {
     do {
-      skip_spaces();
+      text_.skip_spaces();
       Powers of_factor;
       if (!factor(result, of_factor)) return false;
       powers = times(powers, of_factor);
-      skip_spaces();
-    } while (take("*"));
+      text_.skip_spaces();
+    } while (text_.take("*"));
     return true;
   }
 
   bool factor(Product& result, Powers& powers) {
-    if (rest().empty()) {
-      return fail(at_, "the sentence ends where a value should stand", std::string(value_hint));
+    if (text_.rest().empty()) {
+      return text_.fail(text_.at(), "the sentence ends where a value should stand",
+                        std::string(value_hint));
     }
-    if (is_digit(rest().front())) return number(result, powers);
-    if (is_letter(rest().front()) && peek_while(is_word) != "within") return name(result, powers);
-    return fail(at_, fmt::format("'{}' where a value should stand", seen()),
-                std::string(value_hint));
+    if (is_digit(text_.rest().front())) return number(result, powers);
+    if (is_letter(text_.rest().front()) && text_.word() != within) return name(result, powers);
+    return text_.fail(text_.at(), fmt::format("'{}' where a value should stand", text_.seen()),
+                      std::string(value_hint));
   }
 
   bool number(Product& result, Powers& powers) {
-    const std::size_t where = at_;
-    const auto digits = number_prefix(rest());
-    if (!digits) return fail(where, "a number that is too large", "write a smaller one");
-    at_ += digits->length;
-    const std::size_t after_digits = at_;
-    skip_spaces();
-    const std::string_view word = peek_while(is_unit);
+    const std::size_t where = text_.at();
+    const auto digits = number_prefix(text_.rest());
+    if (!digits) return text_.fail(where, "a number that is too large", "write a smaller one");
+    text_.skip(digits->length);
+    text_.skip_spaces();
+    const std::string_view word = text_.unit_word();
     Quantity quantity{digits->value, Dimension::plain};
-    if (word.empty() || word.starts_with('/') || word == "within") {
-      at_ = after_digits;
-    } else {
+    if (!word.empty() && !word.starts_with('/') && word != within) {
       const std::string_view unit_word =
           word.ends_with("/step") ? word.substr(0, word.size() - 5) : word;
       const Unit* unit = unit_named(unit_word);
       if (unit == nullptr) return no_unit(word);
-      at_ += word.size();
+      text_.skip(word.size());
       quantity = {digits->value * unit->scale, unit->dimension};
     }
     powers = powers_of(quantity);
@@ -189,35 +107,38 @@ class SentenceParser {
   }
 
   bool no_unit(std::string_view word) {
-    const bool starts_a_metric = rest().substr(word.size()).starts_with('.');
+    const bool starts_a_metric = text_.rest().substr(word.size()).starts_with('.');
     if (starts_a_metric) {
-      return fail(at_, "two values without a sign between them", "write * or + between them");
+      return text_.fail(text_.at(), "two values without a sign between them",
+                        "write * or + between them");
     }
     std::vector<std::string_view> names;
     for (const Unit& unit : units()) names.push_back(unit.name);
-    return fail(at_, fmt::format("no unit '{}'", word),
-                fmt::format("units are {}, each with or without /step", fmt::join(names, " ")));
+    return text_.fail(
+        text_.at(), fmt::format("no unit '{}'", word),
+        fmt::format("units are {}, each with or without /step", fmt::join(names, " ")));
   }
 
   bool name(Product& result, Powers& powers) {
     MetricOf of;
-    std::size_t where = at_;
-    std::string_view word = peek_while(is_word);
-    at_ += word.size();
-    if (word == "stored" && take(".")) {
+    std::size_t where = text_.at();
+    std::string_view word = text_.word();
+    text_.skip(word.size());
+    if (word == "stored" && text_.take(".")) {
       of.stored = true;
-      where = at_;
-      word = peek_while(is_word);
-      at_ += word.size();
+      where = text_.at();
+      word = text_.word();
+      text_.skip(word.size());
     }
-    if (!take(".")) {
+    if (!text_.take(".")) {
       if (of.stored) return no_metric(where, word);
       return plan_size(where, word, result, powers);
     }
     if (std::find(variants_.begin(), variants_.end(), word) == variants_.end()) {
-      return fail(where, fmt::format("no variant '{}'", word),
-                  did_you_mean(word, variants_,
-                               fmt::format("the variants are {}", fmt::join(variants_, ", "))));
+      return text_.fail(
+          where, fmt::format("no variant '{}'", word),
+          did_you_mean(word, variants_,
+                       fmt::format("the variants are {}", fmt::join(variants_, ", "))));
     }
     of.variant = word;
     return metric(std::move(of), result, powers);
@@ -235,27 +156,29 @@ class SentenceParser {
 
   bool no_metric(std::size_t where, std::string_view word) {
     if (metric_named(word)) {
-      return fail(where, fmt::format("'{}' without a variant", word),
-                  fmt::format("write {}.{}", variants_.empty() ? "fix" : variants_.front(), word));
+      return text_.fail(
+          where, fmt::format("'{}' without a variant", word),
+          fmt::format("write {}.{}", variants_.empty() ? "fix" : variants_.front(), word));
     }
-    return fail(where, fmt::format("'{}' is no value", word), std::string(value_hint));
+    return text_.fail(where, fmt::format("'{}' is no value", word), std::string(value_hint));
   }
 
   bool metric(MetricOf of, Product& result, Powers& powers) {
-    const std::string_view word = peek_while(is_word);
+    const std::string_view word = text_.word();
     const auto metric = metric_named(word);
     if (!metric) {
       const auto planned = metrics_not_built();
       if (std::find(planned.begin(), planned.end(), word) != planned.end()) {
-        return fail(at_, fmt::format("the metric '{}' is not built yet", word),
-                    "'stepgate fields' lists those that are");
+        return text_.fail(text_.at(), fmt::format("the metric '{}' is not built yet", word),
+                          "'stepgate fields' lists those that are");
       }
       std::vector<std::string_view> names;
       for (const MetricRow& row : metric_table()) names.push_back(row.name);
-      return fail(at_, fmt::format("no metric '{}'", word.empty() ? seen() : word),
-                  did_you_mean(word, names, "'stepgate fields' lists the metrics"));
+      return text_.fail(text_.at(),
+                        fmt::format("no metric '{}'", word.empty() ? text_.seen() : word),
+                        did_you_mean(word, names, "'stepgate fields' lists the metrics"));
     }
-    at_ += word.size();
+    text_.skip(word.size());
     of.metric = *metric;
     powers = powers_of(row_of(*metric).unit);
     result.emplace_back(std::move(of));
@@ -263,80 +186,85 @@ class SentenceParser {
   }
 
   bool relation(Relation& result) {
-    relation_at_ = at_;
-    const RelationSign* sign = sign_here();
+    relation_at_ = text_.at();
+    const RelationSign* sign = text_.sign_here();
     if (sign == nullptr) {
-      if (rest().empty()) return fail(at_, "the sentence compares nothing", "write >= and a value");
+      if (text_.rest().empty())
+        return text_.fail(text_.at(), "the sentence compares nothing", "write >= and a value");
       return unexpected("where a comparison should stand", "write < <= == >= > or ~= there");
     }
     if (!sign->relation) {
-      return fail(at_, fmt::format("no comparison '{}'", sign->sign), std::string(sign->instead));
+      return text_.fail(text_.at(), fmt::format("no comparison '{}'", sign->sign),
+                        std::string(sign->instead));
     }
-    at_ += sign->sign.size();
+    text_.skip(sign->sign.size());
     result = *sign->relation;
     return true;
   }
 
   bool tolerance(Expectation& result) {
-    const std::size_t where = at_;
+    const std::size_t where = text_.at();
     const bool about = result.relation == Relation::about;
-    if (peek_while(is_word) != "within") {
-      if (about && rest().empty()) {
-        return fail(relation_at_, "'~=' without a tolerance", "write ~= ... within 3%");
+    if (text_.word() != within) {
+      if (about && text_.rest().empty()) {
+        return text_.fail(relation_at_, "'~=' without a tolerance", "write ~= ... within 3%");
       }
       return true;
     }
     if (!about) {
-      return fail(where, "'within' belongs to ~= alone", "write ~=, or leave out the tolerance");
+      return text_.fail(where, "'within' belongs to ~= alone",
+                        "write ~=, or leave out the tolerance");
     }
-    at_ += std::string_view("within").size();
-    skip_spaces();
-    const auto digits = number_prefix(rest());
-    const std::size_t number_at = at_;
-    if (digits) at_ += digits->length;
-    skip_spaces();
-    if (!digits || !take("%")) {
-      return fail(number_at, "'within' without a percentage", "write within 3%");
+    text_.skip(within.size());
+    text_.skip_spaces();
+    const auto digits = number_prefix(text_.rest());
+    const std::size_t number_at = text_.at();
+    if (digits) text_.skip(digits->length);
+    text_.skip_spaces();
+    if (!digits || !text_.take("%")) {
+      return text_.fail(number_at, "'within' without a percentage", "write within 3%");
     }
     if (digits->value > 100) {
-      return fail(number_at, "a tolerance above 100%", "write at most 100%");
+      return text_.fail(number_at, "a tolerance above 100%", "write at most 100%");
     }
     result.within = digits->value / 100;
-    skip_spaces();
+    text_.skip_spaces();
     return true;
   }
 
   bool end() {
-    if (rest().empty()) return true;
-    if (sign_here() != nullptr) {
-      return fail(at_, "a second comparison", "write one line for each comparison");
+    if (text_.rest().empty()) return true;
+    if (text_.sign_here() != nullptr) {
+      return text_.fail(text_.at(), "a second comparison", "write one line for each comparison");
     }
     return unexpected("after the end of the sentence", "leave it out");
   }
 
   bool unexpected(std::string_view where_in_words, std::string hint) {
-    const char c = rest().front();
+    const char c = text_.rest().front();
     if (c == '-' || c == '/') {
-      return fail(at_, fmt::format("no sign '{}'", c),
-                  "only + and * combine values; move it to the other side");
+      return text_.fail(text_.at(), fmt::format("no sign '{}'", c),
+                        "only + and * combine values; move it to the other side");
     }
-    return fail(at_, fmt::format("'{}' {}", seen(), where_in_words), std::move(hint));
+    return text_.fail(text_.at(), fmt::format("'{}' {}", text_.seen(), where_in_words),
+                      std::move(hint));
   }
 
   // --- what a sentence of the grammar must still be ---
 
   void check(const Expectation& expectation, const Powers& left, const Powers& right) {
     if (names_no_metric_of_this_run(expectation)) {
-      fail(0, "the sentence names no metric of this run",
-           fmt::format("name one, such as {}.samples_per_s",
-                       variants_.empty() ? "fix" : variants_.front()));
+      text_.fail(0, "the sentence names no metric of this run",
+                 fmt::format("name one, such as {}.samples_per_s",
+                             variants_.empty() ? "fix" : variants_.front()));
     } else if (!compatible(left, right)) {
-      fail(relation_at_,
-           fmt::format("{} cannot be compared with {}", powers_text(left), powers_text(right)),
-           unit_hint(left));
+      text_.fail(
+          relation_at_,
+          fmt::format("{} cannot be compared with {}", powers_text(left), powers_text(right)),
+          unit_hint(left));
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
-      fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
+      text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
     }
   }
 
@@ -352,12 +280,9 @@ class SentenceParser {
     return true;
   }
 
-  std::string_view text_;
-  const Place& start_;
+  SentenceText text_;
   std::span<const std::string_view> variants_;
-  std::size_t at_ = 0;
   std::size_t relation_at_ = 0;
-  std::optional<Diagnostic> error_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "scenario/check_knobs.h"
 #include "scenario/fingerprint.h"
 #include "scenario/parse_expectation.h"
+#include "scenario/read_override.h"
 #include "scenario/scenario_draft.h"
 #include "support/nearest.h"
 #include "support/toml.h"

@@ -289,30 +289,4 @@ void read_into(ScenarioDraft& draft, const TomlTable& file, std::vector<Diagnost
   DraftReader(draft, diagnostics).read(file);
 }
 
-std::optional<Setting> read_override(std::string_view argument,
-                                     std::vector<Diagnostic>& diagnostics) {
-  const Place place{fmt::format("--set {}", argument), 0, 0};
-  const std::size_t equals = argument.find('=');
-  if (equals == std::string_view::npos) {
-    diagnostics.push_back({place, "no '=' in it", "write --set batch.size=128"});
-    return std::nullopt;
-  }
-  const std::string_view name = argument.substr(0, equals);
-  const Field* field = field_named(name);
-  if (field == nullptr || !is_built(*field)) {
-    std::vector<std::string_view> names;
-    for (const Field& row : field_table()) names.push_back(row.name);
-    diagnostics.push_back(
-        field != nullptr
-            ? Diagnostic{place, fmt::format("'{}' is not built yet", name), std::string(see_fields)}
-            : Diagnostic{place, fmt::format("unknown key '{}'", name),
-                         did_you_mean(name, names, std::string(see_fields))});
-    return std::nullopt;
-  }
-  auto value = read_field_value(
-      *field, toml_of_argument(*field, argument.substr(equals + 1), place), diagnostics);
-  if (!value) return std::nullopt;
-  return Setting{field, std::move(*value), place};
-}
-
 }  // namespace stepgate

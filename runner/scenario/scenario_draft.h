@@ -54,8 +54,4 @@ std::optional<PlacedText> extends_of(const TomlTable& file);
 // Adds one file to the draft, over what is there. Every fault is one more diagnostic.
 void read_into(ScenarioDraft&, const TomlTable& file, std::vector<Diagnostic>& diagnostics);
 
-// "batch.size=128", as a command line gives it; nothing, and one more diagnostic, when it is none.
-std::optional<Setting> read_override(std::string_view argument,
-                                     std::vector<Diagnostic>& diagnostics);
-
 }  // namespace stepgate

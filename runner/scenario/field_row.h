@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// How a row of the field table is written: the member that it reaches and the values that it may
+// hold. Only fields.cpp includes this.
+#pragma once
+
+#include <type_traits>
+
+#include "scenario/fields.h"
+
+namespace stepgate::field_row {
+
+// --- how a row reaches its member ---
+
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Knobs::*part) {
+  return settings.knobs.*part;
+}
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Settings::*part) {
+  return settings.*part;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Knobs::*) {
+  return FieldScope::variant;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Settings::*) {
+  return FieldScope::scenario;
+}
+
+template <class T>
+FieldValue value_of(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return static_cast<std::int64_t>(member);
+  } else {
+    return member;
+  }
+}
+template <class T>
+FieldValue value_of(const std::optional<T>& member) {
+  return member ? FieldValue(*member) : FieldValue();
+}
+
+template <class T>
+void assign(T& member, const FieldValue& value) {
+  if constexpr (std::is_enum_v<T>) {
+    member = static_cast<T>(std::get<std::int64_t>(value));
+  } else {
+    member = std::get<T>(value);
+  }
+}
+template <class T>
+void assign(std::optional<T>& member, const FieldValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    member.reset();
+  } else {
+    member = std::get<T>(value);
+  }
+}
+
+template <auto part, auto member>
+constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning) {
+  return {.name = name,
+          .values = values,
+          .meaning = meaning,
+          .scope = scope_of(part),
+          .get = [](const Settings& from) { return value_of(part_of(from, part).*member); },
+          .set = [](Settings& to,
+                    const FieldValue& value) { assign(part_of(to, part).*member, value); }};
+}
+
+constexpr Field not_built(std::string_view name) {
+  return {.name = name};
+}
+
+// --- what a row may hold ---
+
+inline constexpr double kibibyte = 1024.0;
+inline constexpr double gibibyte = kibibyte * kibibyte * kibibyte;
+inline constexpr double tebibyte = kibibyte * gibibyte;
+
+constexpr FieldValues whole(double least, double most) {
+  return {.kind = FieldKind::integer, .least = least, .most = most};
+}
+constexpr FieldValues number(double least, double most) {
+  return {.kind = FieldKind::number, .least = least, .most = most};
+}
+constexpr FieldValues bytes(double least, double most) {
+  return {.kind = FieldKind::bytes, .least = least, .most = most};
+}
+constexpr FieldValues version(double least, double most) {
+  return {.kind = FieldKind::version, .least = least, .most = most};
+}
+constexpr FieldValues yes_or_no() {
+  return {.kind = FieldKind::boolean};
+}
+constexpr FieldValues one_of(std::span<const Choice> choices) {
+  return {.kind = FieldKind::choice, .choices = choices};
+}
+constexpr FieldValues multiple_of(std::int64_t factor, FieldValues values) {
+  values.multiple_of = factor;
+  return values;
+}
+constexpr FieldValues or_word(std::string_view word, FieldValues values) {
+  values.word = word;
+  return values;
+}
+
+template <class Enum>
+constexpr Choice choice(std::string_view name, Enum value) {
+  return {name, static_cast<std::int64_t>(value)};
+}
+constexpr Choice choice(std::string_view name) {
+  return {name, std::nullopt};
+}
+
+}  // namespace stepgate::field_row
