@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verbs. Each walks the line of stations: scenario, plan, device, measure, judge, report. Nothing is computed or
-// formatted here.
+// The verbs. Each walks the line of stations: scenario, plan, device, measure, judge, report.
+// Nothing is computed or formatted here.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -55,7 +55,8 @@ struct Planned {
 volatile std::sig_atomic_t interrupted = 0;
 
 void stop_when_interrupted() {
-  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int received) { interrupted = received; });
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int received) { interrupted = received; });
 }
 
 std::uint64_t seed_of(const Arguments& arguments) {
@@ -78,11 +79,13 @@ std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
     }
     std::sort(files.begin() + first, files.end());
   }
-  if (files.empty()) throw RequestError(Diagnostic{{}, "no scenario files", "name a file or a folder with *.toml files"});
+  if (files.empty())
+    throw RequestError("no scenario files", "name a file or a folder with *.toml files");
   return files;
 }
 
-// Reads and plans every file before anything runs, so that a typo in the last one does not cost the others' time.
+// Reads and plans every file before anything runs, so that a typo in the last one does not cost the
+// others' time.
 std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   std::vector<Planned> planned;
   std::vector<Diagnostic> wrong;
@@ -118,7 +121,9 @@ Decided run_one(const Planned& planned, Device& device, std::uint64_t seed) {
   request.seed = seed;
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   request.enough = [&](const Measurement& so_far) { return interrupted != 0 || enough(so_far); };
-  request.progress = [&](const Progress& now) { line.show(planned.scenario.name, now.rounds, now.spent); };
+  request.progress = [&](const Progress& now) {
+    line.show(planned.scenario.name, now.rounds, now.spent);
+  };
   Measurement measurement = measure(device, planned.plans, request);
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
 }
@@ -152,7 +157,8 @@ int check_files(const Arguments& arguments) {
 }
 
 int list(const Arguments& arguments) {
-  for (const std::filesystem::path& file : scenario_files(arguments)) print_listed(std::cout, read_scenario(file));
+  for (const std::filesystem::path& file : scenario_files(arguments))
+    print_listed(std::cout, read_scenario(file));
   return 0;
 }
 
@@ -167,7 +173,8 @@ int print_plans(const Arguments& arguments) {
     }
   }
   if (found) return 0;
-  throw RequestError(Diagnostic{{}, "no variant is named '" + arguments.variant + "'", "`stepgate list` shows them"});
+  throw RequestError("no variant is named '" + arguments.variant + "'",
+                     "`stepgate list` shows them");
 }
 
 int fields(const Arguments& arguments) {
@@ -197,29 +204,42 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
     return added;
   };
   const auto takes_files = [&](CLI::App* added) {
-    added->add_option("files", arguments.files, "scenario files, or folders of them")->default_str("scenarios");
+    added->add_option("files", arguments.files, "scenario files, or folders of them")
+        ->default_str("scenarios");
     return added;
   };
   const auto takes_overrides = [&](CLI::App* added) {
-    added->add_option("--set", arguments.overrides, "knob=value, for every variant")->allow_extra_args(false);
+    added->add_option("--set", arguments.overrides, "knob=value, for every variant")
+        ->allow_extra_args(false);
     return added;
   };
   takes_files(verb("list", "the scenarios, their claims and variants", list));
-  takes_overrides(takes_files(verb("check", "read and plan, report every fault, run nothing", check_files)));
-  CLI::App* plan = takes_overrides(takes_files(verb("plan", "the step that a scenario describes", print_plans)));
+  takes_overrides(
+      takes_files(verb("check", "read and plan, report every fault, run nothing", check_files)));
+  CLI::App* plan =
+      takes_overrides(takes_files(verb("plan", "the step that a scenario describes", print_plans)));
   plan->add_option("--variant", arguments.variant, "only this one");
-  verb("fields", "every knob that a scenario may set", fields)->add_option("filter", arguments.filter, "part of a name");
+  verb("fields", "every knob that a scenario may set", fields)
+      ->add_option("filter", arguments.filter, "part of a name");
   CLI::App* devices_verb = verb("devices", "the devices that `run --device` may name", devices);
-  devices_verb->add_option("--measure", arguments.profile, "measure the local GPU's profile into this file");
+  devices_verb->add_option("--measure", arguments.profile,
+                           "measure the local GPU's profile into this file");
   devices_verb->add_option("--date", arguments.date, "the date to write into the profile");
-  CLI::App* run_verb = takes_overrides(takes_files(verb("run", "measure and decide every sentence", run)));
+  CLI::App* run_verb =
+      takes_overrides(takes_files(verb("run", "measure and decide every sentence", run)));
   run_verb->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
-  run_verb->add_option("--json", arguments.json, "write verdicts and measurements to this file, one JSON object a line");
-  run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")->check(CLI::PositiveNumber);
-  run_verb->add_option("--seed", arguments.seed, "of contents, orders and simulated noise; random when left out");
-  run_verb->add_option("--undecided", arguments.undecided, "what an undecided scenario is: skip, fail or pass")
+  run_verb->add_option("--json", arguments.json,
+                       "write verdicts and measurements to this file, one JSON object a line");
+  run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
+      ->check(CLI::PositiveNumber);
+  run_verb->add_option("--seed", arguments.seed,
+                       "of contents, orders and simulated noise; random when left out");
+  run_verb
+      ->add_option("--undecided", arguments.undecided,
+                   "what an undecided scenario is: skip, fail or pass")
       ->transform(CLI::CheckedTransformer(undecided_policies()));
-  app.add_option("--baselines", arguments.device.baselines, "folder with device profiles and baselines");
+  app.add_option("--baselines", arguments.device.baselines,
+                 "folder with device profiles and baselines");
 }
 
 }  // namespace
@@ -227,7 +247,8 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
 
 int main(int argc, char** argv) {
   using namespace stepgate;
-  CLI::App app("stepgate: did this change make the training step slower, and by what mechanism?", "stepgate");
+  CLI::App app("stepgate: did this change make the training step slower, and by what mechanism?",
+               "stepgate");
   Arguments arguments;
   Verb chosen = nullptr;
   declare_verbs(app, arguments, chosen);

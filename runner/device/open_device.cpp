@@ -34,10 +34,9 @@ std::vector<std::string> profile_names(const std::filesystem::path& baselines) {
 std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice& choice) {
   const std::filesystem::path file = choice.baselines / name / "device.toml";
   if (!std::filesystem::exists(file)) {
-    throw RequestError(Diagnostic{
-        {},
+    throw RequestError(
         fmt::format("there is no device profile '{}' in {}", name, choice.baselines.string()),
-        fmt::format("profiles there: {}", fmt::join(profile_names(choice.baselines), ", "))});
+        fmt::format("profiles there: {}", fmt::join(profile_names(choice.baselines), ", ")));
   }
   return make_simulated_device(read_profile(file),
                                {.seed = choice.seed, .slowdowns = {}, .fails_at_step = {}});
@@ -56,8 +55,7 @@ std::unique_ptr<Device> open_cuda() {
 #ifdef STEPGATE_WITH_CUDA
   return make_cuda_device();
 #else
-  throw RequestError(
-      Diagnostic{{}, "this build has no CUDA device", "build with the preset 'cuda'"});
+  throw RequestError("this build has no CUDA device", "build with the preset 'cuda'");
 #endif
 }
 
@@ -78,16 +76,15 @@ OpenedDevice open_device(const DeviceChoice& choice) {
     return {open_simulated(std::string_view(choice.spec).substr(simulated_prefix.size()), choice),
             ""};
   }
-  throw RequestError(Diagnostic{{},
-                                fmt::format("there is no device '{}'", choice.spec),
-                                "say cuda, simulated, simulated:<profile> or reference"});
+  throw RequestError(fmt::format("there is no device '{}'", choice.spec),
+                     "say cuda, simulated, simulated:<profile> or reference");
 }
 
 DeviceProfile measure_local_profile() {
 #ifdef STEPGATE_WITH_CUDA
   return measure_profile();
 #else
-  throw RequestError(Diagnostic{{}, "this build has no CUDA device", "build with the preset 'cuda'"});
+  throw RequestError("this build has no CUDA device", "build with the preset 'cuda'");
 #endif
 }
 

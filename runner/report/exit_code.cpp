@@ -33,7 +33,9 @@ int severity(int code) {
 }  // namespace
 
 std::map<std::string, UndecidedPolicy> undecided_policies() {
-  return {{"skip", UndecidedPolicy::skip}, {"fail", UndecidedPolicy::fail}, {"pass", UndecidedPolicy::pass}};
+  return {{"skip", UndecidedPolicy::skip},
+          {"fail", UndecidedPolicy::fail},
+          {"pass", UndecidedPolicy::pass}};
 }
 
 int exit_code(std::span<const Verdict> verdicts, UndecidedPolicy policy) {

@@ -17,12 +17,14 @@ std::string counted_noun(std::size_t count, std::string_view noun) {
 }  // namespace
 
 void print_listed(std::ostream& out, const Scenario& scenario) {
-  fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "), scenario.claim);
+  fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
+             scenario.claim);
   std::vector<std::string_view> variants;
   for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
   std::vector<std::string_view> sentences;
   for (const Expectation& expectation : scenario.expect) sentences.push_back(expectation.name);
-  fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "), fmt::join(sentences, ", "));
+  fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
+             fmt::join(sentences, ", "));
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario) {
@@ -34,7 +36,8 @@ void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {
   std::size_t width = 0;
   for (const DeviceRow& row : rows) width = std::max(width, row.spec.size());
   for (const DeviceRow& row : rows) {
-    fmt::print(out, "{:<{}}  {}{}\n", row.spec, width, row.available ? "" : "not available: ", row.description);
+    fmt::print(out, "{:<{}}  {}{}\n", row.spec, width,
+               row.available ? "" : "not available: ", row.description);
   }
 }
 

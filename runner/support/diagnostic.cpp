@@ -50,4 +50,7 @@ RequestError::RequestError(std::vector<Diagnostic> diagnostics)
 RequestError::RequestError(Diagnostic diagnostic)
     : RequestError(std::vector<Diagnostic>{std::move(diagnostic)}) {}
 
+RequestError::RequestError(std::string message, std::string hint)
+    : RequestError(Diagnostic{Place(), std::move(message), std::move(hint)}) {}
+
 }  // namespace stepgate

@@ -36,6 +36,8 @@ class RequestError : public std::runtime_error {
  public:
   explicit RequestError(std::vector<Diagnostic> diagnostics);
   explicit RequestError(Diagnostic diagnostic);
+  // Wrong in no file: an argument.
+  RequestError(std::string message, std::string hint);
 
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
 

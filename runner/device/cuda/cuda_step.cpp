@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/contents.h"
 #include "device/cuda/check.h"
+#include "kernels/number_format.h"
 #include "plan/access.h"
 #include "support/require.h"
 
@@ -256,8 +256,9 @@ void CudaStep::read_tensors(StepResult& result) const {
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     const Buffer& buffer = plan_.buffers[index];
     if (buffer.purpose != Purpose::weights && buffer.purpose != Purpose::gradients) continue;
-    result.tensors.push_back(
-        {buffer.name, as_floats(buffer, buffers_.read(static_cast<int>(index), 0))});
+    const std::vector<std::byte> bytes = buffers_.read(static_cast<int>(index), 0);
+    result.tensors.push_back({buffer.name, floats_of(bytes.data(), buffer.dtype,
+                                                     buffer.bytes / bytes_of(buffer.dtype))});
   }
 }
 

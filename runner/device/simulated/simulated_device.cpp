@@ -119,7 +119,8 @@ class SimulatedDevice : public Device {
             .compute_capability = profile.compute_capability,
             .copy_engines = profile.copy_engines,
             .memory_bytes = profile.memory_bytes,
-            .free_memory_bytes = profile.memory_bytes};
+            .free_memory_bytes = profile.memory_bytes,
+            .uuid = {}};
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {

@@ -24,8 +24,8 @@ struct PlantedSlowdown {
 
 struct SimulatedSettings {
   std::uint64_t seed = 0;  // of the noise
-  std::vector<PlantedSlowdown> slowdowns;
-  std::optional<std::int64_t> fails_at_step;  // throws DeviceError when it gets there
+  std::vector<PlantedSlowdown> slowdowns = {};
+  std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError when it gets there
 };
 
 std::unique_ptr<Device> make_simulated_device(DeviceProfile, SimulatedSettings = {});

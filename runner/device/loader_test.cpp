@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Real loader threads: order, back-pressure and the distribution of their times.
+#include "device/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace stepgate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+nanoseconds time_to_take(Loader& loader, std::int64_t first, std::int64_t count,
+                         nanoseconds between) {
+  nanoseconds taking{0};
+  for (std::int64_t index = first; index < first + count; ++index) {
+    const auto begin = steady_clock::now();
+    loader.take(index);
+    taking += steady_clock::now() - begin;
+    pass_time(between);
+  }
+  return taking;
+}
+
+TEST(Loader, MakesTheStepWaitWhenItLoadsInline) {
+  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 0, .workers = 1}, 1);
+  EXPECT_GE(time_to_take(loader, 0, 10, milliseconds(0)), milliseconds(20));
+}
+
+TEST(Loader, HidesItsTimeBehindAStepThatIsLonger) {
+  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 2, .workers = 1}, 1);
+  loader.take(0);
+  pass_time(milliseconds(10));
+  EXPECT_LT(time_to_take(loader, 1, 20, milliseconds(6)), milliseconds(40));
+}
+
+TEST(Loader, SharesItsWorkAmongItsWorkers) {
+  Loader loader({.wait_nanoseconds = 10'000'000, .jitter = 0, .depth = 4, .workers = 4}, 1);
+  const auto begin = steady_clock::now();
+  for (std::int64_t index = 0; index < 12; ++index) loader.take(index);
+  const auto elapsed = steady_clock::now() - begin;
+  EXPECT_GE(elapsed, milliseconds(30));
+  EXPECT_LT(elapsed, milliseconds(100));  // one worker would need 120
+}
+
+TEST(Loader, EndsWhileItsWorkersWait) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 3, .workers = 3}, 1);
+  }
+}
+
+TEST(LoadingTime, HasTheMeanAndSpreadThatThePlanAsksFor) {
+  const LoaderPlan plan{.wait_nanoseconds = 1'000'000, .jitter = 0.5, .depth = 0, .workers = 1};
+  constexpr int count = 20000;
+  double sum = 0;
+  double squares = 0;
+  for (int index = 0; index < count; ++index) {
+    const auto time = static_cast<double>(loading_time(plan, 3, index).count()) * 1e-6;
+    sum += time;
+    squares += time * time;
+  }
+  const double mean = sum / count;
+  EXPECT_NEAR(mean, 1.0, 0.02);
+  EXPECT_NEAR(std::sqrt(squares / count - mean * mean) / mean, 0.5, 0.03);
+  EXPECT_EQ(loading_time(plan, 3, 17), loading_time(plan, 3, 17));
+  EXPECT_NE(loading_time(plan, 3, 17), loading_time(plan, 3, 18));
+}
+
+}  // namespace
+}  // namespace stepgate
