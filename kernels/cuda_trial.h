@@ -68,8 +68,8 @@ void run_cuda(const Trial&, const DeviceOperands&, const CudaLibraries&);
 // numbers of size 1 may cancel to next to nothing.
 double relative_error(const Trial& got, const Trial& expected, std::size_t operand);
 
-// The largest relative error that rounding explains. Products in tf32 take operands of 10 bits of
-// mantissa, each off by 2^-10 at most.
-double error_bound(const Trial&);
+// The largest relative error of an operand that rounding explains. Products in tf32 take factors of
+// 10 bits of mantissa, each off by 2^-10 at most; fp32 operands of a bf16 kernel stay fp32.
+double error_bound(const Trial&, std::size_t operand);
 
 }  // namespace stepgate

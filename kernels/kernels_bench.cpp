@@ -3,6 +3,10 @@
 // CUDA events. Counters: bytes and flops a second, by the kernel's own work formula.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
 
@@ -58,7 +62,8 @@ std::string_view wrong_operand(const Trial& got, const Trial& expected) {
   for (std::size_t i = 0; i < row.operands.size(); ++i) {
     const OperandFormat format = expected.recipe->operands[i].format;
     if (format != OperandFormat::storage && format != OperandFormat::single) continue;
-    if (!(relative_error(got, expected, i) <= error_bound(expected))) return row.operands[i].name;
+    if (!(relative_error(got, expected, i) <= error_bound(expected, i)))
+      return row.operands[i].name;
   }
   return {};
 }

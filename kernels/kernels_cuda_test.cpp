@@ -51,7 +51,7 @@ void expect_operand(const Trial& got, const Trial& expected, std::size_t operand
   const OperandFormat format = expected.recipe->operands[operand].format;
   if (format == OperandFormat::storage || format == OperandFormat::single) {
     // NaN is not below the bound.
-    ASSERT_LE(relative_error(got, expected, operand), error_bound(expected))
+    ASSERT_LE(relative_error(got, expected, operand), error_bound(expected, operand))
         << "operand " << operand;
     return;
   }
