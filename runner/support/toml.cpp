@@ -16,13 +16,12 @@
 #include <array>
 
 #include "support/read_file.h"
+#include "support/toml_guard.h"
 #include "support/utf8.h"
 
 namespace stepgate {
 namespace {
 
-// toml++ limits nested values but not the parts of one key, and frees its tables recursively.
-constexpr std::ptrdiff_t most_dots_in_a_line = 128;
 constexpr int deepest_table = 32;
 
 Place place_of(const toml::source_position& position, const std::string& file) {
@@ -130,18 +129,7 @@ std::optional<Diagnostic> unfit_for_toml(std::string_view text, const std::strin
     return Diagnostic{Place{file, bad->line, bad->column}, "not UTF-8",
                       "save the file as UTF-8 text"};
   }
-  int line = 1;
-  while (!text.empty()) {
-    const std::string_view here = text.substr(0, text.find('\n'));
-    if (std::count(here.begin(), here.end(), '.') > most_dots_in_a_line) {
-      return Diagnostic{Place{file, line, 1},
-                        fmt::format("more than {} dots in one line", most_dots_in_a_line),
-                        "break the line up"};
-    }
-    text.remove_prefix(std::min(here.size() + 1, text.size()));
-    ++line;
-  }
-  return std::nullopt;
+  return unfit_for_parser(text, file);
 }
 
 }  // namespace

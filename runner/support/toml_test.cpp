@@ -95,10 +95,25 @@ TEST(Toml, RefusesOverlongEncodingsSurrogatesAndNumbersPastTheLast) {
 TEST(Toml, RefusesDepthsThatWouldExhaustTheStack) {
   std::string key = "a";
   for (int i = 0; i < 100000; ++i) key += ".a";
-  EXPECT_EQ(refusal(key + " = 1"), "a.toml:1:1: more than 128 dots in one line; break the line up");
+  EXPECT_EQ(refusal(key + " = 1"),
+            "a.toml:1:258: more than 128 dots in one line; break the line up");
   EXPECT_NE(refusal("a = " + std::string(100000, '[')), "");
   EXPECT_NE(refusal("a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a = 1"),
             "");
+}
+
+TEST(Toml, RefusesCharactersBeyondAsciiOutsideQuotes) {
+  const std::string refused = "a character beyond ASCII outside quotes; put it in quotes";
+  EXPECT_EQ(refusal("a = 1\n[oc\xc8\x94]\n"), "a.toml:2:4: " + refused);
+  EXPECT_EQ(refusal("a = \"\"\"b\"\"\"\"\" \xc8\x94\n"), "a.toml:1:15: " + refused);
+  EXPECT_EQ(refusal("a = \"\\\"\" \xc8\x94\n"), "a.toml:1:10: " + refused);
+}
+
+TEST(Toml, AllowsCharactersBeyondAsciiAndDotsInStringsAndComments) {
+  const std::string text = "\xc8\x94" + std::string(300, '.');
+  const TomlTable table = parsed("\xef\xbb\xbf\"\xc8\x94\" = 'x" + text + "' # " + text +
+                                 "\nb = \"\"\"\n" + text + "\"\"\"\"\"\n");
+  EXPECT_EQ(keys_of(table), "\xc8\x94 b ");
 }
 
 class TomlFile : public testing::Test {
