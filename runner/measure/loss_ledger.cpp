@@ -54,6 +54,7 @@ LossLedger::LossLedger(std::span<const StepPlan> plans) {
 }
 
 void LossLedger::add(int variant, const StepResult& result) {
+  if (result.losses.empty()) return;  // the device computes no numbers
   Account& account = accounts_[static_cast<std::size_t>(variant)];
   require(result.first_step == account.next_step, "a loaded step counts its steps without gaps");
   account.next_step += static_cast<std::int64_t>(result.losses.size());
