@@ -30,6 +30,7 @@ constexpr ProfileRow rows[] = {
     {"", "measured", [](DeviceProfile& p) -> Target { return &p.measured; }},
     {"", "compute_capability", [](DeviceProfile& p) -> Target { return &p.compute_capability; }},
     {"", "copy_engines", [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
+    {"", "multiprocessors", [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
     {"", "memory_bytes", [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
     {"host", "launch_ns", [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
     {"host", "graph_launch_ns",

@@ -62,6 +62,7 @@ struct DeviceProfile {
   std::string measured;  // date
   double compute_capability = 0;
   std::int64_t copy_engines = 0;
+  std::int64_t multiprocessors = 0;
   std::int64_t memory_bytes = 0;
   HostCosts host;
   ComputeCosts compute;

@@ -49,7 +49,7 @@ std::vector<VariantSummary> summaries_of(std::span<const StepPlan> plans,
   for (const StepPlan& plan : plans) {
     summaries.push_back(summary_of(plan, static_cast<int>(summaries.size()), measurement));
     summaries.back().peak_bytes =
-        static_cast<std::int64_t>(counted(plan, Metric::peak_reserved).value_or(0));
+        static_cast<std::int64_t>(counted(plan, Metric::peak_live).value_or(0));
   }
   return summaries;
 }

@@ -18,6 +18,7 @@ using std::chrono::nanoseconds;
 DeviceProfile round_profile() {
   DeviceProfile profile;
   profile.name = "round numbers";
+  profile.multiprocessors = 100;
   profile.memory_bytes = std::int64_t{1} << 34;
   profile.host = {.launch_nanoseconds = 1000,
                   .graph_launch_nanoseconds = 2000,

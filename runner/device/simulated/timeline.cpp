@@ -142,12 +142,24 @@ void Timeline::finish(const Operation& operation, Nanoseconds end) {
 
 Nanoseconds Timeline::kernel_time(const LaunchKernel& launch) const {
   if (launch.kernel == "spin") return static_cast<Nanoseconds>(launch.scalars[0] * 1000);
+  const ComputeCosts& costs = profile_.compute;
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
   const double bytes = static_cast<double>(work.bytes_read + work.bytes_written);
-  const double memory_seconds = bytes / profile_.compute.memory_bytes_per_second;
-  const double math_seconds =
-      static_cast<double>(work.flops) / flops_per_second(profile_.compute, launch.dtype);
-  return static_cast<Nanoseconds>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
+  const double memory_seconds = bytes / costs.memory_bytes_per_second;
+  double math_seconds = static_cast<double>(work.flops) / flops_per_second(costs, launch.dtype);
+  if (launch.kernel == "matmul") math_seconds /= share_of_full_waves(launch.shape);
+  return costs.kernel_floor_nanoseconds +
+         static_cast<Nanoseconds>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
+}
+
+// A product is cut into tiles, one multiprocessor works on one tile at a time, and the last wave of
+// tiles takes as long as a full one (NVIDIA: Matrix Multiplication Background User's Guide).
+double Timeline::share_of_full_waves(const KernelShape& shape) const {
+  constexpr std::int64_t tile = 128;
+  const std::int64_t tiles = (shape.rows + tile - 1) / tile * ((shape.columns + tile - 1) / tile);
+  const std::int64_t waves = (tiles + profile_.multiprocessors - 1) / profile_.multiprocessors;
+  const double useful = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+  return useful / static_cast<double>(waves * profile_.multiprocessors * tile * tile);
 }
 
 void Timeline::launch(const Operation& operation, const LaunchKernel& launch, std::int64_t step) {

@@ -56,6 +56,7 @@ class Timeline {
   Nanoseconds ready(const Operation&);
   void finish(const Operation&, Nanoseconds end);
   Nanoseconds kernel_time(const LaunchKernel&) const;
+  double share_of_full_waves(const KernelShape&) const;
   Nanoseconds all_work_end() const;
   void give_pool_back();
   Nanoseconds& event_at(int event, std::int64_t step);
