@@ -33,6 +33,7 @@ constexpr ProfileRow rows[] = {
     {"", "multiprocessors", [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
     {"", "memory_bytes", [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
     {"host", "launch_ns", [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
+    {"host", "product_ns", [](DeviceProfile& p) -> Target { return &p.host.product_nanoseconds; }},
     {"host", "graph_launch_ns",
      [](DeviceProfile& p) -> Target { return &p.host.graph_launch_nanoseconds; }},
     {"host", "copy_call_ns",

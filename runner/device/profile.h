@@ -22,6 +22,7 @@ struct CopyCost {
 
 struct HostCosts {
   std::int64_t launch_nanoseconds = 0;
+  std::int64_t product_nanoseconds = 0;  // launching a matrix product through cuBLASLt
   std::int64_t graph_launch_nanoseconds = 0;
   std::int64_t copy_call_nanoseconds = 0;  // issuing an asynchronous copy or memset
   std::int64_t event_nanoseconds = 0;      // recording an event, letting a stream wait for one

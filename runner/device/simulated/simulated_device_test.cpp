@@ -21,6 +21,7 @@ DeviceProfile round_profile() {
   profile.multiprocessors = 100;
   profile.memory_bytes = std::int64_t{1} << 34;
   profile.host = {.launch_nanoseconds = 1000,
+                  .product_nanoseconds = 2000,
                   .graph_launch_nanoseconds = 2000,
                   .copy_call_nanoseconds = 500,
                   .event_nanoseconds = 0,

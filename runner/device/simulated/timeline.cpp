@@ -140,15 +140,18 @@ void Timeline::finish(const Operation& operation, Nanoseconds end) {
   streams_[static_cast<int>(operation.stream)] = end;
 }
 
-Nanoseconds Timeline::kernel_time(const LaunchKernel& launch) const {
-  if (launch.kernel == "spin") return static_cast<Nanoseconds>(launch.scalars[0] * 1000);
+// Beside its work, a kernel takes what the shortest one takes.
+Nanoseconds Timeline::kernel_time(const LaunchKernel& launch, Nanoseconds floor) const {
+  if (launch.kernel == "spin") {
+    return std::max(floor, static_cast<Nanoseconds>(launch.scalars[0] * 1000));
+  }
   const ComputeCosts& costs = profile_.compute;
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
   const double bytes = static_cast<double>(work.bytes_read + work.bytes_written);
   const double memory_seconds = bytes / costs.memory_bytes_per_second;
   double math_seconds = static_cast<double>(work.flops) / flops_per_second(costs, launch.dtype);
   if (launch.kernel == "matmul") math_seconds /= share_of_full_waves(launch.shape);
-  return costs.kernel_floor_nanoseconds +
+  return floor +
          static_cast<Nanoseconds>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
 }
 
@@ -166,7 +169,9 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
   Nanoseconds floor = profile_.compute.kernel_floor_nanoseconds;
   Nanoseconds latency = profile_.compute.launch_latency_nanoseconds;
   if (!operation.captured) {
-    pass_host(plan_.launch_host_nanoseconds + profile_.host.launch_nanoseconds);
+    const bool product = launch.kernel == "matmul";
+    pass_host(plan_.launch_host_nanoseconds +
+              (product ? profile_.host.product_nanoseconds : profile_.host.launch_nanoseconds));
   } else {
     floor = profile_.compute.graph_node_floor_nanoseconds;
     if (graph_issued_) latency = 0;
@@ -175,7 +180,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     graph_issued_ = true;
   }
   const Nanoseconds start = std::max(ready(operation), host_ + latency);
-  const Nanoseconds end = start + std::max(floor, scaled(kernel_time(launch), noise_.device));
+  const Nanoseconds end = start + scaled(kernel_time(launch, floor), noise_.device);
   finish(operation, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.bookkeeping.stamps)

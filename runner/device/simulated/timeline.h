@@ -55,7 +55,7 @@ class Timeline {
   void wait_until(Nanoseconds when);
   Nanoseconds ready(const Operation&);
   void finish(const Operation&, Nanoseconds end);
-  Nanoseconds kernel_time(const LaunchKernel&) const;
+  Nanoseconds kernel_time(const LaunchKernel&, Nanoseconds floor) const;
   double share_of_full_waves(const KernelShape&) const;
   Nanoseconds all_work_end() const;
   void give_pool_back();
