@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <vector>
 
 #include "plan/access.h"
@@ -43,7 +42,7 @@ bool overlap(const BufferUse& a, const BufferUse& b) {
 
 class RaceFinder {
  public:
-  explicit RaceFinder(const StepPlan& plan) : plan_(plan) {
+  explicit RaceFinder(const StepPlan& plan) : plan_(plan), past_(plan.buffers.size()) {
     for (const Operation& operation : plan.operations)
       accesses_.push_back(accesses_of(plan, operation));
     for (const Event& event : plan.events)
@@ -149,19 +148,28 @@ class RaceFinder {
   void record_accesses(std::size_t index, int thread, std::int64_t step) {
     for (const BufferAccess& access : accesses_[index]) {
       const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(access.use.buffer)];
-      std::vector<PastAccess>& past = past_[{access.use.buffer, step % buffer.slots}];
+      std::vector<PastAccess>& past = past_of(access.use.buffer, step % buffer.slots);
       const bool writes = access.access != Access::read;
-      bool supersedes_all = writes;
       for (const PastAccess& earlier : past) {
         const bool earlier_writes = earlier.access.access != Access::read;
         const bool conflict = (writes || earlier_writes) && overlap(access.use, earlier.access.use);
         const bool ordered = clocks_[thread][earlier.thread] >= earlier.time;
         if (conflict && !ordered) return describe(index, thread, step, earlier);
-        supersedes_all = supersedes_all && ordered && covers(access.use, earlier.access.use);
       }
-      if (supersedes_all) past.clear();
+      // Whatever comes later and is ordered after this access is ordered after these too.
+      std::erase_if(past, [&](const PastAccess& earlier) {
+        const bool same_kind = writes || earlier.access.access == Access::read;
+        const bool ordered = clocks_[thread][earlier.thread] >= earlier.time;
+        return same_kind && ordered && covers(access.use, earlier.access.use);
+      });
       past.push_back({access, thread, clocks_[thread][thread], index, step});
     }
+  }
+
+  std::vector<PastAccess>& past_of(int buffer, std::int64_t slot) {
+    std::vector<std::vector<PastAccess>>& slots = past_[static_cast<std::size_t>(buffer)];
+    if (std::ssize(slots) <= slot) slots.resize(static_cast<std::size_t>(slot) + 1);
+    return slots[static_cast<std::size_t>(slot)];
   }
 
   static bool covers(const BufferUse& outer, const BufferUse& inner) {
@@ -185,7 +193,7 @@ class RaceFinder {
   std::vector<std::vector<BufferAccess>> accesses_;
   std::array<Clock, threads> clocks_{};
   std::vector<std::vector<Clock>> events_;
-  std::map<std::pair<int, std::int64_t>, std::vector<PastAccess>> past_;
+  std::vector<std::vector<std::vector<PastAccess>>> past_;  // by buffer, then slot
   std::optional<std::string> race_;
 };
 
