@@ -54,7 +54,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
 }
 
 ChildProcess::~ChildProcess() {
-  if (process_ < 0) return;
+  if (process_ < 0 || ended_) return;
   ::kill(process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }
@@ -69,16 +69,23 @@ bool ChildProcess::says(const std::string& words, std::chrono::seconds within) c
 }
 
 void ChildProcess::send(int signal) const {
-  ::kill(process_, signal);
+  if (!ended_) ::kill(process_, signal);
+}
+
+bool ChildProcess::ends(std::chrono::milliseconds within) {
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  while (!ended_ && ::waitpid(process_, &status_, WNOHANG) != process_) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ended_ = true;
+  return true;
 }
 
 Finished ChildProcess::wait() {
-  int status = 0;
-  while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
-  process_ = -1;
+  while (!ended_) ended_ = ::waitpid(process_, &status_, 0) == process_ || errno != EINTR;
   constexpr int signal_base = 128;
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : signal_base + WTERMSIG(status);
+  const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : signal_base + WTERMSIG(status_);
   return {code, text_of(out_), text_of(err_)};
 }
 

@@ -31,12 +31,16 @@ class ChildProcess {
   // Whether the words appear on its standard output within the time.
   bool says(const std::string& words, std::chrono::seconds within) const;
   void send(int signal) const;
+  // Whether it ends within the time.
+  bool ends(std::chrono::milliseconds within);
   Finished wait();
 
  private:
   std::filesystem::path out_;
   std::filesystem::path err_;
   int process_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace stepgate

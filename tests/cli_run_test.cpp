@@ -117,6 +117,7 @@ TEST_F(RunVerb, DecidesTheSameAgainFromTheSeedInItsReport) {
   ASSERT_EQ(stepgate({"run", "a.toml", "--device", "simulated", "--json", "first"}).exit_code, 0);
   const Json first = parsed(place() / "first");
   const std::string seed = "0x" + first.at("seed").get<std::string>();
+  SCOPED_TRACE("the seed was " + seed);
   ASSERT_EQ(stepgate({"run", "a.toml", "--device", "simulated", "--json", "again", "--seed", seed})
                 .exit_code,
             0);
@@ -148,6 +149,25 @@ TEST_F(RunVerb, EndsWhenInterruptedAndWritesNothing) {
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(report), {}), "of yesterday");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place()), {}), 3);
   }
+}
+
+// The reference device computes for minutes here and asks nobody in between.
+TEST_F(RunVerb, EndsAtOnceWhenInterruptedTwice) {
+  write("a.toml", holding);
+  write("b.toml",
+        "claim = \"long\"\nmodel = { layers = 32, hidden = 1024 }\nbatch.size = 1024\n"
+        "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
+  ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "b.toml", "--device", "reference"}, place());
+  ASSERT_TRUE(run.says("a: undecided", std::chrono::seconds(60)));
+  // Two signals that are sent too close arrive as one.
+  int sent = 0;
+  while (!run.ends(std::chrono::milliseconds(50)) && sent < 100) {
+    run.send(SIGINT);
+    ++sent;
+  }
+  EXPECT_GE(sent, 2);
+  EXPECT_LT(sent, 100);
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
 }
 
 }  // namespace
