@@ -42,8 +42,7 @@ CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
     for (std::int64_t slot = 0; slot < event.slots; ++slot)
       slots.push_back(make_event(cudaEventDisableTiming));
   }
-  for (int slot = 0; slot < plan.run_ahead_steps; ++slot)
-    run_ahead_.push_back(make_event(cudaEventDisableTiming));
+  for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(blas);
   capture_graphs();
   const bool takes_batches =
@@ -70,6 +69,7 @@ void CudaStep::prepare(cublasLtHandle_t blas) {
   for (const Operation& operation : plan_.operations) {
     Prepared& prepared = prepared_.emplace_back();
     prepared.operation = &operation;
+    prepared.stream = stream(operation.stream);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (!launch) continue;
     prepared.launch = prepare_launch(*launch, context);
