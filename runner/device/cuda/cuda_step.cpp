@@ -66,6 +66,12 @@ cudaEvent_t CudaStep::event(int index, std::int64_t step) const {
 
 StepResult CudaStep::run(const Observe& observe) {
   require(observe.steps >= 1, "at least one step is scored");
+  // What a failed run left in queues, slots and loader is not a step's beginning.
+  if (running_) {
+    throw DeviceError("variant '" + plan_.variant +
+                      "' failed in an earlier run and must be loaded again");
+  }
+  running_ = true;
   StepResult result;
   result.first_step = next_step_;
   result.steps = observe.steps;
@@ -80,6 +86,7 @@ StepResult CudaStep::run(const Observe& observe) {
   check(cudaEventRecord(last_mark_.get(), compute_.get()), "mark the last scored step");
   check(cudaStreamSynchronize(compute_.get()), "finish the scored steps");
   check(cudaStreamSynchronize(side_.get()), "finish the scored steps' copies");
+  check(cudaStreamSynchronize(cudaStreamLegacy), "finish the scored steps' synchronous calls");
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, first_mark_.get(), last_mark_.get()),
         "read the time of the scored steps");
@@ -91,6 +98,7 @@ StepResult CudaStep::run(const Observe& observe) {
     result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
   }
   if (observe.tensors) read_tensors(result);
+  running_ = false;
   return result;
 }
 
@@ -99,7 +107,9 @@ void CudaStep::run_steps(std::int64_t count) {
     for (std::int64_t step = -furthest_ahead_; step < 0; ++step) issue_step(step);
   }
   for (std::int64_t done = 0; done < count; ++done) {
-    if (next_step_ - harvested_ == plan_.bookkeeping.capacity) harvest();
+    if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
+      waiting([&] { harvest(); });
+    }
     hold_back();
     issue_step(next_step_);
     ++next_step_;

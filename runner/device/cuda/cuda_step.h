@@ -76,6 +76,7 @@ class CudaStep : public LoadedStep {
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::optional<Loader> loader_;
   int furthest_ahead_ = 0;
+  bool running_ = false;  // stays set when a run throws
   std::int64_t next_step_ = 0;
   std::int64_t harvested_ = 0;
   std::vector<float> losses_;           // of the steps of the current run
