@@ -15,6 +15,8 @@ struct IngestGrid {
   std::int64_t features;
   std::int64_t words;
   std::int64_t blocks_per_sample;
+  std::int64_t least_terms;   // of a feature's mean
+  std::int64_t longer_means;  // so many features, the first ones, have one term more
 };
 
 // A block takes blockDim.x packs of neighbouring features of one sample. Its blockDim.y slices
@@ -54,7 +56,7 @@ __global__ void __launch_bounds__(block_threads)
     for (int slice = 0; slice < blockDim.y; ++slice) {
       sum += partial[i * block_threads + slice * blockDim.x + threadIdx.x];
     }
-    const std::int64_t terms = (data_words - (feature + i) + grid.features - 1) / grid.features;
+    const std::int64_t terms = grid.least_terms + (feature + i < grid.longer_means ? 1 : 0);
     means.values[i] = from_float<Number>(sum / static_cast<float>(terms));
   }
   store<count>(features, sample * grid.features + feature, means);
@@ -73,7 +75,9 @@ void launch(const KernelShape& shape, void* const* buffers, cudaStream_t stream)
   while (slices < largest_slices && slices * shape.columns < shape.depth - 1) slices *= 2;
   const dim3 threads(block_threads / slices, slices);
   const std::int64_t packs = shape.columns / count;
-  const IngestGrid grid{shape.columns, shape.depth, ceiling_quotient(packs, threads.x)};
+  const std::int64_t data_words = shape.depth - 1;
+  const IngestGrid grid{shape.columns, shape.depth, ceiling_quotient(packs, threads.x),
+                        data_words / shape.columns, data_words % shape.columns};
   const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
   ingest<count><<<blocks, threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                                 static_cast<Number*>(buffers[1]),

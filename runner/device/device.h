@@ -73,8 +73,8 @@ class Device {
   virtual ~Device() = default;
   virtual DeviceIdentity identity() const = 0;
   // Everything that allocates, uploads, chooses algorithms or captures. Throws DeviceError; on a
-  // lack of memory the message says what was asked and what was free. The plan must outlive the
-  // loaded step.
+  // lack of memory the message says what was asked and what was free. The plan and the device
+  // must outlive the loaded step.
   virtual std::unique_ptr<LoadedStep> load(const StepPlan&) = 0;
 };
 

@@ -24,7 +24,7 @@ bool is_pageable(const StepPlan&, const CopyBytes&);
 
 // The operation acts for this step.
 inline bool acts_for(const Operation& operation, std::int64_t step) {
-  return step >= 0 && (step + 1) % operation.every == 0;
+  return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == 0);
 }
 
 // The furthest that any operation looks ahead; the host starts this many steps before step 0.

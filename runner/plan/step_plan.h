@@ -174,7 +174,7 @@ struct StepPlan {
   std::int64_t batch_bytes = 0;
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
-  int run_ahead_steps = 4;  // the host is never further ahead of the device than this
+  int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
 };
 
 }  // namespace stepgate

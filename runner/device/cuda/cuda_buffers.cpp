@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "device/contents.h"
 #include "device/cuda/check.h"
 #include "device/device.h"
+#include "plan/counted_metrics.h"
 
 namespace stepgate {
 namespace {
@@ -27,6 +29,18 @@ bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
 
 bool comes_and_goes(const Buffer& buffer) {
   return buffer.allocated_by != AllocatedBy::the_plan;
+}
+
+// Throws DeviceError with what was asked and what was free.
+void check_allocation(cudaError_t status, const Buffer& buffer) {
+  if (status == cudaSuccess) return;
+  (void)cudaGetLastError();
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  (void)cudaMemGetInfo(&free_bytes, &total_bytes);
+  check(status, fmt::format("allocate {:.3f} MiB for '{}' where {:.3f} MiB are free",
+                            static_cast<double>(buffer.bytes) / mebibyte, buffer.name,
+                            static_cast<double>(free_bytes) / mebibyte));
 }
 
 // A pool of the step's own, so that what one variant keeps does not serve another.
@@ -70,33 +84,35 @@ CudaBuffers::CudaBuffers(const StepPlan& plan) : plan_(plan) {
 
 CudaBuffers::~CudaBuffers() {
   for (std::size_t index = 0; index < slots_.size(); ++index) {
-    if (!comes_and_goes(plan_.buffers[index])) continue;
-    for (void* left : slots_[index]) (void)cudaFree(left);
+    if (comes_and_goes(plan_.buffers[index])) {
+      for (void* left : slots_[index]) (void)cudaFree(left);
+    } else if (locked_by_the_step(plan_, index)) {
+      // A step that failed half-way may have left them locked, and the driver would still know the
+      // pages after they have been freed.
+      for (void* left : slots_[index]) (void)cudaHostUnregister(left);
+    }
   }
+  for (void* left : overwritten_) (void)cudaFree(left);
+  (void)cudaGetLastError();  // of what was not locked; the next launch must not see it
 }
 
 void CudaBuffers::require_free_memory() const {
-  std::int64_t needed = 0;
-  for (const Buffer& buffer : plan_.buffers) {
-    if (buffer.memory == MemoryKind::device && !comes_and_goes(buffer))
-      needed += buffer.bytes * buffer.slots;
-  }
+  const double needed = counted(plan_, Metric::peak_live).value();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  if (needed <= static_cast<std::int64_t>(free_bytes)) return;
+  if (needed <= static_cast<double>(free_bytes)) return;
   throw DeviceError(fmt::format(
       "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
       "lower 'batch.size', "
       "'model.hidden' or 'model.layers', or require 'free_memory' in the scenario",
-      plan_.variant, static_cast<double>(needed) / mebibyte,
-      static_cast<double>(free_bytes) / mebibyte, static_cast<double>(total_bytes) / mebibyte));
+      plan_.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte,
+      static_cast<double>(total_bytes) / mebibyte));
 }
 
 void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
   for (void*& slot : slots) {
-    check(cudaMalloc(&slot, static_cast<std::size_t>(buffer.bytes)),
-          fmt::format("allocate '{}'", buffer.name));
+    check_allocation(cudaMalloc(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
     device_.emplace_back(slot);
   }
 }
@@ -147,11 +163,12 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, cudaStream_t stream) {
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
   const auto bytes = static_cast<std::size_t>(asked.bytes);
+  // A step that never releases comes back to a slot that it still holds.
+  if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
-    check(cudaMalloc(&slot, bytes), "allocate within the step");
+    check_allocation(cudaMalloc(&slot, bytes), asked);
   } else {
-    check(cudaMallocFromPoolAsync(&slot, bytes, pool_.get(), stream),
-          "allocate from the pool within the step");
+    check_allocation(cudaMallocFromPoolAsync(&slot, bytes, pool_.get(), stream), asked);
   }
 }
 

@@ -44,6 +44,7 @@ class CudaBuffers {
   std::vector<HostMemoryBlock> pageable_;
   std::vector<PageLockOf> locks_;
   MemoryPool pool_;
+  std::vector<void*> overwritten_;  // allocated within the step and never released by it
 };
 
 }  // namespace stepgate

@@ -66,6 +66,12 @@ cudaEvent_t CudaStep::event(int index, std::int64_t step) const {
 
 StepResult CudaStep::run(const Observe& observe) {
   require(observe.steps >= 1, "at least one step is scored");
+  // What a failed run left in queues, slots and loader is not a step's beginning.
+  if (running_) {
+    throw DeviceError("variant '" + plan_.variant +
+                      "' failed in an earlier run and must be loaded again");
+  }
+  running_ = true;
   StepResult result;
   result.first_step = next_step_;
   result.steps = observe.steps;
@@ -80,6 +86,7 @@ StepResult CudaStep::run(const Observe& observe) {
   check(cudaEventRecord(last_mark_.get(), compute_.get()), "mark the last scored step");
   check(cudaStreamSynchronize(compute_.get()), "finish the scored steps");
   check(cudaStreamSynchronize(side_.get()), "finish the scored steps' copies");
+  check(cudaStreamSynchronize(cudaStreamLegacy), "finish the scored steps' synchronous calls");
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, first_mark_.get(), last_mark_.get()),
         "read the time of the scored steps");
@@ -91,6 +98,7 @@ StepResult CudaStep::run(const Observe& observe) {
     result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
   }
   if (observe.tensors) read_tensors(result);
+  running_ = false;
   return result;
 }
 
@@ -99,22 +107,34 @@ void CudaStep::run_steps(std::int64_t count) {
     for (std::int64_t step = -furthest_ahead_; step < 0; ++step) issue_step(step);
   }
   for (std::int64_t done = 0; done < count; ++done) {
-    if (next_step_ - harvested_ == plan_.bookkeeping.capacity) harvest();
-    bound_run_ahead();
+    if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
+      waiting([&] { harvest(); });
+    }
+    hold_back();
     issue_step(next_step_);
-    check(
-        cudaEventRecord(run_ahead_[static_cast<std::size_t>(next_step_) % run_ahead_.size()].get(),
-                        compute_.get()),
-        "mark the end of a step");
     ++next_step_;
+    mark_progress();
   }
 }
 
 // The driver accepts about a thousand launches and then blocks; a real input pipeline holds back
-// far earlier.
-void CudaStep::bound_run_ahead() {
-  cudaEvent_t oldest = run_ahead_[static_cast<std::size_t>(next_step_) % run_ahead_.size()].get();
-  waiting([&] { check(cudaEventSynchronize(oldest), "wait for an earlier step"); });
+// far earlier. Progress is looked at once every half of the run-ahead, since marking it takes time
+// on the device: then the half before the last one must be done.
+void CudaStep::hold_back() {
+  const std::int64_t half = plan_.run_ahead_steps / 2;
+  if (next_step_ % half != 0) return;
+  const cudaEvent_t before_last = progress_[static_cast<std::size_t>(next_step_ / half % 2)].get();
+  if (cudaEventQuery(before_last) == cudaSuccess) return;
+  (void)cudaGetLastError();  // "not ready" must not look like the error of the next launch
+  waiting([&] { check(cudaEventSynchronize(before_last), "wait for earlier steps"); });
+}
+
+void CudaStep::mark_progress() {
+  const std::int64_t half = plan_.run_ahead_steps / 2;
+  if (next_step_ % half != 0) return;
+  const std::int64_t finished = next_step_ / half - 1;
+  check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(), compute_.get()),
+        "mark the end of some steps");
 }
 
 void CudaStep::issue_step(std::int64_t step) {
@@ -123,11 +143,14 @@ void CudaStep::issue_step(std::int64_t step) {
     const Operation& operation = *prepared.operation;
     const std::int64_t acted_for = step + operation.ahead;
     if (!acts_for(operation, acted_for)) continue;
-    if (!operation.captured) {
-      issue(prepared, acted_for);
-    } else if (!graph_launched) {
-      launch_graph(acted_for);
+    if (operation.captured) {
+      if (!graph_launched) launch_graph(acted_for);
       graph_launched = true;
+    } else if (prepared.launch) {
+      pass_launch_time();
+      issue_launch(prepared, acted_for);
+    } else {
+      issue(prepared, acted_for);
     }
   }
 }
@@ -141,7 +164,7 @@ void CudaStep::launch_graph(std::int64_t step) {
 
 void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
   const Operation& operation = *prepared.operation;
-  const cudaStream_t on = stream(operation.stream);
+  const cudaStream_t on = prepared.stream;
   if (prepared.launch) return issue_launch(prepared, step);
   struct Issue {
     CudaStep& self;
@@ -195,18 +218,17 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
 }
 
 void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {
-  if (!prepared.operation->captured) pass_launch_time();
-  const cudaStream_t on = stream(prepared.operation->stream);
   if (!prepared.operands.empty()) {
-    const std::int64_t row = step % prepared.period * prepared.operand_count;
-    return prepared.launch(prepared.operands.data() + row, on);
+    const std::int64_t row =
+        prepared.period == 1 ? 0 : step % prepared.period * prepared.operand_count;
+    return prepared.launch(prepared.operands.data() + row, prepared.stream);
   }
   const auto& uses = std::get<LaunchKernel>(prepared.operation->action).operands;
   std::array<void*, 8> operands{};
   require(uses.size() <= operands.size(), "a kernel has at most eight operands");
   std::transform(uses.begin(), uses.end(), operands.begin(),
                  [&](const BufferUse& use) { return address(use, step); });
-  prepared.launch(operands.data(), on);
+  prepared.launch(operands.data(), prepared.stream);
 }
 
 void CudaStep::pass_launch_time() const {

@@ -27,6 +27,7 @@ class CudaStep : public LoadedStep {
   // One operation, prepared as far as it can be before the step runs.
   struct Prepared {
     const Operation* operation = nullptr;
+    cudaStream_t stream = nullptr;
     Launch launch;  // of a LaunchKernel
     std::vector<void*>
         operands;  // period x operands addresses; empty when one of them comes and goes
@@ -46,7 +47,8 @@ class CudaStep : public LoadedStep {
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
   void wait(const HostWaits&, cudaStream_t, std::int64_t step);
   void launch_graph(std::int64_t step);
-  void bound_run_ahead();
+  void hold_back();
+  void mark_progress();
   void pass_launch_time() const;
 
   void* address(const BufferUse& use, std::int64_t step) const;
@@ -67,13 +69,14 @@ class CudaStep : public LoadedStep {
   Stream compute_;
   Stream side_;
   std::vector<std::vector<CudaEvent>> events_;
-  std::vector<CudaEvent> run_ahead_;
+  std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns
   CudaEvent first_mark_;
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::optional<Loader> loader_;
   int furthest_ahead_ = 0;
+  bool running_ = false;  // stays set when a run throws
   std::int64_t next_step_ = 0;
   std::int64_t harvested_ = 0;
   std::vector<float> losses_;           // of the steps of the current run

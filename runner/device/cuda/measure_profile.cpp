@@ -217,8 +217,7 @@ class Bench {
       check(cudaStreamSynchronize(stream_.get()), "wait");
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time");
-      times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6) /
-                      count);
+      times.push_back(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6) / count);
     }
     return median(std::move(times));
   }
@@ -276,16 +275,22 @@ class Bench {
     HostMemoryBlock block(std::aligned_alloc(4096, static_cast<std::size_t>(bytes)));
     if (!block) throw DeviceError("cannot allocate host memory to measure page-locking");
     std::memset(block.get(), 1, static_cast<std::size_t>(bytes));
+    const Launch hold = kernel("spin").prepare({}, DType::fp32, {2000}, {});
     std::vector<std::int64_t> locks;
     std::vector<std::int64_t> unlocks;
     for (int repeat = 0; repeat < repeats; ++repeat) {
+      // Steps page-lock while the device works, which takes longer than on an idle one.
+      void* operands[] = {scratch_[2].get()};
+      hold(operands, stream_.get());
       const auto begin = steady_clock::now();
       check(cudaHostRegister(block.get(), static_cast<std::size_t>(bytes), cudaHostRegisterDefault),
             "page-lock");
       const auto locked = steady_clock::now();
+      check(cudaDeviceSynchronize(), "wait before unlocking");
+      const auto idle = steady_clock::now();
       check(cudaHostUnregister(block.get()), "unlock");
       locks.push_back(nanoseconds(locked - begin).count() * mebibyte / bytes);
-      unlocks.push_back(nanoseconds(steady_clock::now() - locked).count() * mebibyte / bytes);
+      unlocks.push_back(nanoseconds(steady_clock::now() - idle).count() * mebibyte / bytes);
     }
     costs.page_lock_nanoseconds_per_mib = median(std::move(locks));
     costs.page_unlock_nanoseconds_per_mib = median(std::move(unlocks));

@@ -2,7 +2,7 @@
 // The part of CudaStep that happens once: streams, events, addresses, algorithms and graphs.
 #include <algorithm>
 #include <numeric>
-#include <set>
+#include <utility>
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_step.h"
@@ -25,6 +25,36 @@ Stream make_stream(unsigned flags) {
   return Stream(stream);
 }
 
+// A capture that an exception interrupts is ended all the same: until then the thread may not call
+// what a capture forbids, which is most of what cleaning up needs.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    // Thread-local: what loader threads of other variants do must not invalidate the capture.
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          "begin to capture the step");
+  }
+  ~Capture() {
+    if (!stream_) return;
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamEndCapture(stream_, &graph);
+    if (graph) (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  Graph end() {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph),
+          "capture the step as a graph");
+    return Graph(graph);
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
 }  // namespace
 
 CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
@@ -42,8 +72,7 @@ CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
     for (std::int64_t slot = 0; slot < event.slots; ++slot)
       slots.push_back(make_event(cudaEventDisableTiming));
   }
-  for (int slot = 0; slot < plan.run_ahead_steps; ++slot)
-    run_ahead_.push_back(make_event(cudaEventDisableTiming));
+  for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(blas);
   capture_graphs();
   const bool takes_batches =
@@ -55,9 +84,10 @@ CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
 }
 
 CudaStep::~CudaStep() {
-  // Nothing may still be running when the buffers go.
-  (void)cudaStreamSynchronize(compute_.get());
-  (void)cudaStreamSynchronize(side_.get());
+  // Nothing may still be running when the buffers go, on the legacy stream neither. An error of the
+  // work was reported by the run; the next step's launches must not see it.
+  (void)cudaDeviceSynchronize();
+  (void)cudaGetLastError();
 }
 
 void CudaStep::prepare(cublasLtHandle_t blas) {
@@ -70,6 +100,7 @@ void CudaStep::prepare(cublasLtHandle_t blas) {
   for (const Operation& operation : plan_.operations) {
     Prepared& prepared = prepared_.emplace_back();
     prepared.operation = &operation;
+    prepared.stream = stream(operation.stream);
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (!launch) continue;
     prepared.launch = prepare_launch(*launch, context);
@@ -118,17 +149,13 @@ void CudaStep::capture_graphs() {
   }
   if (!any) return;
   for (std::int64_t step = 0; step < period; ++step) {
-    // Thread-local: what loader threads of other variants do must not invalidate the capture.
-    check(cudaStreamBeginCapture(compute_.get(), cudaStreamCaptureModeThreadLocal),
-          "begin to capture the step");
+    Capture capture(compute_.get());
     for (const Prepared& prepared : prepared_) {
       if (prepared.operation->captured) issue(prepared, step);
     }
-    cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(compute_.get(), &graph), "capture the step as a graph");
-    const Graph owned(graph);
+    const Graph graph = capture.end();
     cudaGraphExec_t executable = nullptr;
-    check(cudaGraphInstantiate(&executable, graph, 0), "instantiate the step's graph");
+    check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiate the step's graph");
     graphs_.emplace_back(executable);
     check(cudaGraphUpload(executable, compute_.get()), "upload the step's graph");
   }

@@ -13,6 +13,7 @@ SlotMemory::SlotMemory(const StepPlan& plan, std::uint64_t garbage_seed)
     : plan_(&plan), garbage_(garbage_seed), slots_(plan.buffers.size()) {
   for (std::size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
     const Buffer& described = plan.buffers[buffer];
+    if (described.purpose == Purpose::workspace) continue;
     slots_[buffer].resize(static_cast<std::size_t>(described.slots));
     for (std::int64_t slot = 0; slot < described.slots; ++slot) {
       const SharedBlock made = allocate(static_cast<int>(buffer), slot);
@@ -51,6 +52,7 @@ bool SlotMemory::is_pageable(int buffer, std::int64_t slot) const {
 SlotMemory::Slot& SlotMemory::slot_of(int buffer, std::int64_t slot) {
   require(buffer >= 0 && static_cast<std::size_t>(buffer) < slots_.size(), "the buffer exists");
   auto& slots = slots_[buffer];
+  require(!slots.empty(), "no operation touches workspace");
   return slots[static_cast<std::size_t>(slot) % slots.size()];
 }
 

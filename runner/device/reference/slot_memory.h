@@ -19,7 +19,7 @@ using SharedBlock = std::shared_ptr<Block>;
 class SlotMemory {
  public:
   // Buffers of the plan get their initial contents; those that are allocated within a step have
-  // none yet.
+  // none yet. Workspace has no memory: host references need none, and it outweighs small models.
   SlotMemory(const StepPlan&, std::uint64_t garbage_seed);
 
   // The block that names the slot now. Operations keep the block that they were issued with, as a

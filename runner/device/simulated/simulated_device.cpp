@@ -8,6 +8,7 @@
 
 #include "device/simulated/timeline.h"
 #include "plan/access.h"
+#include "plan/counted_metrics.h"
 #include "support/random.h"
 #include "support/require.h"
 
@@ -15,6 +16,7 @@ namespace stepgate {
 namespace {
 
 constexpr double nanoseconds_per_second = 1e9;
+constexpr double mebibyte = 1024.0 * 1024.0;
 
 // What all steps loaded on one simulated device share: its clock and its noise.
 struct Machine {
@@ -124,16 +126,12 @@ class SimulatedDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    std::int64_t needed = 0;
-    for (const Buffer& buffer : plan.buffers) {
-      if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan) {
-        needed += buffer.bytes * buffer.slots;
-      }
-    }
-    if (needed > machine_->profile.memory_bytes) {
+    const double needed = counted(plan, Metric::peak_live).value();
+    const auto memory = static_cast<double>(machine_->profile.memory_bytes);
+    if (needed > memory) {
       throw DeviceError(fmt::format(
-          "variant '{}' needs {} MiB of device memory, but a {} has {} MiB", plan.variant,
-          needed >> 20, machine_->profile.name, machine_->profile.memory_bytes >> 20));
+          "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} MiB are there on a {}",
+          plan.variant, needed / mebibyte, memory / mebibyte, machine_->profile.name));
     }
     return std::make_unique<SimulatedStep>(plan, machine_);
   }

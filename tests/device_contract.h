@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What the tests of the device contract share: the devices under test, which each test program
+// names for itself, and the steps that are run on them. The promises are
+// device_contract_test.cpp's.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct DeviceCase {
+  std::string name;
+  DeviceKind kind = DeviceKind::reference;
+  std::unique_ptr<Device> (*make)() = nullptr;  // throws where there is no such device
+};
+
+// One definition a test program.
+std::vector<DeviceCase> device_cases();
+
+// Knobs under which every way to run the step computes the same numbers.
+struct ModelCase {
+  std::string name;
+  Knobs knobs;
+};
+
+// Tiny models: spinning kernels, and mlps of every dtype and optimizer.
+std::vector<ModelCase> model_cases();
+
+// One of them; aborts if there is none.
+Knobs model_knobs(const std::string& name);
+
+// The model in every way that the other knobs allow: the full product of the ways in which a batch
+// arrives, of waits, and of allocators with launches and logs; then mixes of everything from the
+// seed. Ways that plans refuse are among them.
+std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
+
+// The knobs that ways_to_run turns, as numbers, to find a failing way again.
+std::string describe(const Knobs&);
+
+// Nothing where plans refuse the knobs.
+std::optional<StepPlan> accepted_plan(const Knobs&);
+
+// Aborts where plans refuse the knobs.
+StepPlan plan_of(const Knobs&);
+
+}  // namespace stepgate

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// What every device promises, whatever it is made of. The devices come from the program that this
+// is linked into: device_contract_host.cpp or device_contract_cuda.cpp.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <ostream>
+#include <random>
+#include <regex>
+
+#include "device_contract.h"
+#include "plan/counted_metrics.h"
+
+namespace stepgate {
+
+// For GoogleTest's messages.
+void PrintTo(const DeviceCase& device, std::ostream* out) {
+  *out << device.name;
+}
+void PrintTo(const ModelCase& model, std::ostream* out) {
+  *out << model.name;
+}
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+// --- what is expected of one run -----------------------------------------------------------------
+
+void expect_losses(const StepResult& result, const Observe& observe, DeviceKind kind) {
+  if (kind == DeviceKind::simulated) {
+    EXPECT_TRUE(result.losses.empty());
+    return;
+  }
+  ASSERT_EQ(static_cast<std::int64_t>(result.losses.size()),
+            observe.wash_out_steps + observe.steps);
+  for (const float loss : result.losses) ASSERT_TRUE(std::isfinite(loss)) << loss;
+}
+
+void expect_times(const StepResult& result, const Observe& observe, int run_ahead_steps) {
+  if (!result.elapsed) {
+    EXPECT_FALSE(result.host_busy);
+    EXPECT_TRUE(result.step_times.empty());
+    return;
+  }
+  EXPECT_GT(result.elapsed->count(), 0);
+  // A device's clock may tick as seldom as once a microsecond.
+  constexpr nanoseconds tick{1100};
+  ASSERT_EQ(static_cast<std::int64_t>(result.step_times.size()), observe.steps - 1);
+  nanoseconds sum{0};
+  for (const nanoseconds time : result.step_times) {
+    EXPECT_GE(time.count(), 0);
+    sum += time;
+  }
+  EXPECT_LE(sum, *result.elapsed + *result.elapsed / 50 + tick);
+  // The host issues the first of these steps while the device still works on the wash-out, at most
+  // this many steps ahead; a scheduler may take the processor away for a moment besides.
+  constexpr nanoseconds moment = std::chrono::milliseconds(2);
+  ASSERT_TRUE(result.host_busy);
+  EXPECT_GT(result.host_busy->count(), 0);
+  EXPECT_LE(*result.host_busy,
+            *result.elapsed + *result.elapsed * run_ahead_steps / observe.steps + moment);
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+// Products that add to what is there may be cut into other sums, which rounds differently: by 2^-24
+// an addition in fp32, and by half a bf16 where gradients are stored so. Steps later that is still
+// below this share of a loss.
+double bound_of_added_gradients(DType dtype) {
+  return dtype == DType::bf16 ? 1e-2 : 1e-4;
+}
+
+void expect_same_losses(const std::vector<float>& got, const std::vector<float>& expected,
+                        DeviceKind kind, const Knobs& knobs) {
+  if (kind != DeviceKind::cuda || knobs.memory.zero_grad == ZeroGrad::none) {
+    ASSERT_EQ(bits_of(got), bits_of(expected));
+    return;
+  }
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t step = 0; step < got.size(); ++step) {
+    ASSERT_NEAR(got[step], expected[step],
+                bound_of_added_gradients(knobs.model.dtype) * std::abs(expected[step]))
+        << "step " << step;
+  }
+}
+
+std::vector<float> run_in_pieces(LoadedStep& step, const std::vector<Observe>& pieces) {
+  std::vector<float> losses;
+  for (const Observe& piece : pieces) {
+    const StepResult result = step.run(piece);
+    losses.insert(losses.end(), result.losses.begin(), result.losses.end());
+  }
+  return losses;
+}
+
+// --- promises, device by device ------------------------------------------------------------------
+
+class DeviceContract : public testing::TestWithParam<DeviceCase> {
+ protected:
+  const DeviceKind kind_ = GetParam().kind;
+  const std::unique_ptr<Device> device_ = GetParam().make();
+};
+
+TEST_P(DeviceContract, SaysWhatKindItIs) {
+  const DeviceIdentity identity = device_->identity();
+  EXPECT_EQ(identity.kind, kind_);
+  EXPECT_FALSE(identity.name.empty());
+  EXPECT_LE(identity.free_memory_bytes, identity.memory_bytes);
+}
+
+TEST_P(DeviceContract, CountsItsStepsWithoutGapsAndEchoesThem) {
+  for (const ModelCase& model : model_cases()) {
+    SCOPED_TRACE(model.name);
+    const StepPlan plan = plan_of(model.knobs);
+    const auto step = device_->load(plan);
+    std::int64_t next = 0;
+    for (const Observe& observe :
+         {Observe{0, 1, false}, {3, 2, false}, {0, 9, true}, {1, 1, false}, {5, 40, false}}) {
+      const StepResult result = step->run(observe);
+      EXPECT_EQ(result.first_step, next);
+      EXPECT_EQ(result.steps, observe.steps);
+      expect_losses(result, observe, kind_);
+      expect_times(result, observe, plan.run_ahead_steps);
+      next += observe.wash_out_steps + observe.steps;
+    }
+  }
+}
+
+TEST_P(DeviceContract, ComputesTheSameInOnePieceAndInMany) {
+  for (const ModelCase& model : model_cases()) {
+    Knobs knobs = model.knobs;
+    knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+    knobs.loader = {.wait_us = 1, .depth = 2};
+    knobs.log = {.every = 3, .via = LogVia::late_pinned};
+    const StepPlan plan = plan_of(knobs);
+    const std::vector<float> whole = run_in_pieces(*device_->load(plan), {{0, 40}});
+    const std::vector<std::vector<Observe>> divisions = {
+        {{0, 7}, {0, 33}},
+        {{0, 1}, {0, 1}, {0, 1}, {0, 37}},
+        {{10, 10}, {19, 1}},
+        std::vector<Observe>(20, Observe{1, 1, false}),
+    };
+    for (const std::vector<Observe>& pieces : divisions) {
+      SCOPED_TRACE(model.name + " in " + std::to_string(pieces.size()) + " pieces");
+      EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), pieces)), bits_of(whole));
+    }
+  }
+}
+
+TEST_P(DeviceContract, LosesNoLossBeyondItsRing) {
+  Knobs knobs = model_knobs("fp32_sgd");
+  knobs.model.layers = 1;
+  knobs.batch.size = 1;
+  const StepPlan plan = plan_of(knobs);
+  const std::int64_t capacity = plan.bookkeeping.capacity;
+  const Observe whole{10, capacity + 90, false};
+  const StepResult result = device_->load(plan)->run(whole);
+  expect_losses(result, whole, kind_);
+  expect_times(result, whole, plan.run_ahead_steps);
+  const std::vector<Observe> pieces = {
+      {0, capacity / 2, false}, {0, capacity / 2 - 1, false}, {1, 100, false}};
+  EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), pieces)), bits_of(result.losses));
+}
+
+TEST_P(DeviceContract, LetsLoadedStepsTakeTurnsWithoutDisturbingEachOther) {
+  std::vector<StepPlan> plans;
+  for (const ModelCase& model : model_cases()) {
+    Knobs knobs = model.knobs;
+    knobs.h2d = {.host = HostMemory::pageable, .stream = CopyStream::legacy};
+    knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
+    plans.push_back(plan_of(knobs));
+  }
+  std::vector<std::unique_ptr<LoadedStep>> together;
+  for (const StepPlan& plan : plans) together.push_back(device_->load(plan));
+  std::vector<std::vector<float>> losses(plans.size());
+  for (int turn = 0; turn < 5; ++turn) {
+    for (std::size_t index = 0; index < plans.size(); ++index) {
+      for (const float loss : together[index]->run({1, 2, false}).losses)
+        losses[index].push_back(loss);
+    }
+  }
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    EXPECT_EQ(bits_of(losses[index]), bits_of(device_->load(plans[index])->run({0, 15}).losses));
+  }
+}
+
+TEST_P(DeviceContract, CanUnloadAStepThatHasOnlyJustRunOrNeverRan) {
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async}) {
+    Knobs knobs = model_knobs("fp32_sgd");
+    knobs.h2d = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
+    knobs.loader = {.wait_us = 1, .depth = 2, .workers = 2};
+    knobs.log = {.every = 1, .via = LogVia::keep_on_device};
+    knobs.alloc.with = with;
+    const StepPlan plan = plan_of(knobs);
+    (void)device_->load(plan);
+    const StepResult first = device_->load(plan)->run({0, 5});
+    EXPECT_EQ(bits_of(device_->load(plan)->run({0, 5}).losses), bits_of(first.losses));
+  }
+}
+
+TEST_P(DeviceContract, ReadsTensorsBackOnlyWhenAsked) {
+  for (const ModelCase& model : model_cases()) {
+    SCOPED_TRACE(model.name);
+    const StepPlan plan = plan_of(model.knobs);
+    const auto step = device_->load(plan);
+    EXPECT_TRUE(step->run({0, 1, false}).tensors.empty());
+    const StepResult result = step->run({0, 1, true});
+    if (kind_ == DeviceKind::simulated || model.knobs.model.kind == ModelKind::spin) {
+      EXPECT_TRUE(result.tensors.empty());
+      continue;
+    }
+    ASSERT_EQ(result.tensors.size(), 2u);
+    EXPECT_EQ(result.tensors[0].name, "weights");
+    EXPECT_EQ(result.tensors[1].name, "gradients");
+    for (const Tensor& tensor : result.tensors) {
+      EXPECT_EQ(tensor.values.size(), 2u * 8 * (8 + 1));
+      double largest = 0;
+      for (const float value : tensor.values) {
+        ASSERT_TRUE(std::isfinite(value));
+        largest = std::max(largest, std::abs(static_cast<double>(value)));
+      }
+      EXPECT_GT(largest, 0);
+    }
+  }
+}
+
+TEST_P(DeviceContract, RefusesAPlanThatIsTooLargeForItsMemory) {
+  if (kind_ == DeviceKind::reference) return;  // its memory is the host's
+  for (const bool comes_and_goes : {false, true}) {
+    Knobs knobs = model_knobs("fp32_sgd");
+    if (comes_and_goes) {
+      knobs.batch.size = 1LL << 40;  // samples of 36 bytes, read from another allocation of as much
+      knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
+    } else {
+      knobs.model.hidden = 1 << 20;
+    }
+    const StepPlan plan = plan_of(knobs);
+    const double needed = counted(plan, Metric::peak_live).value() / (1024.0 * 1024.0);
+    try {
+      (void)device_->load(plan);
+      FAIL() << "loaded " << needed << " MiB";
+    } catch (const DeviceError& error) {
+      const std::string text = error.what();
+      std::smatch numbers;
+      ASSERT_TRUE(std::regex_search(
+          text, numbers, std::regex("needs (\\d+) MiB of device memory, but only (\\d+) ")))
+          << text;
+      EXPECT_NEAR(std::stod(numbers[1]), needed, 1) << text;
+      const double memory = static_cast<double>(device_->identity().memory_bytes);
+      EXPECT_GT(std::stod(numbers[2]), 0);
+      EXPECT_LE(std::stod(numbers[2]), memory / (1024.0 * 1024.0) + 1);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DeviceContract, testing::ValuesIn(device_cases()),
+                         [](const auto& device) { return device.param.name; });
+
+// --- promises, device by device and model by model -----------------------------------------------
+
+class DeviceContractOfModel : public testing::TestWithParam<std::tuple<DeviceCase, ModelCase>> {};
+
+TEST_P(DeviceContractOfModel, ComputesTheSameLossesInEveryWayThatPlansAccept) {
+  const auto& [device_case, model] = GetParam();
+  const auto device = device_case.make();
+  const StepPlan plain = plan_of(model.knobs);
+  const std::vector<float> expected = device->load(plain)->run({0, 13}).losses;
+  const std::uint64_t seed = std::random_device{}();
+  int accepted = 0;
+  for (const Knobs& knobs : ways_to_run(model.knobs, seed)) {
+    const auto plan = accepted_plan(knobs);
+    if (!plan) continue;
+    ++accepted;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + describe(knobs));
+    const auto step = device->load(*plan);
+    std::vector<float> losses;
+    for (const Observe& observe : {Observe{2, 3, false}, {0, 8, false}}) {
+      const StepResult result = step->run(observe);
+      expect_losses(result, observe, device_case.kind);
+      expect_times(result, observe, plan->run_ahead_steps);
+      losses.insert(losses.end(), result.losses.begin(), result.losses.end());
+    }
+    expect_same_losses(losses, expected, device_case.kind, knobs);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(accepted, 300);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DeviceContractOfModel,
+                         testing::Combine(testing::ValuesIn(device_cases()),
+                                          testing::ValuesIn(model_cases())),
+                         [](const auto& both) {
+                           return std::get<0>(both.param).name + "_" + std::get<1>(both.param).name;
+                         });
+
+}  // namespace
+}  // namespace stepgate

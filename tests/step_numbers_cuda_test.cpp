@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// The numbers of the whole step on the local GPU against the reference device. That all ways to run
+// a step agree with each other is device_contract_test.cpp's, for tiny models; here the products
+// are large enough for tensor cores and workspaces. Fails, never skips, where there is no GPU.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+
+#include "device/cuda/cuda_device.h"
+#include "device/reference/reference_device.h"
+#include "device_contract.h"
+
+namespace stepgate {
+
+struct NumbersCase {
+  std::int64_t layers, hidden, samples;
+  DType dtype;
+  OptimKind optimizer;
+};
+
+std::string name_of(const NumbersCase& numbers) {
+  constexpr const char* dtypes[] = {"fp32", "tf32", "bf16"};
+  return fmt::format("{}_{}_l{}_h{}_b{}", dtypes[static_cast<int>(numbers.dtype)],
+                     numbers.optimizer == OptimKind::sgd ? "sgd" : "adamw", numbers.layers,
+                     numbers.hidden, numbers.samples);
+}
+
+// For GoogleTest's messages.
+void PrintTo(const NumbersCase& numbers, std::ostream* out) {
+  *out << name_of(numbers);
+}
+
+namespace {
+
+Knobs knobs_of(const NumbersCase& numbers) {
+  Knobs knobs;
+  knobs.model = {.layers = numbers.layers, .hidden = numbers.hidden, .dtype = numbers.dtype};
+  knobs.batch.size = numbers.samples;
+  knobs.optim.kind = numbers.optimizer;
+  return knobs;
+}
+
+std::vector<NumbersCase> numbers_cases() {
+  std::vector<NumbersCase> cases;
+  for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16}) {
+    for (const OptimKind optimizer : {OptimKind::sgd, OptimKind::adamw}) {
+      cases.push_back({1, 64, 8, dtype, optimizer});
+      cases.push_back({2, 128, 64, dtype, optimizer});
+      cases.push_back({4, 256, 32, dtype, optimizer});
+    }
+  }
+  return cases;
+}
+
+// ||got - expected|| / ||expected||; NaN when any number is NaN.
+double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t index = 0; index < std::min(got.size(), expected.size()); ++index) {
+    const double apart = static_cast<double>(got[index]) - expected[index];
+    difference += apart * apart;
+    norm += static_cast<double>(expected[index]) * expected[index];
+  }
+  return std::sqrt(difference / norm);
+}
+
+// --- against the reference -----------------------------------------------------------------------
+
+struct Bounds {
+  double loss, weights, gradients;  // relative errors
+};
+
+// fp32: both round to 2^-24; the GPU's sums of up to 256 terms are fp32 where the reference's are
+//   double, which costs a few 1e-7 a product, in up to eight products one after the other.
+// tf32: factors lose up to 2^-11 each on the GPU (2^-10 where they are cut rather than rounded),
+// and
+//   nothing on the reference. Losses feel that directly. Gradients feel most that a hidden unit
+//   within that error of zero is on for one and off for the other: about one unit in a thousand,
+//   whose gradient is then wrong altogether, so the square root of that in the norm.
+// bf16: both store 8 bits of mantissa and differ only where a sum lies so near to a tie that the
+//   order of additions decides; but such a difference is 2^-8 of the number at once.
+// Weights move by 1 % of a gradient (or 1e-4) a step, so little of the gradients' error gets there.
+Bounds bounds_of(DType dtype) {
+  switch (dtype) {
+    case DType::fp32:
+      return {.loss = 1e-5, .weights = 1e-5, .gradients = 1e-4};
+    case DType::tf32:
+      return {.loss = 2e-3, .weights = 2e-3, .gradients = 6e-2};
+    case DType::bf16:
+      return {.loss = 1e-2, .weights = 1e-2, .gradients = 6e-2};
+  }
+  return {};
+}
+
+class CudaStepNumbers : public testing::TestWithParam<NumbersCase> {};
+
+TEST_P(CudaStepNumbers, AgreeWithTheReferenceWithinTheRoundingOfTheirFormat) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const Bounds bounds = bounds_of(GetParam().dtype);
+  const auto gpu = make_cuda_device();
+  const auto host = make_reference_device(1);
+  const auto gpu_step = gpu->load(plan);
+  const auto host_step = host->load(plan);
+  std::vector<float> gpu_losses;
+  std::vector<float> host_losses;
+  for (const Observe& observe : {Observe{0, 1, true}, {0, 9, true}, {0, 10, true}}) {
+    const StepResult got = gpu_step->run(observe);
+    const StepResult expected = host_step->run(observe);
+    gpu_losses.insert(gpu_losses.end(), got.losses.begin(), got.losses.end());
+    host_losses.insert(host_losses.end(), expected.losses.begin(), expected.losses.end());
+    ASSERT_EQ(got.tensors.size(), 2u);
+    const double weights = relative_error(got.tensors[0].values, expected.tensors[0].values);
+    const double gradients = relative_error(got.tensors[1].values, expected.tensors[1].values);
+    std::printf("after step %2zu: weights %.1e, gradients %.1e\n", gpu_losses.size(), weights,
+                gradients);
+    EXPECT_LE(weights, bounds.weights) << "after step " << gpu_losses.size();
+    EXPECT_LE(gradients, bounds.gradients) << "after step " << gpu_losses.size();
+  }
+  ASSERT_EQ(gpu_losses.size(), 20u);
+  const double losses = relative_error(gpu_losses, host_losses);
+  std::printf("20 losses: %.1e\n", losses);
+  EXPECT_LE(losses, bounds.loss);
+}
+
+// --- against itself ------------------------------------------------------------------------------
+
+struct Numbers {
+  std::vector<float> losses, weights, gradients;
+  bool operator==(const Numbers&) const = default;
+};
+
+Numbers numbers_of(Device& device, const Knobs& knobs) {
+  const StepPlan plan = plan_of(knobs);
+  const StepResult result = device.load(plan)->run({0, 20, true});
+  if (result.tensors.size() != 2) {
+    ADD_FAILURE() << result.tensors.size() << " tensors";
+    return {};
+  }
+  return {result.losses, result.tensors[0].values, result.tensors[1].values};
+}
+
+struct Way {
+  std::string name;
+  void (*turn)(Knobs&);
+};
+
+const Way ways[] = {
+    {"again", [](Knobs&) {}},
+    {"as a graph", [](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }},
+    {"with prefetch on the side stream",
+     [](Knobs& knobs) {
+       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+     }},
+    {"with prefetch and a graph",
+     [](Knobs& knobs) {
+       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+       knobs.launch.via = LaunchVia::graph;
+     }},
+    {"with cudaMalloc",
+     [](Knobs& knobs) {
+       knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = {}};
+     }},
+    {"with cudaMallocAsync",
+     [](Knobs& knobs) {
+       knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = 0};
+     }},
+    {"with cudaMallocAsync in a graph",
+     [](Knobs& knobs) {
+       knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}};
+       knobs.launch.via = LaunchVia::graph;
+     }},
+    {"with an update of every tensor by itself",
+     [](Knobs& knobs) { knobs.optim.impl = OptimImpl::per_tensor; }},
+    {"with a wait after every operation",
+     [](Knobs& knobs) { knobs.sync = {.where = SyncWhere::op, .how = SyncHow::item, .every = 1}; }},
+};
+
+TEST_P(CudaStepNumbers, AreTheSameBitsInEveryWayToRunTheStep) {
+  const auto device = make_cuda_device();
+  const Numbers plain = numbers_of(*device, knobs_of(GetParam()));
+  for (const Way& way : ways) {
+    SCOPED_TRACE(way.name);
+    Knobs knobs = knobs_of(GetParam());
+    way.turn(knobs);
+    const Numbers numbers = numbers_of(*device, knobs);
+    EXPECT_EQ(relative_error(numbers.losses, plain.losses), 0);
+    EXPECT_EQ(relative_error(numbers.weights, plain.weights), 0);
+    EXPECT_TRUE(numbers == plain);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, CudaStepNumbers, testing::ValuesIn(numbers_cases()),
+                         [](const auto& numbers) { return name_of(numbers.param); });
+
+}  // namespace
+}  // namespace stepgate
