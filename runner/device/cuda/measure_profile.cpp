@@ -160,6 +160,32 @@ class Bench {
     return cost;
   }
 
+  // The largest pageable copy that returns while a long kernel holds its stream.
+  std::int64_t staging_bytes() {
+    constexpr std::int64_t largest = 16 * mebibyte;
+    constexpr std::int64_t hold_us = 20000;
+    HostMemoryBlock source(std::aligned_alloc(4096, static_cast<std::size_t>(largest)));
+    if (!source) throw DeviceError("cannot allocate host memory to measure copies");
+    std::memset(source.get(), 1, static_cast<std::size_t>(largest));
+    const Launch hold = kernel("spin").prepare({}, DType::fp32, {hold_us}, {});
+    const auto returns_at_once = [&](std::int64_t bytes) {
+      void* operands[] = {scratch_[2].get()};
+      hold(operands, stream_.get());
+      const auto begin = steady_clock::now();
+      check(cudaMemcpyAsync(static_cast<std::byte*>(scratch_[2].get()) + kibibyte, source.get(),
+                            static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_.get()),
+            "copy behind a kernel");
+      const nanoseconds call = steady_clock::now() - begin;
+      check(cudaStreamSynchronize(stream_.get()), "wait for a copy");
+      return call < std::chrono::microseconds(hold_us / 2);
+    };
+    std::int64_t staged = 0;
+    for (std::int64_t step = largest; step >= 4 * kibibyte; step /= 2) {
+      if (staged + step <= largest && returns_at_once(staged + step)) staged += step;
+    }
+    return staged;
+  }
+
  private:
   static constexpr std::int64_t scratch_bytes = 512 * mebibyte;
   static constexpr std::int64_t workspace_bytes = 32 * mebibyte;
@@ -352,6 +378,7 @@ DeviceProfile measure_profile() {
   bench.compute_costs(profile.compute, profile.host);
   profile.pinned = bench.copy_costs(MemoryKind::pinned, profile.host);
   profile.pageable = bench.copy_costs(MemoryKind::pageable, profile.host);
+  profile.staging_bytes = bench.staging_bytes();
   // Not measured here: what segments of steps showed on an H200 (README). A simulation needs some
   // noise, and its gates are judged by planting more.
   profile.noise = {.within_rounds = 0.01,
