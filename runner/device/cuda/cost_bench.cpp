@@ -17,18 +17,6 @@ using std::chrono::steady_clock;
 constexpr std::int64_t workspace_bytes = 32 * mebibyte;
 constexpr std::int64_t hold_microseconds = 2000;
 
-DeviceMemory take(std::int64_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate memory to measure with");
-  return DeviceMemory(memory);
-}
-
-CudaEvent make_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreate(&event), "create an event");
-  return CudaEvent(event);
-}
-
 }  // namespace
 
 std::int64_t median_of(std::vector<std::int64_t> values) {
@@ -37,16 +25,11 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
   return *middle;
 }
 
-CostBench::CostBench() : begin_(make_event()), end_(make_event()) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreate(&stream), "create a stream");
-  stream_.reset(stream);
-  cublasLtHandle_t blas = nullptr;
-  check(cublasLtCreate(&blas), "start cuBLASLt");
-  blas_.reset(blas);
-  for (DeviceMemory& memory : scratch_) memory = take(scratch_bytes);
+CostBench::CostBench()
+    : stream_(make_stream()), blas_(make_blas()), begin_(make_event()), end_(make_event()) {
+  for (DeviceMemory& memory : scratch_) memory = make_device_memory(scratch_bytes);
   fill_factors(DType::fp32);
-  workspace_ = take(workspace_bytes);
+  workspace_ = make_device_memory(workspace_bytes);
   small_ = kernel("accumulate_loss").prepare({}, DType::fp32, {}, {});
 }
 

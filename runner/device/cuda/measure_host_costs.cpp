@@ -40,11 +40,10 @@ void measure_calls(const CostBench& bench, HostCosts& costs) {
     check(cudaMemcpyAsync(bench.scratch(2), host, 4, cudaMemcpyHostToDevice, bench.stream()),
           "copy");
   });
-  cudaEvent_t untimed = nullptr;
-  check(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming), "create an event");
-  const CudaEvent event(untimed);
-  costs.event_nanoseconds = time_of_one(
-      bench, 100, [&] { check(cudaEventRecord(untimed, bench.stream()), "record an event"); });
+  const CudaEvent untimed = make_event(cudaEventDisableTiming);
+  costs.event_nanoseconds = time_of_one(bench, 100, [&] {
+    check(cudaEventRecord(untimed.get(), bench.stream()), "record an event");
+  });
 }
 
 void measure_allocations(HostCosts& costs) {

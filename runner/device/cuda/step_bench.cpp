@@ -30,14 +30,8 @@ constexpr std::uint64_t seed = 1;
 // The loop that somebody without stepgate would write.
 class PlainStep {
  public:
-  explicit PlainStep(std::int64_t rows) {
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreate(&stream), "create a stream");
-    stream_.reset(stream);
-    cublasLtHandle_t blas = nullptr;
-    check(cublasLtCreate(&blas), "start cuBLASLt");
-    blas_.reset(blas);
-    const LaunchContext context{blas, take(workspace_bytes), workspace_bytes};
+  explicit PlainStep(std::int64_t rows) : stream_(make_stream()), blas_(make_blas()) {
+    const LaunchContext context{blas_.get(), take(workspace_bytes), workspace_bytes};
     const auto prepare = [&](const char* name, KernelShape shape, KernelScalars scalars = {}) {
       return kernel(name).prepare(shape, DType::tf32, scalars, context);
     };
@@ -116,9 +110,7 @@ class PlainStep {
   // With the content that the driven step's buffer of that kind has: what numbers are multiplied
   // changes the speed of a product.
   void* take(std::int64_t bytes, Content content = Content::zeros) {
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate");
-    memory_.emplace_back(memory);
+    void* memory = memory_.emplace_back(make_device_memory(bytes)).get();
     const Buffer as{.name = "weights",
                     .bytes = bytes,
                     .content = content,
@@ -144,12 +136,6 @@ class PlainStep {
   void* row_losses_ = nullptr;
   void* kept_[4] = {};
 };
-
-CudaEvent make_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreate(&event), "create an event");
-  return CudaEvent(event);
-}
 
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
