@@ -7,7 +7,7 @@ install_packages() {
   command -v dpkg-query >/dev/null || return 0  # not a Debian: CMake says what it cannot find
   local missing=""
   for package in $packages "$@"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    [[ $(dpkg-query -W -f='${Status}' "$package" 2>/dev/null) == *"ok installed" ]] || missing="$missing $package"
   done
   [ -z "$missing" ] && return 0
   if [ "$(id -u)" != 0 ]; then
@@ -24,14 +24,16 @@ find_nvcc() {
   command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; } || true
 }
 
-has_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }
+# No pipe into `grep -q`: it would end nvidia-smi by SIGPIPE on a machine with many GPUs, and pipefail would see that.
+has_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == "GPU "* ]]; }
 
-# configure <preset> [cmake argument...]: quietly when nothing changed.
+# configure_and_build <preset> <target> [cmake argument...]: says nothing unless it fails; logs are in build/.
 configure_and_build() {
-  local preset=$1
-  shift
+  local preset=$1 target=$2
+  shift 2
   cmake --preset "$preset" "$@" >"build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; exit 2; }
-  cmake --build --preset "$preset" >"build/$preset.build.log" 2>&1 || { cat "build/$preset.build.log"; exit 2; }
+  cmake --build --preset "$preset" --target "$target" >"build/$preset.build.log" 2>&1 ||
+    { cat "build/$preset.build.log"; exit 2; }
 }
 
 cuda_arguments() {

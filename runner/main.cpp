@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -54,9 +55,15 @@ struct Planned {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+// The first signal ends the run after its round; the second one ends the process as if nobody had
+// asked.
 void stop_when_interrupted() {
-  for (const int signal : {SIGINT, SIGTERM})
-    std::signal(signal, [](int received) { interrupted = received; });
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, [](int received) {
+      interrupted = received;
+      std::signal(received, SIG_DFL);
+    });
+  }
 }
 
 std::uint64_t seed_of(const Arguments& arguments) {
@@ -128,9 +135,17 @@ Decided run_one(const Planned& planned, Device& device, std::uint64_t seed) {
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
 }
 
+UndecidedPolicy undecided_policy(const std::string& name) {
+  const auto policies = undecided_policies();
+  const auto found = policies.find(name);
+  if (found != policies.end()) return found->second;
+  throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
+}
+
 int run(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
+  if (!arguments.json.empty()) check_writable(arguments.json);
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   const OpenedDevice opened = open_device(choice);
@@ -142,6 +157,7 @@ int run(const Arguments& arguments) {
     const Decided decided = run_one(planned, *opened.device, seed);
     if (interrupted) return interrupted_exit_code(interrupted);
     print_verdict(std::cout, decided.verdict, style);
+    std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
     write_json(json, decided.verdict, decided.measurement);
     verdicts.push_back(decided.verdict);
   }
@@ -187,6 +203,7 @@ int devices(const Arguments& arguments) {
     print_devices(std::cout, list_devices(arguments.device.baselines));
     return 0;
   }
+  check_writable(arguments.profile);
   DeviceProfile profile = measure_local_profile();
   profile.measured = arguments.date;
   write_file(arguments.profile, to_toml(profile));
@@ -197,7 +214,8 @@ using Verb = int (*)(const Arguments&);
 
 // Adds the verbs and their options to the parser; the chosen one is left in `chosen`.
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is refused by main, in better words
+  app.set_version_flag("--version", "stepgate " STEPGATE_VERSION);
   const auto verb = [&](const char* name, const char* what, Verb function) {
     CLI::App* added = app.add_subcommand(name, what);
     added->callback([&chosen, function] { chosen = function; });
@@ -231,13 +249,18 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
   run_verb->add_option("--json", arguments.json,
                        "write verdicts and measurements to this file, one JSON object a line");
   run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+                   ? ""
+                   : "must be a number of seconds above 0, not '" + text + "'";
+      });
   run_verb->add_option("--seed", arguments.seed,
                        "of contents, orders and simulated noise; random when left out");
-  run_verb
-      ->add_option("--undecided", arguments.undecided,
-                   "what an undecided scenario is: skip, fail or pass")
-      ->transform(CLI::CheckedTransformer(undecided_policies()));
+  run_verb->add_option_function<std::string>(
+      "--undecided",
+      [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
+      "what an undecided scenario is: skip, fail or pass");
   app.add_option("--baselines", arguments.device.baselines,
                  "folder with device profiles and baselines");
 }
@@ -254,6 +277,7 @@ int main(int argc, char** argv) {
   declare_verbs(app, arguments, chosen);
   try {
     app.parse(argc, argv);
+    if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
     if (arguments.files.empty()) arguments.files = {"scenarios"};
     stop_when_interrupted();
     return chosen(arguments);

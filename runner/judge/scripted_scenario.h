@@ -55,7 +55,9 @@ inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expecta
 inline std::optional<double> counted_by_script(const StepPlan& plan, Metric metric) {
   const bool baseline = plan.variant == "baseline";
   if (metric == Metric::host_waits_per_step) return baseline ? 1 : 0;
-  if (metric == Metric::peak_reserved) return (baseline ? 64 : 32) * 1024.0 * 1024.0;
+  if (metric == Metric::peak_reserved || metric == Metric::peak_live) {
+    return (baseline ? 64 : 32) * 1024.0 * 1024.0;
+  }
   return std::nullopt;
 }
 

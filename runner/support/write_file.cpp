@@ -50,17 +50,35 @@ int write_all(int descriptor, std::string_view text) {
                                 "check the folder's permissions and free space"});
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+struct Temporary {
+  std::string name;
+  OpenFile file;
+};
+
+// An empty file beside the path, in its folder, which is made if it is missing.
+Temporary open_beside(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_of(path), error);
+  if (error) refuse(path, error.message());
+  std::string name = path.string() + ".XXXXXX";
+  const int descriptor = ::mkstemp(name.data());
+  if (descriptor < 0) refuse(path, std::strerror(errno));
+  return {std::move(name), OpenFile(descriptor)};
+}
+
 }  // namespace
 
-void write_file(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) refuse(path, error.message());
+void check_writable(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) refuse(path, std::strerror(EISDIR));
+  ::unlink(open_beside(path).name.c_str());
+}
 
-  std::string temporary = path.string() + ".XXXXXX";
-  OpenFile file(::mkstemp(temporary.data()));
-  if (file.descriptor() < 0) refuse(path, std::strerror(errno));
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  auto [temporary, file] = open_beside(path);
   // mkstemp's files are private; a report or baseline is not.
   const bool written = ::fchmod(file.descriptor(), 0644) == 0 &&
                        write_all(file.descriptor(), text) == 0 && ::fsync(file.descriptor()) == 0 &&
@@ -71,7 +89,7 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
     refuse(path, reason);
   }
   // Without this the rename itself may be lost with the power; some file systems refuse it.
-  const OpenFile directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY));
+  const OpenFile directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY));
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
 }
 

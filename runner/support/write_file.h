@@ -11,4 +11,9 @@ namespace stepgate {
 // over it. Throws RequestError placed at the file when the disk or its permissions refuse.
 void write_file(const std::filesystem::path&, std::string_view text);
 
+// Throws what write_file would throw, as far as that can be known before there is a text: for a
+// long run, which should not end with nowhere to put its result. Makes missing folders and leaves
+// an existing file as it is.
+void check_writable(const std::filesystem::path&);
+
 }  // namespace stepgate

@@ -60,5 +60,20 @@ TEST_F(WriteFile, RefusesAFolderThatCannotBeMade) {
   EXPECT_THROW(write_file(folder / "file" / "a.txt", "text"), RequestError);
 }
 
+TEST_F(WriteFile, ChecksAPathAndLeavesItAsItWas) {
+  check_writable(folder / "new.txt");
+  EXPECT_EQ(files(), 0);
+  write_file(folder / "old.txt", "old");
+  check_writable(folder / "old.txt");
+  EXPECT_EQ(content(folder / "old.txt"), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, RefusesBeforehandWhatItCouldNotWrite) {
+  EXPECT_THROW(check_writable(folder), RequestError);
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THROW(check_writable(folder / "file" / "a.txt"), RequestError);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a child process whose output goes to files, so that it can be awaited, read while
+// it runs, and sent signals. What the child says is the tests' business.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stepgate {
+
+struct Finished {
+  int exit_code = -1;  // 128 + n when signal n ended it
+  std::string out;
+  std::string err;
+};
+
+class ChildProcess {
+ public:
+  // Starts the program in the folder, with no terminal on any stream. Its output goes to files
+  // beside the folder. Throws std::system_error when it cannot be started.
+  ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+               const std::filesystem::path& folder);
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+  // Kills it when nobody awaited its end.
+  ~ChildProcess();
+
+  // Whether the words appear on its standard output within the time.
+  bool says(const std::string& words, std::chrono::seconds within) const;
+  void send(int signal) const;
+  // Whether it ends within the time.
+  bool ends(std::chrono::milliseconds within);
+  Finished wait();
+
+ private:
+  std::filesystem::path out_;
+  std::filesystem::path err_;
+  int process_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace stepgate

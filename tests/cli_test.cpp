@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// The built program from outside: exit code, standard output and standard error of every verb and
+// every way to call it wrongly. What a run decides is cli_run_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "tests/command_line.h"
+#include "tests/golden.h"
+
+namespace stepgate {
+namespace {
+
+const std::filesystem::path golden_folder =
+    std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests" / "golden";
+
+using Refused = CommandLine;
+
+TEST_F(CommandLine, PrintsItsHelp) {
+  const Finished help = stepgate({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb : {"list", "check", "plan", "fields", "devices", "run"}) {
+    EXPECT_TRUE(contains(help.out, std::string("\n  ") + verb + " ")) << help.out;
+  }
+  EXPECT_EQ(help.err, "");
+}
+
+TEST_F(CommandLine, PrintsTheVersionOfTheProject) {
+  const Finished version = stepgate({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.out, "stepgate " STEPGATE_VERSION "\n");
+}
+
+TEST_F(CommandLine, ListsTheScenariosOfAFolderInOrder) {
+  write("b.toml", holding);
+  write("a.toml", refuted);
+  write("notes.txt", "not a scenario");
+  const Finished listed = stepgate({"list", "."});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  const std::string rest =
+      "  []\n  half the kernels take half the time\n"
+      "  variants: baseline, fix\n  expects:  line\n";
+  EXPECT_EQ(listed.out, "a" + rest + "b" + rest);
+}
+
+TEST_F(CommandLine, TakesTheFolderScenariosWhenNoneIsNamed) {
+  write("scenarios/a.toml", holding);
+  const Finished checked = stepgate({"check"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_EQ(checked.out, "scenarios/a.toml: 2 variants, 1 sentence\n");
+}
+
+TEST_F(CommandLine, ShowsThePlanOfASharedScenario) {
+  const std::string file = STEPGATE_SOURCE_DIR "/scenarios/everything_wrong.toml";
+  const Finished plan = stepgate({"plan", file, "--variant", "fix"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  expect_golden(golden_folder / "plan_everything_wrong_fix.txt", plan.out);
+}
+
+TEST_F(CommandLine, PlansEveryVariantWithWhatTheCallerSets) {
+  write("a.toml", holding);
+  const Finished plans = stepgate({"plan", "a.toml", "--set", "batch.size=7"});
+  EXPECT_EQ(plans.exit_code, 0) << plans.err;
+  EXPECT_TRUE(contains(plans.out, "a, variant baseline: 7 samples a step")) << plans.out;
+  EXPECT_TRUE(contains(plans.out, "a, variant fix: 7 samples a step")) << plans.out;
+}
+
+TEST_F(CommandLine, ShowsTheFieldsThatMatchAFilter) {
+  const Finished all = stepgate({"fields"});
+  const Finished some = stepgate({"fields", "sync"});
+  EXPECT_EQ(all.exit_code, 0);
+  EXPECT_EQ(some.exit_code, 0);
+  EXPECT_TRUE(contains(all.out, "model.hidden"));
+  EXPECT_TRUE(contains(some.out, "sync.where")) << some.out;
+  EXPECT_FALSE(contains(some.out, "model.hidden")) << some.out;
+}
+
+TEST_F(CommandLine, ListsDevicesAndSaysWhyOneIsMissing) {
+  const Finished devices = stepgate({"devices"});
+  EXPECT_EQ(devices.exit_code, 0) << devices.err;
+  EXPECT_TRUE(contains(devices.out, "simulated:nvidia-h200")) << devices.out;
+  EXPECT_TRUE(contains(devices.out, "reference")) << devices.out;
+#ifndef STEPGATE_WITH_CUDA
+  EXPECT_TRUE(contains(devices.out, "not available: this build has no CUDA device"));
+#endif
+}
+
+TEST_F(Refused, ReportsEveryFaultOfEveryFileAtOnceAndPrintsNothingElse) {
+  write("good.toml", holding);
+  write("bad.toml", "clam = \"x\"\nmodel = { kind = \"spn\" }\n[variant.a]\n[expect]\nl = \"b.x\"");
+  write("worse.toml", "claim = ");
+  for (const char* verb : {"check", "plan", "run"}) {
+    const Finished refusal = stepgate({verb, "good.toml", "bad.toml", "worse.toml"});
+    EXPECT_EQ(refusal.exit_code, 2) << verb;
+    EXPECT_EQ(refusal.out, "") << verb;
+    for (const char* fault : {"bad.toml:1:1: unknown key 'clam'; did you mean 'claim'?",
+                              "bad.toml:2:18: 'model.kind' has no choice 'spn'", "worse.toml:1:"}) {
+      EXPECT_TRUE(contains(refusal.err, fault)) << verb << ": " << refusal.err;
+    }
+    EXPECT_FALSE(contains(refusal.err, "good.toml")) << refusal.err;
+  }
+}
+
+// What is called, and words of the answer.
+struct WrongCall {
+  const char* name;
+  std::vector<std::string> arguments;
+  std::string says;
+};
+
+// The name by which ctest knows the case.
+void PrintTo(const WrongCall& call, std::ostream* out) {
+  *out << call.name;
+}
+
+class WrongCalls : public CommandLine, public testing::WithParamInterface<WrongCall> {};
+
+TEST_P(WrongCalls, EndWithCodeTwoAndOneAnswer) {
+  write("a.toml", holding);
+  std::filesystem::create_directory(place() / "empty");
+  const Finished refusal = stepgate(GetParam().arguments);
+  EXPECT_EQ(refusal.exit_code, 2);
+  EXPECT_EQ(refusal.out, "");
+  EXPECT_TRUE(contains(refusal.err, GetParam().says)) << refusal.err;
+}
+
+const std::vector<WrongCall> wrong_calls{
+    {"no_verb", {}, "no verb; `stepgate --help` lists them\n"},
+    {"unknown_verb", {"rnu"}, "rnu"},
+    {"unknown_option", {"run", "a.toml", "--bugdet", "3"}, "--bugdet"},
+    {"no_file", {"run", "none.toml"}, "none.toml: no such file; check the path\n"},
+    {"no_folder", {"run"}, "scenarios: no such file; check the path\n"},
+    {"empty_folder", {"run", "empty"}, "no scenario files; name a file or a folder with"},
+    {"unknown_variant", {"plan", "a.toml", "--variant", "fxi"}, "no variant is named 'fxi'"},
+    {"unknown_knob", {"plan", "a.toml", "--set", "batch.sise=2"}, "did you mean 'batch.size'?"},
+    {"unknown_device", {"run", "a.toml", "--device", "tpu"}, "there is no device 'tpu'; say cuda"},
+    {"unknown_profile",
+     {"run", "a.toml", "--device", "simulated:h2000"},
+     "there is no device profile 'h2000'"},
+    {"no_baselines", {"--baselines", "none", "run", "a.toml", "--device", "simulated"}, "none"},
+    {"unknown_policy",
+     {"run", "a.toml", "--undecided", "maybe"},
+     "there is no --undecided 'maybe'; say skip, fail or pass\n"},
+    {"policy_by_number", {"run", "a.toml", "--undecided", "2"}, "there is no --undecided '2'"},
+    {"no_budget", {"run", "a.toml", "--budget", "0"}, "above 0, not '0'"},
+    {"endless_budget", {"run", "a.toml", "--budget", "inf"}, "above 0, not 'inf'"},
+    {"seed_in_words", {"run", "a.toml", "--seed", "seven"}, "seven"},
+    {"json_is_a_folder", {"run", "a.toml", "--json", "empty"}, "empty: cannot be written: Is a"},
+    {"json_below_a_file", {"run", "a.toml", "--json", "a.toml/x"}, "a.toml/x: cannot be written"},
+#ifndef STEPGATE_WITH_CUDA
+    {"no_cuda_here",
+     {"run", "a.toml", "--device", "cuda"},
+     "this build has no CUDA device; build with the preset 'cuda'\n"},
+    {"no_profile_to_measure",
+     {"devices", "--measure", "new.toml"},
+     "this build has no CUDA device"},
+#endif
+};
+
+INSTANTIATE_TEST_SUITE_P(Calls, WrongCalls, testing::ValuesIn(wrong_calls),
+                         [](const auto& call) { return call.param.name; });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a fresh folder with scenario files, and the built stepgate run in it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/child_process.h"
+
+namespace stepgate {
+
+// Twenty kernels against ten, of 20 microseconds each: `fix` takes half the time of `baseline`.
+// `expect` is the text of one sentence, `more` comes before the variants.
+inline std::string two_variants(const std::string& expect, const std::string& more = "") {
+  return "claim = \"half the kernels take half the time\"\n"
+         "model = { kind = \"spin\", kernel_us = 20 }\n" +
+         more +
+         "[variant.baseline]\nmodel.kernels = 20\n"
+         "[variant.fix]\nmodel.kernels = 10\n"
+         "[expect]\nline = \"" +
+         expect + "\"\n";
+}
+
+const std::string holding = two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s");
+const std::string refuted = two_variants("fix.samples_per_s >= 3 * baseline.samples_per_s");
+// Three rounds decide nothing: a sentence needs five to hold and seven to be refuted.
+const std::string undecided =
+    two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s", "measure = { rounds = 3 }\n");
+// So many kernels exactly at the limit that nobody lives to see the end.
+const std::string endless =
+    "claim = \"a variant is as fast as itself\"\n"
+    "model = { kind = \"spin\", kernels = 1000 }\n"
+    "measure = { rounds = 100000, max_seconds = 86400 }\n"
+    "[variant.baseline]\n[variant.fix]\n"
+    "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
+
+class CommandLine : public testing::Test {
+ protected:
+  CommandLine() {
+    std::string name = testing::TempDir() + "stepgate_XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    root_ = name;
+    std::filesystem::create_directory(place());
+  }
+  ~CommandLine() override { std::filesystem::remove_all(root_); }
+
+  // Where stepgate runs; its output lies beside it.
+  std::filesystem::path place() const { return root_ / "place"; }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((place() / file).parent_path());
+    std::ofstream(place() / file) << text;
+  }
+
+  Finished stepgate(const std::vector<std::string>& arguments) const {
+    return ChildProcess(STEPGATE_PROGRAM, arguments, place()).wait();
+  }
+
+  // `run` on a simulated device that no measurement changes, with the same noise every time.
+  static std::vector<std::string> simulating(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
+    arguments.insert(arguments.end(), {"--device", "simulated:round-numbers", "--seed", "1"});
+    return arguments;
+  }
+  Finished simulate(std::vector<std::string> arguments) const {
+    return stepgate(simulating(std::move(arguments)));
+  }
+
+  bool exists(const std::string& file) const { return std::filesystem::exists(place() / file); }
+
+ private:
+  std::filesystem::path root_;
+};
+
+inline bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace stepgate
