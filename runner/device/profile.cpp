@@ -68,6 +68,7 @@ constexpr ProfileRow rows[] = {
     {"pinned", "ns", [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
     {"pageable", "bytes", [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
     {"pageable", "ns", [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
+    {"pageable", "staging_bytes", [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
     {"noise", "within_rounds", [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
     {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
     {"noise", "drift_per_second",

@@ -69,6 +69,8 @@ struct DeviceProfile {
   ComputeCosts compute;
   CopyCost pinned;
   CopyCost pageable;
+  // The largest pageable copy that does not wait for its stream: the driver stages this much ahead.
+  std::int64_t staging_bytes = 0;
   NoiseCosts noise;
 };
 

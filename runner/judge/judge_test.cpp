@@ -49,7 +49,7 @@ TEST(Judge, ShowsASpeedupInFewRounds) {
   EXPECT_FALSE(judged.measurement.budget_spent);
   const SentenceVerdict& line = judged.verdict.sentences.front();
   ASSERT_TRUE(line.timed && line.timed->interval);
-  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.03);
+  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // six rounds of 1 % noise
   EXPECT_LT(line.timed->interval->low, line.timed->ratio);
   EXPECT_GT(line.timed->interval->high, line.timed->ratio);
   EXPECT_EQ(std::ssize(line.timed->contrasts), judged.verdict.rounds);

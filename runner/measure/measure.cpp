@@ -39,7 +39,6 @@ class Run {
     result_.scenario = plans.front().scenario;
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
-    result_.wash_out_steps = wash_out_steps(plans);
     for (const StepPlan& plan : plans) {
       result_.variants.push_back({.name = plan.variant, .batch_size = plan.batch_size});
       loaded_.push_back(device.load(plan));
@@ -127,6 +126,7 @@ class Run {
   void run_rounds() {
     if (result_.disagreement) return;
     const std::int64_t steps = segment_steps(plans_, request_.knobs, step_times_);
+    result_.wash_out_steps = wash_out_steps(plans_, step_times_);
     Random random(request_.seed);
     nanoseconds longest_round{0};
     while (std::ssize(result_.rounds) < request_.knobs.rounds) {

@@ -193,7 +193,7 @@ TEST(Schedule, ScoresTwentyMillisecondsWithinItsLimits) {
   const auto steps = [&](nanoseconds time) { return segment_steps(plans, knobs, {{time}}); };
   EXPECT_EQ(steps(50us), 50) << "the knob is the most";
   EXPECT_EQ(steps(1ms), 21);
-  EXPECT_EQ(steps(5ms), 6) << "as many as the wash-out";
+  EXPECT_EQ(steps(5ms), 5);
   EXPECT_EQ(steps(1s), 3) << "never fewer than three";
 }
 
@@ -207,10 +207,19 @@ TEST(Schedule, GivesEverySegmentTheSameRareOperations) {
   EXPECT_EQ(segment_steps(plans, knobs, {{1ms, 1ms}}), 21) << "too rare for a segment";
 }
 
-TEST(Schedule, WashesOutMoreThanTheQueueHolds) {
+TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
   auto plans = plans_named({"a", "b"});
   plans[1].run_ahead_steps = 9;
-  EXPECT_EQ(wash_out_steps(plans), 11);
+  const auto steps = [&](nanoseconds time) { return wash_out_steps(plans, {{time, 2 * time}}); };
+  EXPECT_EQ(steps(100us), 11);
+  EXPECT_EQ(steps(1ms), 6);
+  EXPECT_EQ(steps(100ms), 3);
+}
+
+TEST(Schedule, WashesOutTheBatchesThatTheLoaderMadeInTheMeantime) {
+  auto plans = plans_named({"a"});
+  plans[0].loader.depth = 20;
+  EXPECT_EQ(wash_out_steps(plans, {{100ms}}), 23);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/access.h"
+
 namespace stepgate {
 namespace {
 
@@ -12,6 +14,8 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds preferred_segment = std::chrono::milliseconds(20);
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
+// A host that is not the limit has filled the queue by then; one that is never fills it.
+constexpr nanoseconds time_to_fill = std::chrono::milliseconds(5);
 constexpr std::int64_t fewest_steps = 3;
 
 // After so many steps everything that happens every n steps has happened equally often; 1 when that
@@ -29,10 +33,18 @@ std::int64_t common_period(std::span<const StepPlan> plans, std::int64_t most) {
 
 }  // namespace
 
-std::int64_t wash_out_steps(std::span<const StepPlan> plans) {
-  int run_ahead = 0;
-  for (const StepPlan& plan : plans) run_ahead = std::max(run_ahead, plan.run_ahead_steps);
-  return run_ahead + 2;
+std::int64_t wash_out_steps(std::span<const StepPlan> plans,
+                            std::span<const nanoseconds> step_times) {
+  std::int64_t queue = 0;  // of steps that the host may be ahead
+  std::int64_t ready = 0;  // batches that lay ready when the segment began
+  for (const StepPlan& plan : plans) {
+    queue = std::max<std::int64_t>(queue, plan.run_ahead_steps);
+    ready = std::max(ready, plan.loader.depth + furthest_ahead(plan));
+  }
+  const nanoseconds shortest_step =
+      std::max(*std::min_element(step_times.begin(), step_times.end()), nanoseconds(1));
+  const std::int64_t until_deep = std::min(time_to_fill / shortest_step + 1, queue + 2);
+  return std::max(until_deep, ready + fewest_steps);
 }
 
 std::int64_t segment_steps(std::span<const StepPlan> plans, const MeasureKnobs& knobs,
@@ -41,7 +53,7 @@ std::int64_t segment_steps(std::span<const StepPlan> plans, const MeasureKnobs& 
   const nanoseconds shortest_step = std::max(*fastest, nanoseconds(1));
   const nanoseconds longest_step = std::max(*slowest, nanoseconds(1));
   const std::int64_t preferred =
-      std::max(preferred_segment / shortest_step + 1, wash_out_steps(plans));
+      std::max(preferred_segment / shortest_step + 1, wash_out_steps(plans, step_times));
   const std::int64_t least = std::min(fewest_steps, knobs.steps);
   const std::int64_t most = std::clamp(longest_segment / longest_step, least, knobs.steps);
   const std::int64_t steps = std::clamp(preferred, least, most);

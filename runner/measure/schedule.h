@@ -15,8 +15,10 @@
 namespace stepgate {
 
 // Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
-// get, since the segment before it ended with an empty one.
-std::int64_t wash_out_steps(std::span<const StepPlan>);
+// get, since the segment before it ended with an empty one, and that the batches are used up which
+// the loader made in the meantime. From the pilot's time a step of each variant.
+std::int64_t wash_out_steps(std::span<const StepPlan>,
+                            std::span<const std::chrono::nanoseconds> step_times);
 
 // Scored steps a segment, from the pilot's time a step of each variant: about 20 ms of the fastest
 // variant and no fewer steps than the wash-out, but within 100 ms of the slowest, between 3 and

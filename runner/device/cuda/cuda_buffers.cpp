@@ -31,6 +31,12 @@ bool comes_and_goes(const Buffer& buffer) {
   return buffer.allocated_by != AllocatedBy::the_plan;
 }
 
+bool is_page_locked(const void* memory) {
+  cudaPointerAttributes attributes{};
+  return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
+         attributes.type == cudaMemoryTypeHost;
+}
+
 // Throws DeviceError with what was asked and what was free.
 void check_allocation(cudaError_t status, const Buffer& buffer) {
   if (status == cudaSuccess) return;
@@ -89,11 +95,13 @@ CudaBuffers::~CudaBuffers() {
     } else if (locked_by_the_step(plan_, index)) {
       // A step that failed half-way may have left them locked, and the driver would still know the
       // pages after they have been freed.
-      for (void* left : slots_[index]) (void)cudaHostUnregister(left);
+      for (void* left : slots_[index]) {
+        if (is_page_locked(left)) (void)cudaHostUnregister(left);
+      }
     }
   }
   for (void* left : overwritten_) (void)cudaFree(left);
-  (void)cudaGetLastError();  // of what was not locked; the next launch must not see it
+  (void)cudaGetLastError();  // the next launch must not see what failed here
 }
 
 void CudaBuffers::require_free_memory() const {

@@ -55,9 +55,7 @@ class CudaDevice : public Device {
     // processors.
     check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     check(cudaSetDevice(0), "choose the GPU");
-    cublasLtHandle_t blas = nullptr;
-    check(cublasLtCreate(&blas), "start cuBLASLt");
-    blas_.reset(blas);
+    blas_ = make_blas();
   }
 
   DeviceIdentity identity() const override {

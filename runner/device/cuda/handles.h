@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -29,5 +30,11 @@ using DeviceMemory = Owned<void*, cudaFree>;
 using PinnedMemory = Owned<void*, cudaFreeHost>;
 using PageLockOf = Owned<void*, cudaHostUnregister>;
 using HostMemoryBlock = Owned<void*, std::free>;
+
+// New ones, current device. Throw DeviceError.
+Stream make_stream(unsigned flags = cudaStreamDefault);
+CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
+BlasHandle make_blas();
+DeviceMemory make_device_memory(std::int64_t bytes);
 
 }  // namespace stepgate

@@ -13,18 +13,6 @@
 namespace stepgate {
 namespace {
 
-CudaEvent make_event(unsigned flags) {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, flags), "create an event");
-  return CudaEvent(event);
-}
-
-Stream make_stream(unsigned flags) {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, flags), "create a stream");
-  return Stream(stream);
-}
-
 // A capture that an exception interrupts is ended all the same: until then the thread may not call
 // what a capture forbids, which is most of what cleaning up needs.
 class Capture {

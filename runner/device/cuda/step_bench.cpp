@@ -11,6 +11,7 @@
 #include <iterator>
 #include <vector>
 
+#include "device/contents.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/handles.h"
@@ -24,18 +25,13 @@ constexpr int layers = 4;
 constexpr std::int64_t hidden = 1024;
 constexpr std::int64_t wash_out_steps = 20;
 constexpr std::int64_t steps = 200;
+constexpr std::uint64_t seed = 1;
 
 // The loop that somebody without stepgate would write.
 class PlainStep {
  public:
-  explicit PlainStep(std::int64_t rows) {
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreate(&stream), "create a stream");
-    stream_.reset(stream);
-    cublasLtHandle_t blas = nullptr;
-    check(cublasLtCreate(&blas), "start cuBLASLt");
-    blas_.reset(blas);
-    const LaunchContext context{blas, take(workspace_bytes), workspace_bytes};
+  explicit PlainStep(std::int64_t rows) : stream_(make_stream()), blas_(make_blas()) {
+    const LaunchContext context{blas_.get(), take(workspace_bytes), workspace_bytes};
     const auto prepare = [&](const char* name, KernelShape shape, KernelScalars scalars = {}) {
       return kernel(name).prepare(shape, DType::tf32, scalars, context);
     };
@@ -50,10 +46,11 @@ class PlainStep {
     bias_gradient_ = prepare("bias_gradient", {rows, hidden});
     relu_gradient_ = prepare("relu_gradient", {rows, hidden});
     update_ = prepare("sgd", {.columns = layers * hidden * (hidden + 1)}, {0.01});
-    for (int batch = 0; batch < 4; ++batch) batches_.push_back(take(rows * (hidden + 1) * 4));
+    for (int batch = 0; batch < 4; ++batch)
+      batches_.push_back(take(rows * (hidden + 1) * 4, Content::payload));
     for (void*& activation : activations_) activation = take(rows * hidden * 4);
     for (void*& gradient : gradients_) gradient = take(rows * hidden * 4);
-    weights_ = static_cast<char*>(take(layers * hidden * (hidden + 1) * 4));
+    weights_ = static_cast<char*>(take(layers * hidden * (hidden + 1) * 4, Content::weights));
     weight_gradients_ = static_cast<char*>(take(layers * hidden * (hidden + 1) * 4));
     labels_ = take(rows * 4);
     row_losses_ = take(rows * 4);
@@ -110,16 +107,18 @@ class PlainStep {
     launched(operands, stream);
   }
 
-  // Small random-looking numbers: zeros would multiply faster than data.
-  void* take(std::int64_t bytes) {
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate");
-    memory_.emplace_back(memory);
-    std::vector<float> numbers(static_cast<std::size_t>(bytes / 4));
-    for (std::size_t index = 0; index < numbers.size(); ++index) {
-      numbers[index] = static_cast<float>((index * 2654435761u) % 2048) / 32768.0f - 0.03125f;
-    }
-    check(cudaMemcpy(memory, numbers.data(), numbers.size() * 4, cudaMemcpyHostToDevice), "upload");
+  // With the content that the driven step's buffer of that kind has: what numbers are multiplied
+  // changes the speed of a product.
+  void* take(std::int64_t bytes, Content content = Content::zeros) {
+    void* memory = memory_.emplace_back(make_device_memory(bytes)).get();
+    const Buffer as{.name = "weights",
+                    .bytes = bytes,
+                    .content = content,
+                    .dtype = DType::tf32,
+                    .scale = 1.0 / std::sqrt(static_cast<double>(hidden))};
+    std::vector<std::byte> numbers(static_cast<std::size_t>(bytes));
+    fill_contents(as, std::ssize(batches_), seed, numbers);
+    check(cudaMemcpy(memory, numbers.data(), numbers.size(), cudaMemcpyHostToDevice), "upload");
     return memory;
   }
 
@@ -138,12 +137,6 @@ class PlainStep {
   void* kept_[4] = {};
 };
 
-CudaEvent make_event() {
-  cudaEvent_t event = nullptr;
-  check(cudaEventCreate(&event), "create an event");
-  return CudaEvent(event);
-}
-
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
   return values[values.size() / 2];
@@ -157,35 +150,46 @@ StepPlan driven_plan(std::int64_t rows) {
   knobs.model.dtype = DType::tf32;
   knobs.batch.size = rows;
   scenario.variants.push_back({"driven", knobs, {}});
-  return build_step_plans(scenario, 1).front();
+  return build_step_plans(scenario, seed).front();
 }
 
 void driven_against_plain(benchmark::State& state) {
   const std::int64_t rows = state.range(0);
   const std::unique_ptr<Device> device = make_cuda_device();
   const StepPlan plan = driven_plan(rows);
-  const std::unique_ptr<LoadedStep> driven = device->load(plan);
-  PlainStep plain(rows);
+  std::unique_ptr<LoadedStep> driven[2];
+  std::unique_ptr<PlainStep> plain[2];
+  driven[0] = device->load(plan);
+  for (auto& step : plain) step = std::make_unique<PlainStep>(rows);
+  driven[1] = device->load(plan);
   CudaEvent begin = make_event();
   CudaEvent end = make_event();
-  const auto run_driven = [&] {
+  const auto run_driven = [&](std::size_t which) {
     const StepResult result =
-        driven->run({.wash_out_steps = wash_out_steps, .steps = steps, .tensors = false});
+        driven[which]->run({.wash_out_steps = wash_out_steps, .steps = steps, .tensors = false});
     return std::chrono::duration<double>(*result.elapsed).count() / static_cast<double>(steps);
   };
-  const auto run_plain = [&] { return plain.seconds_a_step(begin, end); };
-  (void)run_driven();
-  (void)run_plain();
+  const auto run_plain = [&](std::size_t which) {
+    return plain[which]->seconds_a_step(begin, end);
+  };
+  for (const std::size_t which : {0u, 1u}) {
+    (void)run_driven(which);
+    (void)run_plain(which);
+  }
   std::vector<double> ratios, driven_times, plain_times;
-  for ([[maybe_unused]] auto turn : state) {
-    const double first = run_driven();
-    const double second = run_plain();
-    const double third = run_plain();
-    const double fourth = run_driven();
-    ratios.push_back(std::sqrt(first * fourth / (second * third)));
-    driven_times.insert(driven_times.end(), {first, fourth});
-    plain_times.insert(plain_times.end(), {second, third});
-    state.SetIterationTime((first + fourth) / 2);
+  for ([[maybe_unused]] auto pair_of_turns : state) {
+    double log_ratio = 0;
+    for (const std::size_t which : {0u, 1u}) {
+      const double first = run_driven(which);
+      const double second = run_plain(which);
+      const double third = run_plain(which);
+      const double fourth = run_driven(which);
+      log_ratio += std::log(first * fourth / (second * third)) / 4;
+      driven_times.insert(driven_times.end(), {first, fourth});
+      plain_times.insert(plain_times.end(), {second, third});
+    }
+    ratios.push_back(std::exp(log_ratio));
+    state.SetIterationTime(driven_times.back());
   }
   state.counters["driven_us"] = median(driven_times) * 1e6;
   state.counters["plain_us"] = median(plain_times) * 1e6;

@@ -192,25 +192,32 @@ void Timeline::copy(const Operation& operation, const CopyBytes& copy) {
   const auto memory = [&](const BufferUse& use) {
     return plan_.buffers[static_cast<std::size_t>(use.buffer)].memory;
   };
-  const bool pageable = is_pageable(plan_, copy);
-  const bool inside =
-      memory(copy.to) == MemoryKind::device && memory(copy.from) == MemoryKind::device;
+  const bool to_device = memory(copy.to) == MemoryKind::device;
+  const std::int64_t bytes = copy.to.bytes;
   pass_host(profile_.host.copy_call_nanoseconds);
-  Nanoseconds duration = (pageable ? profile_.pageable : profile_.pinned).of(copy.to.bytes);
-  Nanoseconds start = ready(operation);
-  if (inside) {
-    duration = profile_.compute.kernel_floor_nanoseconds +
-               static_cast<Nanoseconds>(2e9 * static_cast<double>(copy.to.bytes) /
-                                        profile_.compute.memory_bytes_per_second);
-    finish(operation, start + scaled(duration, noise_.device));
-  } else {
-    Nanoseconds& engine =
-        memory(copy.to) == MemoryKind::device ? to_device_engine_ : from_device_engine_;
-    start = std::max(start, engine);
-    engine = start + scaled(duration, noise_.device);
-    finish(operation, engine);
+  if (to_device && memory(copy.from) == MemoryKind::device) {
+    const double seconds =
+        2.0 * static_cast<double>(bytes) / profile_.compute.memory_bytes_per_second;
+    const auto duration = static_cast<Nanoseconds>(seconds * nanoseconds_per_second);
+    return finish(operation, ready(operation) + profile_.compute.kernel_floor_nanoseconds +
+                                 scaled(duration, noise_.device));
   }
-  if (copy.host_waits || pageable) wait_until(streams_[static_cast<int>(operation.stream)]);
+  Nanoseconds& engine = to_device ? to_device_engine_ : from_device_engine_;
+  const bool pageable = is_pageable(plan_, copy);
+  Nanoseconds duration = profile_.pinned.of(bytes);
+  bool waits = copy.host_waits;
+  if (pageable) {
+    // The driver copies a part into its own pinned memory at once, whatever the stream does. What
+    // is left, and everything that comes back, keeps the host in the call until it is done.
+    const std::int64_t staged = to_device ? std::min(bytes, profile_.staging_bytes) : 0;
+    const Nanoseconds staging = staged > 0 ? profile_.pageable.of(staged) : 0;
+    pass_host(staging);
+    waits = waits || staged < bytes;
+    if (staged < bytes) duration = profile_.pageable.of(bytes) - staging;
+  }
+  engine = std::max(ready(operation), engine) + scaled(duration, noise_.device);
+  finish(operation, engine);
+  if (waits) wait_until(engine);
 }
 
 void Timeline::fill(const Operation& operation, const FillZero& fill) {

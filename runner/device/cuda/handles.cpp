@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/handles.h"
+
+#include "device/cuda/check.h"
+
+namespace stepgate {
+
+Stream make_stream(unsigned flags) {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, flags), "create a stream");
+  return Stream(stream);
+}
+
+CudaEvent make_event(unsigned flags) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, flags), "create an event");
+  return CudaEvent(event);
+}
+
+BlasHandle make_blas() {
+  cublasLtHandle_t blas = nullptr;
+  check(cublasLtCreate(&blas), "start cuBLASLt");
+  return BlasHandle(blas);
+}
+
+DeviceMemory make_device_memory(std::int64_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate device memory");
+  return DeviceMemory(memory);
+}
+
+}  // namespace stepgate
