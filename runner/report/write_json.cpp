@@ -147,8 +147,8 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"expect", json_of(verdict.sentences)},
                     {"measurement", json_of(measurement)}};
   // A name that is not UTF-8 must not lose the whole report.
-  constexpr int indent = 1;
-  out << report.dump(indent, ' ', false, Json::error_handler_t::replace) << '\n';
+  constexpr int on_one_line = -1;
+  out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace stepgate
