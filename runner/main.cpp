@@ -155,7 +155,11 @@ int run(const Arguments& arguments) {
   std::ostringstream json;
   for (const Planned& planned : all) {
     const Decided decided = run_one(planned, *opened.device, seed);
-    if (interrupted) return interrupted_exit_code(interrupted);
+    if (interrupted) {
+      std::cerr << "interrupted: '" << planned.scenario.name
+                << "' is not decided, nothing was written\n";
+      return interrupted_exit_code(interrupted);
+    }
     print_verdict(std::cout, decided.verdict, style);
     std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
     write_json(json, decided.verdict, decided.measurement);

@@ -145,6 +145,7 @@ TEST_F(RunVerb, EndsWhenInterruptedAndWritesNothing) {
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
     EXPECT_FALSE(contains(finished.out, "b: ")) << finished.out;
+    EXPECT_EQ(finished.err, "interrupted: 'b' is not decided, nothing was written\n");
     std::ifstream report(place() / "report.json");
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(report), {}), "of yesterday");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place()), {}), 3);
