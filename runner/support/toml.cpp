@@ -157,7 +157,9 @@ std::optional<TomlTable> parse_toml(std::string_view text, const std::string& fi
     diagnostics.push_back(std::move(*unfit));
     return std::nullopt;
   }
-  const toml::parse_result result = toml::parse(text);
+  const std::string ascii = in_ascii(text);
+  toml::parse_result result = toml::parse(ascii);
+  if (result && ascii != text) result = toml::parse(text);
   if (!result) {
     diagnostics.push_back(in_words(result.error().description(),
                                    place_of(result.error().source().begin, file), Utf8Lines(text)));

@@ -15,6 +15,10 @@ namespace {
 constexpr int most_dots_in_a_line = 128;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
+bool beyond_ascii(char byte) {
+  return static_cast<unsigned char>(byte) >= 0x80;
+}
+
 class Guard {
  public:
   Guard(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -24,11 +28,11 @@ class Guard {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (c == '"' || c == '\'') {
-        skip_string(c);
+        if (auto found = fault_of_string(c)) return found;
       } else if (c == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else {
-        if (static_cast<unsigned char>(c) >= 0x80)
+        if (beyond_ascii(c))
           return fault("a character beyond ASCII outside quotes", "put it in quotes");
         if (c == '\n') dots_ = 0;
         if (c == '.' && ++dots_ > most_dots_in_a_line) {
@@ -42,18 +46,29 @@ class Guard {
   }
 
  private:
-  void skip_string(char quote) {
+  // Goes past the string.
+  std::optional<Diagnostic> fault_of_string(char quote) {
     const bool triple = text_.substr(at_).starts_with(std::string(3, quote));
     const std::string closing(triple ? 3 : 1, quote);
     at_ += closing.size();
     while (at_ < text_.size() && !text_.substr(at_).starts_with(closing)) {
-      if (!triple && text_[at_] == '\n') return;
+      if (!triple && text_[at_] == '\n') return std::nullopt;
       const bool escape = quote == '"' && text_[at_] == '\\';
+      if (escape && triple && beyond_ascii_follows_break(at_ + 1)) {
+        return fault("a character beyond ASCII after a backslash that ends the line",
+                     "put it on the line before");
+      }
       at_ += escape ? 2 : 1;
     }
     at_ = std::min(at_ + closing.size(), text_.size());
     // Up to two quotes more may stand before the closing three.
     for (int more = 0; triple && more < 2 && text_.substr(at_).starts_with(quote); ++more) ++at_;
+    return std::nullopt;
+  }
+
+  bool beyond_ascii_follows_break(std::size_t from) const {
+    const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", from);
+    return next != std::string_view::npos && next > from && beyond_ascii(text_[next]);
   }
 
   std::optional<Diagnostic> fault(std::string message, std::string hint) const {
@@ -76,6 +91,20 @@ class Guard {
 
 std::optional<Diagnostic> unfit_for_parser(std::string_view text, const std::string& file) {
   return Guard(text, file).first_fault();
+}
+
+std::string in_ascii(std::string_view text) {
+  std::string ascii;
+  ascii.reserve(text.size());
+  if (text.starts_with(byte_order_mark)) {
+    ascii = byte_order_mark;
+    text.remove_prefix(byte_order_mark.size());
+  }
+  for (const char byte : text) {
+    const bool continues = (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+    if (!continues) ascii += beyond_ascii(byte) ? '~' : byte;
+  }
+  return ascii;
 }
 
 }  // namespace stepgate

@@ -109,6 +109,23 @@ TEST(Toml, RefusesCharactersBeyondAsciiOutsideQuotes) {
   EXPECT_EQ(refusal("a = \"\\\"\" \xc8\x94\n"), "a.toml:1:10: " + refused);
 }
 
+TEST(Toml, RefusesAMalformedValueWithCharactersBeyondAsciiInIt) {
+  EXPECT_EQ(refusal("a = -=\"0\"'\u06db\ufcff\"'"),
+            "a.toml:1:6: not TOML: expected expected digit or sign, saw '=' (in the decimal "
+            "integer); see https://toml.io");
+}
+
+TEST(Toml, RefusesCharactersBeyondAsciiAfterALineEndingBackslash) {
+  EXPECT_EQ(refusal("a = \"\"\"x\\\n \u00e9\"\"\""),
+            "a.toml:1:9: a character beyond ASCII after a backslash that ends the line; put it on "
+            "the line before");
+  EXPECT_EQ(keys_of(parsed("a = \"\"\"\u00e9\\\n x\"\"\"")), "a ");
+}
+
+TEST(Toml, AllowsAByteOrderMarkBeforeCharactersBeyondAscii) {
+  EXPECT_EQ(keys_of(parsed("\ufeffa = '\u00e9'")), "a ");
+}
+
 TEST(Toml, AllowsCharactersBeyondAsciiAndDotsInStringsAndComments) {
   const std::string text = "\xc8\x94" + std::string(300, '.');
   const TomlTable table = parsed("\xef\xbb\xbf\"\xc8\x94\" = 'x" + text + "' # " + text +
