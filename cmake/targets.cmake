@@ -36,7 +36,8 @@ function(stepgate_test name)
       list(APPEND properties RESOURCE_LOCK gpu)
     endif()
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." ${properties})
+  # Parameters in names would be bytes and addresses that change from run to run.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES TEST_PREFIX "${name}." ${properties})
 endfunction()
 
 # stepgate_benchmark(<name> SOURCES <file>... USES <target>...)

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <random>
 #include <sstream>
 
@@ -290,6 +291,10 @@ int main(int argc, char** argv) {
   } catch (const RequestError& error) {
     std::cerr << error.what() << '\n';
     return request_exit_code;
+  } catch (const std::bad_alloc&) {
+    std::cerr
+        << "the device failed: there is not enough host memory for this step; make it smaller\n";
+    return device_exit_code;
   } catch (const std::exception& error) {
     std::cerr << "the device failed: " << error.what() << '\n';
     return device_exit_code;
