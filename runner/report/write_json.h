@@ -13,9 +13,9 @@ namespace stepgate {
 // Changes whenever a field changes its meaning or goes away.
 constexpr int report_schema = 1;
 
-// One JSON object on one line, so that a file of several is JSON Lines. Times in integer nanoseconds end in `_ns`; values of sides are in
-// base units; the fingerprint and the seed are hexadecimal strings, since JSON numbers lose 64-bit
-// integers. Unknown values are null.
+// One JSON object on one line, so that a file of several is JSON Lines. Times in integer
+// nanoseconds end in `_ns`; values of sides are in base units; the fingerprint and the seed are
+// hexadecimal strings, since JSON numbers lose 64-bit integers. Unknown values are null.
 void write_json(std::ostream&, const Verdict&, const Measurement&);
 
 }  // namespace stepgate
