@@ -143,6 +143,28 @@ UndecidedPolicy undecided_policy(const std::string& name) {
   throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
 }
 
+// What a run has decided so far, and its JSON.
+struct Decisions {
+  std::vector<Verdict> verdicts;
+  std::ostringstream json;
+};
+
+// Decides one scenario and prints it; false when a signal came in between.
+bool decide(const Planned& planned, Device& device, std::uint64_t seed, Style style,
+            Decisions& decisions) {
+  const Decided decided = run_one(planned, device, seed);
+  if (interrupted) {
+    std::cerr << "interrupted: '" << planned.scenario.name
+              << "' is not decided, nothing was written\n";
+    return false;
+  }
+  print_verdict(std::cout, decided.verdict, style);
+  std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
+  write_json(decisions.json, decided.verdict, decided.measurement);
+  decisions.verdicts.push_back(decided.verdict);
+  return true;
+}
+
 int run(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
@@ -152,23 +174,14 @@ int run(const Arguments& arguments) {
   const OpenedDevice opened = open_device(choice);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
-  std::vector<Verdict> verdicts;
-  std::ostringstream json;
+  Decisions decisions;
   for (const Planned& planned : all) {
-    const Decided decided = run_one(planned, *opened.device, seed);
-    if (interrupted) {
-      std::cerr << "interrupted: '" << planned.scenario.name
-                << "' is not decided, nothing was written\n";
+    if (!decide(planned, *opened.device, seed, style, decisions))
       return interrupted_exit_code(interrupted);
-    }
-    print_verdict(std::cout, decided.verdict, style);
-    std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
-    write_json(json, decided.verdict, decided.measurement);
-    verdicts.push_back(decided.verdict);
   }
-  if (verdicts.size() > 1) print_suite_summary(std::cout, verdicts, style);
-  if (!arguments.json.empty()) write_file(arguments.json, json.str());
-  return exit_code(verdicts, arguments.undecided);
+  if (decisions.verdicts.size() > 1) print_suite_summary(std::cout, decisions.verdicts, style);
+  if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
+  return exit_code(decisions.verdicts, arguments.undecided);
 }
 
 int check_files(const Arguments& arguments) {

@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: MIT
-// What plans contain and refuse, knob by knob, on scenarios made by hand.
+// What plans contain, knob by knob, on scenarios made by hand. What is refused:
+// plan_refusals_test.cpp.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "plan/access.h"
-#include "plan/build_step_plan.h"
 #include "plan/counted_metrics.h"
-#include "plan/find_capture_errors.h"
-#include "plan/find_races.h"
+#include "plan/plan_by_hand.h"
 
 namespace stepgate {
 namespace {
-
-Knobs small_mlp() {
-  Knobs knobs;
-  knobs.model.layers = 3;
-  knobs.model.hidden = 16;
-  knobs.batch.size = 8;
-  return knobs;
-}
-
-Scenario scenario_of(const Knobs& knobs) {
-  Scenario scenario;
-  scenario.name = "by_hand";
-  scenario.file = "by_hand.toml";
-  scenario.variants.push_back({"only", knobs, {"by_hand.toml", 3, 1}});
-  return scenario;
-}
-
-StepPlan plan_of(const Knobs& knobs) {
-  return build_step_plans(scenario_of(knobs), 1).front();
-}
-
-std::string refusal_of(const Knobs& knobs) {
-  try {
-    (void)plan_of(knobs);
-  } catch (const RequestError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 double value(const Knobs& knobs, Metric metric) {
   return counted(plan_of(knobs), metric).value();
@@ -168,39 +136,6 @@ TEST(Plan, SplitsABatchIntoTensorsThatCoverIt) {
   EXPECT_EQ(counted(plan, Metric::copies_per_step), 7);
 }
 
-TEST(Plan, RefusesOneBufferOnASideStreamAsARace) {
-  Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
-  EXPECT_EQ(refusal_of(knobs),
-            "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side "
-            "stream and 'ingest the "
-            "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders "
-            "them; rotate over "
-            "two device buffers ('h2d.buffers = 2'), which hands them over with events");
-}
-
-TEST(Plan, IsARaceWithoutAnyOneOfItsHandOffs) {
-  Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
-  const StepPlan good = plan_of(knobs);
-  ASSERT_EQ(find_race(good), std::nullopt);
-  int left_out = 0;
-  for (std::size_t index = 0; index < good.operations.size(); ++index) {
-    if (!std::holds_alternative<StreamWaitsEvent>(good.operations[index].action)) continue;
-    StepPlan bad = good;
-    bad.operations.erase(bad.operations.begin() + static_cast<std::ptrdiff_t>(index));
-    EXPECT_NE(find_race(bad), std::nullopt) << "without '" << good.operations[index].name << "'";
-    ++left_out;
-  }
-  EXPECT_EQ(left_out, 2);
-}
-
-TEST(Plan, NeedsNoHandOffWhereTheLegacyStreamOrders) {
-  Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};
-  EXPECT_EQ(find_race(plan_of(knobs)), std::nullopt);
-}
-
 TEST(Plan, AllocatesActivationsOnceAStepOrAroundTheirUse) {
   Knobs knobs = small_mlp();
   EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0);
@@ -225,58 +160,6 @@ TEST(Plan, ZeroesAllGradientsAndAddsToThemWhenAsked) {
   EXPECT_EQ(value(knobs, Metric::memset_bytes_per_step),
             static_cast<double>(plan_of(knobs).param_bytes));
   EXPECT_EQ(plan_of(knobs).param_bytes, 3 * 16 * (16 + 1) * 4);
-}
-
-TEST(Plan, RefusesAGraphWithAWaitInside) {
-  Knobs knobs = small_mlp();
-  knobs.launch.via = LaunchVia::graph;
-  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
-  EXPECT_NE(refusal_of(knobs).find(
-                "'wait for the device' cannot be part of a graph: the host waits there"),
-            std::string::npos)
-      << refusal_of(knobs);
-  knobs.sync.where = SyncWhere::step;
-  EXPECT_EQ(refusal_of(knobs), "accepted");
-}
-
-TEST(Plan, RefusesAGraphThatCallsCudaMalloc) {
-  Knobs knobs = small_mlp();
-  knobs.launch.via = LaunchVia::graph;
-  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
-  EXPECT_NE(refusal_of(knobs).find("cudaMalloc cannot be captured"), std::string::npos)
-      << refusal_of(knobs);
-  knobs.alloc.with = Allocator::cuda_async;
-  EXPECT_EQ(refusal_of(knobs), "accepted");
-}
-
-TEST(Plan, RefusesAGraphOverABatchThatMoves) {
-  Knobs knobs = small_mlp();
-  knobs.launch.via = LaunchVia::graph;
-  knobs.alloc.with = Allocator::cuda_async;
-  knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
-  EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"),
-            std::string::npos)
-      << refusal_of(knobs);
-}
-
-TEST(Plan, RefusesSamplesThatTheModelCannotRead) {
-  Knobs knobs = small_mlp();
-  knobs.batch.sample_bytes = 16;
-  EXPECT_NE(refusal_of(knobs).find("the model reads 68 bytes of a sample"), std::string::npos)
-      << refusal_of(knobs);
-}
-
-TEST(Plan, RefusesEveryWrongVariantAtOnce) {
-  Knobs knobs = small_mlp();
-  knobs.batch.sample_bytes = 16;
-  Scenario scenario = scenario_of(knobs);
-  scenario.variants.push_back({"other", knobs, {"by_hand.toml", 9, 1}});
-  try {
-    (void)build_step_plans(scenario, 1);
-    FAIL() << "accepted";
-  } catch (const RequestError& error) {
-    EXPECT_EQ(error.diagnostics().size(), 2u);
-  }
 }
 
 TEST(Plan, ReadsTheLossLateWithoutWaiting) {

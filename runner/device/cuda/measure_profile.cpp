@@ -31,7 +31,7 @@ DeviceProfile measure_profile() {
   profile.pinned = measure_copy_costs(bench, MemoryKind::pinned, profile.host);
   profile.pageable = measure_copy_costs(bench, MemoryKind::pageable, profile.host);
   profile.staging_bytes = measure_staging_bytes(bench);
-  // Not measured here: what segments of steps showed on an H200 (README). A simulation needs some
+  // Chosen, not measured: of the order of what steps on an H200 show. A simulation needs some
   // noise, and its gates are judged by planting more.
   profile.noise = {.within_rounds = 0.01,
                    .between_rounds = 0.001,

@@ -6,7 +6,7 @@
 
 namespace stepgate {
 
-// Takes about ten seconds and 2 GiB of device memory. `measured` is left empty: the caller knows
+// Takes less than 2 GiB of device memory. `measured` is left empty: the caller knows
 // the date. The noise is not measured. Throws DeviceError.
 DeviceProfile measure_profile();
 

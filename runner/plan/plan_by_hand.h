@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// For tests of this station: plans of scenarios that are written as knobs instead of TOML.
+#pragma once
+
+#include <string>
+
+#include "plan/build_step_plan.h"
+
+namespace stepgate {
+
+inline Knobs small_mlp() {
+  Knobs knobs;
+  knobs.model.layers = 3;
+  knobs.model.hidden = 16;
+  knobs.batch.size = 8;
+  return knobs;
+}
+
+inline Scenario scenario_of(const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.file = "by_hand.toml";
+  scenario.variants.push_back({"only", knobs, {"by_hand.toml", 3, 1}});
+  return scenario;
+}
+
+inline StepPlan plan_of(const Knobs& knobs) {
+  return build_step_plans(scenario_of(knobs), 1).front();
+}
+
+inline std::string refusal_of(const Knobs& knobs) {
+  try {
+    (void)plan_of(knobs);
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace stepgate
