@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/command_line.h"
+
+#include <cmath>
+
+#include "support/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+UndecidedPolicy undecided_policy(const std::string& name) {
+  const auto policies = undecided_policies();
+  const auto found = policies.find(name);
+  if (found != policies.end()) return found->second;
+  throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
+}
+
+}  // namespace
+
+void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
+  app.require_subcommand(0, 1);  // none is refused by main, in better words
+  app.set_version_flag("--version", "stepgate " STEPGATE_VERSION);
+  const auto verb = [&](const char* name, const char* what, Verb function) {
+    CLI::App* added = app.add_subcommand(name, what);
+    added->callback([&chosen, function] { chosen = function; });
+    return added;
+  };
+  const auto takes_files = [&](CLI::App* added) {
+    added->add_option("files", arguments.files, "scenario files, or folders of them")
+        ->default_str("scenarios");
+    return added;
+  };
+  const auto takes_overrides = [&](CLI::App* added) {
+    added->add_option("--set", arguments.overrides, "knob=value, for every variant")
+        ->allow_extra_args(false);
+    return added;
+  };
+  takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
+  takes_overrides(takes_files(
+      verb("check", "read and plan, report every fault, run nothing", check_scenarios)));
+  CLI::App* plan =
+      takes_overrides(takes_files(verb("plan", "the step that a scenario describes", print_plans)));
+  plan->add_option("--variant", arguments.variant, "only this one");
+  verb("fields", "every knob that a scenario may set", print_fields)
+      ->add_option("filter", arguments.filter, "part of a name");
+  CLI::App* devices_verb =
+      verb("devices", "the devices that `run --device` may name", show_devices);
+  devices_verb->add_option("--measure", arguments.profile,
+                           "measure the local GPU's profile into this file");
+  devices_verb->add_option("--date", arguments.date, "the date to write into the profile");
+  CLI::App* run_verb =
+      takes_overrides(takes_files(verb("run", "measure and decide every sentence", run_scenarios)));
+  run_verb->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
+  run_verb->add_option("--json", arguments.json,
+                       "write verdicts and measurements to this file, one JSON object a line");
+  run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+                   ? ""
+                   : "must be a number of seconds above 0, not '" + text + "'";
+      });
+  run_verb->add_option("--seed", arguments.seed,
+                       "of contents, orders and simulated noise; random when left out");
+  run_verb->add_option_function<std::string>(
+      "--undecided",
+      [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
+      "what an undecided scenario is: skip, fail or pass");
+  app.add_option("--baselines", arguments.device.baselines,
+                 "folder with device profiles and baselines");
+}
+
+}  // namespace stepgate

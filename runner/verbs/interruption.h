@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Signals that ask a run to end.
+#pragma once
+
+#include <csignal>
+
+namespace stepgate {
+
+// The signal that came, or 0.
+extern volatile std::sig_atomic_t interrupted;
+
+// The first signal ends the run after its round; the second one ends the process as if nobody had
+// asked.
+void stop_when_interrupted();
+
+}  // namespace stepgate

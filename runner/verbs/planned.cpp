@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Reading and planning.
+#include "verbs/planned.h"
+
+#include <algorithm>
+#include <random>
+
+#include "plan/build_step_plan.h"
+#include "scenario/read_scenario.h"
+
+namespace stepgate {
+
+std::uint64_t seed_of(const Arguments& arguments) {
+  if (arguments.seed) return *arguments.seed;
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
+  std::vector<std::filesystem::path> files;
+  for (const std::filesystem::path& given : arguments.files) {
+    if (!std::filesystem::is_directory(given)) {
+      files.push_back(given);
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(files.size());
+    for (const auto& entry : std::filesystem::directory_iterator(given)) {
+      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    }
+    std::sort(files.begin() + first, files.end());
+  }
+  if (files.empty())
+    throw RequestError("no scenario files", "name a file or a folder with *.toml files");
+  return files;
+}
+
+std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
+  std::vector<Planned> planned;
+  std::vector<Diagnostic> wrong;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    try {
+      Scenario scenario = read_scenario(file, arguments.overrides);
+      if (arguments.budget_seconds) scenario.measure.max_seconds = *arguments.budget_seconds;
+      std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+      planned.push_back({std::move(scenario), std::move(plans)});
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return planned;
+}
+
+}  // namespace stepgate

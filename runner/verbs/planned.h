@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// From arguments to plans: what every verb that names scenario files starts with.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+#include "verbs/arguments.h"
+
+namespace stepgate {
+
+// Everything of one scenario that is known before a device is asked.
+struct Planned {
+  Scenario scenario;
+  std::vector<StepPlan> plans;
+};
+
+// The scenario files among the given ones; a folder stands for those in it, in the order of their
+// names. Throws RequestError when there are none.
+std::vector<std::filesystem::path> scenario_files(const Arguments&);
+
+// Reads and plans every file before anything runs, so that a typo in the last one does not cost the
+// others' time. Throws RequestError with the faults of all of them.
+std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
+
+// The given seed, or a random one.
+std::uint64_t seed_of(const Arguments&);
+
+}  // namespace stepgate

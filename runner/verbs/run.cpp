@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// `stepgate run`: the whole line, scenario after scenario.
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <sstream>
+
+#include "judge/judge.h"
+#include "measure/measure.h"
+#include "plan/counted_metrics.h"
+#include "report/print_verdict.h"
+#include "report/progress_line.h"
+#include "report/write_json.h"
+#include "support/write_file.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+struct Decided {
+  Verdict verdict;
+  Measurement measurement;
+};
+
+Decided run_one(const Planned& planned, Device& device, std::uint64_t seed) {
+  const JudgeSettings settings{.counted = counted};
+  if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
+    return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
+  }
+  ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  const Enough enough = enough_evidence(planned.scenario, planned.plans, settings);
+  MeasureRequest request;
+  request.knobs = planned.scenario.measure;
+  request.scenario_fingerprint = planned.scenario.fingerprint;
+  request.seed = seed;
+  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  request.enough = [&](const Measurement& so_far) { return interrupted != 0 || enough(so_far); };
+  request.progress = [&](const Progress& now) {
+    line.show(planned.scenario.name, now.rounds, now.spent);
+  };
+  Measurement measurement = measure(device, planned.plans, request);
+  return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
+}
+
+// What a run has decided so far, and its JSON.
+struct Decisions {
+  std::vector<Verdict> verdicts;
+  std::ostringstream json;
+};
+
+// Decides one scenario and prints it; false when a signal came in between.
+bool decide(const Planned& planned, Device& device, std::uint64_t seed, Style style,
+            Decisions& decisions) {
+  const Decided decided = run_one(planned, device, seed);
+  if (interrupted) {
+    std::cerr << "interrupted: '" << planned.scenario.name
+              << "' is not decided, nothing was written\n";
+    return false;
+  }
+  print_verdict(std::cout, decided.verdict, style);
+  std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
+  write_json(decisions.json, decided.verdict, decided.measurement);
+  decisions.verdicts.push_back(decided.verdict);
+  return true;
+}
+
+}  // namespace
+
+int run_scenarios(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  const std::vector<Planned> all = plan_all(arguments, seed);
+  if (!arguments.json.empty()) check_writable(arguments.json);
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  const OpenedDevice opened = open_device(choice);
+  if (!opened.note.empty()) std::cout << opened.note << "\n\n";
+  const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
+  Decisions decisions;
+  for (const Planned& planned : all) {
+    if (!decide(planned, *opened.device, seed, style, decisions))
+      return interrupted_exit_code(interrupted);
+  }
+  if (decisions.verdicts.size() > 1) print_suite_summary(std::cout, decisions.verdicts, style);
+  if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
+  return exit_code(decisions.verdicts, arguments.undecided);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The verbs. Each walks the line of stations and returns the exit code; throws RequestError and
+// DeviceError. Nothing is computed or formatted in them.
+#pragma once
+
+#include "verbs/arguments.h"
+
+namespace stepgate {
+
+using Verb = int (*)(const Arguments&);
+
+int list_scenarios(const Arguments&);
+int check_scenarios(const Arguments&);
+int print_plans(const Arguments&);
+int print_fields(const Arguments&);
+int run_scenarios(const Arguments&);
+int show_devices(const Arguments&);
+
+}  // namespace stepgate
