@@ -190,6 +190,30 @@ TEST_P(DeviceContract, LetsLoadedStepsTakeTurnsWithoutDisturbingEachOther) {
   }
 }
 
+// Larger, smaller and other plans take turns; what one leaves behind must not reach the next.
+TEST_P(DeviceContract, ComputesTheSameInASlotThatOthersHaveUsed) {
+  Knobs large = model_knobs("fp32_sgd");
+  large.batch.size *= 2;
+  large.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+  Knobs small = model_knobs("fp32_sgd");
+  small.h2d = {.host = HostMemory::pin_each_step};
+  std::vector<StepPlan> plans{plan_of(large), plan_of(small)};
+  for (const ModelCase& model : model_cases()) plans.push_back(plan_of(model.knobs));
+  constexpr int slots = 2;
+  std::vector<std::unique_ptr<LoadedStep>> loaded(slots);
+  for (std::size_t turn = 0; turn < 2 * plans.size(); ++turn) {
+    for (int slot = 0; slot < slots; ++slot) {
+      auto& place = loaded[static_cast<std::size_t>(slot)];
+      place.reset();
+      const StepPlan& plan = plans[(turn + static_cast<std::size_t>(slot)) % plans.size()];
+      place = device_->load_into(slot, plan);
+      EXPECT_EQ(bits_of(place->run({1, 6, false}).losses),
+                bits_of(device_->load(plan)->run({0, 7}).losses))
+          << "turn " << turn << ", slot " << slot;
+    }
+  }
+}
+
 TEST_P(DeviceContract, CanUnloadAStepThatHasOnlyJustRunOrNeverRan) {
   for (const Allocator with : {Allocator::cuda, Allocator::cuda_async}) {
     Knobs knobs = model_knobs("fp32_sgd");

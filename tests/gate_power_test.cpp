@@ -39,11 +39,17 @@ struct NoiseRow {
 
 const std::vector<NoiseRow> noises{
     {"quiet", {.within_rounds = 0.001}},
-    {"as an H200", {.within_rounds = 0.01, .between_rounds = 0.001}},
+    {"as an H200",
+     {.within_rounds = 0.01,
+      .between_rounds = 0.001,
+      .between_loads = 0.002,
+      .between_slots = 0.005}},
     {"spikes",
      {.within_rounds = 0.005, .spike_probability = 0.01, .spike_nanoseconds = 10'000'000}},
     {"drift", {.within_rounds = 0.005, .drift_per_second = 0.02}},
     {"between runs", {.within_rounds = 0.005, .between_rounds = 0.02}},
+    {"slots", {.within_rounds = 0.005, .between_slots = 0.02}},
+    {"loads", {.within_rounds = 0.005, .between_loads = 0.005, .between_slots = 0.005}},
 };
 const NoiseRow& like_a_gpu = noises[1];
 

@@ -51,6 +51,8 @@ struct ComputeCosts {
 struct NoiseCosts {
   double within_rounds = 0;            // from step to step
   double between_rounds = 0;           // of a whole run of steps
+  double between_loads = 0;            // of a loaded step, for as long as it is loaded
+  double between_slots = 0;            // of whatever is loaded into a slot
   double drift_per_second = 0;         // relative, of everything
   double spike_probability = 0;        // of a step
   std::int64_t spike_nanoseconds = 0;  // mean, exponential, on the host

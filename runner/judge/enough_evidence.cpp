@@ -11,15 +11,23 @@
 namespace stepgate {
 namespace {
 
+// An interval's two ends each need evidence at half the level.
+std::int64_t rounds_for_intervals(const Scenario& scenario) {
+  return fewest_rounds((1 - scenario.measure.confidence) / 2);
+}
+
+bool is_timed(const Expectation& sentence) {
+  return evidence_of(sentence) == Evidence::timed;
+}
+
 class Watch {
  public:
   Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
       : plans_(plans), counted_(settings.counted) {
     watch(scenario.regime, regime_, settings);
     watch(scenario.expect, expect_, settings);
-    // An interval's two ends each need evidence at half the level.
-    fewest_rounds_ = static_cast<std::size_t>(std::max(
-        fewest_rounds(settings.beta), fewest_rounds((1 - scenario.measure.confidence) / 2)));
+    const bool any_timed = !regime_.empty() || !expect_.empty();
+    fewest_rounds_ = any_timed ? static_cast<std::size_t>(rounds_for_intervals(scenario)) : 1;
   }
 
   bool enough(const Measurement& measurement) {
@@ -44,7 +52,7 @@ class Watch {
   static void watch(const std::vector<Expectation>& sentences, std::vector<Watched>& watched,
                     const JudgeSettings& settings) {
     for (const Expectation& sentence : sentences) {
-      if (evidence_of(sentence) != Evidence::timed) continue;
+      if (!is_timed(sentence)) continue;
       watched.push_back({.sentence = &sentence,
                          .test = TimedSentence(sentence, settings.alpha, settings.beta),
                          .decidable = true});
@@ -81,6 +89,28 @@ Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans
   // A std::function must be copyable; its copies are the same watch.
   const auto watch = std::make_shared<Watch>(scenario, plans, settings);
   return [watch](const Measurement& measurement) { return watch->enough(measurement); };
+}
+
+std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettings& settings) {
+  std::int64_t fewest = 1;
+  for (const auto* sentences : {&scenario.regime, &scenario.expect}) {
+    if (std::none_of(sentences->begin(), sentences->end(), is_timed)) continue;
+    fewest = std::max({fewest, fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
+                       rounds_for_intervals(scenario)});
+  }
+  return fewest;
+}
+
+JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {
+  JudgeSettings settings;
+  settings.counted = std::move(counted);
+  std::int64_t lines = 0;
+  for (const Scenario* scenario : scenarios) {
+    lines += std::count_if(scenario->expect.begin(), scenario->expect.end(), is_timed);
+  }
+  settings.suite_lines = std::max<std::int64_t>(lines, 1);
+  if (lines > 1) settings.alpha = settings.suite_alpha / 2 / static_cast<double>(lines);
+  return settings;
 }
 
 }  // namespace stepgate

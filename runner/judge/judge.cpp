@@ -162,6 +162,8 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   verdict.claim = scenario.claim;
   verdict.device = device;
   verdict.alpha = settings.alpha;
+  verdict.suite_alpha = settings.suite_alpha;
+  verdict.suite_lines = settings.suite_lines;
   verdict.beta = settings.beta;
   verdict.confidence = scenario.measure.confidence;
   return verdict;
@@ -178,9 +180,12 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.outcome = worst(verdict.sentences);
   verdict.variants = summaries_of(plans, measurement, settings.counted);
   verdict.rounds = std::ssize(measurement.rounds);
+  verdict.loads_per_round = std::ssize(measurement.variants);
   verdict.device_time = measurement.device_time;
   verdict.wall_time = measurement.wall_time;
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
+  if (!measurement.pilot.agrees) verdict.notes.push_back(carry_over_note(measurement));
+  if (measurement.budget_refused) verdict.broken = budget_reason(measurement, scenario.measure);
   if (measurement.disagreement) verdict.broken = disagreement_reason(measurement);
   return verdict;
 }

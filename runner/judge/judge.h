@@ -16,18 +16,30 @@
 namespace stepgate {
 
 struct JudgeSettings {
-  double alpha = 0.01;  // of a refuted timed sentence
-  double beta = 0.05;   // of a timed sentence that holds
-  Counted counted{};    // `counted` of plan/counted_metrics.h
+  double alpha = 0.01;           // of a refuted timed sentence
+  double beta = 0.05;            // of a timed sentence that holds
+  std::int64_t suite_lines = 1;  // timed sentences that share suite_alpha
+  double suite_alpha = 0.01;     // of any refuted timed sentence among them
+  Counted counted{};             // `counted` of plan/counted_metrics.h
 };
 
 // The plans are the scenario's, in its order, and those that were measured.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
+// For a run of these scenarios as one suite: half of alpha is shared out over their timed
+// sentences, so that any of them is wrongly refuted in at most that share of runs (Bonferroni;
+// valid whatever depends on what); the other half is judge_suite's. A single sentence keeps all of
+// it.
+JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
+
 // True once every timed sentence is decided, or one of the regime is refuted; but not before the
 // report can have an interval. Scenario and plans must outlive it. Use it for one measurement: it
 // remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
+
+// With fewer rounds some timed sentence could not be refuted, could not hold or would have no
+// interval; 1 where no sentence is timed. What a budget must have room for.
+std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);

@@ -69,17 +69,54 @@ TEST(Judge, IsUndecidedWhenTheLimitIsTheTruthAndTheBudgetIsSpent) {
   EXPECT_NE(reason.find("would have shown"), std::string::npos) << reason;
 }
 
-TEST(Judge, SaysWhenTooFewRoundsCouldEverDecide) {
+TEST(Judge, RefusesRoundsThatCannotReachAVerdict) {
   Scenario scenario =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
   scenario.measure.rounds = 3;
   Script script;
   script.step_time = noisy(1 / 1.3, 1);
   const Judged judged = measure_and_judge(scenario, script, 1);
-  EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
-  const std::string& reason = judged.verdict.sentences.front().reason;
-  EXPECT_NE(reason.find("3 rounds cannot decide it, 5 are the fewest"), std::string::npos)
-      << reason;
+  EXPECT_TRUE(judged.measurement.rounds.empty());
+  EXPECT_EQ(judged.verdict.broken,
+            "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 7; raise it");
+}
+
+TEST(Judge, RefusesSecondsThatCannotReachAVerdict) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  scenario.measure.max_seconds = 0.5;
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  const Judged judged = measure_and_judge(scenario, script, 1);
+  EXPECT_TRUE(judged.measurement.rounds.empty());
+  const std::string reason = judged.verdict.broken.value_or("");
+  EXPECT_NE(reason.find("its 0.5 s have room for"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("raise 'measure.max_seconds' or --budget to"), std::string::npos) << reason;
+}
+
+TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
+  const Scenario timed =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  const Scenario counted_only = scenario_of(
+      {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
+  EXPECT_EQ(fewest_rounds_to_decide(timed, scripted_settings()), 7);
+  EXPECT_EQ(fewest_rounds_to_decide(counted_only, scripted_settings()), 1);
+  JudgeSettings stricter = scripted_settings();
+  stricter.alpha = 0.01 / 50;
+  EXPECT_EQ(fewest_rounds_to_decide(timed, stricter), 13);
+}
+
+TEST(Judge, SharesAlphaOutOverTheTimedSentencesOfASuite) {
+  const Scenario two =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+                   fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.05)});
+  const Scenario one = scenario_of(
+      {fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+       sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
+  EXPECT_DOUBLE_EQ(suite_settings(std::vector{&one}, counted_by_script).alpha, 0.01);
+  const JudgeSettings settings = suite_settings(std::vector{&two, &one}, counted_by_script);
+  EXPECT_DOUBLE_EQ(settings.alpha, 0.005 / 3);
+  EXPECT_EQ(settings.suite_lines, 3);
 }
 
 TEST(Judge, DecidesAboutInBothDirections) {

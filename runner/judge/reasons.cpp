@@ -165,4 +165,28 @@ std::string unsteady_note(const Measurement& measurement) {
                      measurement.warmup_steps);
 }
 
+std::string carry_over_note(const Measurement& measurement) {
+  const Pilot& pilot = measurement.pilot;
+  return fmt::format(
+      "segments of {} steps and of four times as many disagree about the variants by {:.2g} %: "
+      "something carries over from one segment to the next; a larger 'measure.steps' may help",
+      pilot.segment_steps, 100 * pilot.disagreement);
+}
+
+std::string budget_reason(const Measurement& measurement, const MeasureKnobs& knobs) {
+  const ExpectedCost& expected = measurement.expected;
+  if (knobs.rounds < expected.fewest_rounds) {
+    return fmt::format("'measure.rounds' allows {}, and no verdict takes fewer than {}; raise it",
+                       rounds_in_words(knobs.rounds), expected.fewest_rounds);
+  }
+  const double round = std::chrono::duration<double>(expected.round).count();
+  const double needed = std::chrono::duration<double>(measurement.wall_time).count() +
+                        round * static_cast<double>(expected.fewest_rounds);
+  return fmt::format(
+      "its {:.3g} s have room for {}, and no verdict takes fewer than {}, {:.2g} s each; raise "
+      "'measure.max_seconds' or --budget to {:.0f} s",
+      knobs.max_seconds, rounds_in_words(expected.most_rounds), expected.fewest_rounds, round,
+      std::ceil(1.2 * needed));
+}
+
 }  // namespace stepgate

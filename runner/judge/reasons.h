@@ -9,6 +9,7 @@
 #include "judge/verdict.h"
 #include "measure/measurement.h"
 #include "scenario/expectation.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
@@ -32,5 +33,9 @@ std::string timed_reason(const Expectation&, const SentenceVerdict&, const Measu
 
 std::string disagreement_reason(const Measurement&);
 std::string unsteady_note(const Measurement&);
+// Of a pilot whose short and long segments disagree.
+std::string carry_over_note(const Measurement&);
+// Of a budget that has no room for a verdict.
+std::string budget_reason(const Measurement&, const MeasureKnobs&);
 
 }  // namespace stepgate

@@ -25,7 +25,7 @@ struct Sources {
 };
 
 // Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
-// two segments, shares and host time from their totals, percentiles by nearest rank over the steps
+// segments, shares and host time from their totals, percentiles by nearest rank over the steps
 // of both. Nothing where the device does not know.
 std::optional<double> round_value(const Round&, int variant, std::int64_t batch_size, Metric);
 

@@ -69,6 +69,14 @@ double TimedSentence::evidence_against() const {
   return most / static_cast<double>(claims_.size());
 }
 
+// The mean over claims: an e-value against the sentence, which is false if any of them is.
+double TimedSentence::evidence_against_at_end() const {
+  double sum = 0;
+  for (const Claim& claim : claims_)
+    sum += claim.against.value() / static_cast<double>(claims_.size());
+  return sum;
+}
+
 // As the centre now lies, the sentence is either true and waits for its slowest claim, or false and
 // waits for the first of the claims that are.
 std::optional<double> TimedSentence::rounds_missing(double centre) const {
@@ -103,6 +111,7 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   }
   evidence.evidence_for = evidence_for();
   evidence.evidence_against = evidence_against();
+  evidence.evidence_against_at_end = evidence_against_at_end();
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

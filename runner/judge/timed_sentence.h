@@ -44,6 +44,7 @@ class TimedSentence {
 
   double evidence_for() const;
   double evidence_against() const;
+  double evidence_against_at_end() const;
   double wanted_for() const { return 1 / beta_; }
   double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
   std::optional<double> rounds_missing(double centre) const;

@@ -26,8 +26,9 @@ struct TimedEvidence {
   double ratio = 1;                  // estimate
   std::optional<Interval> interval;  // confidence sequence of the ratio, valid whenever one looks
   // The largest e-values so far: a sentence keeps the outcome that it reached first.
-  double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
-  double evidence_against = 1;  // that it is false: refuted at 1 / alpha
+  double evidence_for = 1;             // that the sentence is true: holds at 1 / beta
+  double evidence_against = 1;         // that it is false: refuted at 1 / alpha
+  double evidence_against_at_end = 1;  // not the largest, but that of the last round
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
@@ -68,10 +69,14 @@ struct Verdict {
   std::optional<std::string> broken;     // the run itself cannot be trusted, in words: exit 2
   std::string skipped_because;           // a requirement that the machine does not meet
   double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
-  double beta = 0.05;                    // P(holds) at most this when it is false
-  double confidence = 0.95;              // of the intervals
-  std::vector<std::string> notes;        // what a reader of the numbers should know
+  double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
+  std::int64_t suite_lines = 1;
+  double beta = 0.05;              // P(holds) at most this when it is false
+  double confidence = 0.95;        // of the intervals
+  std::vector<std::string> notes;  // what a reader of the numbers should know
+  // The unit of evidence is the round: every variant loaded anew into every slot, once each.
   std::int64_t rounds = 0;
+  std::int64_t loads_per_round = 0;  // of every variant
   std::chrono::nanoseconds device_time{0};
   std::chrono::nanoseconds wall_time{0};
 };

@@ -19,22 +19,23 @@ namespace stepgate {
 struct Progress {
   std::int64_t rounds = 0;
   std::chrono::nanoseconds spent{0};
+  ExpectedCost expected;
 };
 
 struct MeasureRequest {
   MeasureKnobs knobs;
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;  // of the orders
-  // With fewer rounds no sentence can be decided: these are run whatever the seconds.
+  // With fewer rounds no sentence can be decided: a budget without room for these is refused.
   std::int64_t fewest_rounds = 7;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
   Enough enough;
   std::function<void(const Progress&)> progress;  // may be empty
 };
 
-// Loads every plan, warms up, and runs mirrored rounds. Every variant always runs the same number
-// of steps. A device without a notion of time yields no rounds, but its losses are compared. Ends
-// early when losses disagree. At least one plan. Throws DeviceError.
+// Loads every plan, warms up, and runs rounds of mirrored passes. Every variant always runs the
+// same number of steps. A device without a notion of time yields no rounds, but its losses are
+// compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const StepPlan>, const MeasureRequest&);
 
 }  // namespace stepgate

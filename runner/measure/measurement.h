@@ -17,6 +17,7 @@ namespace stepgate {
 // One uninterrupted run of scored steps of one variant.
 struct Segment {
   int variant = 0;              // index into Measurement::variants
+  int slot = 0;                 // where it was loaded
   std::int64_t first_step = 0;  // number of the first scored step
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
@@ -24,9 +25,31 @@ struct Segment {
   std::vector<std::chrono::nanoseconds> step_times;
 };
 
-// One superblock: every variant once in a random order, then once more in the mirrored order.
+// As many passes as there are variants. Each pass loads all variants anew; over the passes every
+// variant is in every slot once and runs in every place of the order once, so that what sticks to a
+// slot, to being loaded first or to a steady drift cancels. A pass runs its order once or, mirrored
+// and back, more often. Of two variants a round is ABBA with the slots swapped in the middle.
 struct Round {
   std::vector<Segment> segments;
+};
+
+// Does the length of a segment matter? The ratios of the variants' times, compared between segments
+// of some length and of four times that.
+struct Pilot {
+  std::int64_t segment_steps = 0;  // the length that was chosen
+  double disagreement = 0;    // largest change of a log-ratio between the two lengths, by variant
+  double standard_error = 0;  // of that
+  bool agrees = true;    // false: even the longest segments that the scenario allows still disagree
+  double deviation = 0;  // largest standard deviation of a log-ratio over one order
+  std::int64_t orders_per_pass = 1;  // that was chosen
+};
+
+// What a run will cost, known once the variants are warm and before the first round.
+struct ExpectedCost {
+  std::chrono::nanoseconds round{0};
+  std::int64_t fewest_rounds = 0;  // with fewer no sentence can be decided
+  std::int64_t most_rounds = 0;    // that fit into rounds and seconds
+  double deviation = 0;  // of a round's log-ratio of two variants, as the pilot lets expect
 };
 
 struct VariantSubject {
@@ -53,11 +76,15 @@ struct Measurement {
   std::vector<Round> rounds;
   std::int64_t wash_out_steps = 0;
   std::int64_t warmup_steps = 0;  // run of each variant before the first round
+  std::int64_t settle_steps = 0;  // run of each variant after every load, not scored
+  Pilot pilot;
+  ExpectedCost expected;
   bool steady =
       true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
-  bool budget_spent = false;  // ended by the budget, not by enough evidence
+  bool budget_spent = false;    // ended by the budget, not by enough evidence
+  bool budget_refused = false;  // not even the fewest rounds fit: none was run
   std::optional<LossDisagreement> disagreement;
 };
 

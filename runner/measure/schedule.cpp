@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds preferred_segment = std::chrono::milliseconds(20);
+constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
 // A host that is not the limit has filled the queue by then; one that is never fills it.
 constexpr nanoseconds time_to_fill = std::chrono::milliseconds(5);
@@ -29,6 +29,18 @@ std::int64_t common_period(std::span<const StepPlan> plans, std::int64_t most) {
     }
   }
   return period;
+}
+
+std::vector<int> counted_up(int count) {
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+void shuffle(std::vector<int>& numbers, Random& random) {
+  for (std::size_t last = numbers.size(); last > 1; --last) {
+    std::swap(numbers[last - 1], numbers[random.below(last)]);
+  }
 }
 
 }  // namespace
@@ -62,18 +74,30 @@ std::int64_t segment_steps(std::span<const StepPlan> plans, const MeasureKnobs& 
   return rounded_up <= knobs.steps ? rounded_up : knobs.steps / period * period;
 }
 
-std::vector<int> round_order(RoundOrder kind, int variants, Random& random) {
-  std::vector<int> order(static_cast<std::size_t>(variants));
-  std::iota(order.begin(), order.end(), 0);
+std::vector<std::vector<int>> pass_orders(RoundOrder kind, int variants, Random& random) {
+  std::vector<int> order = counted_up(variants);
   if (kind == RoundOrder::abba) {
     if (random.below(2) == 1) std::reverse(order.begin(), order.end());
   } else {
-    for (std::size_t last = order.size(); last > 1; --last) {
-      std::swap(order[last - 1], order[random.below(last)]);
-    }
+    shuffle(order, random);
   }
-  order.insert(order.end(), order.rbegin(), order.rend());
-  return order;
+  std::vector<std::vector<int>> passes;
+  for (int pass = 0; pass < variants; ++pass) {
+    passes.push_back(order);
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+  }
+  return passes;
+}
+
+std::vector<std::vector<int>> slot_rotations(int variants, Random& random) {
+  std::vector<int> slots = counted_up(variants);
+  shuffle(slots, random);
+  std::vector<std::vector<int>> passes;
+  for (int pass = 0; pass < variants; ++pass) {
+    passes.push_back(slots);
+    for (int& slot : slots) slot = (slot + 1) % variants;
+  }
+  return passes;
 }
 
 }  // namespace stepgate

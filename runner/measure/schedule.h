@@ -20,17 +20,22 @@ namespace stepgate {
 std::int64_t wash_out_steps(std::span<const StepPlan>,
                             std::span<const std::chrono::nanoseconds> step_times);
 
-// Scored steps a segment, from the pilot's time a step of each variant: about 20 ms of the fastest
-// variant and no fewer steps than the wash-out, but within 100 ms of the slowest, between 3 and
-// knobs.steps. A multiple of every period in the plans (an operation every n steps) where
+// Scored steps a segment to begin with, from the time a step of each variant: about 5 ms of the
+// fastest variant and no fewer steps than the wash-out, but within 100 ms of the slowest, between 3
+// and knobs.steps. A multiple of every period in the plans (an operation every n steps) where
 // knobs.steps leaves room, so that every segment pays for the same rare operations.
 std::int64_t segment_steps(std::span<const StepPlan>, const MeasureKnobs&,
                            std::span<const std::chrono::nanoseconds> step_times);
 
-// Every variant once, then once more in the mirrored order. `random`: a fresh uniform permutation;
-// `abba`: the file's order or its reverse, by a fair coin. Either way swapping the labels of two
-// variants leaves the distribution of orders unchanged for two variants; for more, only `random`
-// does.
-std::vector<int> round_order(RoundOrder, int variants, Random&);
+// The order of the variants in every pass of a round: a first one and its rotations, so that each
+// variant runs in each place once and a steady drift cancels. `random`: the first one is a fresh
+// uniform permutation; `abba`: the file's order or its reverse, by a fair coin. Of two variants
+// this is ABBA or BAAB, and swapping their labels leaves the distribution unchanged; for more, only
+// `random` does.
+std::vector<std::vector<int>> pass_orders(RoundOrder, int variants, Random&);
+
+// The slot of every variant in every pass: a random arrangement, then its rotations, so that each
+// variant is in each slot once.
+std::vector<std::vector<int>> slot_rotations(int variants, Random&);
 
 }  // namespace stepgate

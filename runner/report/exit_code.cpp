@@ -38,8 +38,9 @@ std::map<std::string, UndecidedPolicy> undecided_policies() {
           {"pass", UndecidedPolicy::pass}};
 }
 
-int exit_code(std::span<const Verdict> verdicts, UndecidedPolicy policy) {
-  int worst_code = holds_code;
+int exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
+              UndecidedPolicy policy) {
+  int worst_code = suite.refuted ? refuted_code : holds_code;
   for (const Verdict& verdict : verdicts) {
     const int code = code_of(verdict, policy);
     if (severity(code) > severity(worst_code)) worst_code = code;

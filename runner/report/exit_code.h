@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "judge/judge_suite.h"
 #include "judge/verdict.h"
 
 namespace stepgate {
@@ -20,9 +21,9 @@ enum class UndecidedPolicy { skip, fail, pass };
 // By the names that --undecided takes.
 std::map<std::string, UndecidedPolicy> undecided_policies();
 
-// The worst of: 0 everything holds, 77 not everything could be shown, 1 something is refuted, 2 a
-// run is broken.
-int exit_code(std::span<const Verdict>, UndecidedPolicy);
+// The worst of: 0 everything holds, 77 not everything could be shown, 1 something is refuted or
+// the suite as a whole is, 2 a run is broken.
+int exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
 
 // Of a process that a signal ended.
 constexpr int interrupted_exit_code(int signal) {

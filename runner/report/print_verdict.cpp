@@ -106,16 +106,19 @@ void print_sentences(std::ostream& out, std::string_view title,
 std::string cost_in_words(const Verdict& verdict) {
   if (verdict.rounds == 0) return {};
   const bool simulated = verdict.device.kind == DeviceKind::simulated;
-  std::string words = fmt::format(" after {} round{}, {:.3g} {}", verdict.rounds,
-                                  verdict.rounds == 1 ? "" : "s", seconds(verdict.device_time),
-                                  simulated ? "simulated GPU seconds" : "GPU seconds");
+  std::string words = fmt::format(
+      " after {} round{} of {} load{}, {:.3g} {}", verdict.rounds, verdict.rounds == 1 ? "" : "s",
+      verdict.loads_per_round, verdict.loads_per_round == 1 ? "" : "s",
+      seconds(verdict.device_time), simulated ? "simulated GPU seconds" : "GPU seconds");
   const bool any_timed =
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
                   [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
   if (any_timed) {
     words += fmt::format(
-        "; a timed line is wrongly refuted in at most {:.3g} % of runs, wrongly held in {:.3g} %",
-        100 * verdict.alpha, 100 * verdict.beta);
+        "; {} is wrongly refuted in at most {:.3g} % of runs, one is wrongly held in {:.3g} %",
+        verdict.suite_lines == 1 ? "a timed line"
+                                 : fmt::format("any of {} timed lines", verdict.suite_lines),
+        100 * verdict.suite_alpha, 100 * verdict.beta);
   }
   return words;
 }
@@ -153,7 +156,8 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   out << cost_in_words(verdict) << '\n';
 }
 
-void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts, Style style) {
+void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
+                         const SuiteVerdict& suite, Style style) {
   std::vector<std::vector<std::string>> rows;
   std::size_t broken = 0;
   std::array<std::size_t, all_outcomes.size()> counts{};
@@ -180,6 +184,26 @@ void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts, S
       tally += fmt::format(", {} {}", counts[index], in_words(all_outcomes[index]));
   }
   out << tally << '\n';
+  if (suite.refuted) {
+    out << fmt::format(
+        "{}: the suite as a whole: the evidence against the {} timed lines is {:.3g} on average, "
+        "and {:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
+        coloured(Outcome::refuted, style), suite.lines, suite.mean_evidence, 1 / suite.level,
+        100 * suite.level);
+  }
+}
+
+void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {
+  const auto in_rounds = [&](double rounds) {
+    return fmt::format("{:.0f} rounds or {:.2g} s", rounds, rounds * seconds(forecast.round));
+  };
+  out << fmt::format("{}: a verdict takes at least {}", scenario,
+                     in_rounds(static_cast<double>(forecast.rounds_at_least)));
+  if (forecast.rounds_for_one_percent) {
+    out << fmt::format(", about {} for a line that is 1 % from its limit",
+                       in_rounds(*forecast.rounds_for_one_percent));
+  }
+  out << fmt::format("; there is room for {}\n", forecast.rounds_that_fit);
 }
 
 }  // namespace stepgate

@@ -115,8 +115,30 @@ TEST(PrintVerdict, SumsUpASuite) {
   suite[2].scenario = "lies";
   suite[2].broken = "losses disagree";
   std::ostringstream out;
-  print_suite_summary(out, suite, Style::plain);
+  print_suite_summary(out, suite, judge_suite(suite, 0.01), Style::plain);
   expect_golden("suite", out.str());
+}
+
+TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefuted) {
+  const std::vector<Verdict> suite{verdict_of_fix(2000), verdict_of_fix(2000)};
+  std::ostringstream out;
+  print_suite_summary(out, suite,
+                      {.lines = 2, .mean_evidence = 1234, .level = 0.005, .refuted = true},
+                      Style::plain);
+  EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against the 2 timed lines "
+                           "is 1.23e+03 on average"),
+            std::string::npos)
+      << out.str();
+}
+
+TEST(PrintVerdict, SaysWhatAVerdictWillCostBeforeTheFirstRound) {
+  std::ostringstream out;
+  print_forecast(
+      out, "pays",
+      {.round = 250ms, .rounds_at_least = 7, .rounds_for_one_percent = 12, .rounds_that_fit = 110});
+  EXPECT_EQ(out.str(),
+            "pays: a verdict takes at least 7 rounds or 1.8 s, about 12 rounds or 3 s for a line "
+            "that is 1 % from its limit; there is room for 110\n");
 }
 
 }  // namespace

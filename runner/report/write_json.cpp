@@ -72,6 +72,7 @@ Json json_of(const TimedEvidence& timed) {
           {"interval", interval},
           {"evidence_for", timed.evidence_for},
           {"evidence_against", timed.evidence_against},
+          {"evidence_against_at_end", timed.evidence_against_at_end},
           {"smallest_seen", or_null(timed.smallest_seen)},
           {"rounds_missing", or_null(timed.rounds_missing)},
           {"contrasts", timed.contrasts}};
@@ -101,11 +102,18 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
   Json steps = Json::array();
   for (const auto time : segment.step_times) steps.push_back(time.count());
   return {{"variant", measurement.variants[static_cast<std::size_t>(segment.variant)].name},
+          {"slot", segment.slot},
           {"first_step", segment.first_step},
           {"steps", segment.steps},
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
           {"step_times_ns", std::move(steps)}};
+}
+
+Json json_of(const Pilot& pilot) {
+  return {{"segment_steps", pilot.segment_steps},   {"disagreement", pilot.disagreement},
+          {"standard_error", pilot.standard_error}, {"agrees", pilot.agrees},
+          {"deviation", pilot.deviation},           {"orders_per_pass", pilot.orders_per_pass}};
 }
 
 Json json_of(const Measurement& measurement) {
@@ -121,6 +129,7 @@ Json json_of(const Measurement& measurement) {
   }
   return {
       {"warmup_steps", measurement.warmup_steps},     {"steady", measurement.steady},
+      {"settle_steps", measurement.settle_steps},     {"pilot", json_of(measurement.pilot)},
       {"wash_out_steps", measurement.wash_out_steps}, {"budget_spent", measurement.budget_spent},
       {"device_ns", measurement.device_time.count()}, {"wall_ns", measurement.wall_time.count()},
       {"batch_sizes", std::move(batch_sizes)},        {"rounds", std::move(rounds)}};
@@ -140,6 +149,9 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"skipped_because", verdict.skipped_because},
                     {"notes", verdict.notes},
                     {"alpha", verdict.alpha},
+                    {"suite_alpha", verdict.suite_alpha},
+                    {"suite_lines", verdict.suite_lines},
+                    {"unit_of_evidence", "round of loads, every variant in every slot once"},
                     {"beta", verdict.beta},
                     {"confidence", verdict.confidence},
                     {"variants", json_of(verdict.variants)},

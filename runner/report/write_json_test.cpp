@@ -32,9 +32,10 @@ Judged judged_run(double fix_ratio) {
 // log(fix / (1.05 baseline)) of samples a second, from one round of the report.
 double contrast_from(const nlohmann::json& round) {
   std::map<std::string, double> log_step_time;
+  const double segments_of_a_variant = static_cast<double>(round.size()) / 2;
   for (const auto& segment : round) {
     const double step = segment["elapsed_ns"].get<double>() / segment["steps"].get<double>();
-    log_step_time[segment["variant"]] += 0.5 * std::log(step);
+    log_step_time[segment["variant"]] += std::log(step) / segments_of_a_variant;
   }
   return log_step_time["baseline"] - log_step_time["fix"] - std::log(1.05);
 }

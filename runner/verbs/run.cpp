@@ -25,8 +25,8 @@ struct Decided {
   Measurement measurement;
 };
 
-Decided run_one(const Planned& planned, Device& device, std::uint64_t seed) {
-  const JudgeSettings settings{.counted = counted};
+Decided run_one(const Planned& planned, Device& device, std::uint64_t seed,
+                const JudgeSettings& settings) {
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
   }
@@ -36,13 +36,25 @@ Decided run_one(const Planned& planned, Device& device, std::uint64_t seed) {
   request.knobs = planned.scenario.measure;
   request.scenario_fingerprint = planned.scenario.fingerprint;
   request.seed = seed;
+  request.fewest_rounds = fewest_rounds_to_decide(planned.scenario, settings);
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   request.enough = [&](const Measurement& so_far) { return interrupted != 0 || enough(so_far); };
   request.progress = [&](const Progress& now) {
+    const auto cost = forecast(now.expected, settings);
+    if (now.rounds == 0 && cost) {
+      print_forecast(std::cout, planned.scenario.name, *cost);
+      std::cout << std::flush;
+    }
     line.show(planned.scenario.name, now.rounds, now.spent);
   };
   Measurement measurement = measure(device, planned.plans, request);
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
+}
+
+JudgeSettings settings_for(const std::vector<Planned>& all) {
+  std::vector<const Scenario*> scenarios;
+  for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
+  return suite_settings(scenarios, counted);
 }
 
 // What a run has decided so far, and its JSON.
@@ -52,9 +64,9 @@ struct Decisions {
 };
 
 // Decides one scenario and prints it; false when a signal came in between.
-bool decide(const Planned& planned, Device& device, std::uint64_t seed, Style style,
-            Decisions& decisions) {
-  const Decided decided = run_one(planned, device, seed);
+bool decide(const Planned& planned, Device& device, std::uint64_t seed,
+            const JudgeSettings& settings, Style style, Decisions& decisions) {
+  const Decided decided = run_one(planned, device, seed, settings);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name
               << "' is not decided, nothing was written\n";
@@ -78,14 +90,18 @@ int run_scenarios(const Arguments& arguments) {
   const OpenedDevice opened = open_device(choice);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
+  const JudgeSettings settings = settings_for(all);
   Decisions decisions;
   for (const Planned& planned : all) {
-    if (!decide(planned, *opened.device, seed, style, decisions))
+    if (!decide(planned, *opened.device, seed, settings, style, decisions))
       return interrupted_exit_code(interrupted);
   }
-  if (decisions.verdicts.size() > 1) print_suite_summary(std::cout, decisions.verdicts, style);
+  const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);
+  if (decisions.verdicts.size() > 1) {
+    print_suite_summary(std::cout, decisions.verdicts, suite, style);
+  }
   if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
-  return exit_code(decisions.verdicts, arguments.undecided);
+  return exit_code(decisions.verdicts, suite, arguments.undecided);
 }
 
 }  // namespace stepgate

@@ -15,7 +15,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 constexpr double mebibyte = 1024.0 * 1024.0;
 
 // The buffers that the step page-locks itself.
@@ -68,7 +67,9 @@ MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes) {
 
 }  // namespace
 
-CudaBuffers::CudaBuffers(const StepPlan& plan) : plan_(plan) {
+CudaBuffers::CudaBuffers(const StepPlan& plan, KeptMemory& kept) : plan_(plan) {
+  kept.begin();
+  kept_.reset(&kept);
   require_free_memory();
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
@@ -109,7 +110,8 @@ void CudaBuffers::require_free_memory() const {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  if (needed <= static_cast<double>(free_bytes)) return;
+  if (needed <= static_cast<double>(free_bytes) + static_cast<double>(kept_->device_bytes()))
+    return;
   throw DeviceError(fmt::format(
       "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
       "lower 'batch.size', "
@@ -120,8 +122,7 @@ void CudaBuffers::require_free_memory() const {
 
 void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
   for (void*& slot : slots) {
-    check_allocation(cudaMalloc(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
-    device_.emplace_back(slot);
+    check_allocation(kept_->take_device(slot, buffer.bytes), buffer);
   }
 }
 
@@ -129,17 +130,14 @@ void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, boo
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
   for (void*& slot : slots) {
     if (buffer.memory == MemoryKind::pinned) {
-      check(cudaHostAlloc(&slot, bytes, cudaHostAllocDefault),
+      check(kept_->take_pinned(slot, buffer.bytes),
             fmt::format("allocate pinned '{}'", buffer.name));
-      pinned_.emplace_back(slot);
       continue;
     }
-    const std::size_t whole_pages = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-    slot = std::aligned_alloc(page_bytes, whole_pages);
+    slot = kept_->take_pageable(buffer.bytes);
     if (!slot)
       throw DeviceError(
           fmt::format("cannot allocate {} bytes of host memory for '{}'", bytes, buffer.name));
-    pageable_.emplace_back(slot);
     if (buffer.memory == MemoryKind::registered && lock) {
       check(cudaHostRegister(slot, bytes, cudaHostRegisterDefault),
             fmt::format("page-lock '{}'", buffer.name));

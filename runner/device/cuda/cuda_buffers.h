@@ -4,18 +4,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "device/cuda/handles.h"
+#include "device/cuda/kept_memory.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
 class CudaBuffers {
  public:
-  // Allocates and fills everything that the plan keeps. Throws DeviceError; for a lack of memory
-  // with what was asked and what was free.
-  explicit CudaBuffers(const StepPlan&);
+  // Takes and fills everything that the plan keeps. Throws DeviceError; for a lack of memory with
+  // what was asked and what was free. `kept` is this step's alone until it goes.
+  CudaBuffers(const StepPlan&, KeptMemory& kept);
   ~CudaBuffers();
 
   // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
@@ -37,11 +39,14 @@ class CudaBuffers {
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
   void fill(const Buffer&, const std::vector<void*>& slots) const;
 
+  // Gives the memory back for the next step, after everything below has gone.
+  struct EndOfUse {
+    void operator()(KeptMemory* kept) const noexcept { kept->end(); }
+  };
+
   const StepPlan& plan_;
+  std::unique_ptr<KeptMemory, EndOfUse> kept_;
   std::vector<std::vector<void*>> slots_;  // by buffer, then slot
-  std::vector<DeviceMemory> device_;
-  std::vector<PinnedMemory> pinned_;
-  std::vector<HostMemoryBlock> pageable_;
   std::vector<PageLockOf> locks_;
   MemoryPool pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "device/cuda/check.h"
@@ -78,11 +79,16 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, blas_.get());
+    return std::make_unique<CudaStep>(plan, blas_.get(), nullptr);
+  }
+
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
+    return std::make_unique<CudaStep>(plan, blas_.get(), &slots_[slot]);
   }
 
  private:
   BlasHandle blas_;
+  std::map<int, KeptMemory> slots_;
 };
 
 }  // namespace

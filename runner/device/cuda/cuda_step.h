@@ -18,7 +18,8 @@ namespace stepgate {
 
 class CudaStep : public LoadedStep {
  public:
-  CudaStep(const StepPlan&, cublasLtHandle_t);
+  // In memory that outlives it, or in its own when `kept` is null.
+  CudaStep(const StepPlan&, cublasLtHandle_t, KeptMemory* kept);
   ~CudaStep() override;
 
   StepResult run(const Observe&) override;
@@ -65,6 +66,7 @@ class CudaStep : public LoadedStep {
   void waiting(Call call);
 
   const StepPlan& plan_;
+  KeptMemory own_memory_;
   CudaBuffers buffers_;
   Stream compute_;
   Stream side_;

@@ -45,9 +45,9 @@ class Capture {
 
 }  // namespace
 
-CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas)
+CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas, KeptMemory* kept)
     : plan_(plan),
-      buffers_(plan),
+      buffers_(plan, kept ? *kept : own_memory_),
       // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
       // stays correct.
       compute_(make_stream(cudaStreamDefault)),

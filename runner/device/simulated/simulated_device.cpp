@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "device/simulated/timeline.h"
 #include "plan/access.h"
@@ -24,14 +25,23 @@ struct Machine {
   SimulatedSettings settings;
   Random random;
   Nanoseconds now = 0;
+  std::map<int, double> slot_factors = {};  // drawn when a slot is first used
+
+  double log_normal(double deviation) { return std::exp(deviation * random.normal()); }
+  double slot_factor(int slot) {
+    const auto [place, is_new] = slot_factors.try_emplace(slot, 1);
+    if (is_new) place->second = log_normal(profile.noise.between_slots);
+    return place->second;
+  }
 };
 
 class SimulatedStep : public LoadedStep {
  public:
-  SimulatedStep(const StepPlan& plan, std::shared_ptr<Machine> machine)
+  SimulatedStep(const StepPlan& plan, std::shared_ptr<Machine> machine, double slot_factor)
       : plan_(plan),
         machine_(std::move(machine)),
-        timeline_(plan, machine_->profile, machine_->now) {
+        timeline_(plan, machine_->profile, machine_->now),
+        load_factor_(slot_factor * machine_->log_normal(machine_->profile.noise.between_loads)) {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
     }
@@ -40,7 +50,7 @@ class SimulatedStep : public LoadedStep {
   StepResult run(const Observe& observe) override {
     require(observe.steps >= 1, "at least one step is scored");
     timeline_.start_at(machine_->now);
-    run_factor_ = std::exp(machine_->profile.noise.between_rounds * machine_->random.normal());
+    run_factor_ = load_factor_ * machine_->log_normal(machine_->profile.noise.between_rounds);
     StepResult result;
     result.first_step = next_step_;
     result.steps = observe.steps;
@@ -102,6 +112,7 @@ class SimulatedStep : public LoadedStep {
   std::shared_ptr<Machine> machine_;
   Timeline timeline_;
   PlantedSlowdown planted_;
+  double load_factor_;
   double run_factor_ = 1;
   std::int64_t next_step_ = 0;
 };
@@ -126,6 +137,17 @@ class SimulatedDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    require_memory(plan);
+    return std::make_unique<SimulatedStep>(plan, machine_, 1);
+  }
+
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
+    require_memory(plan);
+    return std::make_unique<SimulatedStep>(plan, machine_, machine_->slot_factor(slot));
+  }
+
+ private:
+  void require_memory(const StepPlan& plan) const {
     const double needed = counted(plan, Metric::peak_live).value();
     const auto memory = static_cast<double>(machine_->profile.memory_bytes);
     if (needed > memory) {
@@ -133,10 +155,8 @@ class SimulatedDevice : public Device {
           "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} MiB are there on a {}",
           plan.variant, needed / mebibyte, memory / mebibyte, machine_->profile.name));
     }
-    return std::make_unique<SimulatedStep>(plan, machine_);
   }
 
- private:
   std::shared_ptr<Machine> machine_;
 };
 

@@ -171,6 +171,27 @@ TEST(SimulatedDevice, GivesTheSameTimesForTheSameSeedOnly) {
   EXPECT_NE(first, step_time(spinning(10, 50), noisy, {.seed = 8}));
 }
 
+TEST(SimulatedDevice, KeepsWhatASlotCostsAndDrawsWhatALoadCosts) {
+  const std::vector<StepPlan> plans = plans_of(spinning(10, 50));
+  const auto times = [&](const NoiseCosts& noise) {
+    DeviceProfile profile = round_profile();
+    profile.noise = noise;
+    const auto device = make_simulated_device(profile, {.seed = 3});
+    std::vector<nanoseconds> elapsed;
+    for (const int slot : {0, 1, 0, 1}) {
+      elapsed.push_back(*device->load_into(slot, plans.front())->run({.steps = 20}).elapsed);
+    }
+    return elapsed;
+  };
+  const auto by_slot = times({.between_slots = 0.05});
+  EXPECT_EQ(by_slot[0], by_slot[2]);
+  EXPECT_EQ(by_slot[1], by_slot[3]);
+  EXPECT_NE(by_slot[0], by_slot[1]);
+  const auto by_load = times({.between_loads = 0.05});
+  EXPECT_NE(by_load[0], by_load[2]);
+  EXPECT_NE(by_load[1], by_load[3]);
+}
+
 TEST(SimulatedDevice, ShowsAPlantedSlowdownInItsVariantOnly) {
   const SimulatedSettings planted{.seed = 0, .slowdowns = {{.variant = "only", .factor = 1.05}}};
   const SimulatedSettings elsewhere{.seed = 0, .slowdowns = {{.variant = "other", .factor = 1.05}}};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "judge/forecast.h"
+
+#include <algorithm>
+
+#include "stats/e_process.h"
+
+namespace stepgate {
+
+std::optional<Forecast> forecast(const ExpectedCost& expected, const JudgeSettings& settings) {
+  constexpr double one_percent = 0.01;
+  if (expected.round.count() == 0) return std::nullopt;
+  Forecast made{.round = expected.round,
+                .rounds_at_least = expected.fewest_rounds,
+                .rounds_for_one_percent = {},
+                .rounds_that_fit = expected.most_rounds};
+  if (expected.deviation > 0) {
+    made.rounds_for_one_percent =
+        expected_rounds(one_percent / expected.deviation, std::min(settings.alpha, settings.beta));
+  }
+  return made;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What a verdict will cost, before the first round is run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "judge/judge.h"
+#include "measure/measurement.h"
+
+namespace stepgate {
+
+struct Forecast {
+  std::chrono::nanoseconds round{0};
+  std::int64_t rounds_at_least = 0;
+  // Until a line is decided that is true or false by one percent, at the noise that the pilot saw.
+  std::optional<double> rounds_for_one_percent;
+  std::int64_t rounds_that_fit = 0;
+};
+
+// Nothing for a device without time. The rounds are expected_rounds of stats/e_process.h.
+std::optional<Forecast> forecast(const ExpectedCost&, const JudgeSettings&);
+
+}  // namespace stepgate
