@@ -91,8 +91,10 @@ double EProcess::log_value() const {
   }
   const double largest = *std::max_element(logarithms.begin(), logarithms.end());
   double sum = 0;
-  for (const double logarithm : logarithms) sum += std::exp(logarithm - largest);
-  return largest + std::log(sum / static_cast<double>(logarithms.size()));
+  for (std::size_t index = 0; index < logarithms.size(); ++index) {
+    sum += bet_weights[index] * std::exp(logarithms[index] - largest);
+  }
+  return largest + std::log(sum);
 }
 
 double EProcess::value() const {
@@ -105,8 +107,15 @@ std::int64_t fewest_rounds(double level) {
 
 std::optional<double> expected_rounds(double signal_to_noise, double level) {
   const double growth = std::min(0.5 * signal_to_noise * signal_to_noise, std::log1p(stake));
-  // Near one component the others add nothing; when all bets saturate they agree and cost nothing.
-  const double mixture = growth < 0.5 ? std::log(static_cast<double>(bet_multipliers.size())) : 0.0;
+  // The bet nearest to the effect earns alone; when all bets saturate they agree and nothing is
+  // lost.
+  std::size_t nearest = 0;
+  for (std::size_t index = 1; index < bet_multipliers.size(); ++index) {
+    if (signal_to_noise >= std::sqrt(bet_multipliers[index - 1] * bet_multipliers[index])) {
+      nearest = index;
+    }
+  }
+  const double mixture = growth < 0.5 ? -std::log(bet_weights[nearest]) : 0.0;
   const double rounds = (mixture - std::log(level)) / growth;
   if (!(rounds < 1e6)) return std::nullopt;
   return std::max(std::ceil(rounds), static_cast<double>(fewest_rounds(level)));

@@ -92,12 +92,10 @@ TEST(EProcess, FirstFactorsAreThoseWorkedOutByHand) {
   EProcess process(Direction::above, 0.01);
   EXPECT_DOUBLE_EQ(process.value(), 1);
   process.bet(0.03, 0.02);  // one scale above the margin
-  double expected = 0;
-  for (const double multiplier : {0.25, 0.5, 1.0, 2.0}) {
-    expected += (1 + 0.95 * std::tanh(multiplier)) / 4;
-  }
+  const double expected = 1 + 0.95 * (0.1 * std::tanh(0.25) + 0.2 * std::tanh(0.5) +
+                                      0.3 * std::tanh(1.0) + 0.4 * std::tanh(2.0));
   EXPECT_NEAR(process.value(), expected, 1e-12);
-  EXPECT_NEAR(process.value(), 1.57776, 1e-5);
+  EXPECT_NEAR(process.value(), 1.69446, 1e-5);
   process.bet(0.01, 0.02);  // at the margin: no evidence either way
   EXPECT_NEAR(process.value(), expected, 1e-12);
 }

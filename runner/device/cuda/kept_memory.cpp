@@ -29,6 +29,10 @@ void KeptMemory::begin() {
   device_.next = pinned_.next = pageable_.next = 0;
 }
 
+std::int64_t KeptMemory::device_bytes() const {
+  return device_.bytes();
+}
+
 cudaError_t KeptMemory::take_device(void*& memory, std::int64_t bytes) {
   auto& block = device_.following();
   if (block.bytes < bytes) {

@@ -25,7 +25,7 @@ class KeptMemory {
   // Whole pages; null when the host has no memory.
   void* take_pageable(std::int64_t bytes);
 
-  std::int64_t device_bytes() const { return device_.bytes(); }
+  std::int64_t device_bytes() const;
 
  private:
   template <class Owner>

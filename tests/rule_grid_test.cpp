@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// The error rates of the rule in every kind of noise: 8 noise models x 5 true effects x suites of
+// 1, 10 and 50 lines, each by thousands of gates on made-up step times of 10 ms. No device and no
+// plan: only the order of a round and the test of a sentence. Every seed is fixed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <boost/math/distributions/binomial.hpp>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <numbers>
+
+#include "judge/scripted_scenario.h"
+#include "judge/timed_sentence.h"
+#include "measure/schedule.h"
+
+namespace stepgate {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int gates_per_cell = 100;
+#else
+constexpr int gates_per_cell = 10000;
+#endif
+constexpr std::uint64_t first_seed = 500;
+constexpr double suite_alpha = 0.01;
+constexpr double beta = 0.05;
+constexpr double smallest_slowdown = 0.01;        // that must be caught
+constexpr double margin = smallest_slowdown / 2;  // what a line allows
+constexpr std::int64_t most_rounds = 60;
+constexpr int scored_steps = 3;  // as measure chooses for steps of 10 ms
+constexpr int wash_out = 1;
+constexpr double step_seconds = 0.010;
+// Two variants, two passes, one segment each.
+constexpr double round_seconds = 4 * (scored_steps + wash_out) * step_seconds;
+constexpr std::array<std::size_t, 3> suite_sizes{1, 10, 50};
+
+// What one machine does to the times of the steps that run on it one after another.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  // The log of how much slower the next step is.
+  virtual double next() = 0;
+  // Of whatever lies in the slot, for the life of the machine.
+  virtual double of_slot(int) const { return 0; }
+};
+
+using MakeMachine = std::function<std::unique_ptr<Machine>(Random)>;
+
+class White : public Machine {
+ public:
+  White(Random random, double deviation) : random_(random), deviation_(deviation) {}
+  double next() override { return deviation_ * random_.normal(); }
+
+ protected:
+  Random random_;
+
+ private:
+  double deviation_;
+};
+
+// White noise on something that has a memory: `change` gives the next value of it.
+class Wandering : public White {
+ public:
+  using Change = std::function<double(double state, std::int64_t step, Random&)>;
+  Wandering(Random random, double deviation, Change change)
+      : White(random, deviation), change_(std::move(change)) {}
+  double next() override {
+    state_ = change_(state_, step_++, random_);
+    return state_ + White::next();
+  }
+
+ private:
+  Change change_;
+  double state_ = 0;
+  std::int64_t step_ = 0;
+};
+
+double autoregressive(double state, Random& random) {
+  constexpr double memory = 0.97;
+  return memory * state + 0.006 * std::sqrt(1 - memory * memory) * random.normal();
+}
+
+class Spiky : public White {
+ public:
+  using White::White;
+  double next() override {
+    double slow = White::next();
+    if (random_.uniform() < 0.01) slow += std::log1p(0.05 - 0.1 * std::log(1 - random_.uniform()));
+    return slow;
+  }
+};
+
+class Placed : public White {
+ public:
+  Placed(Random random, double deviation, double of_slots) : White(random, deviation) {
+    for (double& effect : effects_) effect = of_slots * random_.normal();
+  }
+  double of_slot(int slot) const override { return effects_.at(static_cast<std::size_t>(slot)); }
+
+ private:
+  std::array<double, 2> effects_{};
+};
+
+MakeMachine wandering(double deviation, const Wandering::Change& change) {
+  return [=](Random random) { return std::make_unique<Wandering>(random, deviation, change); };
+}
+
+struct NoiseModel {
+  const char* name;
+  MakeMachine make;
+  double least_refuted;  // of lines that are slower by 1 %, in a suite of one
+};
+
+const std::vector<NoiseModel>& noise_models() {
+  static const std::vector<NoiseModel> models{
+      {"white", [](Random random) { return std::make_unique<White>(random, 0.004); }, 0.99},
+      {"autoregressive",
+       wandering(0.003, [](double state, std::int64_t,
+                           Random& random) { return autoregressive(state, random); }),
+       0.99},
+      {"ramp",
+       wandering(0.003,
+                 [](double state, std::int64_t step, Random& random) {
+                   const double earlier = step == 0 ? 0 : 0.02 * std::exp(-(step - 1) / 150.0);
+                   return autoregressive(state - earlier, random) +
+                          0.02 * std::exp(-static_cast<double>(step) / 150.0);
+                 }),
+       0.99},
+      {"throttle",
+       wandering(0.003,
+                 [](double state, std::int64_t, Random& random) {
+                   const bool slow = state > 0.02;
+                   const bool leaves = random.uniform() < (slow ? 1 / 80.0 : 1 / 150.0);
+                   return slow != leaves ? 0.04 : 0.0;
+                 }),
+       0.85},
+      {"spikes", [](Random random) { return std::make_unique<Spiky>(random, 0.004); }, 0.65},
+      {"random walk",
+       wandering(0.003, [](double state, std::int64_t,
+                           Random& random) { return state + 0.0006 * random.normal(); }),
+       0.99},
+      {"periodic",
+       wandering(0.003,
+                 [](double, std::int64_t step, Random&) {
+                   return 0.006 * std::sin(2 * std::numbers::pi * static_cast<double>(step) / 48);
+                 }),
+       0.99},
+      {"slots", [](Random random) { return std::make_unique<Placed>(random, 0.004, 0.004); }, 0.99},
+  };
+  return models;
+}
+
+// log(candidate / baseline) of one round, with the candidate slower by exp(effect).
+double contrast_of_round(Machine& machine, double effect, Random& coins) {
+  const auto slots = slot_rotations(2, coins);
+  const auto orders = pass_orders(RoundOrder::random, 2, coins);
+  std::array<double, 2> log_times{};
+  for (std::size_t pass = 0; pass < 2; ++pass) {
+    for (const int variant : orders[pass]) {
+      const auto index = static_cast<std::size_t>(variant);
+      for (int step = 0; step < wash_out; ++step) (void)machine.next();
+      double seconds = 0;
+      for (int step = 0; step < scored_steps; ++step) seconds += std::exp(machine.next());
+      const double slot = machine.of_slot(slots[pass][index]);
+      log_times[index] += 0.5 * (std::log(seconds) + slot + (variant == 1 ? effect : 0));
+    }
+  }
+  return log_times[1] - log_times[0];
+}
+
+double alpha_of_a_line(std::size_t lines) {
+  return lines == 1 ? suite_alpha : suite_alpha / 2 / static_cast<double>(lines);
+}
+
+struct Gate {
+  std::array<Outcome, suite_sizes.size()> outcomes{};
+  std::array<std::int64_t, suite_sizes.size()> rounds{};
+};
+
+Gate run_gate(const MakeMachine& make, double effect, std::uint64_t seed) {
+  const Expectation sentence =
+      fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin);
+  std::vector<TimedSentence> tests;
+  for (const std::size_t lines : suite_sizes)
+    tests.emplace_back(sentence, alpha_of_a_line(lines), beta);
+  const auto machine = make(Random(2 * seed));
+  Random coins(2 * seed + 1);
+  Gate gate;
+  for (std::int64_t round = 1; round <= most_rounds; ++round) {
+    const double contrast = contrast_of_round(*machine, effect, coins) - std::log1p(margin);
+    bool all_decided = true;
+    for (std::size_t size = 0; size < tests.size(); ++size) {
+      if (tests[size].outcome() == Outcome::undecided) {
+        tests[size].add(contrast);
+        gate.rounds[size] = round;
+      }
+      all_decided = all_decided && tests[size].outcome() != Outcome::undecided;
+    }
+    if (all_decided) break;
+  }
+  for (std::size_t size = 0; size < tests.size(); ++size)
+    gate.outcomes[size] = tests[size].outcome();
+  return gate;
+}
+
+std::vector<Gate> run_gates(const MakeMachine& make, double effect, int gates = gates_per_cell) {
+  std::vector<Gate> run;
+  for (int gate = 0; gate < gates; ++gate) {
+    run.push_back(run_gate(make, effect, first_seed + static_cast<std::uint64_t>(gate)));
+  }
+  return run;
+}
+
+double share(const std::vector<Gate>& gates, std::size_t size, Outcome outcome) {
+  const auto with = std::count_if(gates.begin(), gates.end(),
+                                  [&](const Gate& gate) { return gate.outcomes[size] == outcome; });
+  return static_cast<double>(with) / static_cast<double>(gates.size());
+}
+
+// Of suites of so many consecutive gates, how many have a refuted line.
+double share_of_refuted_suites(const std::vector<Gate>& gates, std::size_t size) {
+  const std::size_t lines = suite_sizes[size];
+  const std::size_t suites = gates.size() / lines;
+  std::size_t refuted = 0;
+  for (std::size_t suite = 0; suite < suites; ++suite) {
+    const auto first = gates.begin() + static_cast<std::ptrdiff_t>(suite * lines);
+    refuted +=
+        std::any_of(first, first + static_cast<std::ptrdiff_t>(lines),
+                    [&](const Gate& gate) { return gate.outcomes[size] == Outcome::refuted; });
+  }
+  return static_cast<double>(refuted) / static_cast<double>(suites);
+}
+
+double mean_seconds(const std::vector<Gate>& gates, std::size_t size) {
+  double rounds = 0;
+  for (const Gate& gate : gates) rounds += static_cast<double>(gate.rounds[size]);
+  return rounds / static_cast<double>(gates.size()) * round_seconds;
+}
+
+// So much more than the rate may be luck: three standard errors, where the counts are large enough
+// for a normal distribution, and as probable where they are not.
+double most(double rate, std::size_t count) {
+  constexpr double below_three_standard_errors = 0.99865;
+  const boost::math::binomial_distribution<> counts(static_cast<double>(count), rate);
+  return boost::math::quantile(counts, below_three_standard_errors) / static_cast<double>(count);
+}
+
+void print_row(const char* noise, double effect, std::size_t size, const std::vector<Gate>& gates) {
+  std::fputs(
+      fmt::format("  {:<15} {:5.2f} % slower, suite of {:2}: holds {:6.2f} %  refuted {:6.2f} "
+                  "%  suites refuted {:6.2f} %  {:5.2f} s\n",
+                  noise, 100 * effect, suite_sizes[size], 100 * share(gates, size, Outcome::holds),
+                  100 * share(gates, size, Outcome::refuted),
+                  100 * share_of_refuted_suites(gates, size), mean_seconds(gates, size))
+          .c_str(),
+      stdout);
+}
+
+class RuleGrid : public testing::TestWithParam<NoiseModel> {};
+
+TEST_P(RuleGrid, KeepsItsErrorRatesAndItsPower) {
+  const NoiseModel& noise = GetParam();
+  SCOPED_TRACE(testing::Message() << noise.name << ", seeds from " << first_seed);
+  const double at_margin = std::log1p(margin);
+  for (const double effect : {0.0, at_margin / 2, at_margin, std::log1p(smallest_slowdown),
+                              std::log1p(2 * smallest_slowdown)}) {
+    const std::vector<Gate> gates = run_gates(noise.make, effect);
+    for (std::size_t size = 0; size < suite_sizes.size(); ++size) {
+      SCOPED_TRACE(testing::Message() << effect << ", suite of " << suite_sizes[size]);
+      print_row(noise.name, effect, size, gates);
+      const std::size_t suites = gates.size() / suite_sizes[size];
+      if (effect <= at_margin) {
+        EXPECT_LE(share(gates, size, Outcome::refuted),
+                  most(alpha_of_a_line(suite_sizes[size]), gates.size()));
+        if (suites > 0) EXPECT_LE(share_of_refuted_suites(gates, size), most(suite_alpha, suites));
+      }
+      if (effect >= at_margin) {
+        EXPECT_LE(share(gates, size, Outcome::holds), most(beta, gates.size()));
+      }
+    }
+    if (effect > at_margin) EXPECT_GE(share(gates, 0, Outcome::refuted), noise.least_refuted);
+    if (effect == 0.0) EXPECT_GE(share(gates, 0, Outcome::holds), noise.least_refuted);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, RuleGrid, testing::ValuesIn(noise_models()), [](const auto& model) {
+  std::string name = model.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+// Seven rounds are the fewest that can refute, so that noise decides how many more it takes.
+TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
+  struct Row {
+    double deviation;  // of a step
+    double least_found_in_two_seconds;
+  };
+  // 0.5 %: even a bettor who knew effect and noise beforehand would find 99 % within 2.6 s only.
+  for (const Row& row : {Row{0.001, 0.99}, {0.002, 0.99}, {0.005, 0.9}}) {
+    const auto gates =
+        run_gates([&](Random random) { return std::make_unique<White>(random, row.deviation); },
+                  std::log1p(smallest_slowdown));
+    const auto in_time = std::count_if(gates.begin(), gates.end(), [](const Gate& gate) {
+      return gate.outcomes[0] == Outcome::refuted &&
+             static_cast<double>(gate.rounds[0]) * round_seconds <= 2.0;
+    });
+    const double found = static_cast<double>(in_time) / static_cast<double>(gates.size());
+    std::printf("  noise %.1f %% a step: %.2f %% found within 2.0 s, %.2f s on average\n",
+                100 * row.deviation, 100 * found, mean_seconds(gates, 0));
+    EXPECT_GE(found, row.least_found_in_two_seconds) << "seeds from " << first_seed;
+    EXPECT_LE(mean_seconds(gates, 0), 2.0);
+    EXPECT_GE(share(gates, 0, Outcome::refuted), 0.99);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
