@@ -57,6 +57,8 @@ class Run {
     if (run_block(pilot_steps)) {
       warm_up();
       if (losses_agree()) choose_schedule(loading);
+      result_.device_time_before_rounds = result_.device_time;
+      result_.wall_time_before_rounds = spent();
       report_progress();
       if (losses_agree() && fits_the_budget()) run_rounds();
     }

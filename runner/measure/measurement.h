@@ -83,6 +83,8 @@ struct Measurement {
       true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
+  std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for warm-up and pilot
+  std::chrono::nanoseconds wall_time_before_rounds{0};
   bool budget_spent = false;    // ended by the budget, not by enough evidence
   bool budget_refused = false;  // not even the fewest rounds fit: none was run
   std::optional<LossDisagreement> disagreement;

@@ -21,6 +21,8 @@ struct Arguments {
   std::filesystem::path json;
   std::filesystem::path profile;
   std::string date;
+  std::int64_t gates = 100;       // certify: between identical variants
+  std::int64_t trial_gates = 40;  // certify: of every other trial
   DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

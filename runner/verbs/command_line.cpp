@@ -66,6 +66,17 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
       "--undecided",
       [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
       "what an undecided scenario is: skip, fail or pass");
+  CLI::App* certify_verb = takes_overrides(takes_files(
+      verb("certify", "the gate's error rates and power on this device", certify_gate)));
+  certify_verb->add_option("--device", arguments.device.spec, "cuda or simulated[:profile]");
+  certify_verb->add_option("--variant", arguments.variant,
+                           "whose step; the last one's if left out");
+  certify_verb->add_option("--gates", arguments.gates, "between identical variants")
+      ->check(CLI::Range(1, 1'000'000));
+  certify_verb->add_option("--trial-gates", arguments.trial_gates, "of every injected difference")
+      ->check(CLI::Range(1, 1'000'000));
+  certify_verb->add_option("--date", arguments.date, "the date to write into the certificate");
+  certify_verb->add_option("--seed", arguments.seed, "random when left out");
   app.add_option("--baselines", arguments.device.baselines,
                  "folder with device profiles and baselines");
 }

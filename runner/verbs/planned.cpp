@@ -51,4 +51,13 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   return planned;
 }
 
+const StepPlan& plan_named(const Planned& planned, const std::string& variant) {
+  if (variant.empty()) return planned.plans.back();
+  const auto found = std::find_if(planned.plans.begin(), planned.plans.end(),
+                                  [&](const StepPlan& plan) { return plan.variant == variant; });
+  if (found != planned.plans.end()) return *found;
+  throw RequestError("no variant of '" + planned.scenario.name + "' is named '" + variant + "'",
+                     "`stepgate list` shows them");
+}
+
 }  // namespace stepgate

@@ -26,6 +26,9 @@ std::vector<std::filesystem::path> scenario_files(const Arguments&);
 // others' time. Throws RequestError with the faults of all of them.
 std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
 
+// The plan of that variant, or of the last one when the name is empty. Throws RequestError.
+const StepPlan& plan_named(const Planned&, const std::string& variant);
+
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
 

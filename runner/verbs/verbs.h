@@ -15,5 +15,6 @@ int print_plans(const Arguments&);
 int print_fields(const Arguments&);
 int run_scenarios(const Arguments&);
 int show_devices(const Arguments&);
+int certify_gate(const Arguments&);
 
 }  // namespace stepgate

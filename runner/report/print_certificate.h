@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A certificate for people: one line a trial, then what it promises.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "judge/certificate.h"
+
+namespace stepgate {
+
+void print_trial(std::ostream&, const TrialResult&);
+
+// After the trials' lines.
+void print_certificate(std::ostream&, const Certificate&);
+
+// "certified 2026-11-21: 0 of 300 gates ... wrongly refuted ..." for the report of a later run.
+std::string in_words(const Certificate&);
+
+}  // namespace stepgate

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// What a count out of so many says about the rate behind it.
+#pragma once
+
+#include <cstdint>
+
+namespace stepgate {
+
+struct RateBounds {
+  double low = 0;
+  double high = 1;
+};
+
+// Clopper and Pearson's (The use of confidence or fiducial limits, 1934): each bound is wrong with
+// probability at most `level`. `of` at least 1, `count` between 0 and `of`.
+RateBounds clopper_pearson(std::int64_t count, std::int64_t of, double level);
+
+}  // namespace stepgate

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// `stepgate certify`: the gate on variants whose difference is known.
+#include <chrono>
+#include <iostream>
+#include <limits>
+#include <optional>
+
+#include "judge/certificate.h"
+#include "measure/measure.h"
+#include "plan/counted_metrics.h"
+#include "plan/inject.h"
+#include "report/print_certificate.h"
+#include "report/print_verdict.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double margin = 0.005;
+constexpr double most_seconds_of_a_gate = 5;
+
+struct Tried {
+  TrialResult result;
+  Measurement measurement;
+  std::vector<double> contrasts;
+};
+
+Tried run_trial(Device& device, const Trial& trial, const std::vector<StepPlan>& pair,
+                const Scenario& scenario, std::int64_t gates, std::uint64_t seed) {
+  const JudgeSettings settings{.counted = counted};
+  MeasureRequest request;
+  request.knobs = scenario.measure;
+  request.knobs.rounds = std::numeric_limits<std::int32_t>::max();
+  request.knobs.max_seconds = std::numeric_limits<std::int32_t>::max();
+  request.scenario_fingerprint = scenario.fingerprint;
+  request.seed = seed;
+  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  std::optional<GateSeries> series;
+  request.enough = [&](const Measurement& so_far) {
+    if (!series) {
+      series.emplace(no_slower_than(margin), pair, settings, gates,
+                     rounds_within(most_seconds_of_a_gate, so_far));
+    }
+    return interrupted != 0 || series->add(so_far);
+  };
+  Measurement measurement = measure(device, pair, request);
+  if (!series) {
+    throw RequestError("nothing can be certified on a device without time",
+                       "say --device cuda or simulated");
+  }
+  return {result_of(trial, measurement, *series), std::move(measurement), series->contrasts()};
+}
+
+Certificate certify(const Planned& planned, const StepPlan& plan, Device& device,
+                    const Arguments& arguments, std::uint64_t seed) {
+  const JudgeSettings settings;
+  Certificate certificate{.device = device.identity(),
+                          .scenario = planned.scenario.name,
+                          .fingerprint = planned.scenario.fingerprint,
+                          .variant = plan.variant,
+                          .bottleneck = {},
+                          .date = arguments.date,
+                          .version = STEPGATE_VERSION,
+                          .seed = seed,
+                          .margin = margin,
+                          .alpha = settings.alpha,
+                          .beta = settings.beta};
+  Bottleneck bottleneck;
+  for (const Trial& trial : certification_trials()) {
+    const bool identical = trial.name == certification_trials().front().name;
+    const Tried tried =
+        run_trial(device, trial, trial_pair(plan, trial, bottleneck), planned.scenario,
+                  identical ? arguments.gates : arguments.trial_gates, ++seed);
+    if (interrupted) break;
+    if (identical) {
+      bottleneck = bottleneck_of(tried.measurement);
+      certificate.bottleneck = name_of(bottleneck.kind);
+      certificate.round_seconds = round_seconds_of(tried.measurement);
+      certificate.smallest_in_five_seconds = smallest_provable(
+          tried.contrasts, rounds_within(most_seconds_of_a_gate, tried.measurement),
+          settings.alpha);
+    }
+    print_trial(std::cout, tried.result);
+    certificate.trials.push_back(tried.result);
+  }
+  return certificate;
+}
+
+}  // namespace
+
+int certify_gate(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  const std::vector<Planned> all = plan_all(arguments, seed);
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  const OpenedDevice opened = open_device(choice);
+  if (!opened.note.empty()) std::cout << opened.note << "\n\n";
+  bool trusted = true;
+  for (const Planned& planned : all) {
+    const StepPlan& plan = plan_named(planned, arguments.variant);
+    std::cout << planned.scenario.name << ", variant " << plan.variant << ' '
+              << in_words(opened.device->identity()) << "\n\n";
+    const Certificate certificate = certify(planned, plan, *opened.device, arguments, seed);
+    if (interrupted) return interrupted_exit_code(interrupted);
+    print_certificate(std::cout, certificate);
+    trusted = trusted && keeps_its_word(certificate);
+  }
+  return trusted ? 0 : 1;
+}
+
+}  // namespace stepgate
