@@ -24,9 +24,9 @@ struct JudgeSettings {
 // The plans are the scenario's, in its order, and those that were measured.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
-// True once every timed sentence is decided, or one of the regime is refuted; but not before the
-// report can have an interval. Scenario and plans must outlive it. Use it for one measurement: it
-// remembers the rounds that it has seen.
+// True once every timed sentence is decided, or one of the regime is refuted, but not before the
+// report can have an interval; and at once when the environment lets none be decided. Scenario and
+// plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.

@@ -34,7 +34,7 @@ double seconds(nanoseconds duration) {
 class Run {
  public:
   Run(Device& device, std::span<const StepPlan> plans, const MeasureRequest& request)
-      : plans_(plans), request_(request), start_(request.clock()), ledger_(plans) {
+      : device_(device), plans_(plans), request_(request), start_(request.clock()), ledger_(plans) {
     result_.device = device.identity();
     result_.scenario = plans.front().scenario;
     result_.scenario_fingerprint = request.scenario_fingerprint;
@@ -127,6 +127,7 @@ class Run {
     if (result_.disagreement) return;
     const std::int64_t steps = segment_steps(plans_, request_.knobs, step_times_);
     result_.wash_out_steps = wash_out_steps(plans_, step_times_);
+    result_.environment_before = device_.read_environment();
     Random random(request_.seed);
     nanoseconds longest_round{0};
     while (std::ssize(result_.rounds) < request_.knobs.rounds) {
@@ -136,6 +137,7 @@ class Run {
       }
       const nanoseconds before = spent();
       run_round(round_order(request_.knobs.order, static_cast<int>(plans_.size()), random), steps);
+      result_.rounds.back().environment_after = device_.read_environment();
       longest_round = std::max(longest_round, spent() - before);
       report_progress();
       if (!losses_agree() || request_.enough(result_)) return;
@@ -158,11 +160,13 @@ class Run {
                                 .steps = result.steps,
                                 .elapsed = *result.elapsed,
                                 .host_busy = result.host_busy,
+                                .sm_clock_hertz = result.sm_clock_hertz,
                                 .step_times = std::move(result.step_times)});
     }
     result_.rounds.push_back(std::move(round));
   }
 
+  Device& device_;
   std::span<const StepPlan> plans_;
   const MeasureRequest& request_;
   nanoseconds start_;

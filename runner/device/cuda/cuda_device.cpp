@@ -9,6 +9,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_step.h"
+#include "device/cuda/nvml.h"
 
 namespace stepgate {
 namespace {
@@ -45,6 +46,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+GpuName name_of_gpu() {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+  return {.uuid = uuid_text(properties.uuid),
+          .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
+                                 properties.pciBusID, properties.pciDeviceID)};
+}
+
 class CudaDevice : public Device {
  public:
   CudaDevice() {
@@ -56,6 +65,7 @@ class CudaDevice : public Device {
     check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     check(cudaSetDevice(0), "choose the GPU");
     blas_ = make_blas();
+    nvml_.emplace(name_of_gpu());
   }
 
   DeviceIdentity identity() const override {
@@ -74,15 +84,19 @@ class CudaDevice : public Device {
             .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
             .memory_bytes = static_cast<std::int64_t>(total_bytes),
             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-            .uuid = uuid_text(properties.uuid)};
+            .uuid = uuid_text(properties.uuid),
+            .keys = nvml_->keys()};
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
     return std::make_unique<CudaStep>(plan, blas_.get());
   }
 
+  std::optional<EnvironmentReading> read_environment() override { return nvml_->read(); }
+
  private:
   BlasHandle blas_;
+  std::optional<Nvml> nvml_;
 };
 
 }  // namespace
