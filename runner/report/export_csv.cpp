@@ -53,7 +53,7 @@ std::vector<ExportedFile> export_csv(const std::filesystem::path& file,
                                      std::size_t place, const Segment& segment) {
     const auto busy = segment.host_busy ? std::optional(segment.host_busy->count()) : std::nullopt;
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
-                   quoted(measurement.device.name), quoted(measurement.scenario),
+                   quoted(exported_name(measurement.device)), quoted(measurement.scenario),
                    variant_of(measurement, segment),
                    measurement.variants[static_cast<std::size_t>(segment.variant)].batch_size,
                    round, place, segment.first_step, segment.steps, segment.elapsed.count(),

@@ -15,6 +15,10 @@ constexpr std::array formats{
 
 }  // namespace
 
+std::string exported_name(const DeviceIdentity& device) {
+  return device.kind == DeviceKind::simulated ? "simulated " + device.name : device.name;
+}
+
 std::span<const ExportFormat> export_formats() {
   return formats;
 }

@@ -31,6 +31,9 @@ struct ExportFormat {
 // In the order in which people should read them.
 std::span<const ExportFormat> export_formats();
 
+// "NVIDIA H200", or "simulated NVIDIA H200": samples of a simulation never pass for measured ones.
+std::string exported_name(const DeviceIdentity&);
+
 // google/benchmark's JSON, as its tools/compare.py reads it: one benchmark "scenario/variant", a
 // repetition for every round. real_time is the round's mean time a step on the device, cpu_time the
 // host's busy time a step, 0 where it is not known; both in nanoseconds.

@@ -61,7 +61,7 @@ std::vector<ExportedFile> export_google_benchmark(const std::filesystem::path& f
   Json benchmarks = Json::array();
   for (std::size_t family = 0; family < measurements.size(); ++family) {
     const Measurement& measurement = measurements[family];
-    context["device"] = measurement.device.name;
+    context["device"] = exported_name(measurement.device);
     context["driver"] = measurement.device.driver;
     for (std::size_t variant = 0; variant < measurement.variants.size(); ++variant) {
       for (std::size_t round = 0; round < measurement.rounds.size(); ++round) {

@@ -130,7 +130,7 @@ class Exporter {
   std::vector<ExportedFile> files() && {
     const Json version{{"major", 1}, {"minor", 0}, {"patch", 0}, {"string", "1.0.0"}};
     Json devices = Json::array();
-    devices.push_back({{"id", 0}, {"name", device_.name}});
+    devices.push_back({{"id", 0}, {"name", exported_name(device_)}});
     const Json root{
         {"meta", {{"argv", Json::array({"stepgate"})}, {"version", {{"json", version}}}}},
         {"devices", std::move(devices)},
