@@ -65,7 +65,6 @@ class CudaDevice : public Device {
     check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     check(cudaSetDevice(0), "choose the GPU");
     blas_ = make_blas();
-    nvml_.emplace(name_of_gpu());
   }
 
   DeviceIdentity identity() const override {
@@ -85,18 +84,24 @@ class CudaDevice : public Device {
             .memory_bytes = static_cast<std::int64_t>(total_bytes),
             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
             .uuid = uuid_text(properties.uuid),
-            .keys = nvml_->keys()};
+            .keys = nvml().keys()};
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
     return std::make_unique<CudaStep>(plan, blas_.get());
   }
 
-  std::optional<EnvironmentReading> read_environment() override { return nvml_->read(); }
+  std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
 
  private:
+  // Opened when first asked for: that takes longer than most tests.
+  const Nvml& nvml() const {
+    if (!nvml_) nvml_.emplace(name_of_gpu());
+    return *nvml_;
+  }
+
   BlasHandle blas_;
-  std::optional<Nvml> nvml_;
+  mutable std::optional<Nvml> nvml_;
 };
 
 }  // namespace
