@@ -74,18 +74,22 @@ constexpr std::array all_columns{
              return in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
            }}};
 
-// Shown where it is known: most devices that are no GPU have no clock.
-constexpr Column clock_column{
-    "SM clock", [](Summary of) {
-      return of.sm_clock_hertz ? fmt::format("{:.0f} MHz", *of.sm_clock_hertz / 1e6) : "-";
-    }};
+// Shown where they are known: most devices that are no GPU have no clock.
+constexpr std::array clock_columns{
+    Column{"SM clock",
+           [](Summary of) {
+             return of.sm_clock_hertz ? fmt::format("{:.0f} MHz", *of.sm_clock_hertz / 1e6) : "-";
+           }},
+    Column{"cycles a step", [](Summary of) {
+             return of.cycles_per_step ? fmt::format("{:.4g}k", *of.cycles_per_step / 1e3) : "-";
+           }}};
 
 void print_variants(std::ostream& out, const std::vector<VariantSummary>& variants) {
   if (variants.empty()) return;
   std::vector<Column> columns(all_columns.begin(), all_columns.end());
   const bool clock_is_known = std::any_of(variants.begin(), variants.end(),
                                           [](Summary of) { return of.sm_clock_hertz.has_value(); });
-  if (clock_is_known) columns.push_back(clock_column);
+  if (clock_is_known) columns.insert(columns.end(), clock_columns.begin(), clock_columns.end());
   std::vector<Align> alignment(columns.size(), Align::right);
   alignment.front() = Align::left;
   std::vector<std::vector<std::string>> rows(1);
