@@ -17,17 +17,19 @@ constexpr double hertz_per_megahertz = 1e6;
 constexpr std::size_t most_named = 3;
 
 // What disturbs, the most telling first: the hardware's plain "slowdown" goes along with one of its
-// two causes and is named only when neither is.
+// two causes and is named only when neither is. Drivers also report it while a clock changes, so
+// one reading of it says nothing.
 struct Cause {
   ClockEvent event;
   std::string_view name;
   bool by_heat;
+  int fewest_readings;  // that must show it where its time is not counted
 };
 constexpr std::array disturbing{
-    Cause{ClockEvent::hardware_thermal, "thermal throttling by the hardware", true},
-    Cause{ClockEvent::software_thermal, "thermal throttling by the driver", true},
-    Cause{ClockEvent::hardware_power_brake, "the power brake", false},
-    Cause{ClockEvent::hardware_slowdown, "a hardware slowdown", false}};
+    Cause{ClockEvent::hardware_thermal, "thermal throttling by the hardware", true, 1},
+    Cause{ClockEvent::software_thermal, "thermal throttling by the driver", true, 1},
+    Cause{ClockEvent::hardware_power_brake, "the power brake", false, 1},
+    Cause{ClockEvent::hardware_slowdown, "a hardware slowdown", false, 2}};
 
 double milliseconds(nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
@@ -117,13 +119,14 @@ nanoseconds EnvironmentLog::time_of(ClockEvent event) const {
 std::optional<std::string> EnvironmentLog::throttling() const {
   for (const Cause& cause : disturbing) {
     const nanoseconds time = time_of(cause.event);
-    const auto active = active_.find(cause.event);
-    if (time == nanoseconds(0) && active == active_.end()) continue;
+    const auto found = active_.find(cause.event);
+    const int active = found == active_.end() ? 0 : found->second;
+    if (time == nanoseconds(0) && active < cause.fewest_readings) continue;
     std::string words =
         time > nanoseconds(0)
             ? fmt::format("{} held the clocks down for {:.3g} ms", cause.name, milliseconds(time))
-            : fmt::format("{} held the clocks down at {} of {} readings", cause.name,
-                          active->second, readings_);
+            : fmt::format("{} held the clocks down at {} of {} readings", cause.name, active,
+                          readings_);
     if (cause.by_heat && temperature_) {
       words += fmt::format(", at up to {:.0f} C", temperature_->high);
     }

@@ -56,10 +56,17 @@ std::string lines_of(const std::vector<EnvironmentReading>& readings) {
 
 TEST(Environment, IsDisturbedByHeatThePowerBrakeAndTheHardware) {
   for (const ClockEvent event : {ClockEvent::hardware_thermal, ClockEvent::software_thermal,
-                                 ClockEvent::hardware_power_brake, ClockEvent::hardware_slowdown}) {
+                                 ClockEvent::hardware_power_brake}) {
     EXPECT_NE(disturbance_in({calm(), with_event(event)}).find("at 1 of 2 readings"),
               std::string::npos);
   }
+  const EnvironmentReading slowed = with_event(ClockEvent::hardware_slowdown);
+  EXPECT_EQ(disturbance_in({calm(), slowed, slowed}),
+            "a hardware slowdown held the clocks down at 2 of 3 readings");
+}
+
+TEST(Environment, TakesOneHardwareSlowdownForAChangeOfTheClock) {
+  EXPECT_EQ(disturbance_in({calm(), with_event(ClockEvent::hardware_slowdown), calm()}), "none");
 }
 
 TEST(Environment, IsNotDisturbedByAPowerCapOrByChosenClocks) {

@@ -113,7 +113,7 @@ struct Nvml::Library {
     find(by_pci_bus, "nvmlDeviceGetHandleByPciBusId_v2");
     find(clock, "nvmlDeviceGetClockInfo");
     find(max_clock, "nvmlDeviceGetMaxClockInfo");
-    // The name until driver 535.
+    // Its name in older drivers.
     if (!find(active_reasons, "nvmlDeviceGetCurrentClocksEventReasons")) {
       find(active_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
     }
