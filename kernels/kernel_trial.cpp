@@ -29,6 +29,10 @@ constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
   return static_cast<std::int64_t>(scalars[0]);
 };
 
+constexpr auto two_a_slot = [](const Shape&, const Scalars& scalars) {
+  return 2 * static_cast<std::int64_t>(scalars[0]);
+};
+
 // 1, odd, just beside every vector width, and larger than one block.
 const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
                                      {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
@@ -95,7 +99,8 @@ std::vector<TrialRecipe> make_recipes() {
               loss,
               {Format::single, capacity},
               {Format::count, capacity},
-              counter},
+              counter,
+              {Format::count, two_a_slot}},
              {Scalars{1}, Scalars{5}}, {{1}, {3}, {64}, {255}, {257}, {4096}}),
       recipe("accumulate_loss", {loss, loss}, {Scalars{}}, {{}}),
       recipe("mean_loss", {loss, loss}, {Scalars{1}, Scalars{7}}, {{}}),

@@ -160,7 +160,10 @@ TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
        {2, [=](const Trial& t,
                std::int64_t i) { return is_entry(t, i) ? mean(t) : value_at(t, 2, i); }},
        {3, [=](const Trial& t, std::int64_t i) { return is_entry(t, i) ? 0 : value_at(t, 3, i); }},
-       {4, [](const Trial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }}});
+       {4, [](const Trial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }},
+       {5, [=](const Trial& t, std::int64_t i) {
+          return is_entry(t, i / 2) ? 0 : value_at(t, 5, i);
+        }}});
 }
 
 TEST(AccumulateLoss, AddsTheLoss) {

@@ -39,7 +39,11 @@ void expect_losses(const StepResult& result, const Observe& observe, DeviceKind 
 }
 
 void expect_times(const StepResult& result, const Observe& observe, int run_ahead_steps) {
+  if (result.sm_clock_hertz) {
+    EXPECT_GT(*result.sm_clock_hertz, 0);
+  }
   if (!result.elapsed) {
+    EXPECT_FALSE(result.sm_clock_hertz);
     EXPECT_FALSE(result.host_busy);
     EXPECT_TRUE(result.step_times.empty());
     return;
@@ -151,6 +155,21 @@ TEST_P(DeviceContract, ComputesTheSameInOnePieceAndInMany) {
       EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), pieces)), bits_of(whole));
     }
   }
+}
+
+TEST_P(DeviceContract, ComputesTheSameWithReadingsOfItsEnvironmentInBetween) {
+  const StepPlan plan = plan_of(model_knobs("fp32_adamw"));
+  const std::vector<float> whole = run_in_pieces(*device_->load(plan), {{0, 30}});
+  const auto step = device_->load(plan);
+  std::vector<float> losses;
+  for (int piece = 0; piece < 3; ++piece) {
+    const auto reading = device_->read_environment();
+    // Nothing, or at least why there is nothing.
+    EXPECT_TRUE(kind_ != DeviceKind::cuda || reading);
+    const std::vector<float> more = run_in_pieces(*step, {{0, 10}});
+    losses.insert(losses.end(), more.begin(), more.end());
+  }
+  EXPECT_EQ(bits_of(losses), bits_of(whole));
 }
 
 TEST_P(DeviceContract, LosesNoLossBeyondItsRing) {

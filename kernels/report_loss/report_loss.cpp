@@ -13,13 +13,14 @@ namespace {
 constexpr KernelOperand operands[] = {
     {"row_losses", Access::read},    {"loss", Access::write},
     {"history", Access::read_write}, {"stamps", Access::read_write},
-    {"counter", Access::read_write},
+    {"counter", Access::read_write}, {"cycles", Access::read_write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
 KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
-  return {.bytes_read = shape.rows * 4 + 8, .bytes_written = 4 + 4 + 8 + 8, .flops = shape.rows};
+  return {
+      .bytes_read = shape.rows * 4 + 8, .bytes_written = 4 + 4 + 8 + 8 + 16, .flops = shape.rows};
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -35,6 +36,8 @@ void reference(const KernelCall& call) {
   *static_cast<float*>(call.buffers[1]) = loss;
   static_cast<float*>(call.buffers[2])[entry] = loss;
   static_cast<std::uint64_t*>(call.buffers[3])[entry] = 0;
+  static_cast<std::uint64_t*>(call.buffers[5])[2 * entry] = 0;
+  static_cast<std::uint64_t*>(call.buffers[5])[2 * entry + 1] = 0;
   *counter += 1;
 }
 

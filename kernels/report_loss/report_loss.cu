@@ -16,10 +16,17 @@ __device__ std::uint64_t device_clock_nanoseconds() {
   return nanoseconds;
 }
 
+__device__ std::uint64_t multiprocessor_number() {
+  std::uint32_t number;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+  return number;
+}
+
 // One block: thread t takes rows t, t + 256, ..., then a fixed tree.
 __global__ void __launch_bounds__(block_threads)
     report_loss(const float* row_losses, float* loss, float* history, std::uint64_t* stamps,
-                std::uint64_t* counter, std::int64_t rows, std::uint64_t capacity) {
+                std::uint64_t* counter, std::uint64_t* cycles, std::int64_t rows,
+                std::uint64_t capacity) {
   __shared__ float partial[block_threads];
   float sum = 0.0f;
   for (std::int64_t row = threadIdx.x; row < rows; row += block_threads) sum += row_losses[row];
@@ -33,7 +40,12 @@ __global__ void __launch_bounds__(block_threads)
   const std::uint64_t step = *counter;
   *loss = mean;
   history[step % capacity] = mean;
-  stamps[step % capacity] = device_clock_nanoseconds();
+  // The two clocks are read one after the other: their readings belong together.
+  const std::uint64_t stamp = device_clock_nanoseconds();
+  const auto cycle = static_cast<std::uint64_t>(clock64());
+  stamps[step % capacity] = stamp;
+  cycles[2 * (step % capacity)] = cycle;
+  cycles[2 * (step % capacity) + 1] = multiprocessor_number();
   *counter = step + 1;
 }
 
@@ -48,7 +60,8 @@ Launch prepare_report_loss(const KernelShape& shape, DType, const KernelScalars&
     report_loss<<<1, block_threads, 0, stream>>>(
         static_cast<const float*>(buffers[0]), static_cast<float*>(buffers[1]),
         static_cast<float*>(buffers[2]), static_cast<std::uint64_t*>(buffers[3]),
-        static_cast<std::uint64_t*>(buffers[4]), rows, capacity);
+        static_cast<std::uint64_t*>(buffers[4]), static_cast<std::uint64_t*>(buffers[5]), rows,
+        capacity);
     check_launch("report_loss");
   };
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device/environment.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -23,6 +24,12 @@ class DeviceError : public std::runtime_error {
 
 enum class DeviceKind { cuda, simulated, reference };
 
+// What else two runs must share to be compared, in words: {"power limit", "700 W"}.
+struct DeviceKey {
+  std::string name;
+  std::string value;
+};
+
 struct DeviceIdentity {
   DeviceKind kind = DeviceKind::simulated;
   std::string name;     // "NVIDIA H200"; for a simulated device the profile's
@@ -33,6 +40,7 @@ struct DeviceIdentity {
   std::int64_t memory_bytes = 0;
   std::int64_t free_memory_bytes = 0;  // when asked
   std::string uuid;                    // empty where there is none
+  std::vector<DeviceKey> keys = {};    // those that are known, always in the same order
 };
 
 // What to run and what to look at. Steps are numbered from 0 over the life of the loaded step.
@@ -53,6 +61,8 @@ struct StepResult {
   // From the end of the wash-out's work to the end of the scored steps' work, by the device's
   // clock; the queue is never drained in between. Absent where the device has no notion of time.
   std::optional<std::chrono::nanoseconds> elapsed;
+  // Mean clock of the multiprocessors during the scored steps. Absent where the device cannot know.
+  std::optional<double> sm_clock_hertz;
   // Host time spent issuing the scored steps, with the waits taken out.
   std::optional<std::chrono::nanoseconds> host_busy;
   // Time from step to step, one for each scored step but the first. Empty where unknown.
@@ -82,6 +92,9 @@ class Device {
   virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan) {
     return load(plan);  // where memory has no place, slots do not differ
   }
+  // What goes on around the device. May take milliseconds of host time, so it is for the time
+  // between rounds. Nothing from a device without surroundings; does not throw.
+  virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }
 };
 
 }  // namespace stepgate

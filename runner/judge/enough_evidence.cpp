@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "judge/judge.h"
+#include "judge/judge_environment.h"
 #include "judge/timed_sentence.h"
 #include "stats/e_process.h"
 
@@ -31,10 +32,17 @@ class Watch {
   }
 
   bool enough(const Measurement& measurement) {
+    if (rounds_seen_ == 0 && measurement.environment_before) {
+      environment_.add(*measurement.environment_before);
+    }
     for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
+      const auto& reading = measurement.rounds[rounds_seen_].environment_after;
+      if (reading) environment_.add(*reading);
       add(measurement.rounds[rounds_seen_], regime_);
       add(measurement.rounds[rounds_seen_], expect_);
     }
+    // Whatever more rounds say, no timed sentence will be decided.
+    if (environment_.disturbance()) return true;
     if (rounds_seen_ < fewest_rounds_) return false;
     const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const Watched& watched) {
       return watched.test.outcome() == Outcome::refuted;
@@ -76,6 +84,7 @@ class Watch {
 
   std::span<const StepPlan> plans_;
   Counted counted_;
+  EnvironmentLog environment_;
   std::vector<Watched> regime_;
   std::vector<Watched> expect_;
   std::size_t fewest_rounds_ = 0;

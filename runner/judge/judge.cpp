@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/judge_clocks.h"
+#include "judge/judge_environment.h"
 #include "judge/reasons.h"
 #include "judge/summary.h"
 #include "judge/timed_sentence.h"
@@ -50,8 +52,12 @@ SentenceVerdict blank(const Expectation& sentence) {
 class Judge {
  public:
   Judge(const Scenario& scenario, std::span<const StepPlan> plans, const Measurement& measurement,
-        const JudgeSettings& settings)
-      : scenario_(scenario), plans_(plans), measurement_(measurement), settings_(settings) {}
+        const JudgeSettings& settings, const std::optional<std::string>& disturbance)
+      : scenario_(scenario),
+        plans_(plans),
+        measurement_(measurement),
+        settings_(settings),
+        disturbance_(disturbance) {}
 
   std::vector<SentenceVerdict> regime() const {
     std::vector<SentenceVerdict> verdicts;
@@ -146,6 +152,12 @@ class Judge {
     verdict.left = *verdict.right * verdict.timed->ratio;
     verdict.reason = timed_reason(sentence, verdict, measurement_, scenario_.measure.confidence,
                                   fewest_rounds(settings_.beta));
+    verdict.clocks = clock_split(sentence, measurement_);
+    if (disturbance_) {
+      verdict.outcome = Outcome::undecided;
+      verdict.reason = environment_reason(*disturbance_, sentence, verdict, measurement_,
+                                          scenario_.measure.confidence);
+    }
     return verdict;
   }
 
@@ -153,6 +165,7 @@ class Judge {
   std::span<const StepPlan> plans_;
   const Measurement& measurement_;
   const JudgeSettings& settings_;
+  const std::optional<std::string>& disturbance_;
 };
 
 Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
@@ -174,7 +187,10 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
 Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
               const Measurement& measurement, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, measurement.device, settings);
-  const Judge judge(scenario, plans, measurement, settings);
+  const EnvironmentLog environment = environment_of(measurement);
+  verdict.environment = environment.in_words();
+  verdict.disturbance = environment.disturbance();
+  const Judge judge(scenario, plans, measurement, settings, verdict.disturbance);
   verdict.regime = judge.regime();
   verdict.sentences = judge.sentences(verdict.regime);
   verdict.outcome = worst(verdict.sentences);
@@ -186,6 +202,9 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (!measurement.pilot.agrees) verdict.notes.push_back(carry_over_note(measurement));
   if (measurement.budget_refused) verdict.broken = budget_reason(measurement, scenario.measure);
+  for (std::string& note : clock_notes(measurement, settings.beta)) {
+    verdict.notes.push_back(std::move(note));
+  }
   if (measurement.disagreement) verdict.broken = disagreement_reason(measurement);
   return verdict;
 }

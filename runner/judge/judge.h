@@ -32,9 +32,9 @@ Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, co
 // it.
 JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 
-// True once every timed sentence is decided, or one of the regime is refuted; but not before the
-// report can have an interval. Scenario and plans must outlive it. Use it for one measurement: it
-// remembers the rounds that it has seen.
+// True once every timed sentence is decided, or one of the regime is refuted, but not before the
+// report can have an interval; and at once when the environment lets none be decided. Scenario and
+// plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
 // With fewer rounds some timed sentence could not be refuted, could not hold or would have no

@@ -129,9 +129,8 @@ std::string counted_reason(const Expectation& sentence, const SentenceVerdict& v
                      limit_in_words(sentence, in_words(verdict.right.value_or(0), verdict.unit)));
 }
 
-std::string timed_reason(const Expectation& sentence, const SentenceVerdict& verdict,
-                         const Measurement& measurement, double confidence,
-                         std::int64_t fewest_rounds) {
+std::string measured_in_words(const Expectation& sentence, const SentenceVerdict& verdict,
+                              const Measurement& measurement, double confidence) {
   const Terms terms = terms_of(sentence, verdict);
   const TimedEvidence& timed = *verdict.timed;
   std::string words = terms.in_words(terms.scale * timed.ratio);
@@ -142,10 +141,24 @@ std::string timed_reason(const Expectation& sentence, const SentenceVerdict& ver
   }
   words += fmt::format(" over {}; {}", rounds_in_words(std::ssize(measurement.rounds)),
                        limit_in_words(sentence, terms.limit));
+  return words;
+}
+
+std::string timed_reason(const Expectation& sentence, const SentenceVerdict& verdict,
+                         const Measurement& measurement, double confidence,
+                         std::int64_t fewest_rounds) {
+  std::string words = measured_in_words(sentence, verdict, measurement, confidence);
   if (verdict.outcome == Outcome::undecided) {
-    words += missing_in_words(timed, measurement, fewest_rounds);
+    words += missing_in_words(*verdict.timed, measurement, fewest_rounds);
   }
   return words;
+}
+
+std::string environment_reason(const std::string& disturbance, const Expectation& sentence,
+                               const SentenceVerdict& verdict, const Measurement& measurement,
+                               double confidence) {
+  return fmt::format("environment: {}; measured, but not to be trusted: {}", disturbance,
+                     measured_in_words(sentence, verdict, measurement, confidence));
 }
 
 std::string disagreement_reason(const Measurement& measurement) {

@@ -16,6 +16,8 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
   double elapsed = 0;
   double host_busy = 0;
   bool host_known = true;
+  double cycles = 0;
+  bool clock_known = true;
   std::vector<double> step_times;
   for (const Round& round : measurement.rounds) {
     for (const Segment& segment : round.segments) {
@@ -24,6 +26,8 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
       elapsed += seconds(segment.elapsed);
       host_known = host_known && segment.host_busy;
       host_busy += seconds(segment.host_busy.value_or(std::chrono::nanoseconds(0)));
+      clock_known = clock_known && segment.sm_clock_hertz;
+      cycles += seconds(segment.elapsed) * segment.sm_clock_hertz.value_or(0);
       for (const auto time : segment.step_times) step_times.push_back(seconds(time));
     }
   }
@@ -33,6 +37,10 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
     summary.step_seconds_mean = elapsed / steps;
     summary.samples_per_second = static_cast<double>(plan.batch_size) * steps / elapsed;
     if (host_known) summary.host_share = host_busy / elapsed;
+    if (clock_known) {
+      summary.sm_clock_hertz = cycles / elapsed;
+      summary.cycles_per_step = cycles / steps;
+    }
   }
   if (!step_times.empty()) {
     summary.step_seconds_p50 = nearest_rank(step_times, 0.50);

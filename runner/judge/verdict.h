@@ -35,6 +35,17 @@ struct TimedEvidence {
   std::vector<double> contrasts;         // log(left / right) of every round, in order
 };
 
+// A difference in time taken apart. Ratios are left variant / right variant; time = cycles / clock.
+struct ClockSplit {
+  std::string left;
+  std::string right;
+  double time_ratio = 1;
+  double cycle_ratio = 1;
+  double clock_ratio = 1;
+  double left_hertz = 0;
+  double right_hertz = 0;
+};
+
 struct SentenceVerdict {
   std::string name;
   std::string text;
@@ -45,7 +56,8 @@ struct SentenceVerdict {
   std::optional<double> right;
   MetricUnit unit = MetricUnit::ratio;
   std::optional<TimedEvidence> timed;
-  std::string reason;  // one sentence in words
+  std::string reason;                // one sentence in words
+  std::optional<ClockSplit> clocks;  // about two variants' times, where their clocks are known
 };
 
 struct VariantSummary {
@@ -55,6 +67,8 @@ struct VariantSummary {
   std::optional<double> step_seconds_p95;
   std::optional<double> samples_per_second;
   std::optional<double> host_share;
+  std::optional<double> sm_clock_hertz;  // mean over the scored steps
+  std::optional<double> cycles_per_step;
   std::int64_t peak_bytes = 0;
 };
 
@@ -71,9 +85,12 @@ struct Verdict {
   double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
   double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
   std::int64_t suite_lines = 1;
-  double beta = 0.05;              // P(holds) at most this when it is false
-  double confidence = 0.95;        // of the intervals
-  std::vector<std::string> notes;  // what a reader of the numbers should know
+  double beta = 0.05;        // P(holds) at most this when it is false
+  double confidence = 0.95;  // of the intervals
+  // What went on around the GPU, in words; nothing where the device has no surroundings.
+  std::vector<std::string> environment;
+  std::optional<std::string> disturbance;  // why no timed sentence is decided
+  std::vector<std::string> notes;          // what a reader of the numbers should know
   // The unit of evidence is the round: every variant loaded anew into every slot, once each.
   std::int64_t rounds = 0;
   std::int64_t loads_per_round = 0;  // of every variant

@@ -162,6 +162,7 @@ class Run {
                           .steps = result.steps,
                           .elapsed = *result.elapsed,
                           .host_busy = result.host_busy,
+                          .sm_clock_hertz = result.sm_clock_hertz,
                           .step_times = std::move(result.step_times)});
     }
     return segments;
@@ -211,6 +212,7 @@ class Run {
   }
 
   void run_rounds() {
+    result_.environment_before = device_.read_environment();
     nanoseconds longest_round{0};
     while (std::ssize(result_.rounds) < request_.knobs.rounds) {
       if (seconds(spent() + longest_round) > request_.knobs.max_seconds) {
@@ -219,6 +221,7 @@ class Run {
       }
       const nanoseconds before = spent();
       if (!run_round()) return;
+      result_.rounds.back().environment_after = device_.read_environment();
       longest_round = std::max(longest_round, spent() - before);
       report_progress();
       if (request_.enough(result_)) return;

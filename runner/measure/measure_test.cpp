@@ -205,6 +205,31 @@ TEST(Measure, ExpectsWhatARoundThenCosts) {
   EXPECT_EQ(measurement.expected.most_rounds, 10);
 }
 
+TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
+  Script script{.step_time = always(1ms)};
+  std::vector<std::size_t> runs_before;
+  script.environment = [&](std::int64_t reading) {
+    runs_before.push_back(script.runs.size());
+    EnvironmentReading read;
+    read.temperature_celsius = static_cast<double>(reading);
+    return read;
+  };
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b", "c"});
+  const Measurement measurement = measure(device, plans, request_for(script, 8));
+  ASSERT_EQ(runs_before.size(), 9U);
+  for (std::size_t reading = 1; reading < runs_before.size(); ++reading) {
+    // Every pass settles each variant before its segments.
+    EXPECT_EQ(runs_before[reading] - runs_before[reading - 1],
+              2 * measurement.rounds[reading - 1].segments.size());
+  }
+  EXPECT_EQ(measurement.environment_before.value().temperature_celsius, 0);
+  for (std::size_t round = 0; round < 8; ++round) {
+    EXPECT_EQ(measurement.rounds[round].environment_after.value().temperature_celsius,
+              static_cast<double>(round + 1));
+  }
+}
+
 TEST(Measure, WarmsUpUntilTheStepTimesAreSteady) {
   Script script{.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
     return std::chrono::microseconds(1000 + std::max<std::int64_t>(0, 500 - step));

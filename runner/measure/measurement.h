@@ -22,6 +22,7 @@ struct Segment {
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
   std::optional<std::chrono::nanoseconds> host_busy;
+  std::optional<double> sm_clock_hertz = {};  // mean over the scored steps
   std::vector<std::chrono::nanoseconds> step_times;
 };
 
@@ -31,6 +32,7 @@ struct Segment {
 // and back, more often. Of two variants a round is ABBA with the slots swapped in the middle.
 struct Round {
   std::vector<Segment> segments;
+  std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
 };
 
 // Does the length of a segment matter? The ratios of the variants' times, compared between segments
@@ -73,6 +75,7 @@ struct Measurement {
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;
   std::vector<VariantSubject> variants;
+  std::optional<EnvironmentReading> environment_before = {};  // read before the first round
   std::vector<Round> rounds;
   std::int64_t wash_out_steps = 0;
   std::int64_t warmup_steps = 0;  // run of each variant before the first round

@@ -21,6 +21,9 @@ struct Script {
   Loss loss = [](const std::string&, std::int64_t step) {
     return 1.0F / (1.0F + static_cast<float>(step));
   };
+  // Empty: clocks are not known; there is nothing around the device.
+  std::function<double(const std::string& variant)> sm_clock_hertz = {};
+  std::function<EnvironmentReading(std::int64_t reading)> environment = {};
   double host_share = 0.25;  // of the step time; negative: the device does not know
   std::chrono::nanoseconds now{0};
   std::vector<std::pair<std::string, Observe>> runs{};
@@ -48,6 +51,7 @@ class ScriptedStep : public LoadedStep {
     }
     if (!script_.step_time) return result;
     result.elapsed = elapsed;
+    if (script_.sm_clock_hertz) result.sm_clock_hertz = script_.sm_clock_hertz(plan_.variant);
     if (script_.host_share >= 0) {
       result.host_busy = std::chrono::nanoseconds(
           static_cast<std::int64_t>(static_cast<double>(elapsed.count()) * script_.host_share));
@@ -73,9 +77,14 @@ class ScriptedDevice : public Device {
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
     return std::make_unique<ScriptedStep>(plan, script_);
   }
+  std::optional<EnvironmentReading> read_environment() override {
+    if (!script_.environment) return std::nullopt;
+    return script_.environment(readings_++);
+  }
 
  private:
   Script& script_;
+  std::int64_t readings_ = 0;
 };
 
 // Plans of no operations, one for each name; 64 samples a step.

@@ -39,6 +39,8 @@ Ends add_ends(StepBuilder& builder, std::int64_t rows) {
       {.name = "loss history", .purpose = Purpose::bookkeeping, .bytes = steps_kept * word_bytes});
   kept.stamps = builder.add(
       {.name = "step stamps", .purpose = Purpose::bookkeeping, .bytes = steps_kept * 8});
+  kept.cycles = builder.add(
+      {.name = "step cycles", .purpose = Purpose::bookkeeping, .bytes = steps_kept * 16});
   return ends;
 }
 
@@ -47,7 +49,7 @@ void report_loss(StepBuilder& builder, const Ends& ends, std::int64_t rows) {
   builder.launch_as(
       DType::fp32, "report the loss", "report_loss", {.rows = rows},
       {builder.whole(ends.row_losses), builder.whole(ends.loss), builder.whole(kept.losses),
-       builder.whole(kept.stamps), builder.whole(ends.counter)},
+       builder.whole(kept.stamps), builder.whole(ends.counter), builder.whole(kept.cycles)},
       {static_cast<double>(kept.capacity)});
 }
 

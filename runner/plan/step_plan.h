@@ -149,13 +149,16 @@ struct LoaderPlan {
   std::int64_t workers = 1;
 };
 
-// Where to find the numbers that a device reports for every step. Both are rings over steps with
+// Where to find the numbers that a device reports for every step. All are rings over steps with
 // `capacity` entries.
 struct Bookkeeping {
   int losses = 0;  // buffer of fp32, one loss a step
   int stamps = 0;  // buffer of 64-bit nanoseconds of the device's clock, taken at the same point of
                    // every step
   std::int64_t capacity = 0;
+  // Buffer of pairs of 64-bit numbers, read together with the stamp: the cycle counter of a
+  // multiprocessor, and which one it was.
+  int cycles = 0;
 };
 
 struct StepPlan {

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <vector>
 
+#include "judge/judge_clocks.h"
 #include "judge/words.h"
 #include "report/table.h"
 
@@ -60,7 +61,7 @@ struct Column {
 };
 
 using Summary = const VariantSummary&;
-constexpr std::array columns{
+constexpr std::array all_columns{
     Column{"variant", [](Summary of) { return of.name; }},
     Column{"step mean",
            [](Summary of) { return or_dash(of.step_seconds_mean, MetricUnit::seconds); }},
@@ -73,8 +74,22 @@ constexpr std::array columns{
              return in_words(static_cast<double>(of.peak_bytes), MetricUnit::bytes);
            }}};
 
+// Shown where they are known: most devices that are no GPU have no clock.
+constexpr std::array clock_columns{
+    Column{"SM clock",
+           [](Summary of) {
+             return of.sm_clock_hertz ? fmt::format("{:.0f} MHz", *of.sm_clock_hertz / 1e6) : "-";
+           }},
+    Column{"cycles a step", [](Summary of) {
+             return of.cycles_per_step ? fmt::format("{:.4g}k", *of.cycles_per_step / 1e3) : "-";
+           }}};
+
 void print_variants(std::ostream& out, const std::vector<VariantSummary>& variants) {
   if (variants.empty()) return;
+  std::vector<Column> columns(all_columns.begin(), all_columns.end());
+  const bool clock_is_known = std::any_of(variants.begin(), variants.end(),
+                                          [](Summary of) { return of.sm_clock_hertz.has_value(); });
+  if (clock_is_known) columns.insert(columns.end(), clock_columns.begin(), clock_columns.end());
   std::vector<Align> alignment(columns.size(), Align::right);
   alignment.front() = Align::left;
   std::vector<std::vector<std::string>> rows(1);
@@ -99,7 +114,16 @@ void print_sentences(std::ostream& out, std::string_view title,
     out << fmt::format("  {}  {:<{}}  {}\n", outcome_cell(sentence.outcome, style), sentence.name,
                        name_width, sentence.text);
     out << fmt::format("  {:<{}}  {}\n", "", outcome_width, sentence.reason);
+    if (sentence.clocks) {
+      out << fmt::format("  {:<{}}  {}\n", "", outcome_width, in_words(*sentence.clocks));
+    }
   }
+}
+
+void print_environment(std::ostream& out, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  out << "\nenvironment\n";
+  for (const std::string& line : lines) out << "  " << line << '\n';
 }
 
 // What the run cost and how far it can be trusted.
@@ -144,6 +168,7 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   print_variants(out, verdict.variants);
   print_sentences(out, "regime", verdict.regime, style);
   print_sentences(out, "expect", verdict.sentences, style);
+  print_environment(out, verdict.environment);
   out << '\n';
   for (const std::string& note : verdict.notes) out << "note: " << note << '\n';
   if (verdict.broken) {

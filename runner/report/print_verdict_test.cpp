@@ -77,6 +77,34 @@ TEST(PrintVerdict, ShowsARefutedScenarioOnASimulatedDevice) {
   expect_golden("refuted_simulated", printed(verdict));
 }
 
+TEST(PrintVerdict, ShowsTheEnvironmentThatLetsNothingBeDecided) {
+  Script script;
+  script.step_time = [](const std::string& variant, std::int64_t step) -> std::chrono::nanoseconds {
+    return std::chrono::microseconds(variant == "fix" ? 2038 : 2000) +
+           std::chrono::nanoseconds(100 * (step % 7));
+  };
+  script.sm_clock_hertz = [](const std::string& variant) {
+    return variant == "fix" ? 1.945e9 : 1.98e9;
+  };
+  script.environment = [](std::int64_t reading) {
+    EnvironmentReading read;
+    read.sm_clock_hertz = 1.98e9;
+    read.memory_clock_hertz = 3.201e9;
+    read.temperature_celsius = 41 + 8.0 * static_cast<double>(reading);
+    read.power_watts = 312;
+    read.power_limit_watts = 700;
+    read.times = {{ClockEvent::hardware_thermal, std::chrono::milliseconds(reading < 6 ? 0 : 12)}};
+    read.processes = ComputeProcesses{};
+    return read;
+  };
+  const Scenario scenario = scenario_of(
+      {with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 0.995), "free",
+                 "fix.samples_per_s >= 0.995 * baseline.samples_per_s"),
+       with_text(sentence("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
+                 "no_waits", "fix.host_waits_per_step == 0")});
+  expect_golden("environment", printed(on_gpu(measure_and_judge(scenario, script, 1).verdict)));
+}
+
 TEST(PrintVerdict, ShowsWhyARunIsBroken) {
   Verdict verdict = on_gpu(verdict_of_fix(2000));
   verdict.broken = "variant 'fix' does not train what 'baseline' trains";

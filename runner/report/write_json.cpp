@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "judge/words.h"
+#include "report/environment_json.h"
 
 namespace stepgate {
 namespace {
@@ -46,13 +47,16 @@ std::string_view name_of(Evidence evidence) {
 }
 
 Json json_of(const DeviceIdentity& device) {
+  Json keys = Json::object();
+  for (const DeviceKey& key : device.keys) keys[key.name] = key.value;
   return {{"kind", name_of(device.kind)},
           {"name", device.name},
           {"driver", device.driver},
           {"runtime", device.runtime},
           {"compute_capability", device.compute_capability},
           {"memory_bytes", device.memory_bytes},
-          {"uuid", device.uuid}};
+          {"uuid", device.uuid},
+          {"keys", std::move(keys)}};
 }
 
 Json json_of(const VariantSummary& variant) {
@@ -62,6 +66,8 @@ Json json_of(const VariantSummary& variant) {
           {"step_seconds_p95", or_null(variant.step_seconds_p95)},
           {"samples_per_second", or_null(variant.samples_per_second)},
           {"host_share", or_null(variant.host_share)},
+          {"sm_clock_hz", or_null(variant.sm_clock_hertz)},
+          {"cycles_per_step", or_null(variant.cycles_per_step)},
           {"peak_bytes", variant.peak_bytes}};
 }
 
@@ -78,6 +84,16 @@ Json json_of(const TimedEvidence& timed) {
           {"contrasts", timed.contrasts}};
 }
 
+Json json_of(const ClockSplit& split) {
+  return {{"left", split.left},
+          {"right", split.right},
+          {"time_ratio", split.time_ratio},
+          {"cycle_ratio", split.cycle_ratio},
+          {"clock_ratio", split.clock_ratio},
+          {"left_hz", split.left_hertz},
+          {"right_hz", split.right_hertz}};
+}
+
 Json json_of(const SentenceVerdict& sentence) {
   return {{"name", sentence.name},
           {"text", sentence.text},
@@ -88,7 +104,8 @@ Json json_of(const SentenceVerdict& sentence) {
           {"left", or_null(sentence.left)},
           {"right", or_null(sentence.right)},
           {"timed", sentence.timed ? json_of(*sentence.timed) : Json(nullptr)},
-          {"reason", sentence.reason}};
+          {"reason", sentence.reason},
+          {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
 
 template <class Item>
@@ -107,6 +124,7 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"steps", segment.steps},
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
+          {"sm_clock_hz", or_null(segment.sm_clock_hertz)},
           {"step_times_ns", std::move(steps)}};
 }
 
@@ -123,6 +141,14 @@ Json json_of(const Measurement& measurement) {
     for (const Segment& segment : round.segments) segments.push_back(json_of(segment, measurement));
     rounds.push_back(std::move(segments));
   }
+  Json environment = Json::array();  // before the first round, then after each
+  if (measurement.environment_before) {
+    environment.push_back(json_of(*measurement.environment_before));
+    for (const Round& round : measurement.rounds) {
+      environment.push_back(round.environment_after ? json_of(*round.environment_after)
+                                                    : Json(nullptr));
+    }
+  }
   Json batch_sizes = Json::object();
   for (const VariantSubject& variant : measurement.variants) {
     batch_sizes[variant.name] = variant.batch_size;
@@ -132,7 +158,8 @@ Json json_of(const Measurement& measurement) {
       {"settle_steps", measurement.settle_steps},     {"pilot", json_of(measurement.pilot)},
       {"wash_out_steps", measurement.wash_out_steps}, {"budget_spent", measurement.budget_spent},
       {"device_ns", measurement.device_time.count()}, {"wall_ns", measurement.wall_time.count()},
-      {"batch_sizes", std::move(batch_sizes)},        {"rounds", std::move(rounds)}};
+      {"batch_sizes", std::move(batch_sizes)},        {"rounds", std::move(rounds)},
+      {"environment", std::move(environment)}};
 }
 
 }  // namespace
@@ -148,6 +175,8 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"broken", or_null(verdict.broken)},
                     {"skipped_because", verdict.skipped_because},
                     {"notes", verdict.notes},
+                    {"environment", verdict.environment},
+                    {"disturbance", or_null(verdict.disturbance)},
                     {"alpha", verdict.alpha},
                     {"suite_alpha", verdict.suite_alpha},
                     {"suite_lines", verdict.suite_lines},

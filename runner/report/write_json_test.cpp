@@ -81,5 +81,45 @@ TEST(WriteJson, KeepsSixtyFourBitNumbersAndUnknownValues) {
   EXPECT_EQ(report["measurement"]["batch_sizes"]["fix"], 64);
 }
 
+TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
+  Script script;
+  script.step_time = noisy(0.8, 9);
+  script.sm_clock_hertz = [](const std::string&) { return 1.98e9; };
+  script.environment = [](std::int64_t reading) {
+    EnvironmentReading read;
+    if (reading == 1) {
+      read.unavailable = "the driver went away";
+      return read;
+    }
+    read.sm_clock_hertz = 1.98e9;
+    read.active = {ClockEvent::software_power_cap};
+    read.times = {{ClockEvent::software_power_cap, std::chrono::nanoseconds(1500)}};
+    read.processes = ComputeProcesses{.others = {{4711, {}}}, .self_is_listed = false};
+    return read;
+  };
+  const nlohmann::json report = written(measure_and_judge(
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}), script,
+      9));
+  const nlohmann::json& readings = report["measurement"]["environment"];
+  ASSERT_EQ(readings.size(), report["measurement"]["rounds"].size() + 1);
+  EXPECT_EQ(readings[1], nlohmann::json::parse(R"({"unavailable": "the driver went away"})"));
+  EXPECT_EQ(readings[0], nlohmann::json::parse(R"({
+    "sm_clock_hz": 1.98e9, "memory_clock_hz": null, "active": ["software_power_cap"],
+    "times": {"software_power_cap_ns": 1500}, "temperature_celsius": null, "power_watts": null,
+    "power_limit_watts": null,
+    "processes": {"self_is_listed": false, "others": [{"pid": 4711, "memory_bytes": null}]}})"));
+  EXPECT_EQ(report["measurement"]["rounds"][0][0]["sm_clock_hz"], 1.98e9);
+  EXPECT_NEAR(report["variants"][0]["sm_clock_hz"].get<double>(), 1.98e9, 1);
+  EXPECT_EQ(report["expect"][0]["clocks"]["clock_ratio"], 1);
+  EXPECT_TRUE(report["disturbance"].is_null());
+}
+
+TEST(WriteJson, SaysThatNothingIsKnownOfAnEnvironment) {
+  const nlohmann::json report = written(judged_run(1));
+  EXPECT_TRUE(report["measurement"]["environment"].empty());
+  EXPECT_TRUE(report["expect"][0]["clocks"].is_null());
+  EXPECT_TRUE(report["measurement"]["rounds"][0][0]["sm_clock_hz"].is_null());
+}
+
 }  // namespace
 }  // namespace stepgate

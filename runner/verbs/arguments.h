@@ -10,8 +10,14 @@
 
 #include "device/open_device.h"
 #include "report/exit_code.h"
+#include "report/export_formats.h"
 
 namespace stepgate {
+
+struct ExportRequest {
+  Export write = nullptr;
+  std::filesystem::path file;
+};
 
 struct Arguments {
   std::vector<std::filesystem::path> files;
@@ -19,6 +25,7 @@ struct Arguments {
   std::string variant;
   std::string filter;
   std::filesystem::path json;
+  std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;
   std::int64_t gates = 100;       // certify: between identical variants

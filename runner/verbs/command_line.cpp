@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "support/diagnostic.h"
+#include "support/nearest.h"
 
 namespace stepgate {
 namespace {
@@ -13,6 +14,31 @@ UndecidedPolicy undecided_policy(const std::string& name) {
   const auto found = policies.find(name);
   if (found != policies.end()) return found->second;
   throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
+}
+
+// "a, b" of everything that --export takes, with what each is.
+std::string export_help() {
+  std::string text = "FORMAT:FILE, also write the samples for other tools; may be repeated.";
+  for (const ExportFormat& format : export_formats()) {
+    text += "\n" + std::string(format.name) + ": " + std::string(format.what);
+  }
+  return text;
+}
+
+ExportRequest export_request(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  std::vector<std::string_view> names;
+  for (const ExportFormat& format : export_formats()) {
+    names.push_back(format.name);
+    if (format.name != name) continue;
+    if (colon != std::string::npos && colon + 1 < text.size()) {
+      return {.write = format.write, .file = text.substr(colon + 1)};
+    }
+    throw RequestError("--export " + name + " does not say where to", "say " + name + ":FILE");
+  }
+  throw RequestError("there is no --export '" + name + "'",
+                     did_you_mean(name, names, "`stepgate run --help` lists the formats"));
 }
 
 }  // namespace
@@ -53,6 +79,14 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
   run_verb->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
   run_verb->add_option("--json", arguments.json,
                        "write verdicts and measurements to this file, one JSON object a line");
+  run_verb
+      ->add_option_function<std::vector<std::string>>(
+          "--export",
+          [&arguments](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) arguments.exports.push_back(export_request(text));
+          },
+          export_help())
+      ->allow_extra_args(false);
   run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
       ->check([](const std::string& text) {
         double seconds = 0;

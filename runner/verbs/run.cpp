@@ -61,12 +61,13 @@ JudgeSettings settings_for(const std::vector<Planned>& all) {
 struct Decisions {
   std::vector<Verdict> verdicts;
   std::ostringstream json;
+  std::vector<Measurement> measurements;
 };
 
 // Decides one scenario and prints it; false when a signal came in between.
 bool decide(const Planned& planned, Device& device, std::uint64_t seed,
             const JudgeSettings& settings, Style style, Decisions& decisions) {
-  const Decided decided = run_one(planned, device, seed, settings);
+  Decided decided = run_one(planned, device, seed, settings);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name
               << "' is not decided, nothing was written\n";
@@ -76,7 +77,23 @@ bool decide(const Planned& planned, Device& device, std::uint64_t seed,
   std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
   write_json(decisions.json, decided.verdict, decided.measurement);
   decisions.verdicts.push_back(decided.verdict);
+  decisions.measurements.push_back(std::move(decided.measurement));
   return true;
+}
+
+// Before a run, which should not end with nowhere to put its result.
+void check_outputs(const Arguments& arguments) {
+  if (!arguments.json.empty()) check_writable(arguments.json);
+  for (const ExportRequest& request : arguments.exports) check_writable(request.file);
+}
+
+void write_outputs(const Arguments& arguments, const Decisions& decisions) {
+  if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
+  for (const ExportRequest& request : arguments.exports) {
+    for (const ExportedFile& file : request.write(request.file, decisions.measurements)) {
+      write_file(file.path, file.content);
+    }
+  }
 }
 
 }  // namespace
@@ -84,7 +101,7 @@ bool decide(const Planned& planned, Device& device, std::uint64_t seed,
 int run_scenarios(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
-  if (!arguments.json.empty()) check_writable(arguments.json);
+  check_outputs(arguments);
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   const OpenedDevice opened = open_device(choice);
@@ -100,7 +117,7 @@ int run_scenarios(const Arguments& arguments) {
   if (decisions.verdicts.size() > 1) {
     print_suite_summary(std::cout, decisions.verdicts, suite, style);
   }
-  if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
+  write_outputs(arguments, decisions);
   return exit_code(decisions.verdicts, suite, arguments.undecided);
 }
 

@@ -10,6 +10,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_step.h"
+#include "device/cuda/nvml.h"
 
 namespace stepgate {
 namespace {
@@ -46,6 +47,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+GpuName name_of_gpu() {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+  return {.uuid = uuid_text(properties.uuid),
+          .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
+                                 properties.pciBusID, properties.pciDeviceID)};
+}
+
 class CudaDevice : public Device {
  public:
   CudaDevice() {
@@ -75,7 +84,8 @@ class CudaDevice : public Device {
             .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
             .memory_bytes = static_cast<std::int64_t>(total_bytes),
             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-            .uuid = uuid_text(properties.uuid)};
+            .uuid = uuid_text(properties.uuid),
+            .keys = nvml().keys()};
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
@@ -86,9 +96,18 @@ class CudaDevice : public Device {
     return std::make_unique<CudaStep>(plan, blas_.get(), &slots_[slot]);
   }
 
+  std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
+
  private:
+  // Opened when first asked for: that takes longer than most tests.
+  const Nvml& nvml() const {
+    if (!nvml_) nvml_.emplace(name_of_gpu());
+    return *nvml_;
+  }
+
   BlasHandle blas_;
   std::map<int, KeptMemory> slots_;
+  mutable std::optional<Nvml> nvml_;
 };
 
 }  // namespace

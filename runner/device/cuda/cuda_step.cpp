@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/cuda/check.h"
+#include "device/mean_clock.h"
 #include "kernels/number_format.h"
 #include "plan/access.h"
 #include "support/require.h"
@@ -77,6 +78,7 @@ StepResult CudaStep::run(const Observe& observe) {
   result.steps = observe.steps;
   losses_.clear();
   stamps_.clear();
+  cycles_.clear();
   run_steps(observe.wash_out_steps);
   check(cudaEventRecord(first_mark_.get(), compute_.get()), "mark the first scored step");
   waited_ = nanoseconds(0);
@@ -97,6 +99,7 @@ StepResult CudaStep::run(const Observe& observe) {
        step < stamps_.size(); ++step) {
     result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
   }
+  result.sm_clock_hertz = mean_clock_since(observe.wash_out_steps);
   if (observe.tensors) read_tensors(result);
   running_ = false;
   return result;
@@ -271,7 +274,21 @@ void CudaStep::harvest() {
   check(cudaStreamSynchronize(compute_.get()), "wait before reading the losses");
   append_ring(losses_, buffers_.read(plan_.bookkeeping.losses, 0), harvested_, next_step_);
   append_ring(stamps_, buffers_.read(plan_.bookkeeping.stamps, 0), harvested_, next_step_);
+  append_ring(cycles_, buffers_.read(plan_.bookkeeping.cycles, 0), 2 * harvested_, 2 * next_step_);
   harvested_ = next_step_;
+}
+
+// A step's clocks are read near its end: what the last step of the wash-out read is where the
+// scored steps begin.
+std::optional<double> CudaStep::mean_clock_since(std::int64_t wash_out_steps) const {
+  std::vector<ClockStamp> stamps;
+  for (auto step = static_cast<std::size_t>(std::max<std::int64_t>(wash_out_steps - 1, 0));
+       step < stamps_.size(); ++step) {
+    stamps.push_back({.nanoseconds = stamps_[step],
+                      .cycles = cycles_[2 * step],
+                      .multiprocessor = cycles_[2 * step + 1]});
+  }
+  return mean_clock_hertz(stamps);
 }
 
 void CudaStep::read_tensors(StepResult& result) const {

@@ -59,6 +59,7 @@ class CudaStep : public LoadedStep {
   // Reads the losses and stamps of the steps since the last time, before their ring is overwritten.
   void harvest();
   void read_tensors(StepResult&) const;
+  std::optional<double> mean_clock_since(std::int64_t wash_out_steps) const;
 
   // Host time that does not count as issuing work: everything inside the call may be a wait for the
   // GPU.
@@ -83,6 +84,7 @@ class CudaStep : public LoadedStep {
   std::int64_t harvested_ = 0;
   std::vector<float> losses_;           // of the steps of the current run
   std::vector<std::uint64_t> stamps_;   // likewise
+  std::vector<std::uint64_t> cycles_;   // likewise, pairs of cycles and multiprocessor
   std::chrono::nanoseconds waited_{0};  // in the current run
 };
 

@@ -56,7 +56,7 @@ class PlainStep {
     weight_gradients_ = static_cast<char*>(take(layers * hidden * (hidden + 1) * 4));
     labels_ = take(rows * 4);
     row_losses_ = take(rows * 4);
-    for (void*& kept : kept_) kept = take(history * 8);
+    for (void*& kept : kept_) kept = take(history * 16);
   }
 
   void step(std::int64_t index) {
@@ -70,7 +70,7 @@ class PlainStep {
              weights_ + layer_bytes * layer + weight_bytes, out);
     }
     launch(loss_, stream, activations_[layers], labels_, gradients_[0], row_losses_);
-    launch(report_, stream, row_losses_, kept_[0], kept_[1], kept_[2], kept_[3]);
+    launch(report_, stream, row_losses_, kept_[0], kept_[1], kept_[2], kept_[3], kept_[4]);
     for (int layer = layers - 1; layer >= 0; --layer) {
       void* gradient = gradients_[(layers - 1 - layer) % 2];
       if (layer + 1 < layers)
@@ -136,7 +136,7 @@ class PlainStep {
   char* weight_gradients_ = nullptr;
   void* labels_ = nullptr;
   void* row_losses_ = nullptr;
-  void* kept_[4] = {};
+  void* kept_[5] = {};
 };
 
 double median(std::vector<double> values) {

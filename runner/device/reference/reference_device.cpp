@@ -95,9 +95,9 @@ class ReferenceStep final : public LoadedStep {
   }
 
   void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
-    const auto& [buffer, stamps, capacity] = plan_->bookkeeping;
+    const std::int64_t capacity = plan_->bookkeeping.capacity;
     if (capacity <= 0) return;
-    const SharedBlock ring = memory_.block(buffer, 0);
+    const SharedBlock ring = memory_.block(plan_->bookkeeping.losses, 0);
     for (std::int64_t step = first; step < end; ++step) {
       losses.push_back(static_cast<float>(number_at(ring->data(), DType::fp32, step % capacity)));
     }

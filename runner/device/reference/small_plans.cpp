@@ -24,7 +24,8 @@ enum BufferIndex {
   loss,
   history,
   stamps,
-  counter
+  counter,
+  cycles
 };
 
 std::vector<Buffer> buffers_for(const TrainingPlan& wanted) {
@@ -57,6 +58,7 @@ std::vector<Buffer> buffers_for(const TrainingPlan& wanted) {
       {.name = "history", .purpose = Purpose::bookkeeping, .bytes = ring * 4},
       {.name = "stamps", .purpose = Purpose::bookkeeping, .bytes = ring * 8},
       {.name = "counter", .purpose = Purpose::bookkeeping, .bytes = 8},
+      {.name = "cycles", .purpose = Purpose::bookkeeping, .bytes = ring * 16},
   };
 }
 
@@ -66,7 +68,7 @@ class Builder {
     plan_.seed = 11;
     plan_.buffers = buffers_for(wanted);
     plan_.events = {{"filled", wanted.batch_slots}, {"consumed", wanted.batch_slots}};
-    plan_.bookkeeping = {history, stamps, wanted.capacity};
+    plan_.bookkeeping = {history, stamps, wanted.capacity, cycles};
   }
 
   void add(std::string name, StreamName stream, Action action, int ahead = 0) {
@@ -125,7 +127,8 @@ StepPlan training_plan(const TrainingPlan& wanted) {
   builder.launch("weight gradient", "matmul", {features, features, samples},
                  {input, logits, gradients}, {1});
   builder.launch("update", "sgd", {features, features}, {weights, gradients}, {0.5});
-  builder.launch("report", "report_loss", {samples}, {row_losses, loss, history, stamps, counter},
+  builder.launch("report", "report_loss", {samples},
+                 {row_losses, loss, history, stamps, counter, cycles},
                  {static_cast<double>(wanted.capacity)});
   return std::move(builder).plan();
 }

@@ -45,6 +45,9 @@ class SimulatedStep : public LoadedStep {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
     }
+    for (const PlantedClock& clock : machine_->settings.clocks) {
+      if (clock.variant == plan.variant) sm_clock_hertz_ = clock.sm_clock_hertz;
+    }
   }
 
   StepResult run(const Observe& observe) override {
@@ -54,6 +57,7 @@ class SimulatedStep : public LoadedStep {
     StepResult result;
     result.first_step = next_step_;
     result.steps = observe.steps;
+    result.sm_clock_hertz = sm_clock_hertz_;
     run_steps(observe.wash_out_steps);
     const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
     const Nanoseconds host_begin = timeline_.host_now();
@@ -113,6 +117,7 @@ class SimulatedStep : public LoadedStep {
   Timeline timeline_;
   PlantedSlowdown planted_;
   double load_factor_;
+  std::optional<double> sm_clock_hertz_;
   double run_factor_ = 1;
   std::int64_t next_step_ = 0;
 };
@@ -134,6 +139,15 @@ class SimulatedDevice : public Device {
             .memory_bytes = profile.memory_bytes,
             .free_memory_bytes = profile.memory_bytes,
             .uuid = {}};
+  }
+
+  std::optional<EnvironmentReading> read_environment() override {
+    std::optional<EnvironmentReading> reading;
+    for (const PlantedEnvironment& planted : machine_->settings.environment) {
+      if (planted.from_reading <= readings_) reading = planted.reading;
+    }
+    ++readings_;
+    return reading;
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
@@ -158,6 +172,7 @@ class SimulatedDevice : public Device {
   }
 
   std::shared_ptr<Machine> machine_;
+  std::int64_t readings_ = 0;
 };
 
 }  // namespace

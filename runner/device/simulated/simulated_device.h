@@ -22,10 +22,24 @@ struct PlantedSlowdown {
   std::int64_t host_nanoseconds = 0;  // once a step
 };
 
+// The clock that the steps of a variant report. It does not change their times.
+struct PlantedClock {
+  std::string variant;
+  double sm_clock_hertz = 0;
+};
+
+// What the environment reads like from its n-th reading on, counted from 0.
+struct PlantedEnvironment {
+  std::int64_t from_reading = 0;
+  EnvironmentReading reading;
+};
+
 struct SimulatedSettings {
   std::uint64_t seed = 0;  // of the noise
   std::vector<PlantedSlowdown> slowdowns = {};
   std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError when it gets there
+  std::vector<PlantedClock> clocks = {};
+  std::vector<PlantedEnvironment> environment = {};  // ascending; none: it has no surroundings
 };
 
 std::unique_ptr<Device> make_simulated_device(DeviceProfile, SimulatedSettings = {});

@@ -203,6 +203,33 @@ TEST(SimulatedDevice, ShowsAPlantedSlowdownInItsVariantOnly) {
             plain);
 }
 
+TEST(SimulatedDevice, ReportsAPlantedClockInItsVariantOnlyAndKeepsItsTimes) {
+  const std::vector<StepPlan> plans = plans_of(spinning(3, 10));
+  const auto result_with = [&](SimulatedSettings settings) {
+    const auto device = make_simulated_device(round_profile(), std::move(settings));
+    return device->load(plans.front())->run({.wash_out_steps = 2, .steps = 10});
+  };
+  const StepResult plain = result_with({.seed = 1});
+  EXPECT_FALSE(plain.sm_clock_hertz);
+  EXPECT_FALSE(result_with({.seed = 1, .clocks = {{"other", 1.5e9}}}).sm_clock_hertz);
+  const StepResult clocked = result_with({.seed = 1, .clocks = {{"only", 1.5e9}}});
+  EXPECT_EQ(clocked.sm_clock_hertz, 1.5e9);
+  EXPECT_EQ(clocked.elapsed, plain.elapsed);
+}
+
+TEST(SimulatedDevice, ReadsThePlantedEnvironmentFromItsReadingOn) {
+  EnvironmentReading cool;
+  cool.temperature_celsius = 40;
+  EnvironmentReading hot;
+  hot.temperature_celsius = 90;
+  const auto device =
+      make_simulated_device(round_profile(), {.environment = {{1, cool}, {3, hot}}});
+  EXPECT_FALSE(device->read_environment());
+  for (const double celsius : {40.0, 40.0, 90.0, 90.0}) {
+    EXPECT_EQ(device->read_environment().value().temperature_celsius, celsius);
+  }
+}
+
 TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {
   const std::vector<StepPlan> plans = plans_of(spinning(10, 50));
   const auto device = make_simulated_device(round_profile());

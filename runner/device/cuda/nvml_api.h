@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The part of NVML's binary interface that stepgate calls, declared from its documentation
+// (docs.nvidia.com/deploy/nvml-api), since its header need not be there. Only nvml.cpp and the
+// library that its test plays include this.
+#pragma once
+
+#include <cstdint>
+
+namespace stepgate::nvml_api {
+
+using Result = int;
+constexpr Result success = 0;
+constexpr Result insufficient_size = 7;
+
+using Handle = void*;
+
+// nvmlClockType_t
+constexpr unsigned clock_sm = 1;
+constexpr unsigned clock_memory = 2;
+
+// nvmlTemperatureSensors_t
+constexpr unsigned temperature_gpu = 0;
+
+// nvmlClocksEventReason...
+constexpr std::uint64_t reason_idle = 0x1;
+constexpr std::uint64_t reason_applications_clocks = 0x2;
+constexpr std::uint64_t reason_software_power_cap = 0x4;
+constexpr std::uint64_t reason_hardware_slowdown = 0x8;
+constexpr std::uint64_t reason_sync_boost = 0x10;
+constexpr std::uint64_t reason_software_thermal = 0x20;
+constexpr std::uint64_t reason_hardware_thermal = 0x40;
+constexpr std::uint64_t reason_hardware_power_brake = 0x80;
+constexpr std::uint64_t reason_display_clocks = 0x100;
+
+// NVML_FI_DEV_CLOCKS_EVENT_REASON_...: nanoseconds since the driver was loaded. Older drivers answer
+// "not supported" to those from 251 on.
+constexpr unsigned field_software_power_cap = 74;
+constexpr unsigned field_sync_boost = 76;
+constexpr unsigned field_software_thermal = 251;
+constexpr unsigned field_hardware_thermal = 252;
+constexpr unsigned field_hardware_power_brake = 253;
+
+// nvmlValueType_t
+enum ValueType : unsigned {
+  value_double = 0,
+  value_unsigned_int = 1,
+  value_unsigned_long = 2,
+  value_unsigned_long_long = 3,
+  value_signed_long_long = 4,
+  value_signed_int = 5,
+  value_unsigned_short = 6
+};
+
+union Value {
+  double as_double;
+  unsigned as_unsigned_int;
+  unsigned long as_unsigned_long;
+  unsigned long long as_unsigned_long_long;
+  long long as_signed_long_long;
+  int as_signed_int;
+  unsigned short as_unsigned_short;
+};
+
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp_microseconds;
+  long long latency_microseconds;
+  unsigned type;
+  Result result;
+  Value value;
+};
+static_assert(sizeof(FieldValue) == 40);
+
+// nvmlProcessInfo_v2_t, what the third version of the call fills.
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_bytes;  // all ones: not known
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+static_assert(sizeof(ProcessInfo) == 24);
+
+}  // namespace stepgate::nvml_api

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What was going on around the GPU at one moment: clocks, what holds them down, heat, power, and
+// who else computes there. A value; who reads it and when is the device's and measure's, what it
+// means for a verdict is judge's. Absent is what this machine does not tell.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepgate {
+
+// Why the driver holds the clocks below what they could be. Several can be active at once.
+enum class ClockEvent {
+  idle,
+  applications_clocks,   // somebody chose lower clocks
+  software_power_cap,    // the power limit: legitimate, a step that draws more is slower
+  hardware_slowdown,     // heat or the power brake, by the hardware
+  sync_boost,            // held to the clocks of another GPU
+  software_thermal,      // heat, by the driver
+  hardware_thermal,      // heat, by the hardware
+  hardware_power_brake,  // an outside signal: the power supply
+  display_clocks
+};
+
+// How long one cause has held the clocks down since the driver was loaded.
+struct ClockEventTime {
+  ClockEvent event = ClockEvent::idle;
+  std::chrono::nanoseconds total{0};
+};
+
+// A process that computes on the GPU. The driver's number of it, which inside a container need not
+// be the one that the process itself sees.
+struct ComputeProcess {
+  std::int64_t pid = 0;
+  std::optional<std::int64_t> memory_bytes;
+};
+
+struct ComputeProcesses {
+  std::vector<ComputeProcess> others;  // all but this process
+  // False: this process is not among those listed, by its own number. Then one of `others` may be
+  // this one.
+  bool self_is_listed = true;
+};
+
+struct EnvironmentReading {
+  // Why nothing could be read, in words; empty when something could.
+  std::string unavailable = {};
+  std::optional<double> sm_clock_hertz = {};
+  std::optional<double> memory_clock_hertz = {};
+  std::optional<std::vector<ClockEvent>> active = {};  // at this moment
+  std::vector<ClockEventTime> times = {};              // of the causes that are counted here
+  std::optional<double> temperature_celsius = {};
+  std::optional<double> power_watts = {};
+  std::optional<double> power_limit_watts = {};
+  std::optional<ComputeProcesses> processes = {};
+};
+
+}  // namespace stepgate

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The mean clock of the multiprocessors over some steps, from the clocks that the loss kernel reads
+// at the end of each. Pure arithmetic; reading them is the device's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace stepgate {
+
+// Read together at one point of a step.
+struct ClockStamp {
+  std::uint64_t nanoseconds = 0;  // of the device's clock
+  std::uint64_t cycles = 0;       // of one multiprocessor's counter
+  std::uint64_t multiprocessor = 0;
+};
+
+// Cycles a second between the first and the last stamp of that multiprocessor whose stamps lie
+// furthest apart: counters of different ones do not compare. Nothing unless those stamps span at
+// least half of the time between the first and the last of all, or where a clock stood still.
+std::optional<double> mean_clock_hertz(std::span<const ClockStamp>);
+
+}  // namespace stepgate

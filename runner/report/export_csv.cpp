@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Tables with a header. Names of scenarios, variants and devices are quoted where they need it.
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "report/export_formats.h"
+
+namespace stepgate {
+namespace {
+
+// RFC 4180.
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string in_quotes = "\"";
+  for (const char letter : text) {
+    if (letter == '"') in_quotes += '"';
+    in_quotes += letter;
+  }
+  return in_quotes + '"';
+}
+
+template <class Value>
+std::string or_empty(const std::optional<Value>& value) {
+  return value ? fmt::format("{}", *value) : std::string();
+}
+
+// Calls visit(measurement, number of the round, number of the segment in it, segment).
+template <class Visit>
+void for_each_segment(std::span<const Measurement> measurements, Visit visit) {
+  for (const Measurement& measurement : measurements) {
+    for (std::size_t round = 0; round < measurement.rounds.size(); ++round) {
+      const std::vector<Segment>& segments = measurement.rounds[round].segments;
+      for (std::size_t place = 0; place < segments.size(); ++place) {
+        visit(measurement, round, place, segments[place]);
+      }
+    }
+  }
+}
+
+std::string variant_of(const Measurement& measurement, const Segment& segment) {
+  return quoted(measurement.variants[static_cast<std::size_t>(segment.variant)].name);
+}
+
+}  // namespace
+
+std::vector<ExportedFile> export_csv(const std::filesystem::path& file,
+                                     std::span<const Measurement> measurements) {
+  std::string text =
+      "device,scenario,variant,batch_size,round,place,first_step,steps,elapsed_ns,host_busy_ns,"
+      "sm_clock_hz\n";
+  for_each_segment(measurements, [&](const Measurement& measurement, std::size_t round,
+                                     std::size_t place, const Segment& segment) {
+    const auto busy = segment.host_busy ? std::optional(segment.host_busy->count()) : std::nullopt;
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
+                   quoted(exported_name(measurement.device)), quoted(measurement.scenario),
+                   variant_of(measurement, segment),
+                   measurement.variants[static_cast<std::size_t>(segment.variant)].batch_size,
+                   round, place, segment.first_step, segment.steps, segment.elapsed.count(),
+                   or_empty(busy), or_empty(segment.sm_clock_hertz));
+  });
+  return {{file, std::move(text)}};
+}
+
+std::vector<ExportedFile> export_csv_steps(const std::filesystem::path& file,
+                                           std::span<const Measurement> measurements) {
+  std::string text = "scenario,variant,round,place,step,time_ns\n";
+  for_each_segment(measurements, [&](const Measurement& measurement, std::size_t round,
+                                     std::size_t place, const Segment& segment) {
+    // Times are from step to step, so a segment's first one has none.
+    std::int64_t step = segment.first_step;
+    for (const auto time : segment.step_times) {
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n", quoted(measurement.scenario),
+                     variant_of(measurement, segment), round, place, ++step, time.count());
+    }
+  });
+  return {{file, std::move(text)}};
+}
+
+}  // namespace stepgate
