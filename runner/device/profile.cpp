@@ -71,6 +71,8 @@ constexpr ProfileRow rows[] = {
     {"pageable", "staging_bytes", [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
     {"noise", "within_rounds", [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
     {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
+    {"noise", "between_processes",
+     [](DeviceProfile& p) -> Target { return &p.noise.between_processes; }},
     {"noise", "drift_per_second",
      [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
     {"noise", "spike_probability",

@@ -51,6 +51,7 @@ struct ComputeCosts {
 struct NoiseCosts {
   double within_rounds = 0;            // from step to step
   double between_rounds = 0;           // of a whole run of steps
+  double between_processes = 0;        // of everything that one process loads once
   double drift_per_second = 0;         // relative, of everything
   double spike_probability = 0;        // of a step
   std::int64_t spike_nanoseconds = 0;  // mean, exponential, on the host

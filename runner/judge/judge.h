@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "judge/baseline.h"
 #include "judge/sides.h"
 #include "judge/verdict.h"
 #include "measure/measurement.h"
@@ -19,9 +20,11 @@ struct JudgeSettings {
   double alpha = 0.01;  // of a refuted timed sentence
   double beta = 0.05;   // of a timed sentence that holds
   Counted counted{};    // `counted` of plan/counted_metrics.h
+  // What `stored.` in sentences means; where times are compared, anchors are measured too.
+  std::optional<Baseline> baseline = {};
 };
 
-// The plans are the scenario's, in its order, and those that were measured.
+// The plans are those that were measured: the scenario's, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
 // True once every timed sentence is decided, or one of the regime is refuted; but not before the
@@ -31,6 +34,9 @@ Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSe
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);
+
+// Whether the relation is true of two exact values.
+bool relation_holds(const Expectation&, double left, double right);
 
 // Every sentence skipped for one reason; nothing was run.
 Verdict skipped_verdict(const Scenario&, const DeviceIdentity&, const std::string& reason,

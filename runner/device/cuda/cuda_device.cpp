@@ -36,6 +36,17 @@ std::string kernel_module_version() {
   return {};
 }
 
+// "AMD EPYC 9654 96-Core Processor"; empty where the kernel does not say.
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return {};
+}
+
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int index = 0; index < 16; ++index) {
@@ -74,7 +85,8 @@ class CudaDevice : public Device {
             .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
             .memory_bytes = static_cast<std::int64_t>(total_bytes),
             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-            .uuid = uuid_text(properties.uuid)};
+            .uuid = uuid_text(properties.uuid),
+            .cpu = cpu_model()};
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {

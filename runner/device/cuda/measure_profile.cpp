@@ -35,6 +35,7 @@ DeviceProfile measure_profile() {
   // noise, and its gates are judged by planting more.
   profile.noise = {.within_rounds = 0.01,
                    .between_rounds = 0.001,
+                   .between_processes = 0.002,
                    .drift_per_second = 0,
                    .spike_probability = 0.002,
                    .spike_nanoseconds = 30000};

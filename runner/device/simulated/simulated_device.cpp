@@ -24,6 +24,9 @@ struct Machine {
   SimulatedSettings settings;
   Random random;
   Nanoseconds now = 0;
+  // Of what a process is dealt when it starts, such as addresses: one draw for each loaded step, in
+  // a stream of its own.
+  Random fates = Random(~settings.seed);
 };
 
 class SimulatedStep : public LoadedStep {
@@ -35,12 +38,15 @@ class SimulatedStep : public LoadedStep {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
     }
+    process_factor_ =
+        std::exp(machine_->profile.noise.between_processes * machine_->fates.normal());
   }
 
   StepResult run(const Observe& observe) override {
     require(observe.steps >= 1, "at least one step is scored");
     timeline_.start_at(machine_->now);
-    run_factor_ = std::exp(machine_->profile.noise.between_rounds * machine_->random.normal());
+    run_factor_ = process_factor_ *
+                  std::exp(machine_->profile.noise.between_rounds * machine_->random.normal());
     StepResult result;
     result.first_step = next_step_;
     result.steps = observe.steps;
@@ -102,6 +108,7 @@ class SimulatedStep : public LoadedStep {
   std::shared_ptr<Machine> machine_;
   Timeline timeline_;
   PlantedSlowdown planted_;
+  double process_factor_ = 1;
   double run_factor_ = 1;
   std::int64_t next_step_ = 0;
 };
