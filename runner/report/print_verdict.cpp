@@ -109,9 +109,9 @@ std::string cost_in_words(const Verdict& verdict) {
   std::string words = fmt::format(" after {} round{}, {:.3g} {}", verdict.rounds,
                                   verdict.rounds == 1 ? "" : "s", seconds(verdict.device_time),
                                   simulated ? "simulated GPU seconds" : "GPU seconds");
-  const bool any_timed =
-      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
-                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
+  const bool any_timed = std::any_of(
+      verdict.sentences.begin(), verdict.sentences.end(),
+      [](const SentenceVerdict& sentence) { return sentence.timed || sentence.stored; });
   if (any_timed) {
     words += fmt::format(
         "; a timed line is wrongly refuted in at most {:.3g} % of runs, wrongly held in {:.3g} %",

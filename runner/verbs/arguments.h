@@ -21,6 +21,8 @@ struct Arguments {
   std::filesystem::path json;
   std::filesystem::path profile;
   std::string date;
+  std::string commit;
+  std::int64_t runs = 1;
   DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

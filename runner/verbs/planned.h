@@ -4,18 +4,22 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
+#include "judge/baseline.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {
 
-// Everything of one scenario that is known before a device is asked.
+// Everything of one scenario that is known before it is measured.
 struct Planned {
   Scenario scenario;
-  std::vector<StepPlan> plans;
+  std::vector<StepPlan> plans;         // and those of anchors
+  std::optional<Baseline> baseline{};  // what `stored.` means
+  std::int64_t fewest_rounds = 0;      // that the measurement should have
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -25,6 +29,13 @@ std::vector<std::filesystem::path> scenario_files(const Arguments&);
 // Reads and plans every file before anything runs, so that a typo in the last one does not cost the
 // others' time. Throws RequestError with the faults of all of them.
 std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
+
+// For scenarios that speak of stored runs: reads them and adds what else must be measured to
+// compare with them. Throws RequestError with what is wrong in any of the files.
+void add_baselines(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+
+// The device that was asked for, or the best there is.
+OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
