@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::string_view restore_hint =
     "restore the file from version control, or take the whole [[run]] out";
+constexpr std::string_view move_away_hint =
+    "restore the file from version control, or move it away and accept anew";
 // No step is e^50 times an anchor.
 constexpr double largest_contrast = 50;
 
@@ -27,8 +29,13 @@ using Faults = std::vector<Diagnostic>;
 // One table: takes keys out one by one, and then complains about what nobody took.
 class Keys {
  public:
-  Keys(const TomlTable& table, Place place, std::string what, Faults& faults)
-      : table_(table), place_(std::move(place)), what_(std::move(what)), faults_(faults) {}
+  Keys(const TomlTable& table, Place place, std::string what, Faults& faults,
+       std::string_view way_out = restore_hint)
+      : table_(table),
+        place_(std::move(place)),
+        what_(std::move(what)),
+        faults_(faults),
+        way_out_(way_out) {}
 
   const TomlEntry* optional(std::string_view key) {
     known_.push_back(key);
@@ -78,14 +85,14 @@ class Keys {
   }
 
   void fault(const Place& place, std::string message) {
-    faults_.push_back({place, std::move(message), std::string(restore_hint)});
+    faults_.push_back({place, std::move(message), std::string(way_out_)});
   }
 
   void refuse_the_rest() {
     for (const TomlEntry& entry : table_) {
       if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
       faults_.push_back({entry.place, fmt::format("unknown key '{}' in {}", entry.key, what_),
-                         did_you_mean(entry.key, known_, std::string(restore_hint))});
+                         did_you_mean(entry.key, known_, std::string(way_out_))});
     }
   }
 
@@ -108,6 +115,7 @@ class Keys {
   Place place_;
   std::string what_;
   Faults& faults_;
+  std::string_view way_out_;
   std::vector<std::string_view> known_;
 };
 
@@ -116,7 +124,7 @@ class Reader {
   Reader(std::string file, Faults& faults) : file_(std::move(file)), faults_(faults) {}
 
   void read(const TomlTable& table, const std::string& scenario, Baseline& baseline) {
-    Keys keys(table, {file_, 0, 0}, "a baseline", faults_);
+    Keys keys(table, {file_, 0, 0}, "a baseline", faults_, move_away_hint);
     if (!read_format(keys)) return;
     keys.text("scenario", baseline.scenario);
     if (!baseline.scenario.empty() && baseline.scenario != scenario) {
