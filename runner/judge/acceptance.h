@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// The gate against itself: every variant beside a copy of it, and the sentence that their times are
+// The gate against itself: a variant beside a copy of it, and the sentence that their times are
 // equal within 3 %. Where that cannot be shown, the machine tells differences where there are none,
 // and nothing that it measures should be kept.
 struct SelfCheck {
@@ -21,8 +21,8 @@ struct SelfCheck {
   std::vector<StepPlan> plans;
 };
 
-// Of the scenario's variants; the plans may have anchors behind them.
-SelfCheck self_check(const Scenario&, std::span<const StepPlan>);
+// The plans are the scenario's; there may be anchors behind them.
+SelfCheck self_check(const Scenario&, const Variant&, std::span<const StepPlan>);
 
 // Why not to store the run, in words: it is broken, skipped, too short, or refutes a sentence.
 std::optional<std::string> reason_against_storing(const Verdict& run);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
 // is a process of its own, since what one process is dealt at its start is the same in all of it.
+// The gate is checked after the run, so that a stored run starts as `run` does.
 #include <fmt/chrono.h>
 
 #include <chrono>
@@ -54,9 +55,13 @@ void prepare(Planned& planned, const std::filesystem::path& path) {
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
                                           Device& device, std::uint64_t seed) {
   if (const auto reason = reason_against_storing(decided.verdict)) return reason;
-  SelfCheck check = self_check(planned.scenario, planned.plans);
-  const Planned itself{.scenario = std::move(check.scenario), .plans = std::move(check.plans)};
-  return reason_against_gate(decide_one(itself, device, seed).verdict);
+  for (const Variant& variant : planned.scenario.variants) {
+    SelfCheck check = self_check(planned.scenario, variant, planned.plans);
+    const Planned itself{.scenario = std::move(check.scenario), .plans = std::move(check.plans)};
+    const auto reason = reason_against_gate(decide_one(itself, device, seed).verdict);
+    if (reason || interrupted) return reason;
+  }
+  return std::nullopt;
 }
 
 Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed) {
