@@ -244,7 +244,7 @@ TEST_F(AcceptVerb, LosesNoRunWhenItIsKilledAtAnyMoment) {
 }
 
 TEST_F(AcceptVerb, StoresNothingWhenItIsInterrupted) {
-  write("small.toml", small(1000, "measure = { steps = 100000, warmup = 1000000 }\n"));
+  write("small.toml", endless);
   ChildProcess child(STEPGATE_PROGRAM, on("usual", {"accept", "small.toml"}), place());
   std::this_thread::sleep_for(200ms);
   child.send(SIGTERM);
