@@ -40,7 +40,11 @@ struct DeviceIdentity {
   std::int64_t memory_bytes = 0;
   std::int64_t free_memory_bytes = 0;  // when asked
   std::string uuid;                    // empty where there is none
-  std::vector<DeviceKey> keys = {};    // those that are known, always in the same order
+  // What the times of a step depend on besides; empty where it does not or nobody knows.
+  std::string cpu = {};              // "AMD EPYC 9654 96-Core Processor"
+  std::string power_limit = {};      // "700 W"
+  std::string pcie = {};             // "5 x16"
+  std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
 };
 
 // What to run and what to look at. Steps are numbered from 0 over the life of the loaded step.

@@ -73,6 +73,8 @@ constexpr ProfileRow rows[] = {
     {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
     {"noise", "between_loads", [](DeviceProfile& p) -> Target { return &p.noise.between_loads; }},
     {"noise", "between_slots", [](DeviceProfile& p) -> Target { return &p.noise.between_slots; }},
+    {"noise", "between_processes",
+     [](DeviceProfile& p) -> Target { return &p.noise.between_processes; }},
     {"noise", "drift_per_second",
      [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
     {"noise", "spike_probability",

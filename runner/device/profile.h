@@ -53,6 +53,7 @@ struct NoiseCosts {
   double between_rounds = 0;           // of a whole run of steps
   double between_loads = 0;            // of a loaded step, for as long as it is loaded
   double between_slots = 0;            // of whatever is loaded into a slot
+  double between_processes = 0;        // of everything that one process loads once
   double drift_per_second = 0;         // relative, of everything
   double spike_probability = 0;        // of a step
   std::int64_t spike_nanoseconds = 0;  // mean, exponential, on the host

@@ -11,6 +11,7 @@
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
 #include "judge/reasons.h"
+#include "judge/stored_sentence.h"
 #include "judge/summary.h"
 #include "judge/timed_sentence.h"
 #include "judge/words.h"
@@ -18,26 +19,6 @@
 
 namespace stepgate {
 namespace {
-
-// Values of plans are exact up to the rounding of fractions such as 1/3.
-bool relation_holds(const Expectation& sentence, double left, double right) {
-  const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
-  switch (sentence.relation) {
-    case Relation::less:
-      return left < right - rounding;
-    case Relation::at_most:
-      return left <= right + rounding;
-    case Relation::equal:
-      return std::abs(left - right) <= rounding;
-    case Relation::at_least:
-      return left >= right - rounding;
-    case Relation::greater:
-      return left > right + rounding;
-    case Relation::about:
-      return std::abs(left - right) <= sentence.within.value_or(0) * std::abs(right) + rounding;
-  }
-  return false;
-}
 
 SentenceVerdict blank(const Expectation& sentence) {
   SentenceVerdict verdict;
@@ -89,10 +70,11 @@ class Judge {
 
  private:
   SentenceVerdict decide(const Expectation& sentence) const {
-    const std::vector<MetricOf> metrics = metrics_in(sentence);
-    const bool stored = std::any_of(metrics.begin(), metrics.end(),
-                                    [](const MetricOf& metric) { return metric.stored; });
-    if (stored) return without_value(sentence, Outcome::no_baseline, no_baseline_reason());
+    if (names_stored(sentence)) {
+      SentenceVerdict verdict = blank(sentence);
+      decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
+      return verdict;
+    }
     switch (evidence_of(sentence)) {
       case Evidence::plan:
       case Evidence::exact:
@@ -184,6 +166,26 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
 
 }  // namespace
 
+// Values of plans are exact up to the rounding of fractions such as 1/3.
+bool relation_holds(const Expectation& sentence, double left, double right) {
+  const double rounding = 1e-9 * std::max(std::abs(left), std::abs(right));
+  switch (sentence.relation) {
+    case Relation::less:
+      return left < right - rounding;
+    case Relation::at_most:
+      return left <= right + rounding;
+    case Relation::equal:
+      return std::abs(left - right) <= rounding;
+    case Relation::at_least:
+      return left >= right - rounding;
+    case Relation::greater:
+      return left > right + rounding;
+    case Relation::about:
+      return std::abs(left - right) <= sentence.within.value_or(0) * std::abs(right) + rounding;
+  }
+  return false;
+}
+
 Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
               const Measurement& measurement, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, measurement.device, settings);
@@ -194,7 +196,9 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.regime = judge.regime();
   verdict.sentences = judge.sentences(verdict.regime);
   verdict.outcome = worst(verdict.sentences);
-  verdict.variants = summaries_of(plans, measurement, settings.counted);
+  // Anchors are no variants of the scenario.
+  verdict.variants = summaries_of(plans.first(std::min(plans.size(), scenario.variants.size())),
+                                  measurement, settings.counted);
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.loads_per_round = std::ssize(measurement.variants);
   verdict.device_time = measurement.device_time;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "judge/baseline.h"
 #include "judge/sides.h"
 #include "judge/verdict.h"
 #include "measure/measurement.h"
@@ -21,9 +22,11 @@ struct JudgeSettings {
   std::int64_t suite_lines = 1;  // timed sentences that share suite_alpha
   double suite_alpha = 0.01;     // of any refuted timed sentence among them
   Counted counted{};             // `counted` of plan/counted_metrics.h
+  // What `stored.` in sentences means; where times are compared, anchors are measured too.
+  std::optional<Baseline> baseline = {};
 };
 
-// The plans are the scenario's, in its order, and those that were measured.
+// The plans are those that were measured: the scenario's, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
 // For a run of these scenarios as one suite: half of alpha is shared out over their timed
@@ -43,6 +46,9 @@ std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);
+
+// Whether the relation is true of two exact values.
+bool relation_holds(const Expectation&, double left, double right);
 
 // Every sentence skipped for one reason; nothing was run.
 Verdict skipped_verdict(const Scenario&, const DeviceIdentity&, const std::string& reason,

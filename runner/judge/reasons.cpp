@@ -12,18 +12,6 @@
 namespace stepgate {
 namespace {
 
-std::string limit_in_words(const Expectation& sentence, const std::string& limit) {
-  switch (sentence.relation) {
-    case Relation::equal:
-      return fmt::format("it must be {}", limit);
-    case Relation::about:
-      return fmt::format("it must be within {:.3g} % of {}", 100 * sentence.within.value_or(0),
-                         limit);
-    default:
-      return fmt::format("the limit is {}", limit);
-  }
-}
-
 // What a timed sentence is about, in the terms that its author wrote: the ratio of two metrics, the
 // value of one, or the ratio of the sides.
 struct Terms {
@@ -94,12 +82,20 @@ MetricUnit unit_of(const Expectation& sentence) {
   return metrics.empty() ? MetricUnit::ratio : row_of(metrics.front().metric).unit;
 }
 
-std::string needs_trace_reason() {
-  return "needs a trace of the timeline, which is not built yet";
+std::string limit_in_words(const Expectation& sentence, const std::string& limit) {
+  switch (sentence.relation) {
+    case Relation::equal:
+      return fmt::format("it must be {}", limit);
+    case Relation::about:
+      return fmt::format("it must be within {:.3g} % of {}", 100 * sentence.within.value_or(0),
+                         limit);
+    default:
+      return fmt::format("the limit is {}", limit);
+  }
 }
 
-std::string no_baseline_reason() {
-  return "no baseline is stored for this scenario and device";
+std::string needs_trace_reason() {
+  return "needs a trace of the timeline, which is not built yet";
 }
 
 std::string no_rounds_reason() {

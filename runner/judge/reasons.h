@@ -16,8 +16,10 @@ namespace stepgate {
 // The unit of the first metric that the sentence names.
 MetricUnit unit_of(const Expectation&);
 
+// "the limit is 1.05x", "it must be within 3 % of 1x".
+std::string limit_in_words(const Expectation&, const std::string& limit);
+
 std::string needs_trace_reason();
-std::string no_baseline_reason();
 std::string no_rounds_reason();
 
 // Of a sentence with a metric that the device does not know.

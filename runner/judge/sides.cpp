@@ -53,16 +53,9 @@ std::optional<double> per(std::optional<double> value, double unit) {
   return *value / unit;
 }
 
-std::size_t variant_named(const std::string& name, std::span<const StepPlan> plans) {
-  const auto found = std::find_if(plans.begin(), plans.end(),
-                                  [&](const StepPlan& plan) { return plan.variant == name; });
-  require(found != plans.end(), "sentences name variants of their scenario");
-  return static_cast<std::size_t>(found - plans.begin());
-}
-
 std::optional<double> metric_value(const MetricOf& metric, const Sources& sources) {
-  if (metric.stored) return std::nullopt;
-  const std::size_t variant = variant_named(metric.variant, sources.plans);
+  if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
+  const std::size_t variant = plan_named(sources.plans, metric.variant);
   const StepPlan& plan = sources.plans[variant];
   if (const auto known = sources.counted(plan, metric.metric)) return known;
   if (!sources.round) return std::nullopt;
@@ -78,6 +71,13 @@ std::optional<double> factor_value(const Factor& factor, const Sources& sources)
 }
 
 }  // namespace
+
+std::size_t plan_named(std::span<const StepPlan> plans, const std::string& variant) {
+  const auto found = std::find_if(plans.begin(), plans.end(),
+                                  [&](const StepPlan& plan) { return plan.variant == variant; });
+  require(found != plans.end(), "sentences name variants of their scenario");
+  return static_cast<std::size_t>(found - plans.begin());
+}
 
 std::optional<double> round_value(const Round& round, int variant, std::int64_t batch_size,
                                   Metric metric) {

@@ -22,7 +22,12 @@ struct Sources {
   std::span<const StepPlan> plans;
   const Counted& counted;
   const Round* round = nullptr;
+  // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
+  std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
+
+// The index of the variant's plan, which exists.
+std::size_t plan_named(std::span<const StepPlan>, const std::string& variant);
 
 // Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
 // segments, shares and host time from their totals, percentiles by nearest rank over the steps

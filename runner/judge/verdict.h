@@ -46,6 +46,17 @@ struct ClockSplit {
   double right_hertz = 0;
 };
 
+// The statistical part of a timed sentence about stored runs.
+struct StoredEvidence {
+  std::int64_t runs = 0;                 // that this one was compared with
+  double ratio = 1;                      // left side / right side
+  std::optional<Interval> interval;      // prediction interval of the ratio; absent with one run
+  std::optional<double> deviation;       // from run to run, relative
+  std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
+  std::vector<double> stored_contrasts;  // log(step time / anchor's) of each stored run
+  double contrast = 0;                   // of this run
+};
+
 struct SentenceVerdict {
   std::string name;
   std::string text;
@@ -56,6 +67,7 @@ struct SentenceVerdict {
   std::optional<double> right;
   MetricUnit unit = MetricUnit::ratio;
   std::optional<TimedEvidence> timed;
+  std::optional<StoredEvidence> stored;
   std::string reason;                // one sentence in words
   std::optional<ClockSplit> clocks;  // about two variants' times, where their clocks are known
 };

@@ -96,9 +96,10 @@ class Run {
     require(result.steps == observe.steps, "a device runs the steps that it was asked for");
     ledger_.add(static_cast<int>(variant), result);
     if (result.elapsed) {
-      // The wash-out has no time of its own; it costs what the scored steps cost.
+      // The wash-out has no time of its own; it costs what the scored steps cost. In this order a
+      // long warm-up does not overflow.
       result_.device_time +=
-          *result.elapsed * (observe.wash_out_steps + observe.steps) / observe.steps;
+          *result.elapsed + *result.elapsed / observe.steps * observe.wash_out_steps;
       step_times_[variant] = *result.elapsed / observe.steps;
     }
     return result;

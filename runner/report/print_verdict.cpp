@@ -134,9 +134,9 @@ std::string cost_in_words(const Verdict& verdict) {
       " after {} round{} of {} load{}, {:.3g} {}", verdict.rounds, verdict.rounds == 1 ? "" : "s",
       verdict.loads_per_round, verdict.loads_per_round == 1 ? "" : "s",
       seconds(verdict.device_time), simulated ? "simulated GPU seconds" : "GPU seconds");
-  const bool any_timed =
-      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
-                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
+  const bool any_timed = std::any_of(
+      verdict.sentences.begin(), verdict.sentences.end(),
+      [](const SentenceVerdict& sentence) { return sentence.timed || sentence.stored; });
   if (any_timed) {
     words += fmt::format(
         "; {} is wrongly refuted in at most {:.3g} % of runs, one is wrongly held in {:.3g} %",

@@ -94,6 +94,18 @@ Json json_of(const ClockSplit& split) {
           {"right_hz", split.right_hertz}};
 }
 
+Json json_of(const StoredEvidence& stored) {
+  Json interval;
+  if (stored.interval) interval = {stored.interval->low, stored.interval->high};
+  return {{"runs", stored.runs},
+          {"ratio", stored.ratio},
+          {"interval", interval},
+          {"deviation", or_null(stored.deviation)},
+          {"smallest_shown", or_null(stored.smallest_shown)},
+          {"stored_contrasts", stored.stored_contrasts},
+          {"contrast", stored.contrast}};
+}
+
 Json json_of(const SentenceVerdict& sentence) {
   return {{"name", sentence.name},
           {"text", sentence.text},
@@ -104,6 +116,7 @@ Json json_of(const SentenceVerdict& sentence) {
           {"left", or_null(sentence.left)},
           {"right", or_null(sentence.right)},
           {"timed", sentence.timed ? json_of(*sentence.timed) : Json(nullptr)},
+          {"stored", sentence.stored ? json_of(*sentence.stored) : Json(nullptr)},
           {"reason", sentence.reason},
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }

@@ -52,4 +52,12 @@ struct Expectation {
 // The evidence that decides the sentence: the least exact of its metrics.
 Evidence evidence_of(const Expectation&);
 
+// Whether any of its values is one of this run, and whether any comes from a baseline.
+bool names_this_run(const Expectation&);
+bool names_stored(const Expectation&);
+
+// Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
+// differ from run to run is known for nothing else.
+bool compares_with_itself(const Expectation&);
+
 }  // namespace stepgate

@@ -10,18 +10,10 @@
 
 #include "scenario/field_value.h"
 #include "scenario/fields.h"
+#include "support/fnv1a.h"
 
 namespace stepgate {
 namespace {
-
-std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3ULL;
-  }
-  return hash;
-}
 
 template <class Named>
 std::vector<Named> by_name(std::vector<Named> elements) {
@@ -70,6 +62,12 @@ void append_sentences(std::string& text, const std::vector<Expectation>& sentenc
 }
 
 }  // namespace
+
+std::uint64_t fingerprint_of(const Knobs& knobs) {
+  std::string text;
+  append_settings(text, {knobs, {}, {}}, FieldScope::variant);
+  return fnv1a(text);
+}
 
 std::uint64_t fingerprint_of(const Scenario& scenario) {
   std::string text;

@@ -13,4 +13,7 @@ namespace stepgate {
 // out, and the claim do not change it.
 std::uint64_t fingerprint_of(const Scenario&);
 
+// The same over the knobs of one step: which sentences speak of it does not change it.
+std::uint64_t fingerprint_of(const Knobs&);
+
 }  // namespace stepgate

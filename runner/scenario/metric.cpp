@@ -97,6 +97,19 @@ const MetricRow& row_of(Metric metric) {
   return rows[index];
 }
 
+bool can_be_stored(Metric metric) {
+  switch (metric) {
+    case Metric::step_ms_mean:
+    case Metric::step_ms_p50:
+    case Metric::step_ms_p95:
+    case Metric::step_ms_p99:
+    case Metric::samples_per_s:
+      return true;
+    default:
+      return row_of(metric).evidence == Evidence::plan;
+  }
+}
+
 std::optional<Metric> metric_named(std::string_view name) {
   for (const MetricRow& row : rows) {
     if (row.name == name) return row.metric;

@@ -63,6 +63,10 @@ std::span<const MetricRow> metric_table();
 const MetricRow& row_of(Metric);
 std::optional<Metric> metric_named(std::string_view name);
 
+// Whether a baseline keeps the metric, so that sentences may say `stored.`: what plans count, and
+// times of a step, which are kept relative to a frozen step. Host times have no such reference.
+bool can_be_stored(Metric);
+
 // Metrics of the format that this stepgate does not know yet; sentences that name one are refused.
 std::span<const std::string_view> metrics_not_built();
 

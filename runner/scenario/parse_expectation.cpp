@@ -126,6 +126,7 @@ class SentenceParser {
     text_.skip(word.size());
     if (word == "stored" && text_.take(".")) {
       of.stored = true;
+      stored_at_ = where;
       where = text_.at();
       word = text_.word();
       text_.skip(word.size());
@@ -177,6 +178,10 @@ class SentenceParser {
       return text_.fail(text_.at(),
                         fmt::format("no metric '{}'", word.empty() ? text_.seen() : word),
                         did_you_mean(word, names, "'stepgate fields' lists the metrics"));
+    }
+    if (of.stored && !can_be_stored(*metric)) {
+      return text_.fail(text_.at(), fmt::format("a baseline keeps no {}", word),
+                        "it keeps step times, samples_per_s and what plans count");
     }
     text_.skip(word.size());
     of.metric = *metric;
@@ -253,7 +258,7 @@ class SentenceParser {
   // --- what a sentence of the grammar must still be ---
 
   void check(const Expectation& expectation, const Powers& left, const Powers& right) {
-    if (names_no_metric_of_this_run(expectation)) {
+    if (!names_this_run(expectation)) {
       text_.fail(0, "the sentence names no metric of this run",
                  fmt::format("name one, such as {}.samples_per_s",
                              variants_.empty() ? "fix" : variants_.front()));
@@ -265,24 +270,21 @@ class SentenceParser {
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
       text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
+    } else if (stored_at_ && evidence_of(expectation) >= Evidence::timed &&
+               !compares_with_itself(expectation)) {
+      const std::string_view variant = variants_.empty() ? "fix" : variants_.front();
+      text_.fail(
+          *stored_at_,
+          "a stored time is compared with the same metric of the same variant, and nothing "
+          "else",
+          fmt::format("write {0}.samples_per_s >= 0.99 * stored.{0}.samples_per_s", variant));
     }
-  }
-
-  static bool names_no_metric_of_this_run(const Expectation& expectation) {
-    for (const Side* side : {&expectation.left, &expectation.right}) {
-      for (const Product& product : *side) {
-        for (const Factor& factor : product) {
-          const auto* of = std::get_if<MetricOf>(&factor);
-          if (of != nullptr && !of->stored) return false;
-        }
-      }
-    }
-    return true;
   }
 
   SentenceText text_;
   std::span<const std::string_view> variants_;
   std::size_t relation_at_ = 0;
+  std::optional<std::size_t> stored_at_;  // the last value that a baseline gives
 };
 
 }  // namespace

@@ -72,6 +72,8 @@ TEST(ParseExpectation, ReadsATolerance) {
 TEST(ParseExpectation, ReadsStoredValues) {
   EXPECT_EQ(parsed("fix.peak_live <= stored.fix.peak_live").right,
             (Side{{MetricOf{"fix", Metric::peak_live, true}}}));
+  EXPECT_TRUE(names_stored(parsed("fix.peak_live + 3 B <= stored.baseline.peak_live + 2 MiB")));
+  EXPECT_TRUE(compares_with_itself(parsed("0.5 * stored.fix.step_ms_p95 >= fix.step_ms_p95 * 2")));
 }
 
 TEST(ParseExpectation, ComparesZeroWithEverything) {
@@ -98,6 +100,9 @@ TEST_P(BadSentences, AreRefusedAtTheWordAtFault) {
   EXPECT_EQ(to_string(diagnostics[0]), "a.toml:7:" + GetParam().message);
 }
 
+const std::string stored_alone =
+    "a stored time is compared with the same metric of the same variant, and nothing else; write "
+    "baseline.samples_per_s >= 0.99 * stored.baseline.samples_per_s";
 const std::string value_hint =
     "write a number, a metric such as fix.samples_per_s, batch_bytes or param_bytes";
 
@@ -149,6 +154,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadSentence{"stored.fix.peak_live >= 3 B",
                     "10: the sentence names no metric of this run; name one, such as "
                     "baseline.samples_per_s"},
+        BadSentence{"fix.host_us <= 1.1 * stored.fix.host_us",
+                    "42: a baseline keeps no host_us; it keeps step times, samples_per_s and what "
+                    "plans count"},
+        BadSentence{"fix.gpu_idle <= stored.fix.gpu_idle",
+                    "37: a baseline keeps no gpu_idle; it keeps step times, samples_per_s and what "
+                    "plans count"},
+        BadSentence{"fix.samples_per_s >= stored.baseline.samples_per_s", "31: " + stored_alone},
+        BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_mean", "29: " + stored_alone},
+        BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_p95 + 1 ms", "29: " + stored_alone},
+        BadSentence{"fix.samples_per_s + 1 >= stored.fix.samples_per_s", "35: " + stored_alone},
         BadSentence{"fix.peak_live <= 3 ms",
                     "24: a size cannot be compared with a time; compare a size, as in 64 KiB"},
         BadSentence{"fix.step_ms_mean <= 2",

@@ -30,6 +30,8 @@ struct Arguments {
   std::string date;
   std::int64_t gates = 100;       // certify: between identical variants
   std::int64_t trial_gates = 40;  // certify: of every other trial
+  std::string commit;
+  std::int64_t runs = 1;
   DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

@@ -93,9 +93,7 @@ Certificate certify(const Planned& planned, const StepPlan& plan, Device& device
 int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
-  DeviceChoice choice = arguments.device;
-  choice.seed = seed;
-  const OpenedDevice opened = open_device(choice);
+  const OpenedDevice opened = open_device_for(arguments, seed);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   bool trusted = true;
   for (const Planned& planned : all) {

@@ -41,6 +41,14 @@ ExportRequest export_request(const std::string& text) {
                      did_you_mean(name, names, "`stepgate run --help` lists the formats"));
 }
 
+// Why the text is no budget; empty when it is one.
+std::string above_zero(const std::string& text) {
+  double seconds = 0;
+  return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+             ? ""
+             : "must be a number of seconds above 0, not '" + text + "'";
+}
+
 }  // namespace
 
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
@@ -61,6 +69,13 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
         ->allow_extra_args(false);
     return added;
   };
+  const auto measures = [&](CLI::App* added) {
+    added->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
+    added->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
+        ->check(above_zero);
+    added->add_option("--seed", arguments.seed,
+                      "of contents, orders and simulated noise; random when left out");
+  };
   takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
   takes_overrides(takes_files(
       verb("check", "read and plan, report every fault, run nothing", check_scenarios)));
@@ -76,9 +91,9 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
   devices_verb->add_option("--date", arguments.date, "the date to write into the profile");
   CLI::App* run_verb =
       takes_overrides(takes_files(verb("run", "measure and decide every sentence", run_scenarios)));
-  run_verb->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
   run_verb->add_option("--json", arguments.json,
                        "write verdicts and measurements to this file, one JSON object a line");
+  measures(run_verb);
   run_verb
       ->add_option_function<std::vector<std::string>>(
           "--export",
@@ -87,15 +102,6 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
           },
           export_help())
       ->allow_extra_args(false);
-  run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
-                   ? ""
-                   : "must be a number of seconds above 0, not '" + text + "'";
-      });
-  run_verb->add_option("--seed", arguments.seed,
-                       "of contents, orders and simulated noise; random when left out");
   run_verb->add_option_function<std::string>(
       "--undecided",
       [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
@@ -111,6 +117,13 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
       ->check(CLI::Range(1, 1'000'000));
   certify_verb->add_option("--date", arguments.date, "the date to write into the certificate");
   certify_verb->add_option("--seed", arguments.seed, "random when left out");
+  CLI::App* accept_verb = takes_overrides(
+      takes_files(verb("accept", "measure runs and store them as a baseline", accept_runs)));
+  measures(accept_verb);
+  accept_verb->add_option("--runs", arguments.runs, "how many runs of each, one process each")
+      ->check(CLI::Range(1, 1000));
+  accept_verb->add_option("--commit", arguments.commit,
+                          "what the runs are of; git's answer when left out");
   app.add_option("--baselines", arguments.device.baselines,
                  "folder with device profiles and baselines");
 }

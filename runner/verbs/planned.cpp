@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <random>
 
+#include "judge/baseline_file.h"
+#include "judge/stored_sentence.h"
+#include "plan/anchors.h"
 #include "plan/build_step_plan.h"
 #include "scenario/read_scenario.h"
 
@@ -14,6 +17,33 @@ std::uint64_t seed_of(const Arguments& arguments) {
   if (arguments.seed) return *arguments.seed;
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
+}
+
+OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  return open_device(choice);
+}
+
+void add_baselines(std::vector<Planned>& all, const DeviceIdentity& device,
+                   const Arguments& arguments) {
+  std::vector<Diagnostic> wrong;
+  for (Planned& planned : all) {
+    const Scenario& scenario = planned.scenario;
+    if (std::none_of(scenario.expect.begin(), scenario.expect.end(), names_stored) &&
+        std::none_of(scenario.regime.begin(), scenario.regime.end(), names_stored))
+      continue;
+    try {
+      planned.baseline = read_baseline_if_any(
+          baseline_path(arguments.device.baselines, device, scenario.name), scenario.name);
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+    if (!planned.baseline || !needs_anchors(scenario)) continue;
+    planned.plans = with_anchors(std::move(planned.plans));
+    planned.fewest_rounds = rounds_of_stored_run;
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
 
 std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {

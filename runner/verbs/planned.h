@@ -4,18 +4,22 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
+#include "judge/baseline.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {
 
-// Everything of one scenario that is known before a device is asked.
+// Everything of one scenario that is known before it is measured.
 struct Planned {
   Scenario scenario;
-  std::vector<StepPlan> plans;
+  std::vector<StepPlan> plans;         // and those of anchors
+  std::optional<Baseline> baseline{};  // what `stored.` means
+  std::int64_t fewest_rounds = 0;      // that the measurement should have
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -28,6 +32,12 @@ std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
 
 // The plan of that variant, or of the last one when the name is empty. Throws RequestError.
 const StepPlan& plan_named(const Planned&, const std::string& variant);
+// For scenarios that speak of stored runs: reads them and adds what else must be measured to
+// compare with them. Throws RequestError with what is wrong in any of the files.
+void add_baselines(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+
+// The device that was asked for, or the best there is.
+OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);

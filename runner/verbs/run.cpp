@@ -2,31 +2,26 @@
 // `stepgate run`: the whole line, scenario after scenario.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <sstream>
 
-#include "judge/judge.h"
 #include "measure/measure.h"
 #include "plan/counted_metrics.h"
 #include "report/print_verdict.h"
 #include "report/progress_line.h"
 #include "report/write_json.h"
 #include "support/write_file.h"
+#include "verbs/decide.h"
 #include "verbs/interruption.h"
-#include "verbs/planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
-namespace {
 
-struct Decided {
-  Verdict verdict;
-  Measurement measurement;
-};
-
-Decided run_one(const Planned& planned, Device& device, std::uint64_t seed,
-                const JudgeSettings& settings) {
+Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
+                   JudgeSettings settings) {
+  settings.baseline = planned.baseline;
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
   }
@@ -38,7 +33,11 @@ Decided run_one(const Planned& planned, Device& device, std::uint64_t seed,
   request.seed = seed;
   request.fewest_rounds = fewest_rounds_to_decide(planned.scenario, settings);
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  request.enough = [&](const Measurement& so_far) { return interrupted != 0 || enough(so_far); };
+  request.fewest_rounds = std::max(request.fewest_rounds, planned.fewest_rounds);
+  request.enough = [&](const Measurement& so_far) {
+    return interrupted != 0 ||
+           (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
+  };
   request.progress = [&](const Progress& now) {
     const auto cost = forecast(now.expected, settings);
     if (now.rounds == 0 && cost) {
@@ -50,6 +49,8 @@ Decided run_one(const Planned& planned, Device& device, std::uint64_t seed,
   Measurement measurement = measure(device, planned.plans, request);
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
 }
+
+namespace {
 
 JudgeSettings settings_for(const std::vector<Planned>& all) {
   std::vector<const Scenario*> scenarios;
@@ -67,7 +68,7 @@ struct Decisions {
 // Decides one scenario and prints it; false when a signal came in between.
 bool decide(const Planned& planned, Device& device, std::uint64_t seed,
             const JudgeSettings& settings, Style style, Decisions& decisions) {
-  Decided decided = run_one(planned, device, seed, settings);
+  Decided decided = decide_one(planned, device, seed, settings);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name
               << "' is not decided, nothing was written\n";
@@ -100,11 +101,10 @@ void write_outputs(const Arguments& arguments, const Decisions& decisions) {
 
 int run_scenarios(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  const std::vector<Planned> all = plan_all(arguments, seed);
+  std::vector<Planned> all = plan_all(arguments, seed);
   check_outputs(arguments);
-  DeviceChoice choice = arguments.device;
-  choice.seed = seed;
-  const OpenedDevice opened = open_device(choice);
+  const OpenedDevice opened = open_device_for(arguments, seed);
+  add_baselines(all, opened.device->identity(), arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
   const JudgeSettings settings = settings_for(all);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -38,6 +39,17 @@ std::string kernel_module_version() {
   return {};
 }
 
+// "AMD EPYC 9654 96-Core Processor"; empty where the kernel does not say.
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return {};
+}
+
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
   for (int index = 0; index < 16; ++index) {
@@ -53,6 +65,13 @@ GpuName name_of_gpu() {
   return {.uuid = uuid_text(properties.uuid),
           .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                  properties.pciBusID, properties.pciDeviceID)};
+}
+
+// Empty where the key is not known.
+std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) {
+  const auto found = std::find_if(keys.begin(), keys.end(),
+                                  [&](const DeviceKey& key) { return key.name == name; });
+  return found == keys.end() ? std::string() : found->value;
 }
 
 class CudaDevice : public Device {
@@ -76,16 +95,23 @@ class CudaDevice : public Device {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-    return {.kind = DeviceKind::cuda,
-            .name = properties.name,
-            .driver = kernel_module_version(),
-            .runtime = version_text(runtime),
-            .compute_capability = properties.major + properties.minor / 10.0,
-            .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
-            .memory_bytes = static_cast<std::int64_t>(total_bytes),
-            .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-            .uuid = uuid_text(properties.uuid),
-            .keys = nvml().keys()};
+    DeviceIdentity identity{.kind = DeviceKind::cuda,
+                            .name = properties.name,
+                            .driver = kernel_module_version(),
+                            .runtime = version_text(runtime),
+                            .compute_capability = properties.major + properties.minor / 10.0,
+                            .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
+                            .memory_bytes = static_cast<std::int64_t>(total_bytes),
+                            .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
+                            .uuid = uuid_text(properties.uuid),
+                            .cpu = cpu_model(),
+                            .keys = nvml().keys()};
+    identity.power_limit = value_of(identity.keys, "power limit");
+    const std::string generation = value_of(identity.keys, "pcie generation");
+    if (!generation.empty()) {
+      identity.pcie = generation + " " + value_of(identity.keys, "pcie width");
+    }
+    return identity;
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {

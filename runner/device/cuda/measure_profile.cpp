@@ -31,10 +31,13 @@ DeviceProfile measure_profile() {
   profile.pinned = measure_copy_costs(bench, MemoryKind::pinned, profile.host);
   profile.pageable = measure_copy_costs(bench, MemoryKind::pageable, profile.host);
   profile.staging_bytes = measure_staging_bytes(bench);
-  // Chosen, not measured: of the order of what steps on an H200 show. A simulation needs some
-  // noise, and its gates are judged by planting more.
+  // Not measured by this run. Between loads and slots: as two loads of one step differed on an
+  // H200; the rest is chosen, of the order of what steps there show.
   profile.noise = {.within_rounds = 0.01,
                    .between_rounds = 0.001,
+                   .between_loads = 0.002,
+                   .between_slots = 0.005,
+                   .between_processes = 0.0005,
                    .drift_per_second = 0,
                    .spike_probability = 0.002,
                    .spike_nanoseconds = 30000};

@@ -26,11 +26,20 @@ struct Machine {
   Random random;
   Nanoseconds now = 0;
   std::map<int, double> slot_factors = {};  // drawn when a slot is first used
+  // Of what a process is dealt when it starts and no load changes: one draw for each variant, in a
+  // stream of its own.
+  Random fates = Random(~settings.seed);
+  std::map<std::string, double> process_factors = {};
 
   double log_normal(double deviation) { return std::exp(deviation * random.normal()); }
   double slot_factor(int slot) {
     const auto [place, is_new] = slot_factors.try_emplace(slot, 1);
     if (is_new) place->second = log_normal(profile.noise.between_slots);
+    return place->second;
+  }
+  double process_factor(const std::string& variant) {
+    const auto [place, is_new] = process_factors.try_emplace(variant, 1);
+    if (is_new) place->second = std::exp(profile.noise.between_processes * fates.normal());
     return place->second;
   }
 };
@@ -45,6 +54,7 @@ class SimulatedStep : public LoadedStep {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
     }
+    load_factor_ *= machine_->process_factor(plan.variant);
     for (const PlantedClock& clock : machine_->settings.clocks) {
       if (clock.variant == plan.variant) sm_clock_hertz_ = clock.sm_clock_hertz;
     }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The table of keys.
+#include "judge/environment.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+
+namespace stepgate {
+namespace {
+
+using Compare = EnvironmentKey::Compare;
+
+constexpr std::array keys{
+    EnvironmentKey{"kind", "device kind", &Environment::kind, Compare::whole},
+    EnvironmentKey{"gpu", "GPU", &Environment::gpu, Compare::whole},
+    EnvironmentKey{"uuid", "GPU's UUID", &Environment::uuid, Compare::device},
+    EnvironmentKey{"driver", "driver branch", &Environment::driver, Compare::branch},
+    EnvironmentKey{"cuda_runtime", "CUDA runtime", &Environment::cuda_runtime, Compare::whole},
+    EnvironmentKey{"compute_capability", "compute capability", &Environment::compute_capability,
+                   Compare::whole},
+    EnvironmentKey{"memory_mib", "device memory in MiB", &Environment::memory_mib, Compare::whole},
+    EnvironmentKey{"power_limit", "power limit", &Environment::power_limit, Compare::whole},
+    EnvironmentKey{"pcie", "PCIe link", &Environment::pcie, Compare::whole},
+    EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole}};
+
+std::string_view kind_name(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cuda:
+      return "cuda";
+    case DeviceKind::simulated:
+      return "simulated";
+    case DeviceKind::reference:
+      return "reference";
+  }
+  return {};
+}
+
+std::string compared_part(const std::string& value, Compare compare) {
+  return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
+}
+
+// What can stand in a file of ASCII as it is.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+// Lower case, one hyphen for everything else between letters and digits.
+std::string as_folder(std::string_view name) {
+  std::string folder;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!folder.empty() && folder.back() != '-') {
+      folder += '-';
+    }
+  }
+  while (folder.ends_with('-')) folder.pop_back();
+  return folder.empty() ? "unnamed" : folder;
+}
+
+}  // namespace
+
+std::span<const EnvironmentKey> environment_keys() {
+  return keys;
+}
+
+Environment environment_of(const DeviceIdentity& device) {
+  constexpr std::int64_t mebibyte = 1024 * 1024;
+  return {.kind = std::string(kind_name(device.kind)),
+          .gpu = printable(device.name),
+          .uuid = device.uuid,
+          .driver = device.driver,
+          .cuda_runtime = device.runtime,
+          .compute_capability = fmt::format("{:.1f}", device.compute_capability),
+          .memory_mib = fmt::format("{}", device.memory_bytes / mebibyte),
+          .power_limit = device.power_limit,
+          .pcie = device.pcie,
+          .cpu = printable(device.cpu)};
+}
+
+std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
+                                                     const Environment& now) {
+  for (const EnvironmentKey& key : keys) {
+    if (key.compare == Compare::device) continue;
+    const std::string then = compared_part(stored.*key.value, key.compare);
+    const std::string here = compared_part(now.*key.value, key.compare);
+    if (then == here || then.empty() || here.empty()) continue;
+    return EnvironmentMismatch{.key = key.words, .stored = then, .now = here};
+  }
+  return std::nullopt;
+}
+
+std::string folder_of_baselines(const DeviceIdentity& device) {
+  const std::string folder = as_folder(device.name);
+  return device.kind == DeviceKind::cuda ? folder
+                                         : fmt::format("{}/{}", kind_name(device.kind), folder);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Under which circumstances a run was measured: the keys that decide whether two runs may be
+// compared. Which runs are compared is stored_sentence.h's.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+// All in words, as they are stored; empty where nobody knew.
+struct Environment {
+  std::string kind;  // "cuda"; times of different kinds of devices are never compared
+  std::string gpu;
+  std::string uuid;
+  std::string driver;
+  std::string cuda_runtime;
+  std::string compute_capability;
+  std::string memory_mib;
+  std::string power_limit;
+  std::string pcie;
+  std::string cpu;
+  bool operator==(const Environment&) const = default;
+};
+
+struct EnvironmentKey {
+  std::string_view name;   // in files
+  std::string_view words;  // in sentences: "driver branch"
+  std::string Environment::*value;
+  // What of the value must be the same: all of it, or the branch "580" of "580.159.04". A device is
+  // one of many of its model: see matching_runs.
+  enum class Compare { whole, branch, device } compare;
+};
+
+std::span<const EnvironmentKey> environment_keys();
+
+Environment environment_of(const DeviceIdentity&);
+
+// The first key that forbids comparing, with both values. A value that is not known on one side
+// forbids nothing, and neither does another device of the same model.
+struct EnvironmentMismatch {
+  std::string_view key;  // in words
+  std::string stored;
+  std::string now;
+};
+std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
+                                                     const Environment& now);
+
+// "nvidia-h200" for an NVIDIA H200, "simulated/nvidia-h200" for a simulated one: the folder of its
+// baselines.
+std::string folder_of_baselines(const DeviceIdentity&);
+
+}  // namespace stepgate

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Sentences about sentences about stored runs.
+#include "judge/stored_reasons.h"
+
+#include <fmt/format.h>
+
+#include "judge/baseline.h"
+#include "judge/reasons.h"
+#include "judge/words.h"
+
+namespace stepgate {
+namespace {
+
+std::string accept_command(const Scenario& scenario, std::string_view options = "") {
+  return fmt::format("`stepgate accept {}{}`", scenario.file, options);
+}
+
+std::string runs_in_words(std::int64_t runs) {
+  return fmt::format("{} stored run{}", runs, runs == 1 ? "" : "s");
+}
+
+std::string missing_in_words(const StoredEvidence& stored, const Scenario& scenario) {
+  if (!stored.smallest_shown) {
+    return fmt::format("; one run does not say how far runs differ, {} adds four",
+                       accept_command(scenario, " --runs 4"));
+  }
+  return fmt::format("; only a change of {:.2g} % beyond the limit would show, and {} adds runs",
+                     100 * *stored.smallest_shown, accept_command(scenario, " --runs 4"));
+}
+
+}  // namespace
+
+std::string no_baseline_reason(const Scenario& scenario) {
+  return fmt::format("no run is stored for this device; {} stores one", accept_command(scenario));
+}
+
+std::string mismatch_reason(std::string_view key, const std::string& stored,
+                            const std::string& now) {
+  return fmt::format("the {} is '{}', the stored runs have '{}'", key, now, stored);
+}
+
+std::string changed_knobs_reason(const std::string& variant) {
+  return fmt::format("the knobs of '{}' are not those of the stored runs", variant);
+}
+
+std::string other_device_reason(const std::string& stored, const std::string& now,
+                                std::size_t fewest_devices) {
+  return fmt::format("{}, and runs of other devices count only when they come from at least {}",
+                     mismatch_reason("GPU's UUID", stored, now), fewest_devices);
+}
+
+std::string not_comparable_reason(const std::string& mismatch, const Scenario& scenario) {
+  return fmt::format("{}; {} stores a run of this one", mismatch, accept_command(scenario));
+}
+
+std::string too_few_rounds_reason(std::int64_t rounds) {
+  return fmt::format(
+      "{} round{} measured, but a run is compared by its first {}; raise "
+      "'measure.rounds' or the budget",
+      rounds, rounds == 1 ? " was" : "s were", rounds_of_stored_run);
+}
+
+std::string unknown_time_reason(Metric metric) {
+  return fmt::format("{} is not known, of this run or of the stored ones", row_of(metric).name);
+}
+
+std::string stored_reason(const Expectation& sentence, const SentenceVerdict& verdict,
+                          const Scenario& scenario) {
+  const StoredEvidence& stored = *verdict.stored;
+  const double limit = factor_of_single_metric(sentence.right).value_or(1) /
+                       factor_of_single_metric(sentence.left).value_or(1);
+  std::string words = factor_in_words(limit * stored.ratio);
+  if (stored.interval) {
+    words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * scenario.measure.confidence,
+                         factor_in_words(limit * stored.interval->low),
+                         factor_in_words(limit * stored.interval->high));
+  }
+  words += fmt::format(" against {}", runs_in_words(stored.runs));
+  if (stored.deviation) {
+    words += fmt::format(", which differ by {:.2g} %", 100 * *stored.deviation);
+  }
+  words += fmt::format("; {}", limit_in_words(sentence, fmt::format("{:.6g}x", limit)));
+  if (verdict.outcome == Outcome::undecided) words += missing_in_words(stored, scenario);
+  return words;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// Sentences about stored runs: what decides them, and what forbids comparing.
+#include "judge/stored_sentence.h"
+
+#include <gtest/gtest.h>
+
+#include "judge/stored_runs_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+const Expectation no_slide = fix_against_stored(Metric::samples_per_s, Relation::at_least, 0.98);
+// Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
+const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
+
+bool says(const SentenceVerdict& verdict, const std::string& words) {
+  return verdict.reason.find(words) != std::string::npos;
+}
+
+TEST(StoredSentence, HasNoBaselineAndSaysHowToGetOne) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const SentenceVerdict verdict =
+      judged(scenario, std::nullopt, measured(plans_with_anchors(scenario), 1));
+  EXPECT_EQ(verdict.outcome, Outcome::no_baseline);
+  EXPECT_EQ(verdict.reason,
+            "no run is stored for this device; `stepgate accept scenarios/small.toml` stores one");
+}
+
+TEST(StoredSentence, IsAlwaysUndecidedAgainstOneRun) {
+  for (const double contrast : {-5.0, 0.0, 1.0, 1.02, 5.0}) {
+    const SentenceVerdict verdict = judged(no_slide, {1.0}, contrast);
+    EXPECT_EQ(verdict.outcome, Outcome::undecided) << contrast;
+    EXPECT_FALSE(verdict.stored->interval.has_value());
+    EXPECT_TRUE(says(verdict,
+                     "one run does not say how far runs differ, `stepgate accept "
+                     "scenarios/small.toml --runs 4` adds four"))
+        << verdict.reason;
+  }
+}
+
+TEST(StoredSentence, HoldsIsUndecidedAndIsRefutedByThePredictionInterval) {
+  // The limit lies at theta = -log(0.98) = 2.02 %; beta reaches 0.37 % below it, alpha 0.65 %
+  // above.
+  EXPECT_EQ(judged(no_slide, quiet, 1.000).outcome, Outcome::holds);
+  EXPECT_EQ(judged(no_slide, quiet, 1.016).outcome, Outcome::holds);
+  EXPECT_EQ(judged(no_slide, quiet, 1.018).outcome, Outcome::undecided);
+  EXPECT_EQ(judged(no_slide, quiet, 1.026).outcome, Outcome::undecided);
+  EXPECT_EQ(judged(no_slide, quiet, 1.027).outcome, Outcome::refuted);
+  EXPECT_EQ(judged(no_slide, quiet, 0.900).outcome, Outcome::holds);  // a speed-up
+}
+
+TEST(StoredSentence, GivesNumberIntervalRunsAndLimit) {
+  EXPECT_EQ(judged(no_slide, quiet, 1.018).reason,
+            "0.982x, 95 % interval [0.977x, 0.987x] against 5 stored runs, which differ by 0.16 %; "
+            "the limit is 0.98x; only a change of 0.82 % beyond the limit would show, and "
+            "`stepgate accept scenarios/small.toml --runs 4` adds runs");
+}
+
+TEST(StoredSentence, KeepsItsDirectionWhicheverWayItIsWritten) {
+  const Expectation times = fix_against_stored(Metric::step_ms_mean, Relation::at_most, 1.02);
+  EXPECT_EQ(judged(times, quiet, 1.000).outcome, Outcome::holds);
+  EXPECT_EQ(judged(times, quiet, 1.050).outcome, Outcome::refuted);
+  Expectation turned = no_slide;
+  std::swap(turned.left, turned.right);
+  turned.relation = Relation::at_most;
+  EXPECT_EQ(judged(turned, quiet, 1.000).outcome, Outcome::holds);
+  EXPECT_EQ(judged(turned, quiet, 1.050).outcome, Outcome::refuted);
+  const Expectation gain = fix_against_stored(Metric::samples_per_s, Relation::greater, 1.05);
+  EXPECT_EQ(judged(gain, quiet, 0.900).outcome, Outcome::holds);
+  EXPECT_EQ(judged(gain, quiet, 1.000).outcome, Outcome::refuted);
+}
+
+TEST(StoredSentence, IsEqualOnlyInsideBothLimits) {
+  const Expectation same = fix_against_stored(Metric::step_ms_mean, Relation::about, 1, 0.02);
+  EXPECT_EQ(judged(same, quiet, 1.000).outcome, Outcome::holds);
+  EXPECT_EQ(judged(same, quiet, 1.040).outcome, Outcome::refuted);
+  EXPECT_EQ(judged(same, quiet, 0.960).outcome, Outcome::refuted);
+  EXPECT_EQ(judged(same, quiet, 1.019).outcome, Outcome::undecided);
+}
+
+TEST(StoredSentence, ShowsBothSidesInTheMetricsUnit) {
+  const SentenceVerdict verdict =
+      judged(fix_against_stored(Metric::step_ms_mean, Relation::at_most, 1.02), quiet, 1.01);
+  EXPECT_NEAR(*verdict.left, 1e-4 * std::exp(1.01), 1e-8);
+  EXPECT_NEAR(*verdict.right, 1.02e-4 * std::exp(1.0), 1e-8);
+}
+
+TEST(StoredSentence, ComparesPercentiles) {
+  const Expectation tail = fix_against_stored(Metric::step_ms_p95, Relation::at_most, 1.02);
+  EXPECT_EQ(judged(tail, quiet, 1.000).outcome, Outcome::holds);
+  EXPECT_EQ(judged(tail, quiet, 1.050).outcome, Outcome::refuted);
+}
+
+TEST(StoredSentence, SaysWhenThePercentileWasNotStored) {
+  const Scenario scenario =
+      scenario_of_one({fix_against_stored(Metric::step_ms_p95, Relation::at_most, 1.02)});
+  Baseline baseline = baseline_of(scenario, quiet);
+  for (StoredRun& run : baseline.runs) run.variants[0].times.resize(1);
+  const SentenceVerdict verdict =
+      judged(scenario, baseline, measured(plans_with_anchors(scenario), 1));
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.reason, "step_ms_p95 is not known, of this run or of the stored ones");
+}
+
+TEST(StoredSentence, WantsAsManyRoundsAsAStoredRunHas) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const SentenceVerdict verdict =
+      judged(scenario, baseline_of(scenario, quiet), measured(plans_with_anchors(scenario), 5, 11));
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_TRUE(says(verdict, "11 rounds were measured, but a run is compared by its first 12"));
+}
+
+TEST(StoredSentence, LooksAtTheFirstRoundsOnly) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  Measurement measurement = measured(plans, 1.0);
+  for (const Round& round : measured(plans, 9.0).rounds) measurement.rounds.push_back(round);
+  EXPECT_EQ(judged(scenario, baseline_of(scenario, quiet), measurement).outcome, Outcome::holds);
+}
+
+struct Elsewhere {
+  const char* name;
+  void (*change)(DeviceIdentity&);
+  std::string reason;
+};
+
+class OtherEnvironment : public testing::TestWithParam<Elsewhere> {};
+
+TEST_P(OtherEnvironment, IsNotComparableAndNamesTheKeyWithBothValues) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Measurement measurement = measured(plans_with_anchors(scenario), 5);
+  GetParam().change(measurement.device);
+  const SentenceVerdict verdict = judged(scenario, baseline_of(scenario, quiet), measurement);
+  EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
+  EXPECT_EQ(
+      verdict.reason,
+      GetParam().reason + "; `stepgate accept scenarios/small.toml` stores a run of this one");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Keys, OtherEnvironment,
+    testing::Values(
+        Elsewhere{"kind", [](DeviceIdentity& device) { device.kind = DeviceKind::simulated; },
+                  "the device kind is 'simulated', the stored runs have 'cuda'"},
+        Elsewhere{"gpu", [](DeviceIdentity& device) { device.name = "NVIDIA H100"; },
+                  "the GPU is 'NVIDIA H100', the stored runs have 'NVIDIA H200'"},
+        Elsewhere{"driver", [](DeviceIdentity& device) { device.driver = "590.1"; },
+                  "the driver branch is '590', the stored runs have '580'"},
+        Elsewhere{"runtime", [](DeviceIdentity& device) { device.runtime = "13.1"; },
+                  "the CUDA runtime is '13.1', the stored runs have '13.0'"},
+        Elsewhere{"compute", [](DeviceIdentity& device) { device.compute_capability = 10; },
+                  "the compute capability is '10.0', the stored runs have '9.0'"},
+        Elsewhere{"memory", [](DeviceIdentity& device) { device.memory_bytes >>= 1; },
+                  "the device memory in MiB is '71680', the stored runs have '143360'"},
+        Elsewhere{"power", [](DeviceIdentity& device) { device.power_limit = "500 W"; },
+                  "the power limit is '500 W', the stored runs have '700 W'"},
+        Elsewhere{"pcie", [](DeviceIdentity& device) { device.pcie = "4 x16"; },
+                  "the PCIe link is '4 x16', the stored runs have '5 x16'"},
+        Elsewhere{"cpu", [](DeviceIdentity& device) { device.cpu = "another CPU"; },
+                  "the CPU is 'another CPU', the stored runs have 'a CPU'"},
+        Elsewhere{"uuid", [](DeviceIdentity& device) { device.uuid = "GPU-2"; },
+                  "the GPU's UUID is 'GPU-2', the stored runs have 'GPU-1', and runs of other "
+                  "devices count only when they come from at least 3"}),
+    [](const auto& key) { return key.param.name; });
+
+TEST(MatchingRuns, IgnoreWhatEitherSideDoesNotKnowAndTheDriversLastNumbers) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  measurement.device.power_limit.clear();
+  measurement.device.driver = "580.200";
+  EXPECT_EQ(judged(scenario, baseline_of(scenario, quiet), measurement).outcome, Outcome::holds);
+}
+
+TEST(MatchingRuns, PoolDevicesOnceThereAreThree) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  measurement.device.uuid = "GPU-9";
+  Baseline baseline = baseline_of(scenario, quiet);
+  baseline.runs[0].environment.uuid = "GPU-2";
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::not_comparable);
+  baseline.runs[1].environment.uuid = "GPU-3";
+  EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 5);
+}
+
+TEST(MatchingRuns, TakeThisDevicesRunsAloneFromTwoDevices) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  baseline.runs[0].environment.uuid = "GPU-2";
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 4);
+}
+
+TEST(MatchingRuns, PassOverRunsOfAnotherDriver) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  baseline.runs[0].environment.driver = "570.1";
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 4);
+}
+
+TEST(MatchingRuns, EndWhereTheKnobsChange) {
+  Scenario scenario = scenario_of_one({no_slide});
+  const Baseline baseline = baseline_of(scenario, quiet);
+  scenario.variants[0].knobs.batch.size = 65;
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  const SentenceVerdict verdict = judged(scenario, baseline, measurement);
+  EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
+  EXPECT_TRUE(says(verdict, "the knobs of 'fix' are not those of the stored runs"));
+}
+
+TEST(MatchingRuns, EndWhereTheAnchorChanges) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  for (StoredRun& run : baseline.runs) run.variants[0].anchor = "launch.0";
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  EXPECT_TRUE(says(judged(scenario, baseline, measurement),
+                   "the anchor is 'launch.1', the stored runs have 'launch.0'"));
+}
+
+TEST(MatchingRuns, AreNoneInABaselineWithoutRunsOrWithoutTheVariant) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  Baseline baseline = baseline_of(scenario, quiet);
+  for (StoredRun& run : baseline.runs) run.variants[0].name = "other";
+  EXPECT_TRUE(says(judged(scenario, baseline, measurement), "hold no variant 'fix'"));
+  baseline.runs.clear();
+  EXPECT_TRUE(says(judged(scenario, baseline, measurement), "the baseline holds no runs"));
+}
+
+TEST(StoredCounts, AreComparedExactlyOnAnyMachine) {
+  const Scenario scenario =
+      scenario_of_one({fix_against_stored(Metric::launches_per_step, Relation::at_most, 1)});
+  Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  measurement.device.name = "another GPU";
+  Baseline baseline = baseline_of(scenario, {1});
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::holds);
+  for (StoredCount& count : baseline.runs[0].variants[0].counts) count.value -= 1;
+  const SentenceVerdict verdict = judged(scenario, baseline, measurement);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.reason, "26; the limit is 25");
+}
+
+TEST(StoredCounts, AreThoseOfTheLatestRunWithTheSameKnobs) {
+  Scenario scenario =
+      scenario_of_one({fix_against_stored(Metric::launches_per_step, Relation::equal, 1)});
+  Baseline baseline = baseline_of(scenario, {1, 1});
+  baseline.runs[0].variants[0].counts[0].value = 1;
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::holds);
+  scenario.variants[0].knobs.batch.size = 65;
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::not_comparable);
+}
+
+}  // namespace
+}  // namespace stepgate

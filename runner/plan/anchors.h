@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Anchors: frozen steps that are measured beside a scenario, so that its times can be stored
+// relative to something that never changes. Storing and comparing is judge's.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// What a step waits for most.
+enum class Bottleneck { fp32, tf32, bf16, hbm, h2d_pinned, h2d_pageable, launch };
+
+// Frozen: whoever changes knobs, or how such knobs are planned, gives the row a new number, and
+// what was stored against the old one is no longer comparable. A test compares their plans.
+struct AnchorRow {
+  Bottleneck bottleneck;
+  std::string_view name;  // "hbm.1"
+  Knobs knobs;
+};
+
+// In the order of the bottlenecks.
+std::vector<AnchorRow> anchor_table();
+
+// The largest of the times that the step would take if it did only one thing: multiply in each
+// dtype, move bytes through device memory, copy from pinned or from pageable memory, or issue work,
+// wait and allocate on the host; at speeds of the order of one data-centre GPU's. The speeds are
+// constants, so that the same plan has the same anchor on every machine.
+Bottleneck bottleneck_of(const StepPlan&);
+
+std::string_view anchor_of(const StepPlan&);
+
+// The plan of an anchor; its variant is called "anchor.hbm.1".
+StepPlan anchor_plan(const AnchorRow&);
+std::string anchor_variant(std::string_view anchor);
+
+// The plans, and behind them one plan for each anchor that any of them needs.
+std::vector<StepPlan> with_anchors(std::vector<StepPlan>);
+
+}  // namespace stepgate

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Which anchor a step gets. That anchors stay what they are is tests/anchors_test.cpp's.
+#include "plan/anchors.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/build_step_plan.h"
+
+namespace stepgate {
+namespace {
+
+StepPlan plan_of(const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = "anchored";
+  scenario.variants.push_back({.name = "only", .knobs = knobs, .place = {}});
+  return build_step_plans(scenario, 3).front();
+}
+
+TEST(Anchors, AreWhatTheirNamesSay) {
+  std::set<std::string_view> names;
+  for (const AnchorRow& row : anchor_table()) {
+    EXPECT_EQ(bottleneck_of(anchor_plan(row)), row.bottleneck) << row.name;
+    EXPECT_EQ(anchor_of(anchor_plan(row)), row.name);
+    names.insert(row.name);
+  }
+  EXPECT_EQ(names.size(), anchor_table().size());
+}
+
+TEST(Anchors, FollowTheDtypeOfLargeProducts) {
+  Knobs knobs;
+  knobs.model.hidden = 4096;
+  knobs.batch.size = 2048;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_fp32.1");
+  knobs.model.dtype = DType::tf32;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_tf32.1");
+  knobs.model.dtype = DType::bf16;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_bf16.1");
+}
+
+TEST(Anchors, FollowWhatTheHostDoesInASmallStep) {
+  Knobs knobs;
+  knobs.model.hidden = 128;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "launch.1");
+}
+
+TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
+  knobs.batch = {.size = 64, .sample_bytes = 1 << 20, .tensors = 1};
+  knobs.h2d.host = HostMemory::pinned;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "h2d_pinned.1");
+  knobs.h2d.host = HostMemory::pageable;
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "h2d_pageable.1");
+  knobs.h2d.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
+  EXPECT_EQ(anchor_of(plan_of(knobs)), "launch.1");
+}
+
+TEST(Anchors, StandBehindThePlansOnceEach) {
+  Knobs small;
+  small.model.hidden = 64;
+  Knobs large;
+  large.model.hidden = 4096;
+  large.batch.size = 2048;
+  const std::vector<StepPlan> plans =
+      with_anchors({plan_of(large), plan_of(small), plan_of(small)});
+  ASSERT_EQ(plans.size(), 5U);
+  EXPECT_EQ(plans[2].variant, "only");
+  EXPECT_EQ(plans[3].variant, "anchor.gemm_fp32.1");
+  EXPECT_EQ(plans[4].variant, "anchor.launch.1");
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A number for a text, the same everywhere and for ever; not against anybody who means harm.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace stepgate {
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo).
+constexpr std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3ULL;
+  }
+  return hash;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// fork, exec, wait (POSIX; /proc and PR_SET_PDEATHSIG of Linux).
+#include "support/run_program.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+namespace stepgate {
+namespace {
+
+constexpr int cannot_start = 127;
+
+// What exec wants; the words must outlive it.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+int exit_code_of(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "wait for a child");
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string read_all(int descriptor) {
+  std::string text;
+  std::array<char, 4096> block{};
+  while (true) {
+    const ssize_t count = ::read(descriptor, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace
+
+int run_this_program(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"stepgate"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const std::vector<char*> pointers = pointers_to(words);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "start a child");
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() == parent) ::execv("/proc/self/exe", pointers.data());
+    ::_exit(cannot_start);
+  }
+  return exit_code_of(child);
+}
+
+std::optional<std::string> first_line_of(const std::vector<std::string>& command) {
+  std::vector<std::string> words = command;
+  const std::vector<char*> pointers = pointers_to(words);
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int nowhere = ::open("/dev/null", O_RDWR);
+    ::dup2(nowhere, STDIN_FILENO);
+    ::dup2(nowhere, STDERR_FILENO);
+    ::dup2(pipe[1], STDOUT_FILENO);
+    ::execvp(pointers.front(), pointers.data());
+    ::_exit(cannot_start);
+  }
+  ::close(pipe[1]);
+  const std::string text = child > 0 ? read_all(pipe[0]) : std::string();
+  ::close(pipe[0]);
+  if (child < 0 || exit_code_of(child) != 0) return std::nullopt;
+  const std::string line = text.substr(0, text.find('\n'));
+  return line.empty() ? std::nullopt : std::optional(line);
+}
+
+}  // namespace stepgate

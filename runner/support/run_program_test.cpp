@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "support/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace stepgate {
+namespace {
+
+TEST(FirstLineOf, IsWhatACommandPrintsFirst) {
+  EXPECT_EQ(first_line_of({"printf", "one\\ntwo\\n"}), "one");
+  EXPECT_EQ(first_line_of({"printf", "no end of line"}), "no end of line");
+}
+
+TEST(FirstLineOf, IsNothingWhenTheCommandFailsIsMissingOrPrintsNothing) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; exit 1"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; kill -9 $$"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"/no/such/command"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"true"}), std::nullopt);
+}
+
+TEST(FirstLineOf, IsNotConfusedByLongOutput) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
+}
+
+TEST(RunThisProgram, GivesItsExitCode) {
+  EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
+// is a process of its own, since what one process is dealt at its start is the same in all of it.
+// The gate is checked after the run, so that a stored run starts as `run` does.
+#include <fmt/chrono.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "judge/acceptance.h"
+#include "judge/baseline_file.h"
+#include "plan/anchors.h"
+#include "plan/counted_metrics.h"
+#include "report/print_accepted.h"
+#include "support/random.h"
+#include "support/run_program.h"
+#include "support/write_file.h"
+#include "verbs/decide.h"
+#include "verbs/interruption.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+constexpr int not_accepted_code = 1;
+
+std::string now_in_words() {
+  return fmt::format(
+      "{:%FT%TZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
+}
+
+// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed.
+std::string commit_of(const Arguments& arguments, const std::filesystem::path& file) {
+  if (!arguments.commit.empty()) return arguments.commit;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return first_line_of({"git", "-C", folder.string(), "describe", "--always", "--dirty",
+                        "--abbrev=40", "--exclude=*"})
+      .value_or("unknown");
+}
+
+int refuse(const Planned& planned, const std::string& reason) {
+  print_not_accepted(std::cout, planned.scenario.name, reason);
+  return not_accepted_code;
+}
+
+// The stored runs, and the anchors of every variant.
+void prepare(Planned& planned, const std::filesystem::path& path) {
+  check_writable(path);
+  planned.baseline = read_baseline_if_any(path, planned.scenario.name);
+  planned.plans = with_anchors(std::move(planned.plans));
+  planned.fewest_rounds = rounds_of_stored_run;
+}
+
+std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
+                                          Device& device, std::uint64_t seed) {
+  if (const auto reason = reason_against_storing(decided.verdict)) return reason;
+  for (const Variant& variant : planned.scenario.variants) {
+    SelfCheck check = self_check(planned.scenario, variant, planned.plans);
+    const Planned itself{.scenario = std::move(check.scenario), .plans = std::move(check.plans)};
+    const auto reason =
+        reason_against_gate(decide_one(itself, device, seed, {.counted = counted}).verdict);
+    if (reason || interrupted) return reason;
+  }
+  return std::nullopt;
+}
+
+Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed) {
+  return {.date = now_in_words(),
+          .commit = commit_of(arguments, scenario.file),
+          .stepgate = STEPGATE_VERSION,
+          .scenario = scenario.fingerprint,
+          .seed = seed};
+}
+
+int accept_here(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  Planned planned = plan_all(arguments, seed).front();
+  const OpenedDevice opened = open_device_for(arguments, seed);
+  if (!opened.note.empty()) std::cout << opened.note << '\n';
+  const DeviceIdentity identity = opened.device->identity();
+  const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
+  prepare(planned, path);
+  const Decided decided = decide_one(planned, *opened.device, seed, {.counted = counted});
+  const auto reason = reason_against(planned, decided, *opened.device, seed);
+  if (interrupted) {
+    std::cerr << "interrupted: nothing was stored\n";
+    return interrupted_exit_code(interrupted);
+  }
+  if (reason) return refuse(planned, *reason);
+  const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement, counted,
+                                   provenance_of(arguments, planned.scenario, seed));
+  print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
+  return 0;
+}
+
+// The command line of one run of one file; a given seed is a seed of seeds.
+std::vector<std::string> one_run(const Arguments& arguments, const std::filesystem::path& file,
+                                 std::uint64_t index) {
+  std::vector<std::string> words{"--baselines", arguments.device.baselines.string(), "accept",
+                                 file.string()};
+  const auto add = [&](const std::string& option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  if (!arguments.device.spec.empty()) add("--device", arguments.device.spec);
+  if (!arguments.commit.empty()) add("--commit", arguments.commit);
+  if (arguments.budget_seconds) add("--budget", fmt::format("{}", *arguments.budget_seconds));
+  if (arguments.seed) add("--seed", fmt::format("{}", random_bits(*arguments.seed, index)));
+  for (const std::string& setting : arguments.overrides) add("--set", setting);
+  return words;
+}
+
+}  // namespace
+
+int accept_runs(const Arguments& arguments) {
+  const std::vector<std::filesystem::path> files = scenario_files(arguments);
+  if (files.size() == 1 && arguments.runs == 1) return accept_here(arguments);
+  (void)plan_all(arguments, 0);  // a fault in the last file is found before the first is measured
+  int worst = 0;
+  for (const std::filesystem::path& file : files) {
+    for (std::int64_t run = 0; run < arguments.runs; ++run) {
+      std::cout << std::flush;
+      const int code = run_this_program(one_run(arguments, file, static_cast<std::uint64_t>(run)));
+      if (interrupted) return interrupted_exit_code(interrupted);
+      if (code != 0 && code != not_accepted_code) return code;
+      worst = std::max(worst, code);
+    }
+  }
+  return worst;
+}
+
+}  // namespace stepgate

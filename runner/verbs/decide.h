@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Measuring and judging one planned scenario: what `run` and `accept` share.
+#pragma once
+
+#include "judge/judge.h"
+#include "verbs/planned.h"
+
+namespace stepgate {
+
+struct Decided {
+  Verdict verdict;
+  Measurement measurement;
+};
+
+// Asks for evidence until every sentence is decided and the scenario has the rounds that it wants,
+// or until a signal comes. Skips what the device cannot do.
+Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings);
+
+}  // namespace stepgate

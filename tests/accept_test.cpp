@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// `stepgate accept` from outside, and `run` against what it stored: what is refused, what is kept
+// when processes store at once or are killed, and what a baseline decides.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "support/random.h"
+#include "tests/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Nobody's machine, a little different in every process; and one that is very different.
+class AcceptVerb : public CommandLine {
+ protected:
+  AcceptVerb() {
+    add_profile("usual", "0.001");
+    add_profile("moody", "0.2");
+    add_profile("steady", "0");  // two variants that are equal stay undecided
+    write("small.toml", small());
+  }
+
+  static std::string small(int kernel_us = 20, const std::string& more = "") {
+    return "claim = \"as fast as it was\"\n"
+           "model = { kind = \"spin\", kernels = 10, kernel_us = " +
+           std::to_string(kernel_us) + " }\n" + more +
+           "[variant.fix]\n[expect]\n"
+           "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n"
+           "memory = \"fix.peak_live <= stored.fix.peak_live\"\n";
+  }
+
+  static std::vector<std::string> on(const std::string& device, std::vector<std::string> words) {
+    words.insert(words.begin(), {"--baselines", "b"});
+    words.insert(words.end(), {"--device", "simulated:" + device});
+    return words;
+  }
+  Finished accept(std::vector<std::string> words = {"small.toml"}) const {
+    words.insert(words.begin(), "accept");
+    return stepgate(on("usual", std::move(words)));
+  }
+  Finished run(std::vector<std::string> words = {"small.toml"}) const {
+    words.insert(words.begin(), "run");
+    return stepgate(on("usual", std::move(words)));
+  }
+
+  const std::string stored = "b/simulated/gpu-of-round-numbers/small.toml";
+
+  std::string baseline() const {
+    std::ostringstream text;
+    text << std::ifstream(place() / stored).rdbuf();
+    return text.str();
+  }
+  int stored_runs() const {
+    const std::string text = baseline();
+    int runs = 0;
+    for (auto at = text.find("[[run]]"); at != std::string::npos; at = text.find("[[run]]", at + 1))
+      ++runs;
+    return runs;
+  }
+  int files_beside() const {
+    const std::filesystem::directory_iterator begin((place() / stored).parent_path());
+    return static_cast<int>(std::distance(begin, {}));
+  }
+
+ private:
+  void add_profile(const std::string& name, const std::string& between_processes) const {
+    std::ostringstream text;
+    text << std::ifstream(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml").rdbuf();
+    std::string profile = text.str();
+    const std::string key = "between_processes = ";
+    profile.replace(profile.find(key), key.size() + 1, key + between_processes);
+    std::filesystem::create_directories(place() / "b" / name);
+    write("b/" + name + "/device.toml", profile);
+  }
+};
+
+TEST_F(AcceptVerb, StoresARunAndSaysWhere) {
+  const Finished accepted = accept({"small.toml", "--commit", "0123abc"});
+  EXPECT_EQ(accepted.exit_code, 0) << accepted.err;
+  EXPECT_TRUE(contains(accepted.out,
+                       "small on a simulated GPU of round numbers (no measurement): run 1 stored "
+                       "in " +
+                           stored))
+      << accepted.out;
+  EXPECT_TRUE(contains(accepted.out, " of launch.1")) << accepted.out;
+  EXPECT_EQ(stored_runs(), 1);
+  EXPECT_TRUE(contains(baseline(), "\ncommit = \"0123abc\"\n")) << baseline();
+}
+
+TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
+  EXPECT_TRUE(
+      contains(run().out, "no run is stored for this device; `stepgate accept small.toml`"));
+  ASSERT_EQ(accept().exit_code, 0);
+  const Finished one = run();
+  EXPECT_EQ(one.exit_code, 77);
+  EXPECT_TRUE(contains(one.out, "against 1 stored run; the limit is 0.97x; one run does not say"))
+      << one.out;
+  const Finished four_more = accept({"small.toml", "--runs", "4"});
+  EXPECT_EQ(four_more.exit_code, 0) << four_more.err;
+  EXPECT_EQ(stored_runs(), 5);
+  const Finished five = run({"small.toml", "--json", "report.json"});
+  EXPECT_EQ(five.exit_code, 0) << five.out;
+  EXPECT_TRUE(contains(five.out, "against 5 stored runs, which differ by 0.")) << five.out;
+  std::ifstream file(place() / "report.json");
+  const auto report = nlohmann::json::parse(file);
+  const auto& sentence = report["expect"][0]["stored"];
+  EXPECT_EQ(sentence["runs"], 5);
+  EXPECT_EQ(sentence["stored_contrasts"].size(), 5U);
+  EXPECT_EQ(report["variants"].size(), 1U);  // anchors are no variants
+  EXPECT_TRUE(report["measurement"]["batch_sizes"].contains("anchor.launch.1"));
+}
+
+TEST_F(AcceptVerb, GivesTheRunsOfOneSeedSeedsOfTheirOwnAndNeverStoresTheSameRunTwice) {
+  EXPECT_EQ(accept({"small.toml", "--runs", "3", "--seed", "1"}).exit_code, 0);
+  EXPECT_EQ(stored_runs(), 3);
+  const std::string before = baseline();
+  const Finished again = accept({"small.toml", "--runs", "3", "--seed", "1"});
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_TRUE(contains(again.err, "is stored already; leave out --seed")) << again.err;
+  EXPECT_EQ(baseline(), before);
+}
+
+TEST_F(AcceptVerb, IsNotComparableWithARunOfOtherKnobs) {
+  ASSERT_EQ(accept({"small.toml", "--runs", "2"}).exit_code, 0);
+  const Finished other = run({"small.toml", "--set", "model.kernels=11"});
+  EXPECT_EQ(other.exit_code, 77);
+  EXPECT_TRUE(contains(other.out, "not comparable  no_slide")) << other.out;
+  EXPECT_TRUE(contains(other.out, "the knobs of 'fix' are not those of the stored runs"));
+}
+
+TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
+  const Finished refused = stepgate(on("moody", {"accept", "small.toml", "--seed", "1"}));
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_TRUE(contains(refused.out,
+                       "small: not accepted: the gate fails against itself: 'fix' takes as long as "
+                       "a copy of itself is refuted ("))
+      << refused.out;
+  EXPECT_FALSE(exists(stored));
+}
+
+TEST_F(AcceptVerb, RefusesARunThatRefutesASentence) {
+  write("small.toml", small() + "more = \"fix.host_waits_per_step == 3\"\n");
+  const Finished refused = accept();
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(
+      contains(refused.out, "small: not accepted: more is refuted: fix.host_waits_per_step == 3 ("))
+      << refused.out;
+  EXPECT_FALSE(exists(stored));
+}
+
+TEST_F(AcceptVerb, RefusesARunOfTooFewRounds) {
+  write("small.toml", small(20, "measure.rounds = 5\n"));
+  const Finished refused = accept();
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(contains(refused.out,
+                       "not accepted: 'measure.rounds' allows 5 rounds, and no verdict takes "
+                       "fewer than 12; raise it"))
+      << refused.out;
+}
+
+TEST_F(AcceptVerb, RefusesTheReferenceWhichHasNoTimes) {
+  const Finished refused =
+      stepgate({"--baselines", "b", "accept", "small.toml", "--device", "reference"});
+  EXPECT_EQ(refused.exit_code, 1) << refused.err;
+  EXPECT_TRUE(contains(refused.out, "0 rounds were measured")) << refused.out;
+}
+
+TEST_F(AcceptVerb, FindsAFaultInTheLastFileBeforeItMeasuresTheFirst) {
+  write("wrong.toml", "claim = 3\n");
+  const Finished refused = accept({"small.toml", "wrong.toml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_FALSE(exists(stored));
+}
+
+TEST_F(AcceptVerb, NeitherReadsNorOverwritesADamagedBaseline) {
+  ASSERT_EQ(accept({"small.toml", "--runs", "2"}).exit_code, 0);
+  const std::string damaged = baseline().substr(0, baseline().size() / 2);
+  write(stored, damaged);
+  for (const Finished& refused : {accept(), run()}) {
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_EQ(refused.err.find(stored + ":"), 0U) << refused.err;
+    EXPECT_EQ(refused.out, "");
+  }
+  EXPECT_EQ(baseline(), damaged);
+}
+
+TEST_F(AcceptVerb, RefusesOptionsThatMakeNoSense) {
+  EXPECT_EQ(accept({"small.toml", "--runs", "0"}).exit_code, 2);
+  EXPECT_EQ(accept({"small.toml", "--runs", "many"}).exit_code, 2);
+  EXPECT_EQ(accept({"small.toml", "--budget", "0"}).exit_code, 2);
+  EXPECT_EQ(accept({"none.toml"}).exit_code, 2);
+}
+
+TEST_F(AcceptVerb, LosesNoRunWhenManyStoreAtOnce) {
+  constexpr int processes = 12;
+  std::vector<std::unique_ptr<ChildProcess>> children;
+  for (int child = 0; child < processes; ++child) {
+    // Every child's output goes to files of its folder's name: a folder each, the baseline shared.
+    const std::filesystem::path folder = place() / std::to_string(child);
+    std::filesystem::create_directories(folder);
+    children.push_back(std::make_unique<ChildProcess>(
+        STEPGATE_PROGRAM,
+        std::vector<std::string>{"--baselines", "../b", "accept", "../small.toml", "--device",
+                                 "simulated:usual"},
+        folder));
+  }
+  for (const auto& child : children) {
+    const Finished finished = child->wait();
+    EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+  }
+  EXPECT_EQ(stored_runs(), processes);
+  EXPECT_EQ(files_beside(), 1);
+  EXPECT_NE(run().exit_code, 2);
+}
+
+TEST_F(AcceptVerb, LosesNoRunWhenItIsKilledAtAnyMoment) {
+  constexpr std::uint64_t seed = 20261121;
+  Random random(seed);
+  int said_stored = 0;
+  int killed = 0;
+  ASSERT_EQ(accept().exit_code, 0);
+  for (int attempt = 0; attempt < 60; ++attempt) {
+    const int before = stored_runs();
+    ChildProcess child(STEPGATE_PROGRAM, on("usual", {"accept", "small.toml"}), place());
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(40'000)));
+    child.send(SIGKILL);
+    const Finished finished = child.wait();
+    killed += finished.exit_code == 128 + SIGKILL;
+    said_stored += contains(finished.out, " stored in ");
+    const int after = stored_runs();
+    ASSERT_GE(after, before + contains(finished.out, " stored in ")) << "seed " << seed;
+    ASSERT_LE(after, before + 1) << "seed " << seed;
+  }
+  EXPECT_GT(killed, 5);
+  EXPECT_GE(stored_runs(), 1 + said_stored);
+  EXPECT_EQ(accept().exit_code, 0);  // neither a lock nor half a file is in its way
+  EXPECT_EQ(files_beside(), 1);
+  EXPECT_NE(run().exit_code, 2);
+}
+
+TEST_F(AcceptVerb, StoresNothingWhenItIsInterrupted) {
+  write("small.toml", endless);
+  ChildProcess child(STEPGATE_PROGRAM, on("steady", {"accept", "small.toml", "--seed", "1"}),
+                     place());
+  std::this_thread::sleep_for(1s);  // long enough to be measuring, even on a busy machine
+  child.send(SIGTERM);
+  const Finished finished = child.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGTERM) << finished.out;
+  EXPECT_TRUE(contains(finished.err, "interrupted: nothing was stored")) << finished.err;
+  EXPECT_FALSE(exists(stored));
+}
+
+TEST_F(AcceptVerb, WritesDownTheCommitOfTheScenariosFolder) {
+  const std::string git =
+      "cd " + place().string() +
+      " && git init -q . && git add small.toml && git -c user.name=a -c "
+      "user.email=a@b commit -qm a > /dev/null 2>&1 && git rev-parse HEAD > head";
+  if (std::system(git.c_str()) != 0) GTEST_SKIP() << "there is no git here";
+  std::ifstream head(place() / "head");
+  std::string commit;
+  head >> commit;
+  ASSERT_EQ(accept().exit_code, 0);
+  EXPECT_TRUE(contains(baseline(), "commit = \"" + commit + "\"")) << baseline();
+  write("small.toml", small() + "# changed\n");
+  ASSERT_EQ(accept().exit_code, 0);
+  EXPECT_TRUE(contains(baseline(), "commit = \"" + commit + "-dirty\"")) << baseline();
+}
+
+}  // namespace
+}  // namespace stepgate
