@@ -7,10 +7,9 @@
 #include <string>
 
 #include "judge/verdict.h"
+#include "report/coloured.h"
 
 namespace stepgate {
-
-enum class Style { plain, terminal };  // terminal: outcomes in colour
 
 // "on NVIDIA H200, driver 580.159" or "on a simulated NVIDIA H200 (no measurement)".
 std::string in_words(const DeviceIdentity&);

@@ -8,16 +8,12 @@
 #include <ostream>
 
 #include "judge/words.h"
+#include "report/json_of_evidence.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 std::string_view name_of(DeviceKind kind) {
   switch (kind) {
@@ -57,24 +53,12 @@ Json json_of(const DeviceIdentity& device) {
 
 Json json_of(const VariantSummary& variant) {
   return {{"name", variant.name},
-          {"step_seconds_mean", or_null(variant.step_seconds_mean)},
-          {"step_seconds_p50", or_null(variant.step_seconds_p50)},
-          {"step_seconds_p95", or_null(variant.step_seconds_p95)},
-          {"samples_per_second", or_null(variant.samples_per_second)},
-          {"host_share", or_null(variant.host_share)},
+          {"step_seconds_mean", json_or_null(variant.step_seconds_mean)},
+          {"step_seconds_p50", json_or_null(variant.step_seconds_p50)},
+          {"step_seconds_p95", json_or_null(variant.step_seconds_p95)},
+          {"samples_per_second", json_or_null(variant.samples_per_second)},
+          {"host_share", json_or_null(variant.host_share)},
           {"peak_bytes", variant.peak_bytes}};
-}
-
-Json json_of(const TimedEvidence& timed) {
-  Json interval;
-  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
-  return {{"ratio", timed.ratio},
-          {"interval", interval},
-          {"evidence_for", timed.evidence_for},
-          {"evidence_against", timed.evidence_against},
-          {"smallest_seen", or_null(timed.smallest_seen)},
-          {"rounds_missing", or_null(timed.rounds_missing)},
-          {"contrasts", timed.contrasts}};
 }
 
 Json json_of(const SentenceVerdict& sentence) {
@@ -84,9 +68,9 @@ Json json_of(const SentenceVerdict& sentence) {
           {"line", sentence.place.line},
           {"evidence", name_of(sentence.evidence)},
           {"outcome", in_words(sentence.outcome)},
-          {"left", or_null(sentence.left)},
-          {"right", or_null(sentence.right)},
-          {"timed", sentence.timed ? json_of(*sentence.timed) : Json(nullptr)},
+          {"left", json_or_null(sentence.left)},
+          {"right", json_or_null(sentence.right)},
+          {"timed", sentence.timed ? json_of_evidence(*sentence.timed) : Json(nullptr)},
           {"reason", sentence.reason}};
 }
 
@@ -136,7 +120,7 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"seed", fmt::format("{:016x}", measurement.seed)},
                     {"device", json_of(verdict.device)},
                     {"outcome", in_words(verdict.outcome)},
-                    {"broken", or_null(verdict.broken)},
+                    {"broken", json_or_null(verdict.broken)},
                     {"skipped_because", verdict.skipped_because},
                     {"notes", verdict.notes},
                     {"alpha", verdict.alpha},

@@ -15,6 +15,27 @@ UndecidedPolicy undecided_policy(const std::string& name) {
   throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
 }
 
+std::string is_seconds(const std::string& text) {
+  double seconds = 0;
+  return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+             ? ""
+             : "must be a number of seconds above 0, not '" + text + "'";
+}
+
+void declare_duel(CLI::App& duel_verb, Arguments& arguments) {
+  DuelArguments& duel = arguments.duel;
+  duel_verb.add_option("base", duel.base, "the stepgate of before")->required();
+  duel_verb.add_option("head", duel.head, "the stepgate that must not be slower")->required();
+  duel_verb.add_flag("--command", duel.commands,
+                     "base and head are whole command lines of workers (ci/WORKER.md)");
+  duel_verb.add_option("--margin", duel.margin, "how much slower head may be, in percent");
+  duel_verb.add_option("--pairs", duel.pairs, "pairs of launches at most");
+  duel_verb.add_option("--work", duel.works, "only works that this pattern matches; repeatable")
+      ->allow_extra_args(false);
+  duel_verb.add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
+      ->check(is_seconds);
+}
+
 }  // namespace
 
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
@@ -50,22 +71,31 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
   devices_verb->add_option("--date", arguments.date, "the date to write into the profile");
   CLI::App* run_verb =
       takes_overrides(takes_files(verb("run", "measure and decide every sentence", run_scenarios)));
-  run_verb->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
-  run_verb->add_option("--json", arguments.json,
-                       "write verdicts and measurements to this file, one JSON object a line");
-  run_verb->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
-      ->check([](const std::string& text) {
-        double seconds = 0;
-        return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
-                   ? ""
-                   : "must be a number of seconds above 0, not '" + text + "'";
-      });
-  run_verb->add_option("--seed", arguments.seed,
-                       "of contents, orders and simulated noise; random when left out");
-  run_verb->add_option_function<std::string>(
-      "--undecided",
-      [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
-      "what an undecided scenario is: skip, fail or pass");
+  const auto takes_device = [&](CLI::App* added) {
+    added->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
+    added->add_option("--seed", arguments.seed,
+                      "of contents, orders and simulated noise; random when left out");
+  };
+  const auto takes_verdict_options = [&](CLI::App* added, const char* json, const char* budget) {
+    added->add_option("--json", arguments.json, json);
+    added->add_option("--budget", arguments.budget_seconds, budget)->check(is_seconds);
+    added->add_option_function<std::string>(
+        "--undecided",
+        [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
+        "what an undecided verdict is: skip, fail or pass");
+  };
+  takes_device(run_verb);
+  takes_verdict_options(run_verb,
+                        "write verdicts and measurements to this file, one JSON object a line",
+                        "seconds a scenario may take");
+  CLI::App* duel_verb =
+      verb("duel", "is HEAD slower than BASE? two programs, launch against launch", duel_programs);
+  declare_duel(*duel_verb, arguments);
+  takes_device(takes_overrides(takes_files(duel_verb)));
+  takes_verdict_options(duel_verb, "write verdict and measurement to this file, as JSON",
+                        "seconds the duel may take");
+  takes_device(takes_overrides(
+      takes_files(verb("worker", "run steps as a duel asks on standard input", work_for_duel))));
   app.add_option("--baselines", arguments.device.baselines,
                  "folder with device profiles and baselines");
 }

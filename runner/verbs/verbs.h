@@ -15,5 +15,7 @@ int print_plans(const Arguments&);
 int print_fields(const Arguments&);
 int run_scenarios(const Arguments&);
 int show_devices(const Arguments&);
+int duel_programs(const Arguments&);
+int work_for_duel(const Arguments&);
 
 }  // namespace stepgate
