@@ -20,7 +20,7 @@ struct DuelScript {
   Loaded loaded{};
   double launch_seconds = 1;
   double now_seconds = 0;
-  std::vector<std::pair<DuelSide, Run>> runs{};  // since the last launch of base
+  std::vector<std::pair<DuelSide, RunSteps>> runs{};  // since the last launch of base
   std::vector<DuelSide> launches{};
 
   std::chrono::nanoseconds now() const {
@@ -46,7 +46,7 @@ class ScriptedWorker : public Worker {
     work_ = work;
     return script_.loaded;
   }
-  Ran run(const Run& run) override {
+  Ran run(const RunSteps& run) override {
     script_.runs.emplace_back(side_, run);
     const double step = script_.step_seconds(side_, work_, launch_);
     script_.now_seconds += step * static_cast<double>(run.steps + run.wash_out_steps);

@@ -67,7 +67,7 @@ class Server {
     return to_line(hello);
   }
 
-  std::optional<std::string> answer(const Load& load) {
+  std::optional<std::string> answer(const LoadWork& load) {
     std::vector<std::string> names;
     for (const StepPlan& plan : plans_) {
       names.push_back(work_name(plan));
@@ -89,14 +89,14 @@ class Server {
                           .period_steps = period_of(plan)});
   }
 
-  std::optional<std::string> answer(const Run& run) {
+  std::optional<std::string> answer(const RunSteps& run) {
     if (!loaded_) return error_line("no work is loaded");
     const StepResult result =
         loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
     return to_line(Ran{.steps = result.steps, .elapsed = *result.elapsed});
   }
 
-  std::optional<std::string> answer(const Unload&) {
+  std::optional<std::string> answer(const UnloadWork&) {
     loaded_.reset();
     return unloaded_line();
   }

@@ -92,6 +92,13 @@ void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
       verb("duel", "is HEAD slower than BASE? two programs, launch against launch", duel_programs);
   declare_duel(*duel_verb, arguments);
   takes_device(takes_overrides(takes_files(duel_verb)));
+  duel_verb->callback([&arguments, &chosen] {
+    if (arguments.duel.commands &&
+        !(arguments.files.empty() && arguments.overrides.empty() && arguments.device.spec.empty()))
+      throw RequestError("with --command, scenarios and options belong into the command lines",
+                         "write them behind each program");
+    chosen = duel_programs;
+  });
   takes_verdict_options(duel_verb, "write verdict and measurement to this file, as JSON",
                         "seconds the duel may take");
   takes_device(takes_overrides(

@@ -156,13 +156,13 @@ std::string to_line(const Request& request) {
       Overloaded{[](const SayHello&) -> Json {
                    return {{"do", "hello"}, {"protocol", protocol_version}};
                  },
-                 [](const Load& load) -> Json {
+                 [](const LoadWork& load) -> Json {
                    return {{"do", "load"}, {"work", load.work}};
                  },
-                 [](const Run& run) -> Json {
+                 [](const RunSteps& run) -> Json {
                    return {{"do", "run"}, {"steps", run.steps}, {"wash_out", run.wash_out_steps}};
                  },
-                 [](const Unload&) -> Json {
+                 [](const UnloadWork&) -> Json {
                    return {{"do", "unload"}};
                  },
                  [](const Quit&) -> Json {
@@ -205,14 +205,14 @@ std::variant<Request, Problem> read_request(std::string_view line) {
     reader.number("protocol", protocol_version, protocol_version);
     request = SayHello{};
   } else if (what == "load") {
-    request = Load{reader.name("work")};
+    request = LoadWork{reader.name("work")};
   } else if (what == "run") {
     const std::int64_t steps = reader.number("steps", 1, most_steps);
     const std::int64_t wash_out =
         reader.has("wash_out") ? reader.number("wash_out", 0, most_steps) : 0;
-    request = Run{.steps = steps, .wash_out_steps = wash_out};
+    request = RunSteps{.steps = steps, .wash_out_steps = wash_out};
   } else if (what == "unload") {
-    request = Unload{};
+    request = UnloadWork{};
   } else if (what == "quit") {
     request = Quit{};
   } else {
@@ -257,10 +257,10 @@ Answer<Ran> read_ran(std::string_view line) {
   });
 }
 
-Answer<Unload> read_unloaded(std::string_view line) {
-  return read_answer<Unload>(line, [](Reader& reader) {
+Answer<UnloadWork> read_unloaded(std::string_view line) {
+  return read_answer<UnloadWork>(line, [](Reader& reader) {
     if (!reader.flag("unloaded")) reader.refuse("has 'unloaded' false");
-    return Unload{};
+    return UnloadWork{};
   });
 }
 

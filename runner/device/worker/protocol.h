@@ -20,17 +20,17 @@ constexpr int protocol_version = 1;
 // ---------------------------------------------------------------------------------------------------
 
 struct SayHello {};
-struct Load {
+struct LoadWork {
   std::string work;
 };
-struct Run {
+struct RunSteps {
   std::int64_t steps = 1;           // scored; at least 1
   std::int64_t wash_out_steps = 0;  // run first and not scored
 };
-struct Unload {};
+struct UnloadWork {};
 struct Quit {};
 
-using Request = std::variant<SayHello, Load, Run, Unload, Quit>;
+using Request = std::variant<SayHello, LoadWork, RunSteps, UnloadWork, Quit>;
 
 std::string to_line(const Request&);
 
@@ -81,6 +81,6 @@ std::variant<Request, Problem> read_request(std::string_view line);
 Answer<Hello> read_hello(std::string_view line);
 Answer<Loaded> read_loaded(std::string_view line);
 Answer<Ran> read_ran(std::string_view line);
-Answer<Unload> read_unloaded(std::string_view line);
+Answer<UnloadWork> read_unloaded(std::string_view line);
 
 }  // namespace stepgate

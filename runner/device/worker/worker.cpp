@@ -25,9 +25,9 @@ class ChildWorker : public Worker {
 
   const Hello& hello() const override { return hello_; }
 
-  Loaded load(const std::string& work) override { return ask(Load{work}, read_loaded); }
+  Loaded load(const std::string& work) override { return ask(LoadWork{work}, read_loaded); }
 
-  Ran run(const Run& run) override {
+  Ran run(const RunSteps& run) override {
     const Clock::time_point before = Clock::now();
     const Ran ran = ask(run, read_ran);
     const nanoseconds passed = Clock::now() - before;
@@ -43,7 +43,7 @@ class ChildWorker : public Worker {
     return ran;
   }
 
-  void unload() override { ask(Unload{}, read_unloaded); }
+  void unload() override { ask(UnloadWork{}, read_unloaded); }
   void quit() override { child_.finish(to_line(Quit{})); }
 
  private:

@@ -18,7 +18,7 @@ class Worker {
   virtual const Hello& hello() const = 0;
   virtual Loaded load(const std::string& work) = 0;
   // What `load` left. The answer's steps are the scored ones asked for.
-  virtual Ran run(const Run&) = 0;
+  virtual Ran run(const RunSteps&) = 0;
   virtual void unload() = 0;
   // The worker ends; nothing else may be asked of it.
   virtual void quit() = 0;
