@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+
 namespace stepgate {
 namespace {
 
@@ -69,6 +72,28 @@ TEST(Protocol, NamesWhatIsWrongWithAnAnswer) {
   EXPECT_NE(fact_of(read_hello(R"({"protocol":1,"program":"\u001b[2J","works":["w"]})")), "");
   EXPECT_NE(fact_of(read_hello(R"({"protocol":1,"program":"\u009b2J","works":["w"]})")), "");
   EXPECT_EQ(fact_of(read_hello(R"({"protocol":1,"program":"größe","works":["w"]})")), "");
+}
+
+// ci/WORKER.md shows requests after "> " and answers after "< ".
+TEST(Protocol, ReadsEveryLineThatItsDocumentShows) {
+  std::ifstream document(STEPGATE_SOURCE_DIR "/ci/WORKER.md");
+  int requests = 0;
+  int answers = 0;
+  for (std::string line; std::getline(document, line);) {
+    const std::string_view text =
+        std::string_view(line).substr(std::min<std::size_t>(6, line.size()));
+    if (line.starts_with("    > ")) {
+      ++requests;
+      EXPECT_TRUE(std::holds_alternative<Request>(read_request(text))) << line;
+    } else if (line.starts_with("    < ")) {
+      ++answers;
+      EXPECT_TRUE(fact_of(read_hello(text)).empty() || fact_of(read_loaded(text)).empty() ||
+                  fact_of(read_ran(text)).empty() || fact_of(read_unloaded(text)).empty())
+          << line;
+    }
+  }
+  EXPECT_EQ(requests, 5);
+  EXPECT_EQ(answers, 5);
 }
 
 }  // namespace
