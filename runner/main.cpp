@@ -4,6 +4,7 @@
 #include <iostream>
 #include <new>
 
+#include "device/worker/child.h"
 #include "report/exit_code.h"
 #include "support/diagnostic.h"
 #include "verbs/command_line.h"
@@ -30,6 +31,9 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::cerr
         << "the device failed: there is not enough host memory for this step; make it smaller\n";
+    return device_exit_code;
+  } catch (const WorkerError& error) {
+    std::cerr << "a worker failed: " << error.what() << '\n';
     return device_exit_code;
   } catch (const std::exception& error) {
     std::cerr << "the device failed: " << error.what() << '\n';

@@ -21,22 +21,30 @@ std::optional<double> rounds_until(double wanted, const EProcess& process, doubl
   return expected_rounds(signal_to_noise, level);
 }
 
+std::vector<Bound> bounds_of(const Expectation& sentence) {
+  const Relation relation = sentence.relation;
+  require(relation != Relation::equal, "the parser refuses == between timed metrics");
+  const double within = sentence.within.value_or(0);
+  std::vector<Bound> bounds;
+  if (relation != Relation::at_most && relation != Relation::less)
+    bounds.push_back({Direction::above, std::log(std::max(1 - within, 1e-9))});
+  if (relation != Relation::at_least && relation != Relation::greater)
+    bounds.push_back({Direction::below, std::log1p(within)});
+  return bounds;
+}
+
 }  // namespace
 
 TimedSentence::Claim::Claim(Direction claimed, double at)
     : direction(claimed), margin(at), in_favour(claimed, at), against(opposite_of(claimed), at) {}
 
 TimedSentence::TimedSentence(const Expectation& sentence, double alpha, double beta)
+    : TimedSentence(bounds_of(sentence), alpha, beta) {}
+
+TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double beta)
     : alpha_(alpha), beta_(beta) {
-  const Relation relation = sentence.relation;
-  require(relation != Relation::equal, "the parser refuses == between timed metrics");
-  const double within = sentence.within.value_or(0);
-  if (relation != Relation::at_most && relation != Relation::less) {
-    claims_.emplace_back(Direction::above, std::log(std::max(1 - within, 1e-9)));
-  }
-  if (relation != Relation::at_least && relation != Relation::greater) {
-    claims_.emplace_back(Direction::below, std::log1p(within));
-  }
+  require(!bounds.empty(), "a sentence claims something");
+  for (const Bound& bound : bounds) claims_.emplace_back(bound.direction, bound.margin);
 }
 
 void TimedSentence::add(double contrast) {

@@ -3,6 +3,8 @@
 // sides.h's; what the outcome means for a scenario is judge.h's.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "judge/verdict.h"
@@ -18,9 +20,16 @@ namespace stepgate {
 // false (one false claim suffices). It is refuted when the e-value against one of its n claims has
 // reached n / alpha: with probability at most alpha if it is true. Both at whatever round one
 // stops.
+struct Bound {
+  Direction direction;  // theta is above the margin, or below it
+  double margin;
+};
+
 class TimedSentence {
  public:
   TimedSentence(const Expectation&, double alpha, double beta);
+  // At least one bound; true when theta keeps all of them.
+  TimedSentence(std::span<const Bound>, double alpha, double beta);
 
   void add(double contrast);
 

@@ -10,21 +10,6 @@ constexpr int holds_code = 0;
 constexpr int refuted_code = 1;
 constexpr int not_shown_code = 77;
 
-int code_of(const Verdict& verdict, UndecidedPolicy policy) {
-  if (verdict.broken) return request_exit_code;
-  if (verdict.outcome == Outcome::holds) return holds_code;
-  if (verdict.outcome == Outcome::refuted) return refuted_code;
-  switch (policy) {
-    case UndecidedPolicy::skip:
-      return not_shown_code;
-    case UndecidedPolicy::fail:
-      return refuted_code;
-    case UndecidedPolicy::pass:
-      return holds_code;
-  }
-  return not_shown_code;
-}
-
 // 77 is larger than 1 and 2, but not worse.
 int severity(int code) {
   return code == not_shown_code ? 1 : code == refuted_code ? 2 : code == request_exit_code ? 3 : 0;
@@ -38,11 +23,25 @@ std::map<std::string, UndecidedPolicy> undecided_policies() {
           {"pass", UndecidedPolicy::pass}};
 }
 
+int exit_code(Outcome outcome, UndecidedPolicy policy) {
+  if (outcome == Outcome::holds) return holds_code;
+  if (outcome == Outcome::refuted) return refuted_code;
+  switch (policy) {
+    case UndecidedPolicy::skip:
+      return not_shown_code;
+    case UndecidedPolicy::fail:
+      return refuted_code;
+    case UndecidedPolicy::pass:
+      return holds_code;
+  }
+  return not_shown_code;
+}
+
 int exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
               UndecidedPolicy policy) {
   int worst_code = suite.refuted ? refuted_code : holds_code;
   for (const Verdict& verdict : verdicts) {
-    const int code = code_of(verdict, policy);
+    const int code = verdict.broken ? request_exit_code : exit_code(verdict.outcome, policy);
     if (severity(code) > severity(worst_code)) worst_code = code;
   }
   return worst_code;

@@ -24,6 +24,7 @@ std::map<std::string, UndecidedPolicy> undecided_policies();
 // The worst of: 0 everything holds, 77 not everything could be shown, 1 something is refuted or
 // the suite as a whole is, 2 a run is broken.
 int exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
+int exit_code(Outcome, UndecidedPolicy);
 
 // Of a process that a signal ended.
 constexpr int interrupted_exit_code(int signal) {

@@ -12,6 +12,7 @@
 
 #include "judge/judge_clocks.h"
 #include "judge/words.h"
+#include "report/coloured.h"
 #include "report/table.h"
 
 namespace stepgate {
@@ -19,33 +20,6 @@ namespace {
 
 constexpr std::array all_outcomes{Outcome::holds,   Outcome::refuted,     Outcome::undecided,
                                   Outcome::skipped, Outcome::no_baseline, Outcome::not_comparable};
-
-constexpr int outcome_width = 14;  // of "not comparable"
-
-std::string_view colour_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::holds:
-      return "\x1b[32m";
-    case Outcome::refuted:
-      return "\x1b[31m";
-    default:
-      return "\x1b[33m";
-  }
-}
-
-std::string coloured(std::string_view words, std::string_view colour, Style style) {
-  return style == Style::plain ? std::string(words) : fmt::format("{}{}\x1b[0m", colour, words);
-}
-
-std::string coloured(Outcome outcome, Style style) {
-  return coloured(in_words(outcome), colour_of(outcome), style);
-}
-
-// An escape sequence has no width on the screen: padded first, coloured second.
-std::string outcome_cell(Outcome outcome, Style style) {
-  return coloured(fmt::format("{:<{}}", in_words(outcome), outcome_width), colour_of(outcome),
-                  style);
-}
 
 double seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();

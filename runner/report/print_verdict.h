@@ -9,10 +9,9 @@
 #include "judge/forecast.h"
 #include "judge/judge_suite.h"
 #include "judge/verdict.h"
+#include "report/coloured.h"
 
 namespace stepgate {
-
-enum class Style { plain, terminal };  // terminal: outcomes in colour
 
 // "on NVIDIA H200, driver 580.159" or "on a simulated NVIDIA H200 (no measurement)".
 std::string in_words(const DeviceIdentity&);

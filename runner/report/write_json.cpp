@@ -9,16 +9,12 @@
 
 #include "judge/words.h"
 #include "report/environment_json.h"
+#include "report/json_of_evidence.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 std::string_view name_of(DeviceKind kind) {
   switch (kind) {
@@ -61,27 +57,14 @@ Json json_of(const DeviceIdentity& device) {
 
 Json json_of(const VariantSummary& variant) {
   return {{"name", variant.name},
-          {"step_seconds_mean", or_null(variant.step_seconds_mean)},
-          {"step_seconds_p50", or_null(variant.step_seconds_p50)},
-          {"step_seconds_p95", or_null(variant.step_seconds_p95)},
-          {"samples_per_second", or_null(variant.samples_per_second)},
-          {"host_share", or_null(variant.host_share)},
-          {"sm_clock_hz", or_null(variant.sm_clock_hertz)},
-          {"cycles_per_step", or_null(variant.cycles_per_step)},
+          {"step_seconds_mean", json_or_null(variant.step_seconds_mean)},
+          {"step_seconds_p50", json_or_null(variant.step_seconds_p50)},
+          {"step_seconds_p95", json_or_null(variant.step_seconds_p95)},
+          {"samples_per_second", json_or_null(variant.samples_per_second)},
+          {"host_share", json_or_null(variant.host_share)},
+          {"sm_clock_hz", json_or_null(variant.sm_clock_hertz)},
+          {"cycles_per_step", json_or_null(variant.cycles_per_step)},
           {"peak_bytes", variant.peak_bytes}};
-}
-
-Json json_of(const TimedEvidence& timed) {
-  Json interval;
-  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
-  return {{"ratio", timed.ratio},
-          {"interval", interval},
-          {"evidence_for", timed.evidence_for},
-          {"evidence_against", timed.evidence_against},
-          {"evidence_against_at_end", timed.evidence_against_at_end},
-          {"smallest_seen", or_null(timed.smallest_seen)},
-          {"rounds_missing", or_null(timed.rounds_missing)},
-          {"contrasts", timed.contrasts}};
 }
 
 Json json_of(const ClockSplit& split) {
@@ -100,8 +83,8 @@ Json json_of(const StoredEvidence& stored) {
   return {{"runs", stored.runs},
           {"ratio", stored.ratio},
           {"interval", interval},
-          {"deviation", or_null(stored.deviation)},
-          {"smallest_shown", or_null(stored.smallest_shown)},
+          {"deviation", json_or_null(stored.deviation)},
+          {"smallest_shown", json_or_null(stored.smallest_shown)},
           {"stored_contrasts", stored.stored_contrasts},
           {"contrast", stored.contrast}};
 }
@@ -113,9 +96,9 @@ Json json_of(const SentenceVerdict& sentence) {
           {"line", sentence.place.line},
           {"evidence", name_of(sentence.evidence)},
           {"outcome", in_words(sentence.outcome)},
-          {"left", or_null(sentence.left)},
-          {"right", or_null(sentence.right)},
-          {"timed", sentence.timed ? json_of(*sentence.timed) : Json(nullptr)},
+          {"left", json_or_null(sentence.left)},
+          {"right", json_or_null(sentence.right)},
+          {"timed", sentence.timed ? json_of_evidence(*sentence.timed) : Json(nullptr)},
           {"stored", sentence.stored ? json_of(*sentence.stored) : Json(nullptr)},
           {"reason", sentence.reason},
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
@@ -137,7 +120,7 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"steps", segment.steps},
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
-          {"sm_clock_hz", or_null(segment.sm_clock_hertz)},
+          {"sm_clock_hz", json_or_null(segment.sm_clock_hertz)},
           {"step_times_ns", std::move(steps)}};
 }
 
@@ -185,11 +168,11 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"seed", fmt::format("{:016x}", measurement.seed)},
                     {"device", json_of(verdict.device)},
                     {"outcome", in_words(verdict.outcome)},
-                    {"broken", or_null(verdict.broken)},
+                    {"broken", json_or_null(verdict.broken)},
                     {"skipped_because", verdict.skipped_because},
                     {"notes", verdict.notes},
                     {"environment", verdict.environment},
-                    {"disturbance", or_null(verdict.disturbance)},
+                    {"disturbance", json_or_null(verdict.disturbance)},
                     {"alpha", verdict.alpha},
                     {"suite_alpha", verdict.suite_alpha},
                     {"suite_lines", verdict.suite_lines},

@@ -19,6 +19,17 @@ struct ExportRequest {
   std::filesystem::path file;
 };
 
+// Of `stepgate duel` alone.
+struct DuelArguments {
+  std::string base;
+  std::string head;
+  bool commands = false;  // base and head are whole command lines
+  std::string margin = "1%";
+  std::optional<std::int64_t> pairs;
+  std::vector<std::string> works;  // patterns
+  double stall_seconds = 60;
+};
+
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> overrides;
@@ -35,6 +46,7 @@ struct Arguments {
   DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;
+  DuelArguments duel;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

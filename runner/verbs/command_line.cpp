@@ -41,91 +41,166 @@ ExportRequest export_request(const std::string& text) {
                      did_you_mean(name, names, "`stepgate run --help` lists the formats"));
 }
 
-// Why the text is no budget; empty when it is one.
-std::string above_zero(const std::string& text) {
+// Why the text is no number of seconds; empty when it is one.
+std::string is_seconds(const std::string& text) {
   double seconds = 0;
   return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
              ? ""
              : "must be a number of seconds above 0, not '" + text + "'";
 }
 
+// One function a verb, and the options that several verbs share.
+class CommandLine {
+ public:
+  CommandLine(CLI::App& app, Arguments& arguments, Verb& chosen)
+      : app_(app), arguments_(arguments), chosen_(chosen) {}
+
+  void declare() {
+    app_.require_subcommand(0, 1);  // none is refused by main, in better words
+    app_.set_version_flag("--version", "stepgate " STEPGATE_VERSION);
+    declare_looking();
+    declare_devices();
+    declare_run();
+    declare_duel();
+    declare_accept();
+    declare_certify();
+    app_.add_option("--baselines", arguments_.device.baselines,
+                    "folder with device profiles and baselines");
+  }
+
+ private:
+  CLI::App* verb(const char* name, const char* what, Verb function) {
+    CLI::App* added = app_.add_subcommand(name, what);
+    added->callback([&chosen = chosen_, function] { chosen = function; });
+    return added;
+  }
+
+  CLI::App* takes_files(CLI::App* added) {
+    added->add_option("files", arguments_.files, "scenario files, or folders of them")
+        ->default_str("scenarios");
+    return added;
+  }
+
+  CLI::App* takes_scenarios(CLI::App* added) {
+    takes_files(added)
+        ->add_option("--set", arguments_.overrides, "knob=value, for every variant")
+        ->allow_extra_args(false);
+    return added;
+  }
+
+  CLI::App* takes_device(CLI::App* added) {
+    added->add_option("--device", arguments_.device.spec, "cuda, simulated[:profile] or reference");
+    added->add_option("--seed", arguments_.seed,
+                      "of contents, orders and simulated noise; random when left out");
+    return added;
+  }
+
+  void takes_budget(CLI::App* added, const char* what) {
+    added->add_option("--budget", arguments_.budget_seconds, what)->check(is_seconds);
+  }
+
+  void gives_verdict(CLI::App* added, const char* json) {
+    added->add_option("--json", arguments_.json, json);
+    added->add_option_function<std::string>(
+        "--undecided",
+        [&arguments = arguments_](const std::string& name) {
+          arguments.undecided = undecided_policy(name);
+        },
+        "what an undecided verdict is: skip, fail or pass");
+  }
+
+  void declare_looking() {
+    takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
+    takes_scenarios(
+        verb("check", "read and plan, report every fault, run nothing", check_scenarios));
+    takes_scenarios(verb("plan", "the step that a scenario describes", print_plans))
+        ->add_option("--variant", arguments_.variant, "only this one");
+    verb("fields", "every knob that a scenario may set", print_fields)
+        ->add_option("filter", arguments_.filter, "part of a name");
+  }
+
+  void declare_devices() {
+    CLI::App* devices = verb("devices", "the devices that `run --device` may name", show_devices);
+    devices->add_option("--measure", arguments_.profile,
+                        "measure the local GPU's profile into this file");
+    devices->add_option("--date", arguments_.date, "the date to write into the profile");
+  }
+
+  void declare_run() {
+    CLI::App* run = verb("run", "measure and decide every sentence", run_scenarios);
+    takes_device(takes_scenarios(run));
+    takes_budget(run, "seconds a scenario may take");
+    gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
+    run->add_option_function<std::vector<std::string>>(
+           "--export",
+           [&arguments = arguments_](const std::vector<std::string>& texts) {
+             for (const std::string& text : texts)
+               arguments.exports.push_back(export_request(text));
+           },
+           export_help())
+        ->allow_extra_args(false);
+  }
+
+  void declare_duel() {
+    CLI::App* verb_duel = verb(
+        "duel", "is HEAD slower than BASE? two programs, launch against launch", duel_programs);
+    DuelArguments& duel = arguments_.duel;
+    verb_duel->add_option("base", duel.base, "the stepgate of before")->required();
+    verb_duel->add_option("head", duel.head, "the stepgate that must not be slower")->required();
+    verb_duel->add_flag("--command", duel.commands,
+                        "base and head are whole command lines of workers (ci/WORKER.md)");
+    verb_duel->add_option("--margin", duel.margin, "how much slower head may be, in percent");
+    verb_duel->add_option("--pairs", duel.pairs, "pairs of launches at most");
+    verb_duel->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
+        ->allow_extra_args(false);
+    verb_duel->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
+        ->check(is_seconds);
+    takes_device(takes_scenarios(verb_duel));
+    takes_budget(verb_duel, "seconds the duel may take");
+    gives_verdict(verb_duel, "write verdict and measurement to this file, as JSON");
+    verb_duel->callback([&arguments = arguments_, &chosen = chosen_] {
+      if (arguments.duel.commands && !(arguments.files.empty() && arguments.overrides.empty() &&
+                                       arguments.device.spec.empty()))
+        throw RequestError("with --command, scenarios and options belong into the command lines",
+                           "write them behind each program");
+      chosen = duel_programs;
+    });
+    takes_device(takes_scenarios(
+        verb("worker", "run steps as a duel asks on standard input", work_for_duel)));
+  }
+
+  void declare_accept() {
+    CLI::App* accept = verb("accept", "measure runs and store them as a baseline", accept_runs);
+    takes_device(takes_scenarios(accept));
+    takes_budget(accept, "seconds a scenario may take");
+    accept->add_option("--runs", arguments_.runs, "how many runs of each, one process each")
+        ->check(CLI::Range(1, 1000));
+    accept->add_option("--commit", arguments_.commit,
+                       "what the runs are of; git's answer when left out");
+  }
+
+  void declare_certify() {
+    constexpr int most_gates = 1'000'000;
+    CLI::App* certify =
+        verb("certify", "the gate's error rates and power on this device", certify_gate);
+    takes_device(takes_scenarios(certify));
+    certify->add_option("--variant", arguments_.variant, "whose step; the last one's if left out");
+    certify->add_option("--gates", arguments_.gates, "between identical variants")
+        ->check(CLI::Range(1, most_gates));
+    certify->add_option("--trial-gates", arguments_.trial_gates, "of every injected difference")
+        ->check(CLI::Range(1, most_gates));
+    certify->add_option("--date", arguments_.date, "the date to write into the certificate");
+  }
+
+  CLI::App& app_;
+  Arguments& arguments_;
+  Verb& chosen_;
+};
+
 }  // namespace
 
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
-  app.require_subcommand(0, 1);  // none is refused by main, in better words
-  app.set_version_flag("--version", "stepgate " STEPGATE_VERSION);
-  const auto verb = [&](const char* name, const char* what, Verb function) {
-    CLI::App* added = app.add_subcommand(name, what);
-    added->callback([&chosen, function] { chosen = function; });
-    return added;
-  };
-  const auto takes_files = [&](CLI::App* added) {
-    added->add_option("files", arguments.files, "scenario files, or folders of them")
-        ->default_str("scenarios");
-    return added;
-  };
-  const auto takes_overrides = [&](CLI::App* added) {
-    added->add_option("--set", arguments.overrides, "knob=value, for every variant")
-        ->allow_extra_args(false);
-    return added;
-  };
-  const auto measures = [&](CLI::App* added) {
-    added->add_option("--device", arguments.device.spec, "cuda, simulated[:profile] or reference");
-    added->add_option("--budget", arguments.budget_seconds, "seconds a scenario may take")
-        ->check(above_zero);
-    added->add_option("--seed", arguments.seed,
-                      "of contents, orders and simulated noise; random when left out");
-  };
-  takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
-  takes_overrides(takes_files(
-      verb("check", "read and plan, report every fault, run nothing", check_scenarios)));
-  CLI::App* plan =
-      takes_overrides(takes_files(verb("plan", "the step that a scenario describes", print_plans)));
-  plan->add_option("--variant", arguments.variant, "only this one");
-  verb("fields", "every knob that a scenario may set", print_fields)
-      ->add_option("filter", arguments.filter, "part of a name");
-  CLI::App* devices_verb =
-      verb("devices", "the devices that `run --device` may name", show_devices);
-  devices_verb->add_option("--measure", arguments.profile,
-                           "measure the local GPU's profile into this file");
-  devices_verb->add_option("--date", arguments.date, "the date to write into the profile");
-  CLI::App* run_verb =
-      takes_overrides(takes_files(verb("run", "measure and decide every sentence", run_scenarios)));
-  run_verb->add_option("--json", arguments.json,
-                       "write verdicts and measurements to this file, one JSON object a line");
-  measures(run_verb);
-  run_verb
-      ->add_option_function<std::vector<std::string>>(
-          "--export",
-          [&arguments](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) arguments.exports.push_back(export_request(text));
-          },
-          export_help())
-      ->allow_extra_args(false);
-  run_verb->add_option_function<std::string>(
-      "--undecided",
-      [&arguments](const std::string& name) { arguments.undecided = undecided_policy(name); },
-      "what an undecided scenario is: skip, fail or pass");
-  CLI::App* certify_verb = takes_overrides(takes_files(
-      verb("certify", "the gate's error rates and power on this device", certify_gate)));
-  certify_verb->add_option("--device", arguments.device.spec, "cuda or simulated[:profile]");
-  certify_verb->add_option("--variant", arguments.variant,
-                           "whose step; the last one's if left out");
-  certify_verb->add_option("--gates", arguments.gates, "between identical variants")
-      ->check(CLI::Range(1, 1'000'000));
-  certify_verb->add_option("--trial-gates", arguments.trial_gates, "of every injected difference")
-      ->check(CLI::Range(1, 1'000'000));
-  certify_verb->add_option("--date", arguments.date, "the date to write into the certificate");
-  certify_verb->add_option("--seed", arguments.seed, "random when left out");
-  CLI::App* accept_verb = takes_overrides(
-      takes_files(verb("accept", "measure runs and store them as a baseline", accept_runs)));
-  measures(accept_verb);
-  accept_verb->add_option("--runs", arguments.runs, "how many runs of each, one process each")
-      ->check(CLI::Range(1, 1000));
-  accept_verb->add_option("--commit", arguments.commit,
-                          "what the runs are of; git's answer when left out");
-  app.add_option("--baselines", arguments.device.baselines,
-                 "folder with device profiles and baselines");
+  CommandLine(app, arguments, chosen).declare();
 }
 
 }  // namespace stepgate

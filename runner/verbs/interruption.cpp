@@ -17,4 +17,8 @@ void stop_when_interrupted() {
   }
 }
 
+void end_when_interrupted() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+}
+
 }  // namespace stepgate

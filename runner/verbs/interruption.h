@@ -13,4 +13,7 @@ extern volatile std::sig_atomic_t interrupted;
 // asked.
 void stop_when_interrupted();
 
+// The first signal ends the process: for one that has nothing to finish.
+void end_when_interrupted();
+
 }  // namespace stepgate

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The command line of a child process: how it is written in one string, and what file it names.
+// Starting it is child.h's.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepgate {
+
+// Program and arguments, at least one word.
+using Command = std::vector<std::string>;
+
+// Splits at blanks. 'single' and "double" quotes keep blanks; a backslash takes the next character
+// as it is, but not within single quotes. No variables, no pipes: nothing runs a shell. Throws
+// RequestError for an open quote or no word at all.
+Command split_command_line(std::string_view text);
+
+// The words with blanks between, quoted where split_command_line needs it.
+std::string to_text(const Command&);
+
+// The file that starting the command would run: as written with a slash in it, otherwise the first
+// in the folders of PATH. Nothing when there is none.
+std::optional<std::filesystem::path> program_file(const Command&);
+
+// Whether both commands run the same bytes. Files that cannot be read are not the same.
+bool run_same_bytes(const Command&, const Command&);
+
+}  // namespace stepgate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The worker protocol as values: one JSON object a line, a request from stepgate and an answer from
+// the worker. ci/WORKER.md describes it for authors of workers; this is both sides' reading and
+// writing of it. Processes are child.h's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stepgate {
+
+// Changes whenever a worker of before would misunderstand or be misunderstood.
+constexpr int protocol_version = 1;
+
+// --- requests
+// ---------------------------------------------------------------------------------------------------
+
+struct SayHello {};
+struct LoadWork {
+  std::string work;
+};
+struct RunSteps {
+  std::int64_t steps = 1;           // scored; at least 1
+  std::int64_t wash_out_steps = 0;  // run first and not scored
+};
+struct UnloadWork {};
+struct Quit {};
+
+using Request = std::variant<SayHello, LoadWork, RunSteps, UnloadWork, Quit>;
+
+std::string to_line(const Request&);
+
+// --- answers
+// ----------------------------------------------------------------------------------------------------
+
+struct Hello {
+  std::string program;
+  std::string version;
+  std::string device;      // in words; may be empty
+  bool simulated = false;  // elapsed times are not those of a clock on a wall
+  std::vector<std::string> works;
+  bool operator==(const Hello&) const = default;
+};
+
+struct Loaded {
+  std::int64_t wash_out_steps = 0;  // the fewest that a run should begin with
+  std::int64_t period_steps = 1;    // what repeats every so many steps; runs are multiples of it
+};
+
+struct Ran {
+  std::int64_t steps = 0;  // scored
+  std::chrono::nanoseconds elapsed{0};
+};
+
+std::string to_line(const Hello&);
+std::string to_line(const Loaded&);
+std::string to_line(const Ran&);
+std::string unloaded_line();
+std::string error_line(const std::string& message);
+
+// --- reading
+// ----------------------------------------------------------------------------------------------------
+
+// What is wrong with a line: "has no 'steps'".
+struct Problem {
+  std::string fact;
+};
+struct WorkerSays {
+  std::string error;
+};
+
+template <class Value>
+using Answer = std::variant<Value, WorkerSays, Problem>;
+
+std::variant<Request, Problem> read_request(std::string_view line);
+
+Answer<Hello> read_hello(std::string_view line);
+Answer<Loaded> read_loaded(std::string_view line);
+Answer<Ran> read_ran(std::string_view line);
+Answer<UnloadWork> read_unloaded(std::string_view line);
+
+}  // namespace stepgate

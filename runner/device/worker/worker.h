@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// One side of a duel: a program that runs named works and says how long their steps took. Which
+// steps, in which order and what they mean is measure's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/worker/child.h"
+#include "device/worker/protocol.h"
+
+namespace stepgate {
+
+// Functions throw WorkerError, and WaitStopped when the wait was to end.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  virtual const Hello& hello() const = 0;
+  virtual Loaded load(const std::string& work) = 0;
+  // What `load` left. The answer's steps are the scored ones asked for.
+  virtual Ran run(const RunSteps&) = 0;
+  virtual void unload() = 0;
+  // The worker ends; nothing else may be asked of it.
+  virtual void quit() = 0;
+};
+
+// Starts the program and says hello to it.
+std::unique_ptr<Worker> start_worker(ChildRequest);
+
+}  // namespace stepgate

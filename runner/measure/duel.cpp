@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// Pairs of launches: pilot, warm-up, superblocks.
+#include "measure/duel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "stats/launch_levels.h"
+#include "support/diagnostic.h"
+#include "support/random.h"
+#include "support/require.h"
+#include "support/units.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds preferred_segment = std::chrono::milliseconds(20);
+constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
+// Steps that take this long together say well enough how long one takes.
+constexpr nanoseconds pilot_time = preferred_segment / 2;
+constexpr std::int64_t fewest_steps = 3;
+constexpr std::int64_t most_steps = 1'000'000;
+constexpr std::int64_t fewest_wash_out_steps = 1;
+// Segments of each side before the first scored one: a fresh process and a clock that was asleep.
+constexpr int warm_up_segments = 4;
+constexpr std::int64_t first_superblocks = 3;
+constexpr std::int64_t most_superblocks = 8;
+// Variance components of fewer pairs are no guide.
+constexpr std::size_t pairs_before_choice = 3;
+
+double seconds(nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+DuelSide other(DuelSide side) {
+  return side == DuelSide::base ? DuelSide::head : DuelSide::base;
+}
+
+// How one work is measured; the steps stay as the first pair found them.
+struct Plan {
+  std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
+  std::int64_t wash_out_steps = 0;
+  std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
+  nanoseconds superblock_time{0};
+  nanoseconds launch_time{0};  // everything else
+  std::int64_t superblocks_run = 0;
+};
+
+class Duel {
+ public:
+  explicit Duel(const DuelRequest& request)
+      : request_(request),
+        start_(request.clock()),
+        random_(request.seed),
+        plans_(request.works.size()) {
+    result_.works = request.works;
+    result_.seed = request.seed;
+  }
+
+  DuelMeasurement measure() {
+    std::vector<int> open(request_.works.size());
+    std::iota(open.begin(), open.end(), 0);
+    nanoseconds longest_pair{0};
+    while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
+           may_start(longest_pair)) {
+      const nanoseconds before = request_.clock();
+      if (!run_pair(open)) break;
+      longest_pair = std::max(longest_pair, request_.clock() - before);
+      open = request_.undecided(result_);
+      if (request_.progress) request_.progress(std::ssize(result_.pairs), spent());
+    }
+    result_.wall_time = spent();
+    return std::move(result_);
+  }
+
+ private:
+  nanoseconds spent() const { return request_.clock() - start_; }
+
+  bool may_start(nanoseconds longest_pair) {
+    if (!request_.budget) return true;
+    const std::int64_t missing = request_.fewest_pairs - std::ssize(result_.pairs);
+    if (result_.pairs.size() == 1 && spent() + missing * longest_pair > *request_.budget) {
+      throw RequestError(
+          fmt::format("a budget of {} decides nothing: a pair of launches takes {}, and no work is "
+                      "decided before {} of them",
+                      seconds_text(seconds(*request_.budget)), seconds_text(seconds(longest_pair)),
+                      request_.fewest_pairs),
+          fmt::format("give it at least {:.0f} s, or fewer works",
+                      std::ceil(seconds(longest_pair) * double(request_.fewest_pairs) * 1.5)));
+    }
+    result_.budget_spent = spent() + longest_pair > *request_.budget;
+    return !result_.budget_spent;
+  }
+
+  // False when the wait was to end.
+  bool run_pair(const std::vector<int>& open) try {
+    const nanoseconds before = request_.clock();
+    LaunchPair pair;
+    pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side) = launch(side);
+    nanoseconds in_superblocks{0};
+    for (const int work : open) {
+      pair.works.push_back(run_work(work, pair.first));
+      in_superblocks += superblock_time_;
+    }
+    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side)->quit();
+    for (const DuelSide side : both_sides) worker(side).reset();
+    const nanoseconds rest = request_.clock() - before - in_superblocks;
+    for (const int work : open) plan(work).launch_time += rest / std::ssize(open);
+    result_.pairs.push_back(std::move(pair));
+    return true;
+  } catch (const WaitStopped&) {
+    result_.stopped = true;
+    return false;
+  }
+
+  std::unique_ptr<Worker>& worker(DuelSide side) {
+    return workers_[static_cast<std::size_t>(side)];
+  }
+  Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
+
+  std::unique_ptr<Worker> launch(DuelSide side) {
+    std::unique_ptr<Worker> started = request_.launch(side, launches_++);
+    const Hello& before =
+        side == DuelSide::base ? request_.introduction.base : request_.introduction.head;
+    if (started->hello() == before) return started;
+    throw WorkerError(fmt::format(
+        "{} is not what it was at its first launch: '{}' {} on {} with {} works, then "
+        "'{}' {} on {} with {}",
+        side == DuelSide::base ? "BASE" : "HEAD", before.program, before.version, before.device,
+        before.works.size(), started->hello().program, started->hello().version,
+        started->hello().device, started->hello().works.size()));
+  }
+
+  WorkInPair run_work(int work, DuelSide first) {
+    Plan& how = plan(work);
+    std::int64_t period = 1;
+    std::int64_t wash_out = fewest_wash_out_steps;
+    for (const DuelSide side : {first, other(first)}) {
+      const Loaded loaded = worker(side)->load(request_.works[static_cast<std::size_t>(work)]);
+      period = std::max(period, loaded.period_steps);
+      wash_out = std::max(wash_out, loaded.wash_out_steps);
+    }
+    if (how.steps == 0) choose_steps(how, period, wash_out, first);
+    WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
+    for (int segment = 0; segment < warm_up_segments; ++segment) {
+      for (const DuelSide side : {first, other(first)}) run_segment(how, side);
+    }
+    const std::int64_t superblocks = superblocks_of(how);
+    const nanoseconds before = request_.clock();
+    how.contrasts.emplace_back();
+    for (std::int64_t done = 0; done < superblocks; ++done) {
+      result.superblocks.push_back(run_superblock(how));
+      how.contrasts.back().push_back(contrast_of(result.superblocks.back()));
+    }
+    superblock_time_ = request_.clock() - before;
+    how.superblock_time += superblock_time_;
+    how.superblocks_run += superblocks;
+    for (const DuelSide side : {first, other(first)}) worker(side)->unload();
+    return result;
+  }
+
+  DuelSegment run_segment(const Plan& how, DuelSide side) {
+    const Ran ran = worker(side)->run({.steps = how.steps, .wash_out_steps = how.wash_out_steps});
+    return {.side = side, .steps = ran.steps, .elapsed = ran.elapsed};
+  }
+
+  Superblock run_superblock(const Plan& how) {
+    const DuelSide outer = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+    Superblock block;
+    std::size_t place = 0;
+    for (const DuelSide side : {outer, other(outer), other(outer), outer}) {
+      block[place++] = run_segment(how, side);
+    }
+    return block;
+  }
+
+  // About 20 ms of the faster side, within 100 ms of the slower, in whole periods if that is not
+  // much longer.
+  void choose_steps(Plan& how, std::int64_t period, std::int64_t wash_out, DuelSide first) {
+    how.wash_out_steps = wash_out;
+    double fastest = std::numeric_limits<double>::infinity();
+    double slowest = 0;
+    for (const DuelSide side : {first, other(first)}) {
+      const double time = pilot_step_seconds(how, side);
+      fastest = std::min(fastest, time);
+      slowest = std::max(slowest, time);
+    }
+    const auto most = std::clamp(static_cast<std::int64_t>(seconds(longest_segment) / slowest),
+                                 fewest_steps, most_steps);
+    const auto preferred =
+        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(preferred_segment) / fastest)),
+                   fewest_steps, most);
+    const std::int64_t whole = (preferred + period - 1) / period * period;
+    how.steps = whole <= 4 * preferred ? whole : preferred;
+  }
+
+  double pilot_step_seconds(Plan& how, DuelSide side) {
+    for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_steps)) {
+      const nanoseconds elapsed = run_segment(how, side).elapsed;
+      if (elapsed >= pilot_time || how.steps == most_steps)
+        return seconds(elapsed) / static_cast<double>(how.steps);
+    }
+  }
+
+  std::int64_t superblocks_of(const Plan& how) const {
+    if (how.contrasts.size() < pairs_before_choice) return first_superblocks;
+    const LaunchLevels levels = launch_levels_of(how.contrasts);
+    const double launch_cost = seconds(how.launch_time) / static_cast<double>(how.contrasts.size());
+    const double superblock_cost =
+        seconds(how.superblock_time) / static_cast<double>(how.superblocks_run);
+    return best_superblocks(levels, launch_cost, superblock_cost, most_superblocks);
+  }
+
+  const DuelRequest& request_;
+  nanoseconds start_;
+  Random random_;
+  std::vector<Plan> plans_;
+  std::array<std::unique_ptr<Worker>, 2> workers_;
+  std::int64_t launches_ = 2;       // after those of the introduction
+  nanoseconds superblock_time_{0};  // of the last work
+  DuelMeasurement result_;
+};
+
+}  // namespace
+
+double contrast_of(const Superblock& block) {
+  double contrast = 0;
+  for (const DuelSegment& segment : block) {
+    const double log_step_time =
+        std::log(seconds(segment.elapsed) / static_cast<double>(segment.steps));
+    contrast += (segment.side == DuelSide::head ? 0.5 : -0.5) * log_step_time;
+  }
+  return contrast;
+}
+
+std::optional<Introduction> introduce(const LaunchWorker& launch) try {
+  Introduction introduction;
+  for (const DuelSide side : both_sides) {
+    const std::unique_ptr<Worker> worker = launch(side, static_cast<std::int64_t>(side));
+    (side == DuelSide::base ? introduction.base : introduction.head) = worker->hello();
+    worker->quit();
+  }
+  return introduction;
+} catch (const WaitStopped&) {
+  return std::nullopt;
+}
+
+DuelMeasurement measure_duel(const DuelRequest& request) {
+  require(!request.works.empty(), "there is something to measure");
+  return Duel(request).measure();
+}
+
+}  // namespace stepgate

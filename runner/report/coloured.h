@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Outcomes in colour, where there is a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "judge/verdict.h"
+
+namespace stepgate {
+
+enum class Style { plain, terminal };  // terminal: outcomes in colour
+
+constexpr int outcome_width = 14;  // of "not comparable"
+
+std::string_view colour_of(Outcome);
+std::string coloured(std::string_view words, std::string_view colour, Style);
+std::string coloured(Outcome, Style);
+
+// As wide on the screen as the widest outcome.
+std::string outcome_cell(Outcome, Style);
+
+}  // namespace stepgate

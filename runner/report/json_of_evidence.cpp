@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "report/json_of_evidence.h"
+
+namespace stepgate {
+
+nlohmann::ordered_json json_of_evidence(const TimedEvidence& timed) {
+  nlohmann::ordered_json interval;
+  if (timed.interval) interval = {timed.interval->low, timed.interval->high};
+  return {{"ratio", timed.ratio},
+          {"interval", interval},
+          {"evidence_for", timed.evidence_for},
+          {"evidence_against", timed.evidence_against},
+          {"evidence_against_at_end", timed.evidence_against_at_end},
+          {"smallest_seen", json_or_null(timed.smallest_seen)},
+          {"rounds_missing", json_or_null(timed.rounds_missing)},
+          {"contrasts", timed.contrasts}};
+}
+
+}  // namespace stepgate

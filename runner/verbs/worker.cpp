@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// `stepgate worker`: one side of a duel. Standard output belongs to the protocol.
+#include <iostream>
+
+#include "measure/serve_worker.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+
+int work_for_duel(const Arguments& arguments) {
+  end_when_interrupted();
+  const std::uint64_t seed = seed_of(arguments);
+  std::vector<StepPlan> plans;
+  for (Planned& planned : plan_all(arguments, seed)) {
+    std::move(planned.plans.begin(), planned.plans.end(), std::back_inserter(plans));
+  }
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  const OpenedDevice opened = open_device(choice);
+  if (!opened.note.empty()) std::cerr << opened.note << '\n';
+  serve_worker(std::cin, std::cout, *opened.device, plans, STEPGATE_VERSION);
+  return 0;
+}
+
+}  // namespace stepgate
