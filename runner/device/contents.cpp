@@ -78,4 +78,16 @@ void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
   }
 }
 
+std::span<const std::byte> ContentsCache::of(const Buffer& buffer, std::int64_t slot,
+                                             std::uint64_t seed) {
+  const auto [place, is_new] = made_.try_emplace(
+      Key{buffer.content, buffer.name, buffer.bytes, buffer.dtype, buffer.scale, slot, seed});
+  std::vector<std::byte>& bytes = place->second;
+  if (is_new) {
+    bytes.resize(static_cast<std::size_t>(buffer.bytes));
+    fill_contents(buffer, slot, seed, bytes);
+  }
+  return bytes;
+}
+
 }  // namespace stepgate

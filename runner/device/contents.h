@@ -5,7 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "plan/step_plan.h"
 
@@ -18,5 +22,18 @@ namespace stepgate {
 //   payload  fp32 uniform in [-1, 1); depends on the seed, the slot and the word
 // Uses several threads for large slots; the bits do not depend on how many.
 void fill_contents(const Buffer&, std::int64_t slot, std::uint64_t seed, std::span<std::byte>);
+
+// Contents that were made once: loading a step again copies them instead of computing them.
+class ContentsCache {
+ public:
+  // What fill_contents writes. Valid as long as the cache.
+  std::span<const std::byte> of(const Buffer&, std::int64_t slot, std::uint64_t seed);
+
+ private:
+  // Everything that the content depends on.
+  using Key =
+      std::tuple<Content, std::string, std::int64_t, DType, double, std::int64_t, std::uint64_t>;
+  std::map<Key, std::vector<std::byte>> made_;
+};
 
 }  // namespace stepgate

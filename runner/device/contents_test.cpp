@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <cmath>
 
 #include "kernels/number_format.h"
@@ -75,6 +78,26 @@ TEST(Contents, DoNotDependOnHowManyThreadsFilledThem) {
   for (std::size_t i = 0; i < small.size(); ++i) ASSERT_EQ(large[i], small[i]);
   for (const float value : large) ASSERT_TRUE(value >= -1 && value < 1);
   EXPECT_NE(large.back(), 0);
+}
+
+TEST(ContentsCache, GivesWhatFillContentsWrites) {
+  ContentsCache cache;
+  for (const Content content : {Content::weights, Content::payload, Content::zeros}) {
+    for (const std::int64_t slot : {0, 1}) {
+      for (const std::uint64_t seed : {3, 4}) {
+        for (const double scale : {0.5, 2.0}) {
+          const Buffer buffer{
+              .name = "weights", .bytes = 4096, .slots = 2, .content = content, .scale = scale};
+          std::vector<std::byte> expected(4096);
+          fill_contents(buffer, slot, seed, expected);
+          for (int time = 0; time < 2; ++time) {
+            const auto cached = cache.of(buffer, slot, seed);
+            EXPECT_TRUE(std::equal(cached.begin(), cached.end(), expected.begin(), expected.end()));
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
-#include "device/contents.h"
 #include "device/cuda/check.h"
 #include "device/device.h"
 #include "plan/counted_metrics.h"
@@ -67,7 +67,8 @@ MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes) {
 
 }  // namespace
 
-CudaBuffers::CudaBuffers(const StepPlan& plan, KeptMemory& kept) : plan_(plan) {
+CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept)
+    : plan_(plan) {
   kept.begin();
   kept_.reset(&kept);
   require_free_memory();
@@ -85,7 +86,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, KeptMemory& kept) : plan_(plan) {
     } else {
       take_host(buffer, slots, !locked_by_the_step(plan, index));
     }
-    fill(buffer, slots);
+    fill(buffer, contents, slots);
   }
 }
 
@@ -146,20 +147,25 @@ void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, boo
   }
 }
 
-void CudaBuffers::fill(const Buffer& buffer, const std::vector<void*>& slots) const {
+void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
+                       const std::vector<void*>& slots) const {
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
-  std::vector<std::byte> staging;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    if (buffer.memory != MemoryKind::device) {
-      fill_contents(buffer, static_cast<std::int64_t>(slot), plan_.seed,
-                    {static_cast<std::byte*>(slots[slot]), bytes});
-    } else if (buffer.content == Content::zeros) {
-      check(cudaMemset(slots[slot], 0, bytes), fmt::format("zero '{}'", buffer.name));
-    } else {
-      staging.resize(bytes);
-      fill_contents(buffer, static_cast<std::int64_t>(slot), plan_.seed, staging);
-      check(cudaMemcpy(slots[slot], staging.data(), bytes, cudaMemcpyHostToDevice),
+    const bool on_device = buffer.memory == MemoryKind::device;
+    if (buffer.content == Content::zeros) {
+      if (on_device) {
+        check(cudaMemset(slots[slot], 0, bytes), fmt::format("zero '{}'", buffer.name));
+      } else if (bytes > 0) {
+        std::memset(slots[slot], 0, bytes);
+      }
+      continue;
+    }
+    const auto content = contents.of(buffer, static_cast<std::int64_t>(slot), plan_.seed);
+    if (on_device) {
+      check(cudaMemcpy(slots[slot], content.data(), bytes, cudaMemcpyHostToDevice),
             fmt::format("upload '{}'", buffer.name));
+    } else {
+      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[slot]));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/contents.h"
 #include "device/cuda/handles.h"
 #include "device/cuda/kept_memory.h"
 #include "plan/step_plan.h"
@@ -17,7 +18,7 @@ class CudaBuffers {
  public:
   // Takes and fills everything that the plan keeps. Throws DeviceError; for a lack of memory with
   // what was asked and what was free. `kept` is this step's alone until it goes.
-  CudaBuffers(const StepPlan&, KeptMemory& kept);
+  CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept);
   ~CudaBuffers();
 
   // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
@@ -37,7 +38,7 @@ class CudaBuffers {
   void require_free_memory() const;
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
-  void fill(const Buffer&, const std::vector<void*>& slots) const;
+  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
 
   // Gives the memory back for the next step, after everything below has gone.
   struct EndOfUse {

@@ -115,11 +115,11 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, blas_.get(), nullptr);
+    return std::make_unique<CudaStep>(plan, blas_.get(), contents_, nullptr);
   }
 
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, blas_.get(), &slots_[slot]);
+    return std::make_unique<CudaStep>(plan, blas_.get(), contents_, &slots_[slot]);
   }
 
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
@@ -132,6 +132,7 @@ class CudaDevice : public Device {
   }
 
   BlasHandle blas_;
+  ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
   mutable std::optional<Nvml> nvml_;
 };

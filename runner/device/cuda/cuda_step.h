@@ -19,7 +19,7 @@ namespace stepgate {
 class CudaStep : public LoadedStep {
  public:
   // In memory that outlives it, or in its own when `kept` is null.
-  CudaStep(const StepPlan&, cublasLtHandle_t, KeptMemory* kept);
+  CudaStep(const StepPlan&, cublasLtHandle_t, ContentsCache&, KeptMemory* kept);
   ~CudaStep() override;
 
   StepResult run(const Observe&) override;

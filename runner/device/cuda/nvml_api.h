@@ -32,8 +32,8 @@ constexpr std::uint64_t reason_hardware_thermal = 0x40;
 constexpr std::uint64_t reason_hardware_power_brake = 0x80;
 constexpr std::uint64_t reason_display_clocks = 0x100;
 
-// NVML_FI_DEV_CLOCKS_EVENT_REASON_...: nanoseconds since the driver was loaded. Older drivers answer
-// "not supported" to those from 251 on.
+// NVML_FI_DEV_CLOCKS_EVENT_REASON_...: nanoseconds since the driver was loaded. Older drivers
+// answer "not supported" to those from 251 on.
 constexpr unsigned field_software_power_cap = 74;
 constexpr unsigned field_sync_boost = 76;
 constexpr unsigned field_software_thermal = 251;

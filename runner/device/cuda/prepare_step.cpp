@@ -45,9 +45,10 @@ class Capture {
 
 }  // namespace
 
-CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas, KeptMemory* kept)
+CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas, ContentsCache& contents,
+                   KeptMemory* kept)
     : plan_(plan),
-      buffers_(plan, kept ? *kept : own_memory_),
+      buffers_(plan, contents, kept ? *kept : own_memory_),
       // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
       // stays correct.
       compute_(make_stream(cudaStreamDefault)),
