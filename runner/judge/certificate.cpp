@@ -107,7 +107,9 @@ std::int64_t rounds_within(double limit, const Measurement& measurement) {
 
 TrialResult result_of(const Trial& trial, const Measurement& measurement,
                       const GateSeries& series) {
-  TrialResult result{.name = trial.name, .injected = trial.share};
+  TrialResult result;
+  result.name = trial.name;
+  result.injected = trial.share;
   result.seen = seen_slowdown(measurement);
   double rounds = 0;
   for (const GateResult& gate : series.results()) {

@@ -10,7 +10,7 @@ namespace stepgate {
 namespace {
 
 // RFC 4180.
-std::string quoted(const std::string& text) {
+std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string in_quotes = "\"";
   for (const char letter : text) {
@@ -39,7 +39,7 @@ void for_each_segment(std::span<const Measurement> measurements, Visit visit) {
 }
 
 std::string variant_of(const Measurement& measurement, const Segment& segment) {
-  return quoted(measurement.variants[static_cast<std::size_t>(segment.variant)].name);
+  return csv_cell(measurement.variants[static_cast<std::size_t>(segment.variant)].name);
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::vector<ExportedFile> export_csv(const std::filesystem::path& file,
                                      std::size_t place, const Segment& segment) {
     const auto busy = segment.host_busy ? std::optional(segment.host_busy->count()) : std::nullopt;
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
-                   quoted(exported_name(measurement.device)), quoted(measurement.scenario),
+                   csv_cell(exported_name(measurement.device)), csv_cell(measurement.scenario),
                    variant_of(measurement, segment),
                    measurement.variants[static_cast<std::size_t>(segment.variant)].batch_size,
                    round, place, segment.first_step, segment.steps, segment.elapsed.count(),
@@ -70,8 +70,9 @@ std::vector<ExportedFile> export_csv_steps(const std::filesystem::path& file,
     // Times are from step to step, so a segment's first one has none.
     std::int64_t step = segment.first_step;
     for (const auto time : segment.step_times) {
-      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n", quoted(measurement.scenario),
-                     variant_of(measurement, segment), round, place, ++step, time.count());
+      fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n",
+                     csv_cell(measurement.scenario), variant_of(measurement, segment), round, place,
+                     ++step, time.count());
     }
   });
   return {{file, std::move(text)}};

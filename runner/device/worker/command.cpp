@@ -21,7 +21,7 @@ bool is_blank(char letter) {
   return blanks.find(letter) != std::string_view::npos;
 }
 
-std::string quoted(const std::string& word) {
+std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
@@ -70,7 +70,7 @@ std::string to_text(const Command& command) {
   std::string text;
   for (const std::string& word : command) {
     if (!text.empty()) text += ' ';
-    text += quoted(word);
+    text += shell_word(word);
   }
   return text;
 }
