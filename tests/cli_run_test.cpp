@@ -145,7 +145,7 @@ TEST_F(RunVerb, RefusesABudgetThatCannotReachAVerdict) {
 TEST_F(RunVerb, SaysBeforeTheFirstRoundWhatAVerdictWillCost) {
   write("holding.toml", holding);
   const Finished run = simulate({"holding.toml"});
-  EXPECT_EQ(run.out.find("holding: a verdict takes at least 7 rounds or "), 0U) << run.out;
+  EXPECT_EQ(run.out.find("holding: can hold after 6 rounds ("), 0U) << run.out;
 }
 
 TEST_F(RunVerb, EndsWhenInterruptedAndWritesNothing) {

@@ -4,6 +4,7 @@
 #include "judge/baseline_file.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -34,7 +35,8 @@ class BaselineFile : public testing::Test {
 
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) /
-      testing::UnitTest::GetInstance()->current_test_info()->name();
+      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+       std::to_string(::getpid()));
   const std::filesystem::path file = folder / "device" / "small.toml";
   const Scenario scenario = scenario_of_one({});
 };

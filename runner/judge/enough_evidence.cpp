@@ -21,6 +21,11 @@ bool is_timed(const Expectation& sentence) {
   return evidence_of(sentence) == Evidence::timed;
 }
 
+bool has_timed_sentence(const Scenario& scenario) {
+  return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_timed) ||
+         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_timed);
+}
+
 class Watch {
  public:
   Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
@@ -100,14 +105,14 @@ Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans
   return [watch](const Measurement& measurement) { return watch->enough(measurement); };
 }
 
+std::int64_t fewest_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
+  if (!has_timed_sentence(scenario)) return 1;
+  return std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
+}
+
 std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettings& settings) {
-  std::int64_t fewest = 1;
-  for (const auto* sentences : {&scenario.regime, &scenario.expect}) {
-    if (std::none_of(sentences->begin(), sentences->end(), is_timed)) continue;
-    fewest = std::max({fewest, fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
-                       rounds_for_intervals(scenario)});
-  }
-  return fewest;
+  if (!has_timed_sentence(scenario)) return 1;
+  return std::max(fewest_rounds(settings.alpha), fewest_rounds_to_hold(scenario, settings));
 }
 
 JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {

@@ -7,11 +7,13 @@
 
 namespace stepgate {
 
-std::optional<Forecast> forecast(const ExpectedCost& expected, const JudgeSettings& settings) {
+std::optional<Forecast> forecast(const ExpectedCost& expected, const Scenario& scenario,
+                                 const JudgeSettings& settings) {
   constexpr double one_percent = 0.01;
   if (expected.round.count() == 0) return std::nullopt;
   Forecast made{.round = expected.round,
-                .rounds_at_least = expected.fewest_rounds,
+                .rounds_to_hold = fewest_rounds_to_hold(scenario, settings),
+                .rounds_to_refute = expected.fewest_rounds,
                 .rounds_for_one_percent = {},
                 .rounds_that_fit = expected.most_rounds};
   if (expected.deviation > 0) {

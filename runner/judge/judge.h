@@ -43,6 +43,8 @@ Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSe
 // With fewer rounds some timed sentence could not be refuted, could not hold or would have no
 // interval; 1 where no sentence is timed. What a budget must have room for.
 std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
+// The same without being refuted, which takes the most where alpha is shared by many lines.
+std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);

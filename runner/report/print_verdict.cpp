@@ -193,14 +193,15 @@ void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
 }
 
 void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {
-  const auto in_rounds = [&](double rounds) {
-    return fmt::format("{:.0f} rounds or {:.2g} s", rounds, rounds * seconds(forecast.round));
+  const auto cost = [&](double rounds) {
+    return fmt::format("{:.0f} rounds ({:.2g} s)", rounds, rounds * seconds(forecast.round));
   };
-  out << fmt::format("{}: a verdict takes at least {}", scenario,
-                     in_rounds(static_cast<double>(forecast.rounds_at_least)));
+  out << fmt::format("{}: can hold after {}, be refuted after {}", scenario,
+                     cost(static_cast<double>(forecast.rounds_to_hold)),
+                     cost(static_cast<double>(forecast.rounds_to_refute)));
   if (forecast.rounds_for_one_percent) {
-    out << fmt::format(", about {} for a line that is 1 % from its limit",
-                       in_rounds(*forecast.rounds_for_one_percent));
+    out << fmt::format("; a line 1 % from its limit takes about {}",
+                       cost(*forecast.rounds_for_one_percent));
   }
   out << fmt::format("; there is room for {}\n", forecast.rounds_that_fit);
 }

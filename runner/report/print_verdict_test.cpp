@@ -161,12 +161,15 @@ TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefuted) {
 
 TEST(PrintVerdict, SaysWhatAVerdictWillCostBeforeTheFirstRound) {
   std::ostringstream out;
-  print_forecast(
-      out, "pays",
-      {.round = 250ms, .rounds_at_least = 7, .rounds_for_one_percent = 12, .rounds_that_fit = 110});
+  print_forecast(out, "pays",
+                 {.round = 250ms,
+                  .rounds_to_hold = 6,
+                  .rounds_to_refute = 7,
+                  .rounds_for_one_percent = 12,
+                  .rounds_that_fit = 110});
   EXPECT_EQ(out.str(),
-            "pays: a verdict takes at least 7 rounds or 1.8 s, about 12 rounds or 3 s for a line "
-            "that is 1 % from its limit; there is room for 110\n");
+            "pays: can hold after 6 rounds (1.5 s), be refuted after 7 rounds (1.8 s); a line 1 % "
+            "from its limit takes about 12 rounds (3 s); there is room for 110\n");
 }
 
 }  // namespace

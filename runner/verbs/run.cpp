@@ -39,7 +39,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
            (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
   };
   request.progress = [&](const Progress& now) {
-    const auto cost = forecast(now.expected, settings);
+    const auto cost = forecast(now.expected, planned.scenario, settings);
     if (now.rounds == 0 && cost) {
       print_forecast(std::cout, planned.scenario.name, *cost);
       std::cout << std::flush;
