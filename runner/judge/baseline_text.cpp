@@ -5,38 +5,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <string_view>
-
+#include "judge/environment_text.h"
 #include "support/fnv1a.h"
+#include "support/toml_text.h"
 
 namespace stepgate {
 namespace {
-
-// A TOML string. What is not printable ASCII becomes '?'; nothing that is compared contains any.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c < ' ' || c > '~' ? '?' : c;
-  }
-  return result + '"';
-}
 
 std::string microseconds(double seconds) {
   return fmt::format("{:.3f}", 1e6 * seconds);
 }
 
-void append_environment(std::string& text, const Environment& environment) {
-  text += "[run.environment]\n";
-  for (const EnvironmentKey& key : environment_keys()) {
-    text += fmt::format("{} = {}\n", key.name, quoted(environment.*key.value));
-  }
-}
-
 void append_variant(std::string& text, const StoredVariant& variant) {
   text += fmt::format("[run.variant.{}]\n", variant.name);
-  text += fmt::format("knobs = {}\n", quoted(hexadecimal(variant.knobs)));
-  text += fmt::format("anchor = {}\n", quoted(variant.anchor));
+  text += fmt::format("knobs = {}\n", toml_string(hexadecimal(variant.knobs)));
+  text += fmt::format("anchor = {}\n", toml_string(variant.anchor));
   text += fmt::format("step_us = {}\n", microseconds(variant.step_seconds));
   text += fmt::format("anchor_us = {}\n", microseconds(variant.anchor_seconds));
   for (const StoredTime& time : variant.times) {
@@ -53,18 +36,14 @@ std::string run_text(const StoredRun& run) {
   const Provenance& from = run.provenance;
   std::string text =
       fmt::format("date = {}\ncommit = {}\nstepgate = {}\nscenario_fingerprint = {}\nseed = {}\n",
-                  quoted(from.date), quoted(from.commit), quoted(from.stepgate),
-                  quoted(hexadecimal(from.scenario)), quoted(hexadecimal(from.seed)));
-  append_environment(text, run.environment);
+                  toml_string(from.date), toml_string(from.commit), toml_string(from.stepgate),
+                  toml_string(hexadecimal(from.scenario)), toml_string(hexadecimal(from.seed)));
+  text += "[run.environment]\n" + environment_text(run.environment);
   for (const StoredVariant& variant : run.variants) append_variant(text, variant);
   return text;
 }
 
 }  // namespace
-
-std::string hexadecimal(std::uint64_t number) {
-  return fmt::format("0x{:016x}", number);
-}
 
 std::uint64_t digest_of(const StoredRun& run) {
   return fnv1a(run_text(run));
@@ -76,9 +55,10 @@ std::string baseline_text(const Baseline& baseline) {
       "out as a whole, never changed.\n"
       "# A list holds one number a round: log(time / time of the anchor, a frozen step measured "
       "beside it).\n";
-  text += fmt::format("format = {}\nscenario = {}\n", baseline_format, quoted(baseline.scenario));
+  text +=
+      fmt::format("format = {}\nscenario = {}\n", baseline_format, toml_string(baseline.scenario));
   for (const StoredRun& run : baseline.runs) {
-    text += fmt::format("\n[[run]]\ndigest = {}\n{}", quoted(hexadecimal(digest_of(run))),
+    text += fmt::format("\n[[run]]\ndigest = {}\n{}", toml_string(hexadecimal(digest_of(run))),
                         run_text(run));
   }
   return text;
