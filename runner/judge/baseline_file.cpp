@@ -11,25 +11,13 @@
 #include "judge/read_baseline.h"
 #include "support/diagnostic.h"
 #include "support/folder_lock.h"
+#include "support/toml_text.h"
 #include "support/write_file.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::size_t largest_baseline_bytes = 1 << 20;  // of what support/toml.h reads
-
-// What writers left behind that were killed before their rename: "x.toml." and six characters of
-// mkstemp's. Only under the lock, when no writer is at work.
-void remove_leftovers(const std::filesystem::path& path) {
-  const std::string stem = path.filename().string() + ".";
-  std::error_code ignored;  // a leftover harms nobody
-  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(stem) && name.size() == stem.size() + 6) {
-      std::filesystem::remove(entry.path(), ignored);
-    }
-  }
-}
 
 // A number for what was measured, whoever stored it and when: a simulated device measures the same
 // again with the same seed.

@@ -5,32 +5,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <string_view>
-
+#include "judge/environment_text.h"
 #include "support/fnv1a.h"
+#include "support/toml_text.h"
 
 namespace stepgate {
 namespace {
 
-// A TOML string. What is not printable ASCII becomes '?'; nothing that is compared contains any.
-std::string toml_string(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c < ' ' || c > '~' ? '?' : c;
-  }
-  return result + '"';
-}
-
 std::string microseconds(double seconds) {
   return fmt::format("{:.3f}", 1e6 * seconds);
-}
-
-void append_environment(std::string& text, const Environment& environment) {
-  text += "[run.environment]\n";
-  for (const EnvironmentKey& key : environment_keys()) {
-    text += fmt::format("{} = {}\n", key.name, toml_string(environment.*key.value));
-  }
 }
 
 void append_variant(std::string& text, const StoredVariant& variant) {
@@ -55,16 +38,12 @@ std::string run_text(const StoredRun& run) {
       fmt::format("date = {}\ncommit = {}\nstepgate = {}\nscenario_fingerprint = {}\nseed = {}\n",
                   toml_string(from.date), toml_string(from.commit), toml_string(from.stepgate),
                   toml_string(hexadecimal(from.scenario)), toml_string(hexadecimal(from.seed)));
-  append_environment(text, run.environment);
+  text += "[run.environment]\n" + environment_text(run.environment);
   for (const StoredVariant& variant : run.variants) append_variant(text, variant);
   return text;
 }
 
 }  // namespace
-
-std::string hexadecimal(std::uint64_t number) {
-  return fmt::format("0x{:016x}", number);
-}
 
 std::uint64_t digest_of(const StoredRun& run) {
   return fnv1a(run_text(run));

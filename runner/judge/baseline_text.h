@@ -18,7 +18,4 @@ std::string baseline_text(const Baseline&);
 // Of everything that is stored of a run, so that a hand that changes a number is noticed.
 std::uint64_t digest_of(const StoredRun&);
 
-// "0x0123456789abcdef": TOML's own integers end at 63 bits.
-std::string hexadecimal(std::uint64_t);
-
 }  // namespace stepgate

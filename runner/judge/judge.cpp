@@ -160,6 +160,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   verdict.suite_alpha = settings.suite_alpha;
   verdict.suite_lines = settings.suite_lines;
   verdict.beta = settings.beta;
+  verdict.certificates = settings.certificates;
   verdict.confidence = scenario.measure.confidence;
   return verdict;
 }

@@ -24,6 +24,7 @@ struct JudgeSettings {
   Counted counted{};             // `counted` of plan/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
+  std::vector<CitedCertificate> certificates = {};  // for the verdict to name
 };
 
 // The plans are those that were measured: the scenario's, in its order, then any anchors.

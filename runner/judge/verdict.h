@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "judge/certificate.h"
 #include "scenario/expectation.h"
 
 namespace stepgate {
@@ -101,8 +102,9 @@ struct Verdict {
   double confidence = 0.95;  // of the intervals
   // What went on around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
-  std::optional<std::string> disturbance;  // why no timed sentence is decided
-  std::vector<std::string> notes;          // what a reader of the numbers should know
+  std::optional<std::string> disturbance;      // why no timed sentence is decided
+  std::vector<std::string> notes;              // what a reader of the numbers should know
+  std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
   // The unit of evidence is the round: every variant loaded anew into every slot, once each.
   std::int64_t rounds = 0;
   std::int64_t loads_per_round = 0;  // of every variant

@@ -50,7 +50,8 @@ void print_certificate(std::ostream& out, const Certificate& certificate) {
 
 std::string in_words(const Certificate& certificate) {
   std::string words =
-      fmt::format("certified {}: {}", certificate.date, alarms_in_words(certificate));
+      fmt::format("certified {} with variant '{}': {}", certificate.date.substr(0, date_length),
+                  certificate.variant, alarms_in_words(certificate));
   const auto one_percent =
       std::find_if(certificate.trials.begin(), certificate.trials.end(),
                    [](const TrialResult& trial) { return trial.injected == 0.01; });
@@ -58,7 +59,17 @@ std::string in_words(const Certificate& certificate) {
     words += fmt::format(", {} found in {} of {}", one_percent->name, one_percent->refuted,
                          one_percent->gates);
   }
+  if (!keeps_its_word(certificate)) words += "; it did not keep its word";
   return words;
+}
+
+std::string in_words(const CitedCertificate& cited) {
+  return fmt::format("{} ({})", cited.reason_against.value_or(in_words(cited.certificate)),
+                     cited.file);
+}
+
+void print_certified(std::ostream& out, const std::string& file) {
+  out << fmt::format("written to {}\n", file);
 }
 
 }  // namespace stepgate

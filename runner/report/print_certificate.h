@@ -17,4 +17,10 @@ void print_certificate(std::ostream&, const Certificate&);
 // "certified 2026-11-21: 0 of 300 gates ... wrongly refuted ..." for the report of a later run.
 std::string in_words(const Certificate&);
 
+// That and its file, or why it says nothing about the run.
+std::string in_words(const CitedCertificate&);
+
+// Where the certificate is.
+void print_certified(std::ostream&, const std::string& file);
+
 }  // namespace stepgate

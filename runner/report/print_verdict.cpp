@@ -13,6 +13,7 @@
 #include "judge/judge_clocks.h"
 #include "judge/words.h"
 #include "report/coloured.h"
+#include "report/print_certificate.h"
 #include "report/table.h"
 
 namespace stepgate {
@@ -145,6 +146,9 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   print_environment(out, verdict.environment);
   out << '\n';
   for (const std::string& note : verdict.notes) out << "note: " << note << '\n';
+  for (const CitedCertificate& cited : verdict.certificates) {
+    out << "gate: " << in_words(cited) << '\n';
+  }
   if (verdict.broken) {
     out << verdict.scenario << ": " << coloured("broken", colour_of(Outcome::refuted), style)
         << ": " << *verdict.broken << '\n';

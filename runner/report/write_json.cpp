@@ -104,6 +104,17 @@ Json json_of(const SentenceVerdict& sentence) {
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
 
+Json json_of(const CitedCertificate& cited) {
+  const FalseAlarms alarms = false_alarms(cited.certificate);
+  return {{"file", cited.file},
+          {"variant", cited.certificate.variant},
+          {"date", cited.certificate.date},
+          {"reason_against", json_or_null(cited.reason_against)},
+          {"gates", alarms.gates},
+          {"wrongly_refuted", alarms.refuted},
+          {"keeps_its_word", keeps_its_word(cited.certificate)}};
+}
+
 template <class Item>
 Json json_of(const std::vector<Item>& items) {
   Json array = Json::array();
@@ -171,6 +182,7 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
                     {"broken", json_or_null(verdict.broken)},
                     {"skipped_because", verdict.skipped_because},
                     {"notes", verdict.notes},
+                    {"certificates", json_of(verdict.certificates)},
                     {"environment", verdict.environment},
                     {"disturbance", json_or_null(verdict.disturbance)},
                     {"alpha", verdict.alpha},

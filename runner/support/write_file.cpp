@@ -17,6 +17,10 @@
 namespace stepgate {
 namespace {
 
+// Between the name of a file that is being written and six characters of mkstemp's: not what a
+// person would name a copy.
+constexpr std::string_view mark_of_unfinished = ".unfinished-";
+
 class OpenFile {
  public:
   explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
@@ -64,7 +68,7 @@ Temporary open_beside(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(folder_of(path), error);
   if (error) refuse(path, error.message());
-  std::string name = path.string() + ".XXXXXX";
+  std::string name = path.string() + std::string(mark_of_unfinished) + "XXXXXX";
   const int descriptor = ::mkstemp(name.data());
   if (descriptor < 0) refuse(path, std::strerror(errno));
   return {std::move(name), OpenFile(descriptor)};
@@ -75,6 +79,17 @@ Temporary open_beside(const std::filesystem::path& path) {
 void check_writable(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) refuse(path, std::strerror(EISDIR));
   ::unlink(open_beside(path).name.c_str());
+}
+
+void remove_leftovers(const std::filesystem::path& path) {
+  const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
+  std::error_code ignored;  // a leftover harms nobody
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(stem) && name.size() == stem.size() + 6) {
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {

@@ -16,4 +16,8 @@ void write_file(const std::filesystem::path&, std::string_view text);
 // an existing file as it is.
 void check_writable(const std::filesystem::path&);
 
+// Takes away what writers of the file left beside it that were killed before their rename. Only
+// when no other writer is at work: under a lock.
+void remove_leftovers(const std::filesystem::path&);
+
 }  // namespace stepgate

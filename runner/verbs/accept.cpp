@@ -2,9 +2,8 @@
 // `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
 // is a process of its own, since what one process is dealt at its start is the same in all of it.
 // The gate is checked after the run, so that a stored run starts as `run` does.
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 
-#include <chrono>
 #include <iostream>
 
 #include "judge/acceptance.h"
@@ -23,12 +22,6 @@ namespace stepgate {
 namespace {
 
 constexpr int not_accepted_code = 1;
-
-std::string now_in_words() {
-  return fmt::format(
-      "{:%FT%TZ}",
-      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
-}
 
 // The commit that the scenario's folder is at, "-dirty" behind it when something there is changed.
 std::string commit_of(const Arguments& arguments, const std::filesystem::path& file) {
@@ -66,7 +59,7 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
 }
 
 Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed) {
-  return {.date = now_in_words(),
+  return {.date = date_of(arguments),
           .commit = commit_of(arguments, scenario.file),
           .stepgate = STEPGATE_VERSION,
           .scenario = scenario.fingerprint,

@@ -5,7 +5,8 @@
 #include <limits>
 #include <optional>
 
-#include "judge/certificate.h"
+#include "judge/certificate_file.h"
+#include "judge/certification.h"
 #include "measure/measure.h"
 #include "plan/counted_metrics.h"
 #include "plan/inject.h"
@@ -56,12 +57,13 @@ Tried run_trial(Device& device, const Trial& trial, const std::vector<StepPlan>&
 Certificate certify(const Planned& planned, const StepPlan& plan, Device& device,
                     const Arguments& arguments, std::uint64_t seed) {
   const JudgeSettings settings;
-  Certificate certificate{.device = device.identity(),
+  Certificate certificate{.environment = environment_of(device.identity()),
                           .scenario = planned.scenario.name,
                           .fingerprint = planned.scenario.fingerprint,
                           .variant = plan.variant,
+                          .overrides = arguments.overrides,
                           .bottleneck = {},
-                          .date = arguments.date,
+                          .date = date_of(arguments),
                           .version = STEPGATE_VERSION,
                           .seed = seed,
                           .margin = margin,
@@ -69,7 +71,7 @@ Certificate certify(const Planned& planned, const StepPlan& plan, Device& device
                           .beta = settings.beta};
   Bottleneck bottleneck;
   for (const Trial& trial : certification_trials()) {
-    const bool identical = trial.name == certification_trials().front().name;
+    const bool identical = trial.name == identical_trial;
     const Tried tried =
         run_trial(device, trial, trial_pair(plan, trial, bottleneck), planned.scenario,
                   identical ? arguments.gates : arguments.trial_gates, ++seed);
@@ -88,21 +90,45 @@ Certificate certify(const Planned& planned, const StepPlan& plan, Device& device
   return certificate;
 }
 
+std::filesystem::path path_for(const Arguments& arguments, const DeviceIdentity& device,
+                               const StepPlan& plan) {
+  if (!arguments.out.empty()) return arguments.out;
+  return certificate_path(arguments.device.baselines, device, plan.scenario, plan.variant);
+}
+
+// Before anything is measured.
+void check_files(const std::vector<Planned>& all, const DeviceIdentity& device,
+                 const Arguments& arguments) {
+  if (!arguments.out.empty() && all.size() > 1) {
+    throw RequestError("--out names one file, and there is more than one scenario",
+                       "leave it out, or certify one scenario after the other");
+  }
+  for (const Planned& planned : all) {
+    const StepPlan& plan = plan_named(planned, arguments.variant);
+    check_certificate_file(path_for(arguments, device, plan), plan.scenario, plan.variant);
+  }
+}
+
 }  // namespace
 
 int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
   const OpenedDevice opened = open_device_for(arguments, seed);
+  const DeviceIdentity device = opened.device->identity();
+  check_files(all, device, arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   bool trusted = true;
   for (const Planned& planned : all) {
     const StepPlan& plan = plan_named(planned, arguments.variant);
-    std::cout << planned.scenario.name << ", variant " << plan.variant << ' '
-              << in_words(opened.device->identity()) << "\n\n";
+    std::cout << planned.scenario.name << ", variant " << plan.variant << ' ' << in_words(device)
+              << "\n\n";
     const Certificate certificate = certify(planned, plan, *opened.device, arguments, seed);
     if (interrupted) return interrupted_exit_code(interrupted);
     print_certificate(std::cout, certificate);
+    const auto path = path_for(arguments, device, plan);
+    write_certificate(path, certificate);
+    print_certified(std::cout, path.generic_string());
     trusted = trusted && keeps_its_word(certificate);
   }
   return trusted ? 0 : 1;

@@ -189,7 +189,10 @@ class CommandLine {
         ->check(CLI::Range(1, most_gates));
     certify->add_option("--trial-gates", arguments_.trial_gates, "of every injected difference")
         ->check(CLI::Range(1, most_gates));
-    certify->add_option("--date", arguments_.date, "the date to write into the certificate");
+    certify->add_option("--date", arguments_.date,
+                        "the date to write into the certificate; today's when left out");
+    certify->add_option("--out", arguments_.out,
+                        "the certificate's file; below the baselines of the device if left out");
   }
 
   CLI::App& app_;

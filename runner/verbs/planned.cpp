@@ -2,10 +2,14 @@
 // Reading and planning.
 #include "verbs/planned.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "judge/baseline_file.h"
+#include "judge/certificate_file.h"
 #include "judge/stored_sentence.h"
 #include "plan/anchors.h"
 #include "plan/build_step_plan.h"
@@ -44,6 +48,27 @@ void add_baselines(std::vector<Planned>& all, const DeviceIdentity& device,
     planned.fewest_rounds = rounds_of_stored_run;
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+void add_certificates(std::vector<Planned>& all, const DeviceIdentity& device,
+                      const Arguments& arguments) {
+  std::vector<Diagnostic> wrong;
+  for (Planned& planned : all) {
+    try {
+      planned.certificates =
+          cited_certificates(arguments.device.baselines, device, planned.scenario);
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+std::string date_of(const Arguments& arguments) {
+  if (!arguments.date.empty()) return arguments.date;
+  return fmt::format(
+      "{:%FT%TZ}",
+      fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
 }
 
 std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {

@@ -20,6 +20,7 @@ struct Planned {
   std::vector<StepPlan> plans;         // and those of anchors
   std::optional<Baseline> baseline{};  // what `stored.` means
   std::int64_t fewest_rounds = 0;      // that the measurement should have
+  std::vector<CitedCertificate> certificates{};
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -32,9 +33,16 @@ std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
 
 // The plan of that variant, or of the last one when the name is empty. Throws RequestError.
 const StepPlan& plan_named(const Planned&, const std::string& variant);
+
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
 // compare with them. Throws RequestError with what is wrong in any of the files.
 void add_baselines(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+
+// Finds the certificates that reports name. Throws RequestError likewise.
+void add_certificates(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+
+// The day and second to write into a file: what was given, or now.
+std::string date_of(const Arguments&);
 
 // The device that was asked for, or the best there is.
 OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);

@@ -22,6 +22,7 @@ namespace stepgate {
 Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
                    JudgeSettings settings) {
   settings.baseline = planned.baseline;
+  settings.certificates = planned.certificates;
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
   }
@@ -105,6 +106,7 @@ int run_scenarios(const Arguments& arguments) {
   check_outputs(arguments);
   const OpenedDevice opened = open_device_for(arguments, seed);
   add_baselines(all, opened.device->identity(), arguments);
+  add_certificates(all, opened.device->identity(), arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
   const JudgeSettings settings = settings_for(all);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// The certificate file: its text, what comes back from it, and everything that is wrong with a
+// damaged one, line by line.
+#include "judge/certificate_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "support/diagnostic.h"
+#include "tests/golden.h"
+
+namespace stepgate {
+namespace {
+
+Certificate by_hand() {
+  Certificate certificate;
+  certificate.environment = {.kind = "cuda",
+                             .gpu = "NVIDIA H200",
+                             .uuid = "GPU-1",
+                             .driver = "580.159.04",
+                             .cuda_runtime = "13.0",
+                             .compute_capability = "9.0",
+                             .memory_mib = "143771",
+                             .power_limit = "700 W",
+                             .pcie = "5 x16",
+                             .cpu = "a \"quoted\" CPU"};
+  certificate.scenario = "small";
+  certificate.fingerprint = 0xfedcba9876543210;
+  certificate.variant = "fix";
+  certificate.overrides = {"model.kernels=11"};
+  certificate.bottleneck = "device_spin";
+  certificate.date = "2026-11-21T10:15:00Z";
+  certificate.version = "0.1.0";
+  certificate.seed = 42;
+  certificate.margin = 0.005;
+  certificate.alpha = 0.01;
+  certificate.beta = 0.05;
+  certificate.round_seconds = 0.0123456789;
+  certificate.smallest_in_five_seconds = 0.0025;
+  certificate.trials = {{.name = std::string(identical_trial),
+                         .injected = 0,
+                         .seen = -1.0 / 3000,
+                         .gates = 300,
+                         .refuted = 1,
+                         .held = 290,
+                         .rounds_mean = 6.55,
+                         .gpu_seconds_mean = 0.292355},
+                        {.name = "one more wait", .gates = 40, .refuted = 40}};
+  return certificate;
+}
+
+class CertificateFile : public testing::Test {
+ protected:
+  CertificateFile() { std::filesystem::remove_all(folder); }
+  ~CertificateFile() override { std::filesystem::remove_all(folder); }
+
+  std::string content() const {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  std::string refusal(const std::string& text) const {
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+    std::string said;
+    for (const bool writing : {false, true}) {
+      try {
+        if (writing) {
+          write_certificate(file, by_hand());
+        } else {
+          (void)read_certificate(file, "small", "fix");
+        }
+        return "accepted";
+      } catch (const RequestError& error) {
+        const std::string words = error.what();
+        EXPECT_TRUE(said.empty() || said == words) << words;
+        said = words;
+      }
+    }
+    EXPECT_EQ(content(), text) << "what cannot be read must not be overwritten";
+    for (auto at = said.find(file.string()); at != std::string::npos; at = said.find(file.string()))
+      said.replace(at, file.string().size(), "F");
+    return said;
+  }
+
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) /
+      testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::filesystem::path file = folder / "certificates" / "small.fix.toml";
+};
+
+TEST_F(CertificateFile, IsReadableInADiff) {
+  expect_golden(
+      std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests" / "golden" / "certificate.toml",
+      certificate_text(by_hand()));
+}
+
+TEST_F(CertificateFile, ComesBackAsItWasWritten) {
+  write_certificate(file, by_hand());
+  const Certificate read = read_certificate(file, "small", "fix");
+  EXPECT_EQ(certificate_text(read), content());
+  EXPECT_EQ(read.environment, by_hand().environment);
+  EXPECT_EQ(read.fingerprint, by_hand().fingerprint);
+  EXPECT_EQ(read.overrides, by_hand().overrides);
+  EXPECT_NEAR(read.round_seconds, by_hand().round_seconds, 1e-7);
+  ASSERT_EQ(read.trials.size(), 2U);
+  EXPECT_NEAR(read.trials[0].seen.value(), -1.0 / 3000, 1e-8);
+  EXPECT_FALSE(read.trials[1].seen);
+  EXPECT_EQ(false_alarms(read).gates, 300);
+  EXPECT_EQ(false_alarms(read).refuted, 1);
+}
+
+TEST_F(CertificateFile, GivesWayToALaterOneOfTheSameVariant) {
+  write_certificate(file, by_hand());
+  Certificate later = by_hand();
+  later.date = "2026-11-22T10:15:00Z";
+  later.smallest_in_five_seconds.reset();
+  write_certificate(file, later);
+  EXPECT_EQ(content(), certificate_text(later));
+  EXPECT_FALSE(read_certificate(file, "small", "fix").smallest_in_five_seconds);
+}
+
+struct Damage {
+  std::string from;
+  std::string to;
+  std::string refusal;
+};
+
+TEST_F(CertificateFile, IsRefusedWhenDamagedAndNeverOverwritten) {
+  const std::string restore =
+      "restore the file from version control, or move it away and certify anew";
+  const std::string anew = "use a newer stepgate, or move the file away and certify anew";
+  const std::string renamed = "give the file back its name, or name another with --out";
+  const std::string good = certificate_text(by_hand());
+  const Damage damages[] = {
+      {"format = 1", "format = 2",
+       "F:3:10: certificate format 2 is newer than 1, the newest that this stepgate knows; " +
+           anew},
+      {"format = 1", "format = \"1\"",
+       "F:3:10: 'format' must be a whole number of at least 1; " + restore},
+      {"format = 1\n", "", "F: 'format' is missing in a certificate; " + restore},
+      {"refuted = 1\n", "refuted = 0\n",
+       "F:4:10: the certificate was changed after it was written: its digest does not fit; " +
+           restore},
+      {"alpha = 0.01", "alpha = 0.0100001",
+       "F:4:10: the certificate was changed after it was written: its digest does not fit; " +
+           restore},
+      {"NVIDIA H200", "NVIDIA H100",
+       "F:4:10: the certificate was changed after it was written: its digest does not fit; " +
+           restore},
+      {"gates = 300", "gates = 3",
+       "F:31:1: 3 gates cannot be refuted 1 times and hold 290 times; " + restore},
+      {"gates = 300", "gates = -300",
+       "F:35:9: 'gates' must be a whole number of at least 0; " + restore},
+      {"refuted = 1\n", "refuted = 1.5\n",
+       "F:36:11: 'refuted' must be a whole number of at least 0; " + restore},
+      {"margin = 0.005", "margin = nan",
+       "F:13:10: 'margin' must be a number from 0 to 1; " + restore},
+      {"alpha = 0.01", "alpha = \"0.01\"",
+       "F:14:9: 'alpha' must be a number from 0 to 1; " + restore},
+      {"seed = \"0x000000000000002a\"", "seed = 42",
+       "F:12:8: 'seed' must be a string of 0x and 16 hexadecimal digits; " + restore},
+      {"round_seconds", "round_second",
+       "F: 'round_seconds' is missing in a certificate; " + restore +
+           "\nF:16:1: unknown key 'round_second' in a certificate; did you mean 'round_seconds'?"},
+      {"overrides = [\"model.kernels=11\"]", "overrides = [11]",
+       "F:8:13: 'overrides' must be a list of strings; " + restore},
+      {"[environment]", "[surroundings]",
+       "F: 'environment' is missing in a certificate; " + restore +
+           "\nF:19:2: unknown key 'surroundings' in a certificate; " + restore},
+      {"cpu =", "cpus =",
+       "F:19:2: 'cpu' is missing in an environment; " + restore +
+           "\nF:29:1: unknown key 'cpus' in an environment; did you mean 'cpu'?"},
+  };
+  for (const Damage& damage : damages) {
+    std::string text = good;
+    const std::size_t at = text.find(damage.from);
+    ASSERT_NE(at, std::string::npos) << damage.from;
+    text.replace(at, damage.from.size(), damage.to);
+    EXPECT_EQ(refusal(text), damage.refusal);
+  }
+  Certificate other = by_hand();
+  other.scenario = "large";
+  EXPECT_EQ(refusal(certificate_text(other)),
+            "F:5:12: the certificate of scenario 'large', not of 'small'; " + renamed);
+  other = by_hand();
+  other.variant = "baseline";
+  EXPECT_EQ(refusal(certificate_text(other)),
+            "F:7:11: the certificate of variant 'baseline', not of 'fix'; " + renamed);
+}
+
+TEST_F(CertificateFile, IsRefusedWhereverItIsCutOff) {
+  const std::string good = certificate_text(by_hand());
+  for (std::size_t size = 0; size + 1 < good.size(); ++size) {
+    EXPECT_NE(refusal(good.substr(0, size)), "accepted") << size << " bytes";
+    if (HasFailure()) return;
+  }
+}
+
+Scenario scenario_of_fix() {
+  Scenario scenario;
+  scenario.name = "small";
+  scenario.fingerprint = by_hand().fingerprint;
+  scenario.variants.emplace_back().name = "fix";
+  return scenario;
+}
+
+DeviceIdentity h200(const std::string& driver = "580.159.04") {
+  return {.kind = DeviceKind::cuda,
+          .name = "NVIDIA H200",
+          .driver = driver,
+          .runtime = "13.0",
+          .compute_capability = 9,
+          .memory_bytes = std::int64_t{143771} << 20,
+          .uuid = "GPU-2"};
+}
+
+TEST_F(CertificateFile, IsCitedByLaterRunsOnSuchADevice) {
+  EXPECT_TRUE(cited_certificates(folder, h200(), scenario_of_fix()).empty());
+  write_certificate(certificate_path(folder, h200(), "small", "fix"), by_hand());
+  const auto cited = cited_certificates(folder, h200("580.200"), scenario_of_fix());
+  ASSERT_EQ(cited.size(), 1U);
+  EXPECT_EQ(cited[0].file, (folder / "nvidia-h200/certificates/small.fix.toml").generic_string());
+  EXPECT_EQ(cited[0].certificate.trials.size(), 2U);
+  EXPECT_FALSE(cited[0].reason_against) << *cited[0].reason_against;
+}
+
+TEST_F(CertificateFile, SaysNothingAboutAnotherDriverOrAnotherTextOfTheScenario) {
+  write_certificate(certificate_path(folder, h200(), "small", "fix"), by_hand());
+  const auto driver = cited_certificates(folder, h200("590.1"), scenario_of_fix());
+  ASSERT_EQ(driver.size(), 1U);
+  EXPECT_EQ(driver[0].reason_against, "certified for another driver branch, 580, this is 590");
+  Scenario changed = scenario_of_fix();
+  changed.fingerprint = 1;
+  const auto text = cited_certificates(folder, h200(), changed);
+  ASSERT_EQ(text.size(), 1U);
+  EXPECT_EQ(text[0].reason_against,
+            "certified for the scenario as it read on 2026-11-21, it has changed since");
+}
+
+}  // namespace
+}  // namespace stepgate
