@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::string_view restore_hint =
     "take the whole [[entry]] out, with all its runs: what it found is then forgotten";
-constexpr std::string_view move_away_hint = "move the file away; what it found is then forgotten";
+constexpr std::string_view move_away_hint =
+    "name another file, or move this one away: what it found is then forgotten";
 constexpr std::string_view prune_hint = "take [[entry]]s of old subjects out of it";
 constexpr double largest_contrast = 1000;  // the log of no quotient is larger
 // A run of a hundred rounds and a dozen sentences.
@@ -43,7 +44,7 @@ class Reader {
 
   void read(const TomlTable& table) {
     TomlKeys keys(table, {to_.file, 0, 0}, "an evidence file", faults_, move_away_hint);
-    if (keys.is_format(evidence_format, "evidence", move_away_hint)) {
+    if (keys.is_format(evidence_format, "evidence", "name another file")) {
       if (const TomlEntry* entries = keys.optional("entry")) {
         for (const TomlKeys::Table& entry : keys.tables(*entries)) read_entry(entry);
       }

@@ -67,7 +67,7 @@ int run_this_program(const std::vector<std::string>& arguments) {
 std::uint64_t digest_of_this_program() {
   const int descriptor = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   std::uint64_t digest = fnv1a_start;
-  std::vector<char> block(1 << 20);
+  std::vector<char> block(1 << 16);
   ssize_t count = -1;
   while (descriptor >= 0) {
     count = ::read(descriptor, block.data(), block.size());
