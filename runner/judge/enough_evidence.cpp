@@ -26,14 +26,32 @@ bool has_timed_sentence(const Scenario& scenario) {
          std::any_of(scenario.expect.begin(), scenario.expect.end(), is_timed);
 }
 
+// What earlier runs leave of these rounds: the sentence that they know least of counts.
+std::int64_t own_rounds(std::int64_t rounds, const Scenario& scenario,
+                        const JudgeSettings& settings) {
+  std::optional<std::int64_t> earlier;
+  const auto count = [&](const std::vector<Expectation>& sentences, const Contrasts& contrasts) {
+    for (const Expectation& sentence : sentences) {
+      if (!is_decided_by_rounds(sentence)) continue;
+      const auto known = std::ssize(contrasts_for(sentence, contrasts));
+      earlier = std::min(earlier.value_or(known), known);
+    }
+  };
+  count(scenario.regime, settings.earlier.regime);
+  count(scenario.expect, settings.earlier.expect);
+  return std::max<std::int64_t>(rounds - earlier.value_or(0), 1);
+}
+
 class Watch {
  public:
   Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
       : plans_(plans), counted_(settings.counted) {
-    watch(scenario.regime, regime_, settings);
-    watch(scenario.expect, expect_, settings);
+    watch(scenario.regime, regime_, settings, settings.earlier.regime);
+    watch(scenario.expect, expect_, settings, settings.earlier.expect);
     const bool any_timed = !regime_.empty() || !expect_.empty();
-    fewest_rounds_ = any_timed ? static_cast<std::size_t>(rounds_for_intervals(scenario)) : 1;
+    if (any_timed) {
+      fewest_rounds_ = own_rounds(rounds_for_intervals(scenario), scenario, settings);
+    }
   }
 
   bool enough(const Measurement& measurement) {
@@ -48,7 +66,7 @@ class Watch {
     }
     // Whatever more rounds say, no timed sentence will be decided.
     if (environment_.disturbance()) return true;
-    if (rounds_seen_ < fewest_rounds_) return false;
+    if (std::ssize(measurement.rounds) < fewest_rounds_) return false;
     const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const Watched& watched) {
       return watched.test.outcome() == Outcome::refuted;
     });
@@ -63,11 +81,11 @@ class Watch {
   };
 
   static void watch(const std::vector<Expectation>& sentences, std::vector<Watched>& watched,
-                    const JudgeSettings& settings) {
+                    const JudgeSettings& settings, const Contrasts& earlier) {
     for (const Expectation& sentence : sentences) {
       if (!is_timed(sentence)) continue;
       watched.push_back({.sentence = &sentence,
-                         .test = TimedSentence(sentence, settings.alpha, settings.beta),
+                         .test = continued_test(sentence, settings.alpha, settings.beta, earlier),
                          .decidable = true});
     }
   }
@@ -92,7 +110,7 @@ class Watch {
   EnvironmentLog environment_;
   std::vector<Watched> regime_;
   std::vector<Watched> expect_;
-  std::size_t fewest_rounds_ = 0;
+  std::int64_t fewest_rounds_ = 1;
   std::size_t rounds_seen_ = 0;
 };
 
@@ -107,12 +125,15 @@ Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans
 
 std::int64_t fewest_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
   if (!has_timed_sentence(scenario)) return 1;
-  return std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
+  return own_rounds(std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario)),
+                    scenario, settings);
 }
 
 std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettings& settings) {
   if (!has_timed_sentence(scenario)) return 1;
-  return std::max(fewest_rounds(settings.alpha), fewest_rounds_to_hold(scenario, settings));
+  const std::int64_t fewest = std::max({fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
+                                        rounds_for_intervals(scenario)});
+  return own_rounds(fewest, scenario, settings);
 }
 
 JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {

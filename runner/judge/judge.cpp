@@ -42,7 +42,8 @@ class Judge {
 
   std::vector<SentenceVerdict> regime() const {
     std::vector<SentenceVerdict> verdicts;
-    for (const Expectation& sentence : scenario_.regime) verdicts.push_back(decide(sentence));
+    for (const Expectation& sentence : scenario_.regime)
+      verdicts.push_back(decide(sentence, settings_.earlier.regime));
     return verdicts;
   }
 
@@ -55,7 +56,7 @@ class Judge {
     }
     std::vector<SentenceVerdict> verdicts;
     for (const Expectation& sentence : scenario_.expect) {
-      verdicts.push_back(decide(sentence));
+      verdicts.push_back(decide(sentence, settings_.earlier.expect));
       SentenceVerdict& verdict = verdicts.back();
       if (!outside || verdict.evidence != Evidence::timed) continue;
       const bool refuted = outside->outcome == Outcome::refuted;
@@ -69,7 +70,7 @@ class Judge {
   }
 
  private:
-  SentenceVerdict decide(const Expectation& sentence) const {
+  SentenceVerdict decide(const Expectation& sentence, const Contrasts& earlier) const {
     if (names_stored(sentence)) {
       SentenceVerdict verdict = blank(sentence);
       decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
@@ -80,7 +81,7 @@ class Judge {
       case Evidence::exact:
         return decide_counted(sentence);
       case Evidence::timed:
-        return decide_timed(sentence);
+        return decide_timed(sentence, earlier);
       case Evidence::traced:
         break;
     }
@@ -110,9 +111,10 @@ class Judge {
     return verdict;
   }
 
-  SentenceVerdict decide_timed(const Expectation& sentence) const {
+  SentenceVerdict decide_timed(const Expectation& sentence, const Contrasts& earlier) const {
     SentenceVerdict verdict = blank(sentence);
-    TimedSentence test(sentence, settings_.alpha, settings_.beta);
+    TimedSentence test = continued_test(sentence, settings_.alpha, settings_.beta, earlier);
+    const Outcome outcome_before = test.outcome();
     double log_right = 0;
     for (const Round& round : measurement_.rounds) {
       const Sources sources{.plans = plans_, .counted = settings_.counted, .round = &round};
@@ -124,21 +126,27 @@ class Judge {
       test.add(*contrast);
       log_right += std::log(std::max(side_value(sentence.right, sources).value_or(0), 1e-12));
     }
-    if (measurement_.rounds.empty()) {
+    const auto earlier_rounds = std::ssize(contrasts_for(sentence, earlier));
+    if (measurement_.rounds.empty() && earlier_rounds == 0) {
       verdict.reason = no_rounds_reason();
       return verdict;
     }
     verdict.outcome = test.outcome();
     verdict.timed = test.evidence(scenario_.measure.confidence);
-    verdict.right = std::exp(log_right / static_cast<double>(measurement_.rounds.size()));
-    verdict.left = *verdict.right * verdict.timed->ratio;
+    verdict.timed->earlier_rounds = earlier_rounds;
+    verdict.right =
+        measurement_.rounds.empty()
+            ? side_value(sentence.right, {.plans = plans_, .counted = settings_.counted})
+            : std::exp(log_right / static_cast<double>(measurement_.rounds.size()));
+    if (verdict.right) verdict.left = *verdict.right * verdict.timed->ratio;
     verdict.reason = timed_reason(sentence, verdict, measurement_, scenario_.measure.confidence,
                                   fewest_rounds(settings_.beta));
     verdict.clocks = clock_split(sentence, measurement_);
-    if (disturbance_) {
+    // What trusted rounds have decided stays so.
+    if (disturbance_ && outcome_before == Outcome::undecided) {
       verdict.outcome = Outcome::undecided;
-      verdict.reason = environment_reason(*disturbance_, sentence, verdict, measurement_,
-                                          scenario_.measure.confidence);
+      verdict.reason =
+          environment_reason(*disturbance_, sentence, verdict, scenario_.measure.confidence);
     }
     return verdict;
   }
@@ -201,6 +209,8 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.variants = summaries_of(plans.first(std::min(plans.size(), scenario.variants.size())),
                                   measurement, settings.counted);
   verdict.rounds = std::ssize(measurement.rounds);
+  verdict.earlier_runs = settings.earlier.runs;
+  verdict.earlier_rounds = most_rounds(settings.earlier);
   verdict.loads_per_round = std::ssize(measurement.variants);
   verdict.device_time = measurement.device_time;
   verdict.wall_time = measurement.wall_time;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "judge/baseline.h"
+#include "judge/earlier_evidence.h"
 #include "judge/sides.h"
 #include "judge/verdict.h"
 #include "measure/measurement.h"
@@ -24,6 +25,9 @@ struct JudgeSettings {
   Counted counted{};             // `counted` of plan/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
+  // What earlier runs of the same pair found; their timed sentences go on from there. Alpha and
+  // beta are this run's, whatever they were then.
+  EarlierEvidence earlier = {};
   std::vector<CitedCertificate> certificates = {};  // for the verdict to name
 };
 
@@ -41,8 +45,8 @@ JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 // plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
-// With fewer rounds some timed sentence could not be refuted, could not hold or would have no
-// interval; 1 where no sentence is timed. What a budget must have room for.
+// With fewer rounds of its own some timed sentence could not be refuted, could not hold or would
+// have no interval; 1 where no sentence is timed. What a budget must have room for.
 std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
 // The same without being refuted, which takes the most where alpha is shared by many lines.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);

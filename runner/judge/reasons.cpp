@@ -56,7 +56,7 @@ std::string rounds_in_words(std::int64_t rounds) {
 // What an undecided sentence would need.
 std::string missing_in_words(const TimedEvidence& timed, const Measurement& measurement,
                              std::int64_t fewest_rounds) {
-  const std::int64_t rounds = std::ssize(measurement.rounds);
+  const std::int64_t rounds = std::ssize(timed.contrasts);
   if (rounds < fewest_rounds) {
     return fmt::format("; {} cannot decide it, {} are the fewest that can", rounds_in_words(rounds),
                        fewest_rounds);
@@ -66,9 +66,11 @@ std::string missing_in_words(const TimedEvidence& timed, const Measurement& meas
     words += fmt::format("; a change of {:.2g} % would have shown", 100 * *timed.smallest_seen);
   }
   if (timed.rounds_missing) {
-    words +=
-        fmt::format("; about {:.0f} more rounds ({:.2g} s) would decide it", *timed.rounds_missing,
-                    *timed.rounds_missing * seconds_per_round(measurement));
+    words += fmt::format("; about {:.0f} more rounds", *timed.rounds_missing);
+    if (!measurement.rounds.empty()) {
+      words += fmt::format(" ({:.2g} s)", *timed.rounds_missing * seconds_per_round(measurement));
+    }
+    words += " would decide it";
   } else {
     words += "; it lies too close to the limit for more rounds to decide it";
   }
@@ -126,7 +128,7 @@ std::string counted_reason(const Expectation& sentence, const SentenceVerdict& v
 }
 
 std::string measured_in_words(const Expectation& sentence, const SentenceVerdict& verdict,
-                              const Measurement& measurement, double confidence) {
+                              double confidence) {
   const Terms terms = terms_of(sentence, verdict);
   const TimedEvidence& timed = *verdict.timed;
   std::string words = terms.in_words(terms.scale * timed.ratio);
@@ -135,7 +137,7 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
                          terms.in_words(terms.scale * timed.interval->low),
                          terms.in_words(terms.scale * timed.interval->high));
   }
-  words += fmt::format(" over {}; {}", rounds_in_words(std::ssize(measurement.rounds)),
+  words += fmt::format(" over {}; {}", rounds_in_words(std::ssize(timed.contrasts)),
                        limit_in_words(sentence, terms.limit));
   return words;
 }
@@ -143,7 +145,7 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
 std::string timed_reason(const Expectation& sentence, const SentenceVerdict& verdict,
                          const Measurement& measurement, double confidence,
                          std::int64_t fewest_rounds) {
-  std::string words = measured_in_words(sentence, verdict, measurement, confidence);
+  std::string words = measured_in_words(sentence, verdict, confidence);
   if (verdict.outcome == Outcome::undecided) {
     words += missing_in_words(*verdict.timed, measurement, fewest_rounds);
   }
@@ -151,10 +153,9 @@ std::string timed_reason(const Expectation& sentence, const SentenceVerdict& ver
 }
 
 std::string environment_reason(const std::string& disturbance, const Expectation& sentence,
-                               const SentenceVerdict& verdict, const Measurement& measurement,
-                               double confidence) {
+                               const SentenceVerdict& verdict, double confidence) {
   return fmt::format("environment: {}; measured, but not to be trusted: {}", disturbance,
-                     measured_in_words(sentence, verdict, measurement, confidence));
+                     measured_in_words(sentence, verdict, confidence));
 }
 
 std::string disagreement_reason(const Measurement& measurement) {

@@ -29,8 +29,7 @@ std::string unknown_reason(const Expectation&, const Sources&);
 std::string counted_reason(const Expectation&, const SentenceVerdict&);
 
 // "1.31x, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x".
-std::string measured_in_words(const Expectation&, const SentenceVerdict&, const Measurement&,
-                              double confidence);
+std::string measured_in_words(const Expectation&, const SentenceVerdict&, double confidence);
 
 // That, and what is missing when it is undecided.
 std::string timed_reason(const Expectation&, const SentenceVerdict&, const Measurement&,
@@ -38,7 +37,7 @@ std::string timed_reason(const Expectation&, const SentenceVerdict&, const Measu
 
 // Of a timed sentence that is not decided because of what went on around the GPU.
 std::string environment_reason(const std::string& disturbance, const Expectation&,
-                               const SentenceVerdict&, const Measurement&, double confidence);
+                               const SentenceVerdict&, double confidence);
 
 std::string disagreement_reason(const Measurement&);
 std::string unsteady_note(const Measurement&);

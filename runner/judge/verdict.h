@@ -34,6 +34,7 @@ struct TimedEvidence {
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
   std::vector<double> contrasts;         // log(left / right) of every round, in order
+  std::int64_t earlier_rounds = 0;       // how many of them are of earlier runs: the first ones
 };
 
 // A difference in time taken apart. Ratios are left variant / right variant; time = cycles / clock.
@@ -107,6 +108,8 @@ struct Verdict {
   std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
   // The unit of evidence is the round: every variant loaded anew into every slot, once each.
   std::int64_t rounds = 0;
+  std::int64_t earlier_rounds = 0;  // that this run went on from, and the runs that measured them
+  std::int64_t earlier_runs = 0;
   std::int64_t loads_per_round = 0;  // of every variant
   std::chrono::nanoseconds device_time{0};
   std::chrono::nanoseconds wall_time{0};

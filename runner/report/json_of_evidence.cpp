@@ -13,6 +13,7 @@ nlohmann::ordered_json json_of_evidence(const TimedEvidence& timed) {
           {"evidence_against_at_end", timed.evidence_against_at_end},
           {"smallest_seen", json_or_null(timed.smallest_seen)},
           {"rounds_missing", json_or_null(timed.rounds_missing)},
+          {"earlier_rounds", timed.earlier_rounds},
           {"contrasts", timed.contrasts}};
 }
 

@@ -101,14 +101,27 @@ void print_environment(std::ostream& out, const std::vector<std::string>& lines)
   for (const std::string& line : lines) out << "  " << line << '\n';
 }
 
+// "1 round", "2 rounds".
+std::string counted_in_words(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 // What the run cost and how far it can be trusted.
 std::string cost_in_words(const Verdict& verdict) {
-  if (verdict.rounds == 0) return {};
+  const std::string earlier =
+      fmt::format("{} of {}", counted_in_words(verdict.earlier_rounds, "round"),
+                  counted_in_words(verdict.earlier_runs, "earlier run"));
+  if (verdict.rounds == 0) {
+    return verdict.earlier_runs == 0
+               ? ""
+               : fmt::format(" by {}, which stays; nothing was measured", earlier);
+  }
   const bool simulated = verdict.device.kind == DeviceKind::simulated;
-  std::string words = fmt::format(
-      " after {} round{} of {} load{}, {:.3g} {}", verdict.rounds, verdict.rounds == 1 ? "" : "s",
-      verdict.loads_per_round, verdict.loads_per_round == 1 ? "" : "s",
-      seconds(verdict.device_time), simulated ? "simulated GPU seconds" : "GPU seconds");
+  std::string words =
+      fmt::format(" after {} of {}, {:.3g} {}", counted_in_words(verdict.rounds, "round"),
+                  counted_in_words(verdict.loads_per_round, "load"), seconds(verdict.device_time),
+                  simulated ? "simulated GPU seconds" : "GPU seconds");
+  if (verdict.earlier_runs > 0) words += ", continues " + earlier;
   const bool any_timed = std::any_of(
       verdict.sentences.begin(), verdict.sentences.end(),
       [](const SentenceVerdict& sentence) { return sentence.timed || sentence.stored; });

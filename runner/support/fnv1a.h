@@ -8,8 +8,10 @@
 namespace stepgate {
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo).
-constexpr std::uint64_t fnv1a(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
+constexpr std::uint64_t fnv1a_start = 0xcbf29ce484222325ULL;
+
+// `hash` is that of the text before, where a text comes in pieces.
+constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t hash = fnv1a_start) {
   for (const char c : text) {
     hash ^= static_cast<unsigned char>(c);
     hash *= 0x100000001b3ULL;

@@ -10,7 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <string_view>
 #include <system_error>
+
+#include "support/fnv1a.h"
 
 namespace stepgate {
 namespace {
@@ -59,6 +62,25 @@ int run_this_program(const std::vector<std::string>& arguments) {
     ::_exit(cannot_start);
   }
   return exit_code_of(child);
+}
+
+std::uint64_t digest_of_this_program() {
+  const int descriptor = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  std::uint64_t digest = fnv1a_start;
+  std::vector<char> block(1 << 16);
+  ssize_t count = -1;
+  while (descriptor >= 0) {
+    count = ::read(descriptor, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    digest = fnv1a(std::string_view(block.data(), static_cast<std::size_t>(count)), digest);
+  }
+  const int reason = errno;
+  if (descriptor >= 0) ::close(descriptor);
+  if (count < 0) {
+    throw std::system_error(reason, std::generic_category(), "read the running program");
+  }
+  return digest;
 }
 
 std::optional<std::string> first_line_of(const std::vector<std::string>& command) {

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "support/fnv1a.h"
+
 namespace stepgate {
 namespace {
 
@@ -24,6 +29,13 @@ TEST(FirstLineOf, IsNotConfusedByLongOutput) {
 
 TEST(RunThisProgram, GivesItsExitCode) {
   EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
+}
+
+TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
+  std::ostringstream program;
+  program << std::ifstream("/proc/self/exe", std::ios::binary).rdbuf();
+  ASSERT_GT(program.str().size(), 1U << 16) << "read in one piece, it would show nothing";
+  EXPECT_EQ(digest_of_this_program(), fnv1a(program.str()));
 }
 
 }  // namespace

@@ -39,9 +39,11 @@ struct Arguments {
   std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;
-  std::int64_t gates = 100;       // certify: between identical variants
-  std::int64_t trial_gates = 40;  // certify: of every other trial
-  std::filesystem::path out;      // certify: the certificate
+  std::int64_t gates = 100;        // certify: between identical variants
+  std::int64_t trial_gates = 40;   // certify: of every other trial
+  std::filesystem::path evidence;  // run: what earlier runs found
+  std::string subject;             // of it; this build when empty
+  std::filesystem::path out;       // certify: the certificate
   std::string commit;
   std::int64_t runs = 1;
   DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};

@@ -139,6 +139,12 @@ class CommandLine {
            },
            export_help())
         ->allow_extra_args(false);
+    CLI::Option* evidence = run->add_option("--evidence", arguments_.evidence,
+                                            "go on from what earlier runs wrote into this file, "
+                                            "and add what this one finds");
+    run->add_option("--subject", arguments_.subject,
+                    "what the evidence is about, such as a commit; this build when left out")
+        ->needs(evidence);
   }
 
   void declare_duel() {

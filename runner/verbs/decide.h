@@ -16,4 +16,7 @@ struct Decided {
 // or until a signal comes. Skips what the device cannot do.
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings);
 
+// A measurement that decide_one made, judged anew.
+Verdict judge_one(const Planned&, const Measurement&, JudgeSettings);
+
 }  // namespace stepgate

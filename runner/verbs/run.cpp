@@ -14,15 +14,30 @@
 #include "report/write_json.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
+#include "verbs/decide_with_evidence.h"
 #include "verbs/interruption.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
 
-Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
-                   JudgeSettings settings) {
+namespace {
+
+JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   settings.baseline = planned.baseline;
   settings.certificates = planned.certificates;
+  return settings;
+}
+
+}  // namespace
+
+Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeSettings settings) {
+  return judge(planned.scenario, planned.plans, measurement,
+               settings_of(planned, std::move(settings)));
+}
+
+Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
+                   JudgeSettings settings) {
+  settings = settings_of(planned, std::move(settings));
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
   }
@@ -68,8 +83,10 @@ struct Decisions {
 
 // Decides one scenario and prints it; false when a signal came in between.
 bool decide(const Planned& planned, Device& device, std::uint64_t seed,
-            const JudgeSettings& settings, Style style, Decisions& decisions) {
-  Decided decided = decide_one(planned, device, seed, settings);
+            const JudgeSettings& settings, const std::optional<EvidenceRequest>& evidence,
+            Style style, Decisions& decisions) {
+  Decided decided = evidence ? decide_with_evidence(planned, device, seed, settings, *evidence)
+                             : decide_one(planned, device, seed, settings);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name
               << "' is not decided, nothing was written\n";
@@ -107,12 +124,13 @@ int run_scenarios(const Arguments& arguments) {
   const OpenedDevice opened = open_device_for(arguments, seed);
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);
+  const auto evidence = evidence_for(arguments, all, opened.device->identity(), seed);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
   const JudgeSettings settings = settings_for(all);
   Decisions decisions;
   for (const Planned& planned : all) {
-    if (!decide(planned, *opened.device, seed, settings, style, decisions))
+    if (!decide(planned, *opened.device, seed, settings, evidence, style, decisions))
       return interrupted_exit_code(interrupted);
   }
   const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);

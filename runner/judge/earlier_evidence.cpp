@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "judge/earlier_evidence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "judge/judge.h"
+#include "judge/judge_environment.h"
+#include "judge/sides.h"
+#include "support/fnv1a.h"
+#include "support/toml_text.h"
+
+namespace stepgate {
+namespace {
+
+bool is_printable_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// Nothing when one round does not know.
+std::vector<double> contrasts_in(const Expectation& sentence, std::span<const StepPlan> plans,
+                                 const Measurement& measurement, const JudgeSettings& settings) {
+  std::vector<double> contrasts;
+  for (const Round& round : measurement.rounds) {
+    const auto contrast =
+        contrast_of(sentence, {.plans = plans, .counted = settings.counted, .round = &round});
+    if (!contrast || !std::isfinite(*contrast)) return {};
+    contrasts.push_back(*contrast + 0.0);  // no negative zero, which a file reads as another number
+  }
+  return contrasts;
+}
+
+Contrasts contrasts_in(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
+                       const Measurement& measurement, const JudgeSettings& settings) {
+  Contrasts all;
+  for (const Expectation& sentence : sentences) {
+    if (!is_decided_by_rounds(sentence)) continue;
+    std::vector<double> contrasts = contrasts_in(sentence, plans, measurement, settings);
+    if (!contrasts.empty()) all[name_in_files(sentence)] = std::move(contrasts);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string name_in_files(const Expectation& sentence) {
+  return is_printable_ascii(sentence.name) ? sentence.name : hexadecimal(fnv1a(sentence.name));
+}
+
+std::span<const double> contrasts_for(const Expectation& sentence, const Contrasts& all) {
+  const auto found = all.find(name_in_files(sentence));
+  return found == all.end() ? std::span<const double>() : found->second;
+}
+
+TimedSentence continued_test(const Expectation& sentence, double alpha, double beta,
+                             const Contrasts& earlier) {
+  TimedSentence test(sentence, alpha, beta);
+  for (const double contrast : contrasts_for(sentence, earlier)) test.add(contrast);
+  return test;
+}
+
+bool is_decided_by_rounds(const Expectation& sentence) {
+  return evidence_of(sentence) == Evidence::timed && !names_stored(sentence);
+}
+
+std::int64_t most_rounds(const EarlierEvidence& earlier) {
+  std::int64_t most = 0;
+  for (const Contrasts* contrasts : {&earlier.regime, &earlier.expect}) {
+    for (const auto& [name, series] : *contrasts) most = std::max(most, std::ssize(series));
+  }
+  return most;
+}
+
+bool nothing_left_to_measure(const Scenario& scenario, const JudgeSettings& settings) {
+  if (settings.earlier.runs == 0) return false;
+  const auto outcome_of = [&](const Expectation& sentence, const Contrasts& earlier) {
+    return continued_test(sentence, settings.alpha, settings.beta, earlier).outcome();
+  };
+  bool all_decided = true;
+  for (const Expectation& sentence : scenario.regime) {
+    if (!is_decided_by_rounds(sentence)) continue;
+    const Outcome outcome = outcome_of(sentence, settings.earlier.regime);
+    if (outcome == Outcome::refuted) return true;
+    all_decided = all_decided && outcome != Outcome::undecided;
+  }
+  for (const Expectation& sentence : scenario.expect) {
+    if (!is_decided_by_rounds(sentence)) continue;
+    all_decided =
+        all_decided && outcome_of(sentence, settings.earlier.expect) != Outcome::undecided;
+  }
+  return all_decided;
+}
+
+EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const StepPlan> plans,
+                                   const Measurement& measurement, const JudgeSettings& settings) {
+  return {.runs = 1,
+          .regime = contrasts_in(scenario.regime, plans, measurement, settings),
+          .expect = contrasts_in(scenario.expect, plans, measurement, settings)};
+}
+
+bool is_evidence(const Measurement& measurement) {
+  return !measurement.rounds.empty() && !measurement.disagreement &&
+         !environment_of(measurement).disturbance();
+}
+
+Measurement unmeasured(const Scenario& scenario, std::span<const StepPlan> plans,
+                       const DeviceIdentity& device, std::uint64_t seed) {
+  Measurement measurement;
+  measurement.device = device;
+  measurement.scenario = scenario.name;
+  measurement.scenario_fingerprint = scenario.fingerprint;
+  measurement.seed = seed;
+  for (const StepPlan& plan : plans) {
+    measurement.variants.push_back({.name = plan.variant, .batch_size = plan.batch_size});
+  }
+  return measurement;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// A run that goes on where earlier runs of the same pair ended: their contrasts are bet on first,
+// so that all runs together are one process. Under the tie it is a test martingale whenever one
+// stops or starts again, and "run again until it holds" gains nothing. The file is
+// evidence_file.h's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "judge/timed_sentence.h"
+#include "measure/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct JudgeSettings;
+
+// log(left / right) of every round, by the sentence's name_in_files.
+using Contrasts = std::map<std::string, std::vector<double>>;
+
+struct EarlierEvidence {
+  std::int64_t runs = 0;
+  Contrasts regime;
+  Contrasts expect;
+  bool operator==(const EarlierEvidence&) const = default;
+};
+
+// The sentence's name where that is printable ASCII, otherwise a number for it.
+std::string name_in_files(const Expectation&);
+
+// Of the sentence; none where there are none.
+std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
+
+// The sentence's test, fed what earlier runs found: it stands where the last of them ended.
+TimedSentence continued_test(const Expectation&, double alpha, double beta, const Contrasts&);
+
+// Whether time of this run decides the sentence.
+bool is_decided_by_rounds(const Expectation&);
+
+// Rounds of earlier runs behind the timed sentence that has the most of them.
+std::int64_t most_rounds(const EarlierEvidence&);
+
+// True when the earlier evidence alone decides every timed sentence, or refutes one of the regime:
+// more rounds would change no outcome.
+bool nothing_left_to_measure(const Scenario&, const JudgeSettings&);
+
+// The contrasts of the measurement's own rounds, as one run. A sentence with a value that the
+// device does not know has none.
+EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const StepPlan>, const Measurement&,
+                                   const JudgeSettings&);
+
+// False for a measurement without rounds and for one that is not to be trusted: nothing to go on
+// from.
+bool is_evidence(const Measurement&);
+
+// Of a run that measures nothing because nothing is left to measure.
+Measurement unmeasured(const Scenario&, std::span<const StepPlan>, const DeviceIdentity&,
+                       std::uint64_t seed);
+
+}  // namespace stepgate

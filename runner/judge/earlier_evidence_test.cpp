@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// What running again is worth, with evidence that is kept and without.
+#include "judge/earlier_evidence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "judge/scripted_scenario.h"
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double alpha = 0.01;
+constexpr double beta = 0.05;
+constexpr int rounds_of_a_run = 12;
+constexpr int runs_at_most = 30;
+constexpr int all_series = 1000;
+// Three standard errors of a rate over so many series.
+const double slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
+const double slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);
+
+Expectation no_slower() {
+  return fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
+}
+
+// One run, on top of what earlier runs found; what it measured is added to that.
+Outcome run_once(Contrasts& earlier, double centre, Random& random) {
+  const Expectation sentence = no_slower();
+  TimedSentence test = continued_test(sentence, alpha, beta, earlier);
+  if (test.outcome() != Outcome::undecided) return test.outcome();
+  std::vector<double>& kept = earlier[name_in_files(sentence)];
+  for (int round = 0; round < rounds_of_a_run && test.outcome() == Outcome::undecided; ++round) {
+    kept.push_back(centre + 0.01 * random.normal());
+    test.add(kept.back());
+  }
+  return test.outcome();
+}
+
+struct Series {
+  int refuted = 0;
+  int held = 0;
+};
+
+// Series of runs that stop at the first that holds; `keeps` says whether a run knows of the others.
+enum class Keeps { nothing, evidence };
+Series run_until_it_holds(Keeps keeps, double centre, std::uint64_t seed) {
+  Random random(seed);
+  Series found;
+  for (int series = 0; series < all_series; ++series) {
+    Contrasts earlier;
+    bool refuted = false;
+    bool held = false;
+    for (int run = 0; run < runs_at_most && !held; ++run) {
+      if (keeps == Keeps::nothing) earlier.clear();
+      const Outcome outcome = run_once(earlier, centre, random);
+      refuted = refuted || outcome == Outcome::refuted;
+      held = outcome == Outcome::holds;
+    }
+    found.refuted += refuted;
+    found.held += held;
+  }
+  return found;
+}
+
+TEST(EarlierEvidence, KeepsTheErrorRatesHoweverOftenATieIsRunAgain) {
+  constexpr std::uint64_t seed = 2026;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const Series kept = run_until_it_holds(Keeps::evidence, 0, seed);
+  const Series forgotten = run_until_it_holds(Keeps::nothing, 0, seed);
+  RecordProperty("held_with_evidence", kept.held);
+  RecordProperty("held_without", forgotten.held);
+  std::printf(
+      "a tie, run up to %d times until it holds, %d series: with evidence %d refuted, %d "
+      "held; without %d refuted, %d held\n",
+      runs_at_most, all_series, kept.refuted, kept.held, forgotten.refuted, forgotten.held);
+  EXPECT_LE(kept.refuted, (alpha + slack_at_alpha) * all_series);
+  EXPECT_LE(kept.held, (beta + slack_at_beta) * all_series);
+  EXPECT_GT(forgotten.held, 4 * beta * all_series) << "the comparison compares nothing";
+}
+
+TEST(EarlierEvidence, LetsARunAgainDecideWhatOneRunCannot) {
+  constexpr std::uint64_t seed = 2027;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const double small = 0.3 * 0.01;  // of the noise: one run is too short for it
+  const Series slower = run_until_it_holds(Keeps::evidence, -small, seed);
+  const Series faster = run_until_it_holds(Keeps::evidence, small, seed);
+  EXPECT_GT(slower.refuted, 0.9 * all_series);
+  EXPECT_GT(faster.held, 0.9 * all_series);
+  EXPECT_LE(slower.held, beta * all_series);
+  EXPECT_LE(faster.refuted, alpha * all_series);
+}
+
+TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
+  Contrasts earlier;
+  Random random(5);
+  ASSERT_EQ(run_once(earlier, -0.05, random), Outcome::refuted);
+  TimedSentence test = continued_test(no_slower(), alpha, beta, earlier);
+  for (int round = 0; round < 500; ++round) test.add(0.05);
+  EXPECT_EQ(test.outcome(), Outcome::refuted);
+}
+
+// Whole runs of a scripted device.
+struct Continued {
+  Scenario scenario = scenario_of({no_slower()});
+  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  JudgeSettings settings = scripted_settings();
+
+  Judged run(double fix_ratio, std::uint64_t seed) const {
+    Script script;
+    script.step_time = noisy(fix_ratio, seed);
+    ScriptedDevice device(script);
+    MeasureRequest request;
+    request.knobs = scenario.measure;
+    request.seed = seed;
+    request.clock = [&script] { return script.now; };
+    request.fewest_rounds = fewest_rounds_to_decide(scenario, settings);
+    request.enough = enough_evidence(scenario, plans, settings);
+    Judged judged;
+    judged.measurement = measure(device, plans, request);
+    judged.verdict = judge(scenario, plans, judged.measurement, settings);
+    return judged;
+  }
+  EarlierEvidence evidence(const Judged& judged) const {
+    return evidence_of_rounds(scenario, plans, judged.measurement, settings);
+  }
+};
+
+TEST(EarlierEvidence, IsContinuedByTheNextRunAndTold) {
+  Continued line;
+  line.scenario.measure.rounds = 7;
+  const Judged first = line.run(1, 4);
+  ASSERT_EQ(first.verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(first.verdict.earlier_runs, 0);
+  line.settings.earlier = line.evidence(first);
+  EXPECT_EQ(fewest_rounds_to_decide(line.scenario, line.settings), 1);
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+  const Judged second = line.run(0.98, 5);
+  const SentenceVerdict& sentence = second.verdict.sentences.front();
+  EXPECT_EQ(second.verdict.earlier_runs, 1);
+  EXPECT_EQ(second.verdict.earlier_rounds, 7);
+  EXPECT_EQ(sentence.timed->earlier_rounds, 7);
+  EXPECT_EQ(std::ssize(sentence.timed->contrasts), 7 + second.verdict.rounds);
+  const auto& all = sentence.timed->contrasts;
+  const auto& before = first.verdict.sentences.front().timed->contrasts;
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), all.begin()));
+  EXPECT_NE(sentence.reason.find(" over " + std::to_string(all.size()) + " rounds"),
+            std::string::npos)
+      << sentence.reason;
+}
+
+TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
+  Continued line;
+  const Judged first = line.run(1.05, 1);
+  ASSERT_EQ(first.verdict.outcome, Outcome::refuted);
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+  line.settings.earlier = line.evidence(first);
+  ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.settings));
+  const Verdict verdict =
+      judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.rounds, 0);
+  EXPECT_EQ(verdict.sentences.front().reason, first.verdict.sentences.front().reason);
+  // A stricter alpha, of a larger suite, may take the outcome back: then there is something left.
+  line.settings.alpha = 1e-12;
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+}
+
+TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
+  Continued line;
+  line.scenario =
+      scenario_of({no_slower()}, {sentence("host_bound", {{of("baseline", Metric::host_share)}},
+                                           Relation::at_least, {{0.5}})});
+  const Judged first = line.run(1, 1);  // a host share of 25 %
+  ASSERT_EQ(first.verdict.sentences[0].outcome, Outcome::skipped);
+  line.settings.earlier = line.evidence(first);
+  EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.settings));
+  const Verdict verdict =
+      judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
+  EXPECT_EQ(verdict.regime[0].outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.sentences[0].outcome, Outcome::skipped);
+}
+
+TEST(EarlierEvidence, IsNotMadeOfRoundsThatAreNotToBeTrusted) {
+  Continued line;
+  Measurement measurement = line.run(1, 1).measurement;
+  EXPECT_TRUE(is_evidence(measurement));
+  measurement.disagreement = LossDisagreement{};
+  EXPECT_FALSE(is_evidence(measurement));
+  EXPECT_FALSE(is_evidence(unmeasured(line.scenario, line.plans, {}, 9)));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// `stepgate run --evidence` from outside.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EvidenceOption : public CommandLine {
+ protected:
+  static std::vector<std::string> words(std::vector<std::string> more,
+                                        const std::string& file = "e.toml") {
+    more.insert(more.begin(), {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
+    more.insert(more.end(), {"--device", "simulated:round-numbers", "--evidence", file});
+    return more;
+  }
+  Finished run(const std::vector<std::string>& more) const { return stepgate(words(more)); }
+
+  std::string content() const {
+    std::ostringstream text;
+    text << std::ifstream(place() / "e.toml").rdbuf();
+    return text.str();
+  }
+  int count(const std::string& what) const {
+    const std::string text = content();
+    int found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  }
+};
+
+TEST_F(EvidenceOption, MakesARefutedScenarioStayRefuted) {
+  write("refuted.toml", refuted);
+  const Finished first = run({"refuted.toml"});
+  EXPECT_EQ(first.exit_code, 1) << first.err;
+  EXPECT_FALSE(contains(first.out, "earlier")) << first.out;
+  const std::string before = content();
+  for (int again = 0; again < 3; ++again) {
+    const Finished run_again = run({"refuted.toml"});
+    EXPECT_EQ(run_again.exit_code, 1);
+    EXPECT_TRUE(contains(run_again.out,
+                         "refuted: refuted by 7 rounds of 1 earlier run, which "
+                         "stays; nothing was measured\n"))
+        << run_again.out;
+  }
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(EvidenceOption, ContinuesWhatIsUndecided) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  const Finished second = run({"undecided.toml", "--seed", "2", "--json", "report.json"});
+  EXPECT_TRUE(contains(second.out, ", continues 12 rounds of 1 earlier run; ")) << second.out;
+  EXPECT_TRUE(contains(second.out, " over 24 rounds; ")) << second.out;
+  EXPECT_EQ(count("\n[[entry]]\n"), 1);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), 2);
+  std::ifstream file(place() / "report.json");
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_EQ(report["earlier"]["runs"], 1);
+  EXPECT_EQ(report["earlier"]["rounds"], 12);
+  EXPECT_EQ(report["expect"][0]["timed"]["earlier_rounds"], 12);
+  EXPECT_EQ(report["expect"][0]["timed"]["contrasts"].size(), 24U);
+}
+
+TEST_F(EvidenceOption, StartsAnewForAnotherSubjectOrScenario) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--subject", "0123abc", "--seed", "1"}).exit_code, 77);
+  for (const std::vector<std::string>& other :
+       {std::vector<std::string>{"undecided.toml", "--subject", "4567def", "--seed", "1"},
+        {"undecided.toml", "--subject", "0123abc", "--seed", "1", "--set", "model.kernels=11"},
+        {"undecided.toml", "--seed", "1"}}) {
+    const Finished anew = run(other);
+    EXPECT_EQ(anew.exit_code, 77) << anew.err;
+    EXPECT_FALSE(contains(anew.out, "earlier")) << anew.out;
+  }
+  EXPECT_EQ(count("\n[[entry]]\n"), 4);
+  EXPECT_EQ(count("\nsubject = \"0123abc\"\n"), 2);
+  EXPECT_EQ(count("\nsubject = \"build 0x"), 1);
+}
+
+TEST_F(EvidenceOption, RefusesTheSameSeedTwiceBeforeItMeasures) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  const std::string before = content();
+  const Finished twice = run({"undecided.toml", "--seed", "1"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_EQ(twice.out, "");
+  EXPECT_EQ(twice.err,
+            "e.toml: a run of 'undecided' with seed 0x0000000000000001 is in it already; leave out "
+            "--seed: the same orders and contents twice are not new evidence\n");
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(EvidenceOption, RefusesWhatMakesNoSense) {
+  write("undecided.toml", undecided);
+  EXPECT_EQ(stepgate({"run", "undecided.toml", "--subject", "0123abc"}).exit_code, 2);
+  EXPECT_EQ(run({"undecided.toml", "undecided.toml"}).err,
+            "scenario 'undecided' is named twice; with --evidence, name it once\n");
+  EXPECT_EQ(run({"undecided.toml", "--subject", "caf\xc3\xa9"}).exit_code, 2);
+  std::filesystem::create_directory(place() / "folder");
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "folder")).exit_code, 2);
+  EXPECT_EQ(run({"undecided.toml", "--json", "./e.toml"}).err,
+            "--evidence and another output name the same file, ./e.toml; give each its own\n");
+  EXPECT_FALSE(exists("e.toml"));
+}
+
+TEST_F(EvidenceOption, NeitherReadsNorOverwritesADamagedFile) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml"}).exit_code, 77);
+  const std::string good = content();
+  for (const std::string& damaged :
+       {good.substr(0, good.size() / 2), std::string(), "\xff" + good, undecided}) {
+    write("e.toml", damaged);
+    const Finished refused = run({"undecided.toml"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(refused.err.find("e.toml:"), 0U) << refused.err;
+    EXPECT_EQ(content(), damaged);
+  }
+}
+
+TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
+  constexpr int processes = 8;
+  write("undecided.toml", undecided);
+  std::vector<std::unique_ptr<ChildProcess>> children;
+  for (int child = 0; child < processes; ++child) {
+    const std::filesystem::path folder = place() / std::to_string(child);
+    std::filesystem::create_directories(folder);
+    children.push_back(std::make_unique<ChildProcess>(
+        STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../e.toml"),
+        folder));
+  }
+  int measured = 0;
+  for (const auto& child : children) {
+    const Finished finished = child->wait();
+    EXPECT_NE(finished.exit_code, 2) << finished.err;
+    measured += !contains(finished.out, "nothing was measured");
+  }
+  EXPECT_EQ(count("\n[[entry]]\n"), 1);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), measured);
+}
+
+TEST_F(EvidenceOption, AddsNothingWhenItIsInterrupted) {
+  write("endless.toml", endless);
+  ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml", "--seed", "1"}), place());
+  std::this_thread::sleep_for(1s);
+  child.send(SIGTERM);
+  const Finished finished = child.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGTERM) << finished.out;
+  EXPECT_FALSE(exists("e.toml"));
+}
+
+TEST_F(EvidenceOption, HasNothingToKeepWhereNoSentenceIsTimed) {
+  write("counted.toml", two_variants("fix.launches_per_step <= baseline.launches_per_step"));
+  EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
+  EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
+  EXPECT_FALSE(exists("e.toml"));
+}
+
+}  // namespace
+}  // namespace stepgate
