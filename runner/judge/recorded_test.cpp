@@ -3,6 +3,7 @@
 // is known to be slower is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -100,6 +101,78 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
       EXPECT_EQ(no_slower_than(0.005, rounds), Outcome::refuted) << shape << " " << variant;
     }
   }
+}
+
+// Step times by shape, variant and round, where every round loaded all variants anew into every
+// slot.
+Recording rounds_of_loads() {
+  std::ifstream file(STEPGATE_SOURCE_DIR "/runner/judge/recorded/h200_rounds.csv");
+  Recording rounds;
+  std::string line;
+  std::getline(file, line);  // the header
+  while (std::getline(file, line)) {
+    std::istringstream row(line);
+    std::string shape, variant, round, nanoseconds;
+    std::getline(row, shape, ',');
+    std::getline(row, variant, ',');
+    std::getline(row, round, ',');
+    std::getline(row, nanoseconds, ',');
+    rounds[shape][variant][std::stoi(round)] = std::stod(nanoseconds);
+  }
+  return rounds;
+}
+
+// log(variant / good) of every round.
+std::vector<double> contrasts_of_loads(const std::string& shape, const std::string& variant) {
+  const Recording rounds = rounds_of_loads();
+  std::vector<double> contrasts;
+  for (const auto& [round, nanoseconds] : rounds.at(shape).at(variant)) {
+    contrasts.push_back(std::log(nanoseconds / rounds.at(shape).at("good").at(round)));
+  }
+  return contrasts;
+}
+
+// A gate that begins at any of the recorded rounds and may take so many.
+std::vector<Outcome> gates_of(const std::vector<double>& contrasts, std::size_t rounds,
+                              double margin) {
+  std::vector<Outcome> outcomes;
+  for (std::size_t first = 0; first + rounds <= contrasts.size(); ++first) {
+    const auto begin = contrasts.begin() + static_cast<std::ptrdiff_t>(first);
+    outcomes.push_back(
+        no_slower_than(margin, std::vector(begin, begin + static_cast<std::ptrdiff_t>(rounds))));
+  }
+  return outcomes;
+}
+
+std::ptrdiff_t count(const std::vector<Outcome>& gates, Outcome outcome) {
+  return std::count(gates.begin(), gates.end(), outcome);
+}
+
+TEST(RecordedLoads, NeverRefuteIdenticalCodeNotEvenWithoutAMargin) {
+  for (const char* shape : {"1024x64", "1024x4096"}) {
+    const std::vector<double> contrasts = contrasts_of_loads(shape, "good_again");
+    ASSERT_EQ(contrasts.size(), 40U);
+    for (const double margin : {0.0, 0.005}) {
+      EXPECT_EQ(count(gates_of(contrasts, 20, margin), Outcome::refuted), 0) << shape;
+    }
+  }
+}
+
+// 8.8 % slower, in rounds of 0.31 s of the GPU for all three variants: decided in three seconds.
+TEST(RecordedLoads, RefuteALaunchBoundSlowdownWithinNineRounds) {
+  const auto gates = gates_of(contrasts_of_loads("1024x64", "sync_device"), 9, 0.005);
+  EXPECT_EQ(count(gates, Outcome::refuted), std::ssize(gates));
+}
+
+TEST(RecordedLoads, ShowThatIdenticalCodeIsNoSlowerWithinTenRoundsWhereTheGpuIsBusy) {
+  const auto gates = gates_of(contrasts_of_loads("1024x4096", "good_again"), 10, 0.005);
+  EXPECT_EQ(count(gates, Outcome::holds), std::ssize(gates));
+}
+
+// One wait a step costs 0.7 % there, in rounds that differ by 0.2 %.
+TEST(RecordedLoads, TellSevenTenthsOfAPercentFromNothingWithinTwelveRounds) {
+  const auto gates = gates_of(contrasts_of_loads("1024x4096", "sync_device"), 12, 0);
+  EXPECT_EQ(count(gates, Outcome::refuted), std::ssize(gates));
 }
 
 }  // namespace
