@@ -53,10 +53,10 @@ class Run {
   }
 
   Measurement measure() {
-    const nanoseconds loading = load(slot_rotations(variants(), random_).front());
+    load(slot_rotations(variants(), random_).front());
     if (run_block(pilot_steps)) {
       warm_up();
-      if (losses_agree()) choose_schedule(loading);
+      if (losses_agree()) choose_schedule();
       result_.device_time_before_rounds = result_.device_time;
       result_.wall_time_before_rounds = spent();
       report_progress();
@@ -185,7 +185,10 @@ class Run {
   }
 
   // Wash-out, segments and passes from the step times and a pilot, and what a round then costs.
-  void choose_schedule(nanoseconds loading) {
+  void choose_schedule() {
+    // The first load made contents and started libraries; those of the rounds do not.
+    const nanoseconds loading = load(slot_rotations(variants(), random_).front());
+    settle(pass_orders(request_.knobs.order, variants(), random_).front(), pilot_steps);
     result_.wash_out_steps = wash_out_steps(plans_, step_times_);
     result_.pilot =
         choose_segment(segment_steps(plans_, request_.knobs, step_times_), request_.knobs.steps,
@@ -229,11 +232,15 @@ class Run {
     }
   }
 
-  void run_pass(std::vector<int> order, Round& round) {
+  // Steps after a load that are not scored.
+  void settle(const std::vector<int>& order, std::int64_t steps) {
     for (const int variant : order) {
-      if (result_.settle_steps == 0) break;
-      run(static_cast<std::size_t>(variant), {.steps = result_.settle_steps});
+      if (steps > 0) run(static_cast<std::size_t>(variant), {.steps = steps});
     }
+  }
+
+  void run_pass(std::vector<int> order, Round& round) {
+    settle(order, result_.settle_steps);
     for (std::int64_t done = 0; done < result_.pilot.orders_per_pass; ++done) {
       std::vector<Segment> segments = run_order(order, result_.pilot.segment_steps);
       std::move(segments.begin(), segments.end(), std::back_inserter(round.segments));
