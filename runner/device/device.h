@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/environment.h"
@@ -23,6 +24,9 @@ class DeviceError : public std::runtime_error {
 };
 
 enum class DeviceKind { cuda, simulated, reference };
+
+// "cuda", "simulated", "reference": in files.
+std::string_view name_of(DeviceKind);
 
 // What else two runs must share to be compared, in words: {"power limit", "700 W"}.
 struct DeviceKey {

@@ -25,18 +25,6 @@ constexpr std::array keys{
     EnvironmentKey{"pcie", "PCIe link", &Environment::pcie, Compare::whole},
     EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole}};
 
-std::string_view kind_name(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::cuda:
-      return "cuda";
-    case DeviceKind::simulated:
-      return "simulated";
-    case DeviceKind::reference:
-      return "reference";
-  }
-  return {};
-}
-
 std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
 }
@@ -71,7 +59,7 @@ std::span<const EnvironmentKey> environment_keys() {
 
 Environment environment_of(const DeviceIdentity& device) {
   constexpr std::int64_t mebibyte = 1024 * 1024;
-  return {.kind = std::string(kind_name(device.kind)),
+  return {.kind = std::string(name_of(device.kind)),
           .gpu = printable(device.name),
           .uuid = device.uuid,
           .driver = device.driver,
@@ -98,7 +86,7 @@ std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
 std::string folder_of_baselines(const DeviceIdentity& device) {
   const std::string folder = as_folder(device.name);
   return device.kind == DeviceKind::cuda ? folder
-                                         : fmt::format("{}/{}", kind_name(device.kind), folder);
+                                         : fmt::format("{}/{}", name_of(device.kind), folder);
 }
 
 }  // namespace stepgate

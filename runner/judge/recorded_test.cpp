@@ -18,21 +18,26 @@ namespace {
 using Blocks = std::map<int, double>;                                    // microseconds a step
 using Recording = std::map<std::string, std::map<std::string, Blocks>>;  // by shape, by variant
 
-Recording recording() {
-  std::ifstream file(STEPGATE_SOURCE_DIR "/runner/judge/recorded/h200_blocks.csv");
-  Recording blocks;
+// Rows of shape, variant, block or round, and a time.
+Recording read_recording(const std::string& name) {
+  std::ifstream file(STEPGATE_SOURCE_DIR "/runner/judge/recorded/" + name);
+  Recording times;
   std::string line;
   std::getline(file, line);  // the header
   while (std::getline(file, line)) {
     std::istringstream row(line);
-    std::string shape, variant, block, microseconds;
+    std::string shape, variant, index, time;
     std::getline(row, shape, ',');
     std::getline(row, variant, ',');
-    std::getline(row, block, ',');
-    std::getline(row, microseconds, ',');
-    blocks[shape][variant][std::stoi(block)] = std::stod(microseconds);
+    std::getline(row, index, ',');
+    std::getline(row, time, ',');
+    times[shape][variant][std::stoi(index)] = std::stod(time);
   }
-  return blocks;
+  return times;
+}
+
+Recording recording() {
+  return read_recording("h200_blocks.csv");
 }
 
 // log(variant / good) of each mirrored round: blocks 2k and 2k + 1.
@@ -103,28 +108,9 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
   }
 }
 
-// Step times by shape, variant and round, where every round loaded all variants anew into every
-// slot.
-Recording rounds_of_loads() {
-  std::ifstream file(STEPGATE_SOURCE_DIR "/runner/judge/recorded/h200_rounds.csv");
-  Recording rounds;
-  std::string line;
-  std::getline(file, line);  // the header
-  while (std::getline(file, line)) {
-    std::istringstream row(line);
-    std::string shape, variant, round, nanoseconds;
-    std::getline(row, shape, ',');
-    std::getline(row, variant, ',');
-    std::getline(row, round, ',');
-    std::getline(row, nanoseconds, ',');
-    rounds[shape][variant][std::stoi(round)] = std::stod(nanoseconds);
-  }
-  return rounds;
-}
-
-// log(variant / good) of every round.
+// log(variant / good) of every round, each of which loaded all variants anew into every slot.
 std::vector<double> contrasts_of_loads(const std::string& shape, const std::string& variant) {
-  const Recording rounds = rounds_of_loads();
+  const Recording rounds = read_recording("h200_rounds.csv");
   std::vector<double> contrasts;
   for (const auto& [round, nanoseconds] : rounds.at(shape).at(variant)) {
     contrasts.push_back(std::log(nanoseconds / rounds.at(shape).at("good").at(round)));

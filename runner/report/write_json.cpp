@@ -16,18 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name_of(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::cuda:
-      return "cuda";
-    case DeviceKind::simulated:
-      return "simulated";
-    case DeviceKind::reference:
-      return "reference";
-  }
-  return {};
-}
-
 std::string_view name_of(Evidence evidence) {
   switch (evidence) {
     case Evidence::plan:
