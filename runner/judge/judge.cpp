@@ -217,9 +217,9 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (!measurement.pilot.agrees) verdict.notes.push_back(carry_over_note(measurement));
   if (measurement.budget_refused) verdict.broken = budget_reason(measurement, scenario.measure);
-  const bool split = std::any_of(
-      verdict.sentences.begin(), verdict.sentences.end(),
-      [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });
+  const bool split =
+      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
+                  [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });
   if (!split) {  // otherwise the sentences say it
     for (std::string& note : clock_notes(measurement, settings.beta)) {
       verdict.notes.push_back(std::move(note));
