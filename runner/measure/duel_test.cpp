@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include "measure/scripted_worker.h"
 #include "support/diagnostic.h"
@@ -52,7 +51,7 @@ TEST(Duel, MirrorsEverySuperblockAndCancelsALinearDrift) {
 }
 
 TEST(Duel, TossesAFairCoinForEveryPairAndEverySuperblock) {
-  const std::uint64_t seed = std::random_device()();
+  const std::uint64_t seed = 20261121;
   SCOPED_TRACE("seed " + std::to_string(seed));
   DuelScript script = steady(1);
   constexpr int pairs = 1000;
@@ -111,25 +110,29 @@ TEST(Duel, DoesNotRunAStepOfSecondsMoreThanItMust) {
   EXPECT_EQ(measured.pairs.at(0).works.at(0).superblocks.at(0)[0].steps, 3);
 }
 
-// Launches differ by 1 % and superblocks hardly: more superblocks a launch tell nothing new.
+// Launches differ by 1 % and superblocks hardly: more superblocks a launch tell nothing new. What
+// is between launches is estimated from twenty pairs, so single duels differ.
 TEST(Duel, SpendsItsTimeWhereTheNoiseIs) {
-  const std::uint64_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  const auto superblocks_at_the_end = [&](double launch_noise, double segment_noise) {
-    DuelScript script = steady(1);
-    Random random(seed);
-    std::vector<double> of_launch;
-    script.step_seconds = [&](DuelSide, const std::string&, std::int64_t launch) {
-      while (std::ssize(of_launch) <= launch)
-        of_launch.push_back(std::exp(launch_noise * random.normal()));
-      return 1e-3 * of_launch[static_cast<std::size_t>(launch)] *
-             std::exp(segment_noise * random.normal());
-    };
-    const DuelMeasurement measured = measure_duel(request_of(script, seed, 20));
-    return measured.pairs.back().works.at(0).superblocks.size();
+  constexpr std::uint64_t duels = 40;
+  const auto mean_superblocks_at_the_end = [&](double launch_noise, double segment_noise) {
+    double sum = 0;
+    for (std::uint64_t seed = 0; seed < duels; ++seed) {
+      DuelScript script = steady(1);
+      Random random(seed);
+      std::vector<double> of_launch;
+      script.step_seconds = [&](DuelSide, const std::string&, std::int64_t launch) {
+        while (std::ssize(of_launch) <= launch)
+          of_launch.push_back(std::exp(launch_noise * random.normal()));
+        return 1e-3 * of_launch[static_cast<std::size_t>(launch)] *
+               std::exp(segment_noise * random.normal());
+      };
+      const DuelMeasurement measured = measure_duel(request_of(script, seed, 20));
+      sum += static_cast<double>(measured.pairs.back().works.at(0).superblocks.size());
+    }
+    return sum / static_cast<double>(duels);
   };
-  EXPECT_EQ(superblocks_at_the_end(0.01, 0.0001), 1u);
-  EXPECT_EQ(superblocks_at_the_end(0, 0.01), 8u);
+  EXPECT_LE(mean_superblocks_at_the_end(0.01, 0.0001), 1.1) << "seeds from 0";
+  EXPECT_GE(mean_superblocks_at_the_end(0, 0.01), 5) << "seeds from 0";
 }
 
 TEST(Duel, LeavesOutWorksThatNeedNoMoreEvidence) {
