@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "support/random.h"
 
 namespace stepgate {
