@@ -228,7 +228,9 @@ TEST_F(CertificateFile, IsCitedByLaterRunsOnSuchADevice) {
 }
 
 TEST_F(CertificateFile, SaysNothingAboutAnotherDriverOrAnotherTextOfTheScenario) {
-  write_certificate(certificate_path(folder, h200(), "small", "fix"), by_hand());
+  Certificate as_written = by_hand();
+  as_written.overrides.clear();
+  write_certificate(certificate_path(folder, h200(), "small", "fix"), as_written);
   const auto driver = cited_certificates(folder, h200("590.1"), scenario_of_fix());
   ASSERT_EQ(driver.size(), 1U);
   EXPECT_EQ(driver[0].reason_against, "certified for another driver branch, 580, this is 590");
@@ -238,6 +240,16 @@ TEST_F(CertificateFile, SaysNothingAboutAnotherDriverOrAnotherTextOfTheScenario)
   ASSERT_EQ(text.size(), 1U);
   EXPECT_EQ(text[0].reason_against,
             "certified for the scenario as it read on 2026-11-21, it has changed since");
+}
+
+TEST_F(CertificateFile, SaysNothingAboutAScenarioWithoutTheOverridesOfTheCertificate) {
+  write_certificate(certificate_path(folder, h200(), "small", "fix"), by_hand());
+  Scenario without = scenario_of_fix();
+  without.fingerprint = 1;
+  const auto cited = cited_certificates(folder, h200(), without);
+  ASSERT_EQ(cited.size(), 1U);
+  EXPECT_EQ(cited[0].reason_against,
+            "certified with --set model.kernels=11, which is another step");
 }
 
 }  // namespace

@@ -136,8 +136,8 @@ const std::vector<NoiseModel>& noise_models() {
                    const bool leaves = random.uniform() < (slow ? 1 / 80.0 : 1 / 150.0);
                    return slow != leaves ? 0.04 : 0.0;
                  }),
-       0.85},
-      {"spikes", [](Random random) { return std::make_unique<Spiky>(random, 0.004); }, 0.65},
+       0.99},
+      {"spikes", [](Random random) { return std::make_unique<Spiky>(random, 0.004); }, 0.99},
       {"random walk",
        wandering(0.003, [](double state, std::int64_t,
                            Random& random) { return state + 0.0006 * random.normal(); }),

@@ -51,6 +51,10 @@ struct DeviceIdentity {
   std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
 };
 
+// "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference
+// (no times)".
+std::string in_words(const DeviceIdentity&);
+
 // What to run and what to look at. Steps are numbered from 0 over the life of the loaded step.
 struct Observe {
   std::int64_t wash_out_steps = 0;  // run first and not scored

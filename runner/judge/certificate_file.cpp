@@ -174,6 +174,10 @@ std::optional<std::string> reason_against(const Certificate& certificate,
                        mismatch->now);
   }
   if (certificate.fingerprint == scenario.fingerprint) return std::nullopt;
+  if (!certificate.overrides.empty()) {
+    return fmt::format("certified with --set {}, which is another step",
+                       fmt::join(certificate.overrides, " --set "));
+  }
   return fmt::format("certified for the scenario as it read on {}, it has changed since",
                      certificate.date.substr(0, date_length));
 }

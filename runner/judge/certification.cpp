@@ -65,7 +65,7 @@ Expectation no_slower_than(double margin) {
   return sentence;
 }
 
-Bottleneck bottleneck_of(const Measurement& measurement) {
+InjectionSite injection_site_of(const Measurement& measurement) {
   constexpr double hardly_waits = 0.9;
   std::chrono::nanoseconds busy{0};
   std::chrono::nanoseconds elapsed{0};
@@ -83,19 +83,19 @@ Bottleneck bottleneck_of(const Measurement& measurement) {
 }
 
 std::vector<StepPlan> trial_pair(const StepPlan& plan, const Trial& trial,
-                                 const Bottleneck& bottleneck) {
+                                 const InjectionSite& site) {
   std::vector<StepPlan> pair{plan, plan};
   pair[0].variant = "a";
   pair[1].variant = "b";
   const auto share_of_a_step = [&](double share) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(
-        std::max(share, 0.0) * static_cast<double>(bottleneck.step_time.count())));
+        std::max(share, 0.0) * static_cast<double>(site.step_time.count())));
   };
   if (trial.kind) {
     inject(pair[1], *trial.kind);
   } else if (trial.share != 0) {
-    inject(pair[0], bottleneck.kind, share_of_a_step(-trial.share));
-    inject(pair[1], bottleneck.kind, share_of_a_step(trial.share));
+    inject(pair[0], site.kind, share_of_a_step(-trial.share));
+    inject(pair[1], site.kind, share_of_a_step(trial.share));
   }
   return pair;
 }

@@ -29,17 +29,17 @@ std::span<const Trial> certification_trials();
 // "b.step_ms_mean <= (1 + margin) * a.step_ms_mean".
 Expectation no_slower_than(double margin);
 
-// What a step of the measured variants waits for, and how long it takes.
-struct Bottleneck {
+// Where more work makes a step longer, on the device or on the host, and how long a step takes.
+struct InjectionSite {
   InjectionKind kind = InjectionKind::device_spin;  // or host_delay
   std::chrono::nanoseconds step_time{0};
 };
-Bottleneck bottleneck_of(const Measurement&);
+InjectionSite injection_site_of(const Measurement&);
 
 // The plan as `a` and as `b`, the same but for the trial's injection. A share is injected where the
 // bottleneck is, and nothing of it into the other one in the same way, so that they differ by the
 // share and not by an operation.
-std::vector<StepPlan> trial_pair(const StepPlan&, const Trial&, const Bottleneck&);
+std::vector<StepPlan> trial_pair(const StepPlan&, const Trial&, const InjectionSite&);
 
 TrialResult result_of(const Trial&, const Measurement&, const GateSeries&);
 

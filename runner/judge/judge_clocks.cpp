@@ -17,24 +17,11 @@ constexpr double hertz_per_megahertz = 1e6;
 constexpr double same_clock = 0.0005;
 constexpr double noted_clock = 0.001;
 
-bool is_about_time(Metric metric) {
-  switch (metric) {
-    case Metric::step_ms_mean:
-    case Metric::step_ms_p50:
-    case Metric::step_ms_p95:
-    case Metric::step_ms_p99:
-    case Metric::samples_per_s:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The variant whose time a side is about; nothing when it is about something else or about more.
 std::optional<std::string> variant_of(const Side& side) {
   if (!factor_of_single_metric(side)) return std::nullopt;
   const MetricOf metric = metrics_in(side).front();
-  if (metric.stored || !is_about_time(metric.metric)) return std::nullopt;
+  if (metric.stored || !is_step_time(metric.metric)) return std::nullopt;
   return metric.variant;
 }
 

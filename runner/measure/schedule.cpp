@@ -18,19 +18,6 @@ constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
 constexpr nanoseconds time_to_fill = std::chrono::milliseconds(5);
 constexpr std::int64_t fewest_steps = 3;
 
-// After so many steps everything that happens every n steps has happened equally often; 1 when that
-// is more than `most`.
-std::int64_t common_period(std::span<const StepPlan> plans, std::int64_t most) {
-  std::int64_t period = 1;
-  for (const StepPlan& plan : plans) {
-    for (const Operation& operation : plan.operations) {
-      period = std::lcm(period, operation.every);
-      if (period > most) return 1;
-    }
-  }
-  return period;
-}
-
 std::vector<int> counted_up(int count) {
   std::vector<int> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -44,6 +31,17 @@ void shuffle(std::vector<int>& numbers, Random& random) {
 }
 
 }  // namespace
+
+std::int64_t common_period(std::span<const StepPlan> plans, std::int64_t most) {
+  std::int64_t period = 1;
+  for (const StepPlan& plan : plans) {
+    for (const Operation& operation : plan.operations) {
+      period = std::lcm(period, operation.every);
+      if (period > most) return 1;
+    }
+  }
+  return period;
+}
 
 std::int64_t wash_out_steps(std::span<const StepPlan> plans,
                             std::span<const nanoseconds> step_times) {

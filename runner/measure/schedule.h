@@ -14,6 +14,10 @@
 
 namespace stepgate {
 
+// After so many steps everything that happens every n steps has happened equally often; 1 when that
+// is more than `most`.
+std::int64_t common_period(std::span<const StepPlan>, std::int64_t most);
+
 // Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
 // get, since the segment before it ended with an empty one, and that the batches are used up which
 // the loader made in the meantime. From the pilot's time a step of each variant.

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <istream>
 #include <memory>
-#include <numeric>
 #include <ostream>
 #include <vector>
 
@@ -22,24 +21,8 @@ using std::chrono::nanoseconds;
 
 // Enough to know about how long a step takes.
 constexpr std::int64_t pilot_steps = 8;
-
-std::string in_words(const DeviceIdentity& device) {
-  switch (device.kind) {
-    case DeviceKind::cuda:
-      return fmt::format("{}, driver {}", device.name, device.driver);
-    case DeviceKind::simulated:
-      return fmt::format("a simulated {} (no measurement)", device.name);
-    case DeviceKind::reference:
-      return "the host reference";
-  }
-  return {};
-}
-
-std::int64_t period_of(const StepPlan& plan) {
-  std::int64_t period = 1;
-  for (const Operation& operation : plan.operations) period = std::lcm(period, operation.every);
-  return period;
-}
+// Segments are not made longer for what happens more rarely.
+constexpr std::int64_t longest_period = 10'000;
 
 class Server {
  public:
@@ -86,7 +69,7 @@ class Server {
     loaded_ = std::move(step);
     const std::array step_times{nanoseconds(*pilot.elapsed / pilot_steps)};
     return to_line(Loaded{.wash_out_steps = wash_out_steps(std::span(&plan, 1), step_times),
-                          .period_steps = period_of(plan)});
+                          .period_steps = common_period(std::span(&plan, 1), longest_period)});
   }
 
   std::optional<std::string> answer(const RunSteps& run) {

@@ -12,7 +12,7 @@
 namespace stepgate {
 
 void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIdentity& device) {
-  out << fmt::format("{} {}: run {} stored in {}\n", baseline.scenario, in_words(device),
+  out << fmt::format("{} on {}: run {} stored in {}\n", baseline.scenario, in_words(device),
                      baseline.runs.size(), baseline.file);
   std::vector<std::vector<std::string>> rows;
   for (const StoredVariant& variant : baseline.runs.back().variants) {

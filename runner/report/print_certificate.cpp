@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <ostream>
 
-#include "report/print_verdict.h"
-
 namespace stepgate {
 namespace {
 
@@ -18,6 +16,10 @@ std::string alarms_in_words(const Certificate& certificate) {
 }
 
 }  // namespace
+
+void print_certifying(std::ostream& out, const StepPlan& plan, const DeviceIdentity& device) {
+  out << fmt::format("{}, variant {} on {}\n\n", plan.scenario, plan.variant, in_words(device));
+}
 
 void print_trial(std::ostream& out, const TrialResult& trial) {
   const auto share = [&](std::int64_t count) {

@@ -9,6 +9,9 @@
 
 namespace stepgate {
 
+// Before the trials: of what, and where.
+void print_certifying(std::ostream&, const StepPlan&, const DeviceIdentity&);
+
 void print_trial(std::ostream&, const TrialResult&);
 
 // After the trials' lines.

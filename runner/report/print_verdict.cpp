@@ -137,21 +137,8 @@ std::string cost_in_words(const Verdict& verdict) {
 
 }  // namespace
 
-std::string in_words(const DeviceIdentity& device) {
-  switch (device.kind) {
-    case DeviceKind::cuda:
-      return device.driver.empty() ? fmt::format("on {}", device.name)
-                                   : fmt::format("on {}, driver {}", device.name, device.driver);
-    case DeviceKind::simulated:
-      return fmt::format("on a simulated {} (no measurement)", device.name);
-    case DeviceKind::reference:
-      return "on the host reference (no times)";
-  }
-  return {};
-}
-
 void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
-  out << verdict.scenario << ' ' << in_words(verdict.device) << '\n';
+  out << verdict.scenario << " on " << in_words(verdict.device) << '\n';
   if (!verdict.claim.empty()) out << verdict.claim << '\n';
   print_variants(out, verdict.variants);
   print_sentences(out, "regime", verdict.regime, style);

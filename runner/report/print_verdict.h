@@ -13,9 +13,6 @@
 
 namespace stepgate {
 
-// "on NVIDIA H200, driver 580.159" or "on a simulated NVIDIA H200 (no measurement)".
-std::string in_words(const DeviceIdentity&);
-
 // The device, a table of the variants, every sentence with its outcome and reason, and a last line
 // with the outcome of the scenario and what it cost.
 void print_verdict(std::ostream&, const Verdict&, Style);

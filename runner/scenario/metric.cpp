@@ -97,7 +97,7 @@ const MetricRow& row_of(Metric metric) {
   return rows[index];
 }
 
-bool can_be_stored(Metric metric) {
+bool is_step_time(Metric metric) {
   switch (metric) {
     case Metric::step_ms_mean:
     case Metric::step_ms_p50:
@@ -106,8 +106,12 @@ bool can_be_stored(Metric metric) {
     case Metric::samples_per_s:
       return true;
     default:
-      return row_of(metric).evidence == Evidence::plan;
+      return false;
   }
+}
+
+bool can_be_stored(Metric metric) {
+  return is_step_time(metric) || row_of(metric).evidence == Evidence::plan;
 }
 
 std::optional<Metric> metric_named(std::string_view name) {

@@ -63,6 +63,9 @@ std::span<const MetricRow> metric_table();
 const MetricRow& row_of(Metric);
 std::optional<Metric> metric_named(std::string_view name);
 
+// How long a step takes, in one form or another.
+bool is_step_time(Metric);
+
 // Whether a baseline keeps the metric, so that sentences may say `stored.`: what plans count, and
 // times of a step, which are kept relative to a frozen step. Host times have no such reference.
 bool can_be_stored(Metric);

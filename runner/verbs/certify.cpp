@@ -11,7 +11,6 @@
 #include "plan/counted_metrics.h"
 #include "plan/inject.h"
 #include "report/print_certificate.h"
-#include "report/print_verdict.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -69,16 +68,15 @@ Certificate certify(const Planned& planned, const StepPlan& plan, Device& device
                           .margin = margin,
                           .alpha = settings.alpha,
                           .beta = settings.beta};
-  Bottleneck bottleneck;
+  InjectionSite site;
   for (const Trial& trial : certification_trials()) {
     const bool identical = trial.name == identical_trial;
-    const Tried tried =
-        run_trial(device, trial, trial_pair(plan, trial, bottleneck), planned.scenario,
-                  identical ? arguments.gates : arguments.trial_gates, ++seed);
+    const Tried tried = run_trial(device, trial, trial_pair(plan, trial, site), planned.scenario,
+                                  identical ? arguments.gates : arguments.trial_gates, ++seed);
     if (interrupted) break;
     if (identical) {
-      bottleneck = bottleneck_of(tried.measurement);
-      certificate.bottleneck = name_of(bottleneck.kind);
+      site = injection_site_of(tried.measurement);
+      certificate.bottleneck = name_of(site.kind);
       certificate.round_seconds = round_seconds_of(tried.measurement);
       certificate.smallest_in_five_seconds = smallest_provable(
           tried.contrasts, rounds_within(most_seconds_of_a_gate, tried.measurement),
@@ -121,8 +119,7 @@ int certify_gate(const Arguments& arguments) {
   bool trusted = true;
   for (const Planned& planned : all) {
     const StepPlan& plan = plan_named(planned, arguments.variant);
-    std::cout << planned.scenario.name << ", variant " << plan.variant << ' ' << in_words(device)
-              << "\n\n";
+    print_certifying(std::cout, plan, device);
     const Certificate certificate = certify(planned, plan, *opened.device, arguments, seed);
     if (interrupted) return interrupted_exit_code(interrupted);
     print_certificate(std::cout, certificate);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/decide.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "measure/measure.h"
+#include "report/print_verdict.h"
+#include "report/progress_line.h"
+#include "verbs/interruption.h"
+
+namespace stepgate {
+namespace {
+
+JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
+  settings.baseline = planned.baseline;
+  settings.certificates = planned.certificates;
+  return settings;
+}
+
+}  // namespace
+
+Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeSettings settings) {
+  return judge(planned.scenario, planned.plans, measurement,
+               settings_of(planned, std::move(settings)));
+}
+
+Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
+                   JudgeSettings settings) {
+  settings = settings_of(planned, std::move(settings));
+  if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
+    return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
+  }
+  ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  const Enough enough = enough_evidence(planned.scenario, planned.plans, settings);
+  MeasureRequest request;
+  request.knobs = planned.scenario.measure;
+  request.scenario_fingerprint = planned.scenario.fingerprint;
+  request.seed = seed;
+  request.fewest_rounds =
+      std::max(fewest_rounds_to_decide(planned.scenario, settings), planned.fewest_rounds);
+  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  request.enough = [&](const Measurement& so_far) {
+    return interrupted != 0 ||
+           (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
+  };
+  request.progress = [&](const Progress& now) {
+    const auto cost = forecast(now.expected, planned.scenario, settings);
+    if (now.rounds == 0 && cost) {
+      print_forecast(std::cout, planned.scenario.name, *cost);
+      std::cout << std::flush;
+    }
+    line.show(planned.scenario.name, now.rounds, now.spent);
+  };
+  Measurement measurement = measure(device, planned.plans, request);
+  return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
+}
+
+}  // namespace stepgate
