@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/environment.h"
+#include "device/trace.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -60,6 +61,7 @@ struct Observe {
   std::int64_t wash_out_steps = 0;  // run first and not scored
   std::int64_t steps = 1;           // scored; at least 1
   bool tensors = false;             // read back parameters and gradients at the end
+  bool trace = false;               // record the scored steps, which makes them slower
 };
 
 struct Tensor {
@@ -81,6 +83,7 @@ struct StepResult {
   std::vector<std::chrono::nanoseconds> step_times;
   std::vector<float> losses;    // one for each step run, wash-out included
   std::vector<Tensor> tensors;  // only when asked for
+  std::optional<Trace> trace;   // likewise, where the device can
 };
 
 class LoadedStep {
@@ -104,6 +107,8 @@ class Device {
   virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan) {
     return load(plan);  // where memory has no place, slots do not differ
   }
+  // Why a run cannot be traced, in words; empty where it can.
+  virtual std::string reason_against_tracing() const { return "this device records nothing"; }
   // What goes on around the device. May take milliseconds of host time, so it is for the time
   // between rounds. Nothing from a device without surroundings; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }

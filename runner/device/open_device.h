@@ -18,6 +18,8 @@ struct DeviceChoice {
       spec;  // "cuda", "simulated", "simulated:<profile>", "reference"; empty: the best there is
   std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
   std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
+  // Its steps will be traced: a GPU must know before CUDA starts, and is slower from then on.
+  bool tracing = false;
 };
 
 struct OpenedDevice {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "measure/traced.h"
 
 namespace stepgate {
 
@@ -91,6 +92,7 @@ struct Measurement {
   bool budget_spent = false;    // ended by the budget, not by enough evidence
   bool budget_refused = false;  // not even the fewest rounds fit: none was run
   std::optional<LossDisagreement> disagreement;
+  std::optional<Traced> traced = {};  // absent when nobody asked
 };
 
 // Asked after every round: is there enough evidence? `judge` makes it, `main` hands it over.

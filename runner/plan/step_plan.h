@@ -33,6 +33,7 @@ enum class Purpose {
   staging,
   bookkeeping
 };
+constexpr int purpose_count = 8;
 
 // How a buffer's content comes to be, before the first step. The same seed gives the same numbers
 // on every device.

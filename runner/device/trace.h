@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// What happened while a few steps ran: the calls of the host and the work of the device, on one
+// monotonic clock. Devices record it; what follows from it is measure's and judge's.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// Since some moment before the first record; the same for everything in one trace.
+using TraceTime = std::chrono::nanoseconds;
+
+// What the host was doing for one operation of the plan, or for the runner itself.
+struct HostSpan {
+  int operation = -1;     // index into StepPlan::operations; -1: the runner's own business, such
+                          // as holding the host back, which is no part of the step
+  std::int64_t step = 0;  // that the host was at
+  std::int64_t acts_for = 0;  // the step that the operation acted for
+  TraceTime begin{0};
+  TraceTime end{0};
+};
+
+enum class CallKind {
+  launch,
+  graph_launch,
+  copy,
+  fill,
+  allocate,         // device memory, from the driver or from a pool
+  release,          // likewise
+  page_lock,        // allocates pinned memory or locks pages
+  page_unlock,      // likewise
+  wait_for_device,  // or for a context
+  wait_for_stream,
+  wait_for_event,
+  poll,  // asks without blocking
+  other
+};
+constexpr int call_kind_count = 13;
+
+// One call of the CUDA runtime, or of the driver where no runtime call stands around it. Polls of
+// one operation are one call.
+struct HostCall {
+  std::string name;  // "cudaMemcpyAsync"
+  CallKind kind = CallKind::other;
+  bool can_block = false;  // the host may wait in it for the device: an explicit wait, a
+                           // synchronous copy, a copy with a pageable end, a release that waits
+  int span = -1;                  // index into Trace::spans
+  std::uint32_t correlation = 0;  // with the device work that it caused; 0: none
+  std::int64_t count = 1;         // polls that were put together
+  TraceTime begin{0};
+  TraceTime end{0};
+};
+
+enum class WorkKind { kernel, copy, fill };
+
+// Where one end of a copy is, as the driver sees it.
+enum class CopyEnd { unknown, pageable, pinned, device, managed };
+
+// Something that ran on the device.
+struct DeviceWork {
+  WorkKind kind = WorkKind::kernel;
+  std::string name;       // of a kernel, readable: "stepgate::cross_entropy_kernel"
+  int stream = 0;         // as the driver numbers them
+  int operation = -1;     // of the plan; -1: the runner's own
+  std::int64_t step = 0;  // that the host was at when it issued the work
+  std::uint32_t correlation = 0;
+  bool from_graph = false;
+  TraceTime begin{0};
+  TraceTime end{0};
+  std::int64_t bytes = 0;  // of a copy or a fill
+  CopyEnd from = CopyEnd::unknown;
+  CopyEnd to = CopyEnd::unknown;
+  std::array<int, 3> grid{};  // of a kernel
+  std::array<int, 3> block{};
+  int registers_per_thread = 0;
+  std::int64_t shared_memory_bytes = 0;  // static and dynamic
+};
+
+// Memory taken (bytes above 0) or given back (below 0), as the driver saw it.
+struct MemoryChange {
+  TraceTime at{0};
+  std::int64_t bytes = 0;
+  MemoryKind memory = MemoryKind::device;  // device or pinned
+  int operation = -1;                      // of the plan; -1: outside of the steps
+};
+
+// What does not belong into a steady step.
+enum class UnsteadyKind { module_loading, jit_compilation, command_buffer_full, other };
+
+struct Unsteady {
+  UnsteadyKind kind = UnsteadyKind::other;
+  TraceTime begin{0};
+  TraceTime end{0};
+};
+
+// What the traced step holds, by the device's own books and by the driver's.
+struct MemoryUse {
+  // Most bytes in buffers at once, by Purpose: what PyTorch calls allocated.
+  std::array<std::int64_t, purpose_count> allocated_bytes{};
+  std::int64_t peak_allocated_bytes = 0;  // most of all purposes together, at one moment
+  std::int64_t peak_reserved_bytes = 0;   // most taken from the driver for them, used or not
+  std::int64_t pinned_bytes = 0;          // page-locked host memory
+};
+
+// `steps` whole steps in a row, from `first_step` on. Work, calls and spans are those that the host
+// issued at these steps, each in the order of `begin`.
+struct Trace {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;
+  std::vector<HostSpan> spans;
+  std::vector<HostCall> calls;
+  std::vector<DeviceWork> work;
+  std::vector<MemoryChange> memory_changes;
+  std::vector<Unsteady> unsteady;
+  MemoryUse memory;
+};
+
+}  // namespace stepgate
