@@ -77,6 +77,9 @@ Preference preference_for(const LaunchContext& context) {
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
       static_cast<std::uint64_t>(context.workspace_bytes));
+  // One product is one kernel, as plans count it: no second one that adds up parts of the depth.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
   // Tensors lie at offsets within larger buffers; the default would promise 256 bytes.
   for (const auto which :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,

@@ -51,9 +51,9 @@ std::string reason_against_cuda() {
 #endif
 }
 
-std::unique_ptr<Device> open_cuda() {
+std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice) {
 #ifdef STEPGATE_WITH_CUDA
-  return make_cuda_device();
+  return make_cuda_device(choice.tracing ? Recording::on : Recording::off);
 #else
   throw RequestError("this build has no CUDA device", "build with the preset 'cuda'");
 #endif
@@ -64,12 +64,12 @@ std::unique_ptr<Device> open_cuda() {
 OpenedDevice open_device(const DeviceChoice& choice) {
   if (choice.spec.empty()) {
     const std::string reason = reason_against_cuda();
-    if (reason.empty()) return {open_cuda(), ""};
+    if (reason.empty()) return {open_cuda(choice), ""};
     return {
         open_simulated(default_profile, choice),
         fmt::format("no GPU ({}): simulating {}, nothing is measured", reason, default_profile)};
   }
-  if (choice.spec == "cuda") return {open_cuda(), ""};
+  if (choice.spec == "cuda") return {open_cuda(choice), ""};
   if (choice.spec == "reference") return {make_reference_device(choice.seed), ""};
   if (choice.spec == "simulated") return {open_simulated(default_profile, choice), ""};
   if (choice.spec.starts_with(simulated_prefix)) {
@@ -91,7 +91,8 @@ DeviceProfile measure_local_profile() {
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
   std::vector<DeviceRow> rows;
   const std::string reason = reason_against_cuda();
-  rows.push_back({"cuda", reason.empty() ? open_cuda()->identity().name : reason, reason.empty()});
+  rows.push_back(
+      {"cuda", reason.empty() ? open_cuda({})->identity().name : reason, reason.empty()});
   for (const std::string& name : profile_names(baselines)) {
     const DeviceProfile profile = read_profile(baselines / name / "device.toml");
     rows.push_back({fmt::format("simulated:{}", name),

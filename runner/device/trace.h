@@ -51,7 +51,7 @@ struct HostCall {
   CallKind kind = CallKind::other;
   bool can_block = false;  // the host may wait in it for the device: an explicit wait, a
                            // synchronous copy, a copy with a pageable end, a release that waits
-  int span = -1;                  // index into Trace::spans
+  int span = -1;           // index into Trace::spans
   std::uint32_t correlation = 0;  // with the device work that it caused; 0: none
   std::int64_t count = 1;         // polls that were put together
   TraceTime begin{0};

@@ -11,18 +11,11 @@
 #include "kernels/catalogue.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
+#include "plan/step_names.h"
 #include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr const char* phase_names[phase_count] = {"data wait", "h2d", "forward", "backward",
-                                                  "optimizer", "log", "sync",    "host"};
-constexpr const char* stream_names[stream_count] = {"compute", "side", "legacy"};
-constexpr const char* memory_names[] = {"device", "pinned", "pageable", "registered"};
-constexpr const char* purpose_names[] = {"weights",     "gradients",  "optimizer state",
-                                         "activations", "workspace",  "batch",
-                                         "staging",     "bookkeeping"};
 
 std::string amount(double flops) {
   constexpr std::pair<double, const char*> scales[] = {
@@ -54,8 +47,7 @@ struct Effect {
     const Buffer& to = buffer(copy.to.buffer);
     return fmt::format("{} {} -> {} ({} -> {}){}",
                        rounded_bytes_text(static_cast<double>(copy.to.bytes)), from.name, to.name,
-                       memory_names[static_cast<int>(from.memory)],
-                       memory_names[static_cast<int>(to.memory)],
+                       name_of(from.memory), name_of(to.memory),
                        copy.host_waits || is_pageable(plan, copy) ? ", the host waits" : "");
   }
   std::string operator()(const FillZero& fill) const {
@@ -121,10 +113,8 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     if (operation.captured && !captured_before) fmt::print(out, "  -- graph: one launch\n");
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
     const std::string effect = std::visit(Effect{plan}, operation.action);
-    fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n",
-               same_phase ? "" : phase_names[static_cast<int>(operation.phase)],
-               stream_names[static_cast<int>(operation.stream)], operation.name, width, effect,
-               occasion(operation));
+    fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : name_of(operation.phase),
+               name_of(operation.stream), operation.name, width, effect, occasion(operation));
     before = &operation;
   }
 }
@@ -135,8 +125,8 @@ void print_buffers(std::ostream& out, const StepPlan& plan) {
     totals[{buffer.memory, buffer.purpose}] += static_cast<double>(buffer.bytes * buffer.slots);
   }
   for (const auto& [key, bytes] : totals) {
-    fmt::print(out, "  {:<10} {:<16} {:>10}\n", memory_names[static_cast<int>(key.first)],
-               purpose_names[static_cast<int>(key.second)], rounded_bytes_text(bytes));
+    fmt::print(out, "  {:<10} {:<16} {:>10}\n", name_of(key.first), name_of(key.second),
+               rounded_bytes_text(bytes));
   }
 }
 

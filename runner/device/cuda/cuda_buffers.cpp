@@ -81,6 +81,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
     std::vector<void*>& slots =
         slots_.emplace_back(static_cast<std::size_t>(buffer.slots), nullptr);
     if (comes_and_goes(buffer)) continue;
+    count(buffer, buffer.bytes * buffer.slots);
     if (buffer.memory == MemoryKind::device) {
       take_device(buffer, slots);
     } else {
@@ -175,6 +176,7 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, cudaStream_t stream) {
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
   const auto bytes = static_cast<std::size_t>(asked.bytes);
+  count(asked, asked.bytes);
   // A step that never releases comes back to a slot that it still holds.
   if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
@@ -187,12 +189,42 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, cudaStream_t stream) {
 void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
-  if (plan_.buffers[static_cast<std::size_t>(buffer)].allocated_by == AllocatedBy::cuda) {
+  const Buffer& given = plan_.buffers[static_cast<std::size_t>(buffer)];
+  count(given, -given.bytes);
+  if (given.allocated_by == AllocatedBy::cuda) {
     check(cudaFree(slot), "free within the step");
   } else {
     check(cudaFreeAsync(slot, stream), "free to the pool within the step");
   }
   slot = nullptr;
+}
+
+void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
+  if (buffer.memory == MemoryKind::device) {
+    by_purpose_[static_cast<std::size_t>(buffer.purpose)].change(bytes);
+    device_.change(bytes);
+    if (buffer.allocated_by == AllocatedBy::cuda) from_driver_.change(bytes);
+  } else if (buffer.memory != MemoryKind::pageable) {
+    pinned_.change(bytes);
+  }
+}
+
+// A pool knows what it took from the driver; what the plan keeps lies in blocks that may be larger.
+MemoryUse CudaBuffers::use() const {
+  MemoryUse use;
+  for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {
+    use.allocated_bytes[purpose] = by_purpose_[purpose].most;
+  }
+  use.peak_allocated_bytes = device_.most;
+  use.pinned_bytes = pinned_.most;
+  std::uint64_t in_pool = 0;
+  if (pool_) {
+    check(cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrReservedMemHigh, &in_pool),
+          "ask how much the memory pool took");
+  }
+  use.peak_reserved_bytes =
+      kept_->device_bytes() + from_driver_.most + static_cast<std::int64_t>(in_pool);
+  return use;
 }
 
 std::vector<std::byte> CudaBuffers::read(int buffer, std::int64_t step) const {

@@ -3,6 +3,7 @@
 // each slot.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "device/contents.h"
 #include "device/cuda/handles.h"
 #include "device/cuda/kept_memory.h"
+#include "device/trace.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -31,6 +33,9 @@ class CudaBuffers {
   void allocate(int buffer, std::int64_t step, cudaStream_t stream);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
 
+  // Since it was loaded.
+  MemoryUse use() const;
+
   // Copies a slot to host memory, waiting for it.
   std::vector<std::byte> read(int buffer, std::int64_t step) const;
 
@@ -38,6 +43,7 @@ class CudaBuffers {
   void require_free_memory() const;
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
+  void count(const Buffer&, std::int64_t bytes);
   void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
 
   // Gives the memory back for the next step, after everything below has gone.
@@ -51,6 +57,20 @@ class CudaBuffers {
   std::vector<PageLockOf> locks_;
   MemoryPool pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
+  // Now and at most, in program order: device memory by purpose, all of it together, what of it
+  // came straight from the driver while steps ran, and locked host memory.
+  struct Level {
+    std::int64_t now = 0;
+    std::int64_t most = 0;
+    void change(std::int64_t bytes) {
+      now += bytes;
+      if (now > most) most = now;
+    }
+  };
+  std::array<Level, purpose_count> by_purpose_;
+  Level device_;
+  Level from_driver_;
+  Level pinned_;
 };
 
 }  // namespace stepgate

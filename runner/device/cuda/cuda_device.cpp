@@ -12,6 +12,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_step.h"
 #include "device/cuda/nvml.h"
+#include "device/cuda/nvtx_ranges.h"
 
 namespace stepgate {
 namespace {
@@ -76,7 +77,8 @@ std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) 
 
 class CudaDevice : public Device {
  public:
-  CudaDevice() {
+  explicit CudaDevice(Recording recording) {
+    if (recording == Recording::on) cupti_ = std::make_unique<Cupti>();
     int count = 0;
     check(cudaGetDeviceCount(&count), "find a GPU");
     if (count == 0) throw DeviceError("no GPU is visible");
@@ -115,11 +117,15 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, blas_.get(), contents_, nullptr);
+    return std::make_unique<CudaStep>(plan, services(), nullptr);
   }
 
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, blas_.get(), contents_, &slots_[slot]);
+    return std::make_unique<CudaStep>(plan, services(), &slots_[slot]);
+  }
+
+  std::string reason_against_tracing() const override {
+    return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
   }
 
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
@@ -131,6 +137,16 @@ class CudaDevice : public Device {
     return *nvml_;
   }
 
+  CudaServices services() {
+    const bool records = cupti_ && cupti_->unavailable().empty();
+    return {.blas = blas_.get(),
+            .contents = contents_,
+            .cupti = records ? cupti_.get() : nullptr,
+            .observer = ranges_.get()};
+  }
+
+  std::unique_ptr<Cupti> cupti_;  // first, as it must be there before CUDA starts
+  std::unique_ptr<StepObserver> ranges_ = make_nvtx_ranges();
   BlasHandle blas_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
@@ -147,8 +163,8 @@ std::string reason_against_local_gpu() {
   return count == 0 ? "no GPU is visible" : "";
 }
 
-std::unique_ptr<Device> make_cuda_device() {
-  return std::make_unique<CudaDevice>();
+std::unique_ptr<Device> make_cuda_device(Recording recording) {
+  return std::make_unique<CudaDevice>(recording);
 }
 
 }  // namespace stepgate

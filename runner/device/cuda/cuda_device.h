@@ -9,8 +9,11 @@
 
 namespace stepgate {
 
-// The first visible GPU. Throws DeviceError when there is no driver or no GPU.
-std::unique_ptr<Device> make_cuda_device();
+enum class Recording { off, on };
+
+// The first visible GPU. Throws DeviceError when there is no driver or no GPU. A device that
+// records must be the first thing in its process that uses CUDA.
+std::unique_ptr<Device> make_cuda_device(Recording = Recording::off);
 
 // Why no GPU can be used, in words; empty when one can. Does not throw.
 std::string reason_against_local_gpu();

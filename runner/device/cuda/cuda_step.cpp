@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/cuda/check.h"
+#include "device/cuda/span_recorder.h"
 #include "device/mean_clock.h"
 #include "kernels/number_format.h"
 #include "plan/access.h"
@@ -80,6 +82,26 @@ StepResult CudaStep::run(const Observe& observe) {
   stamps_.clear();
   cycles_.clear();
   run_steps(observe.wash_out_steps);
+  if (observe.trace && cupti_) {
+    result.trace = traced(observe, result);
+  } else {
+    run_scored(observe, result, always_watches_);
+  }
+  harvest();
+  result.losses = losses_;
+  for (std::size_t step = static_cast<std::size_t>(observe.wash_out_steps) + 1;
+       step < stamps_.size(); ++step) {
+    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
+  }
+  result.sm_clock_hertz = mean_clock_since(observe.wash_out_steps);
+  if (observe.tensors) read_tensors(result);
+  running_ = false;
+  return result;
+}
+
+void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserver* observer) {
+  if (observer) observer->begin_run(plan_);
+  observer_ = observer;
   check(cudaEventRecord(first_mark_.get(), compute_.get()), "mark the first scored step");
   waited_ = nanoseconds(0);
   const auto begin = steady_clock::now();
@@ -93,16 +115,21 @@ StepResult CudaStep::run(const Observe& observe) {
   check(cudaEventElapsedTime(&milliseconds, first_mark_.get(), last_mark_.get()),
         "read the time of the scored steps");
   result.elapsed = nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
-  harvest();
-  result.losses = losses_;
-  for (std::size_t step = static_cast<std::size_t>(observe.wash_out_steps) + 1;
-       step < stamps_.size(); ++step) {
-    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
-  }
-  result.sm_clock_hertz = mean_clock_since(observe.wash_out_steps);
-  if (observe.tensors) read_tensors(result);
-  running_ = false;
-  return result;
+  observer_ = nullptr;
+  if (observer) observer->end_run();
+}
+
+// Work of the wash-out is still running when the spans begin, so that queues are as deep as in a
+// run that nobody traces.
+Trace CudaStep::traced(const Observe& observe, StepResult& result) {
+  const std::int64_t first = next_step_;
+  // Every operation, and three spans of the runner's own, at every step.
+  const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
+  SpanRecorder recorder(spans);
+  run_scored(observe, result, &recorder);
+  Trace trace = assemble_trace(plan_, cupti_->take(), recorder.take(), first, observe.steps);
+  trace.memory = buffers_.use();
+  return trace;
 }
 
 void CudaStep::run_steps(std::int64_t count) {
@@ -110,10 +137,13 @@ void CudaStep::run_steps(std::int64_t count) {
     for (std::int64_t step = -furthest_ahead_; step < 0; ++step) issue_step(step);
   }
   for (std::int64_t done = 0; done < count; ++done) {
-    if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
-      waiting([&] { harvest(); });
+    {
+      const Observed own(observer_, -1, next_step_, next_step_);
+      if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
+        waiting([&] { harvest(); });
+      }
+      hold_back();
     }
-    hold_back();
     issue_step(next_step_);
     ++next_step_;
     mark_progress();
@@ -142,12 +172,15 @@ void CudaStep::mark_progress() {
 
 void CudaStep::issue_step(std::int64_t step) {
   bool graph_launched = false;
-  for (const Prepared& prepared : prepared_) {
+  for (std::size_t index = 0; index < prepared_.size(); ++index) {
+    const Prepared& prepared = prepared_[index];
     const Operation& operation = *prepared.operation;
     const std::int64_t acted_for = step + operation.ahead;
     if (!acts_for(operation, acted_for)) continue;
+    if (operation.captured && graph_launched) continue;
+    const Observed observed(observer_, static_cast<int>(index), step, acted_for);
     if (operation.captured) {
-      if (!graph_launched) launch_graph(acted_for);
+      launch_graph(acted_for);
       graph_launched = true;
     } else if (prepared.launch) {
       pass_launch_time();

@@ -9,17 +9,27 @@
 #include <vector>
 
 #include "device/cuda/cuda_buffers.h"
+#include "device/cuda/cupti.h"
 #include "device/cuda/handles.h"
+#include "device/cuda/step_observer.h"
 #include "device/device.h"
 #include "device/loader.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
+// What steps of one device share. All of it outlives them.
+struct CudaServices {
+  cublasLtHandle_t blas = nullptr;
+  ContentsCache& contents;
+  Cupti* cupti = nullptr;            // null: nothing is recorded
+  StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
+};
+
 class CudaStep : public LoadedStep {
  public:
   // In memory that outlives it, or in its own when `kept` is null.
-  CudaStep(const StepPlan&, cublasLtHandle_t, ContentsCache&, KeptMemory* kept);
+  CudaStep(const StepPlan&, const CudaServices&, KeptMemory* kept);
   ~CudaStep() override;
 
   StepResult run(const Observe&) override;
@@ -42,6 +52,8 @@ class CudaStep : public LoadedStep {
   void capture_graphs();
 
   void run_steps(std::int64_t count);
+  void run_scored(const Observe&, StepResult&, StepObserver*);
+  Trace traced(const Observe&, StepResult&);
   void issue_step(std::int64_t step);
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
@@ -67,6 +79,9 @@ class CudaStep : public LoadedStep {
   void waiting(Call call);
 
   const StepPlan& plan_;
+  Cupti* cupti_;
+  StepObserver* always_watches_;
+  StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   KeptMemory own_memory_;
   CudaBuffers buffers_;
   Stream compute_;

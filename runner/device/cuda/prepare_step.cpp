@@ -45,10 +45,11 @@ class Capture {
 
 }  // namespace
 
-CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas, ContentsCache& contents,
-                   KeptMemory* kept)
+CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemory* kept)
     : plan_(plan),
-      buffers_(plan, contents, kept ? *kept : own_memory_),
+      cupti_(services.cupti),
+      always_watches_(services.observer),
+      buffers_(plan, services.contents, kept ? *kept : own_memory_),
       // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
       // stays correct.
       compute_(make_stream(cudaStreamDefault)),
@@ -62,7 +63,7 @@ CudaStep::CudaStep(const StepPlan& plan, cublasLtHandle_t blas, ContentsCache& c
       slots.push_back(make_event(cudaEventDisableTiming));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
-  prepare(blas);
+  prepare(services.blas);
   capture_graphs();
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What a profiling library told, before anybody knows what it belongs to. Needs no CUDA toolkit, so
+// that making a trace of it can be tested anywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/trace.h"
+
+namespace stepgate {
+
+struct CallRecord {
+  std::string name;  // plain: "cudaMemcpyAsync"
+  bool of_driver = false;
+  std::uint32_t correlation = 0;
+  TraceTime begin{0};
+  TraceTime end{0};
+};
+
+// In no particular order.
+struct ActivityRecords {
+  std::vector<CallRecord> calls;
+  std::vector<DeviceWork> work;  // without operation and step
+  std::vector<MemoryChange> memory_changes;
+  std::vector<Unsteady> unsteady;
+};
+
+// The trace of these steps. A call belongs to the span that it began in; work, to the call that it
+// is correlated with; what belongs to no span is left out. Calls of the driver inside a call of the
+// runtime are that call. Of work from a graph, the n-th in time is the n-th captured operation.
+Trace assemble_trace(const StepPlan&, ActivityRecords, std::vector<HostSpan>,
+                     std::int64_t first_step, std::int64_t steps);
+
+}  // namespace stepgate

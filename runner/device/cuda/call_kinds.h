@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What a call of CUDA's runtime or driver is for, by its name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "device/trace.h"
+
+namespace stepgate {
+
+// "cudaMemcpyAsync" of "cudaMemcpyAsync_v3020" and "cudaMemcpyAsync_ptsz_v7000": callbacks are
+// named after the version of the call and the default stream that it was compiled for.
+std::string plain_call_name(std::string_view name);
+
+struct CallMeaning {
+  CallKind kind = CallKind::other;
+  // The host may wait in it for the device, whatever it is called with. Copies of which only one
+  // end decides that, the asynchronous ones, say no.
+  bool always_can_block = false;
+};
+
+// Of a plain name. What blocks is NVIDIA's "API synchronization behavior" and, where that leaves it
+// open, what an H200 did behind a pending kernel.
+CallMeaning meaning_of_call(std::string_view plain_name);
+
+}  // namespace stepgate

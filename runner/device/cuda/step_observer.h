@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Somebody who wants to know what the host is doing while it issues scored steps. A timed run has
+// none, and pays for that with one comparison an operation.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void begin_run(const StepPlan&) {}
+  // What follows is for this operation of the plan (-1: the runner's own), issued at `step` for
+  // step `acts_for`.
+  virtual void begin(int operation, std::int64_t step, std::int64_t acts_for) = 0;
+  virtual void end() = 0;
+  // All work of the run is done.
+  virtual void end_run() {}
+};
+
+// Lasts as long as the operation is being issued.
+class Observed {
+ public:
+  Observed(StepObserver* observer, int operation, std::int64_t step, std::int64_t acts_for)
+      : observer_(observer) {
+    if (observer_) observer_->begin(operation, step, acts_for);
+  }
+  ~Observed() {
+    if (observer_) observer_->end();
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  StepObserver* observer_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// How the parts of a plan are called in reports, traces and profilers.
+#pragma once
+
+#include <string_view>
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+std::string_view name_of(Phase);       // "data wait"
+std::string_view name_of(StreamName);  // "compute"
+std::string_view name_of(MemoryKind);  // "pageable"
+std::string_view name_of(Purpose);     // "optimizer state"
+
+}  // namespace stepgate

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Every step of the suite, recorded on the local GPU: which calls and which work the operations of
+// its plan are. Counting them against the plan is conformance's.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "device/cuda/cuda_device.h"
+#include "plan/access.h"
+#include "plan/build_step_plan.h"
+#include "plan/step_names.h"
+#include "scenario/read_scenario.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<StepPlan> all_plans() {
+  std::vector<StepPlan> plans;
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
+    if (entry.path().extension() == ".toml") files.insert(entry.path());
+  }
+  for (const auto& file : files) {
+    for (StepPlan& plan : build_step_plans(read_scenario(file), 7))
+      plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+// What the host called and the device did for one operation at one step, in words.
+std::string deeds_of(const Trace& trace, std::size_t span) {
+  std::string words;
+  for (const HostCall& call : trace.calls) {
+    if (call.span != static_cast<int>(span)) continue;
+    words += call.name + (call.can_block ? "! " : " ");
+    for (const DeviceWork& work : trace.work) {
+      if (work.correlation != call.correlation || call.correlation == 0) continue;
+      words += fmt::format(
+          "[{}{} s{} {} B {:.1f} us] ", work.name,
+          work.kind == WorkKind::kernel ? "" : (work.kind == WorkKind::copy ? "copy" : "fill"),
+          work.stream, work.bytes, static_cast<double>((work.end - work.begin).count()) / 1000);
+    }
+  }
+  return words;
+}
+
+TEST(CudaTrace, ShowsTheSameCallsForAnOperationAtEveryStep) {
+  const auto device = make_cuda_device(Recording::on);
+  ASSERT_EQ(device->reason_against_tracing(), "");
+  for (const StepPlan& plan : all_plans()) {
+    auto step = device->load(plan);
+    const StepResult result = step->run({.wash_out_steps = 50, .steps = 50, .trace = true});
+    ASSERT_TRUE(result.trace);
+    const Trace& trace = *result.trace;
+    fmt::print("== {} {}: {} spans, {} calls, {} work, {} unsteady\n", plan.scenario, plan.variant,
+               trace.spans.size(), trace.calls.size(), trace.work.size(), trace.unsteady.size());
+    std::map<int, std::map<std::string, int>> forms;  // by operation: how often each
+    for (std::size_t span = 0; span < trace.spans.size(); ++span) {
+      std::string names;
+      for (const HostCall& call : trace.calls) {
+        if (call.span == static_cast<int>(span)) names += call.name + " ";
+      }
+      ++forms[trace.spans[span].operation][names];
+    }
+    for (std::size_t span = 0; span < trace.spans.size(); ++span) {
+      if (trace.spans[span].step != trace.first_step + 20) continue;
+      const int operation = trace.spans[span].operation;
+      if (plan.operations.size() > 120 && operation % 40 != 0) continue;
+      fmt::print(
+          "  {:2} {:28} {:6.1f} us {}{}\n", operation,
+          operation < 0 ? "(runner)" : plan.operations[static_cast<std::size_t>(operation)].name,
+          static_cast<double>((trace.spans[span].end - trace.spans[span].begin).count()) / 1000,
+          deeds_of(trace, span), forms[operation].size() > 1 ? " (differs)" : "");
+    }
+    for (const auto& [operation, names] : forms) {
+      if (operation < 0) continue;
+      EXPECT_EQ(names.size(), 1U) << plan.scenario << ' ' << plan.variant << ' '
+                                  << plan.operations[static_cast<std::size_t>(operation)].name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
