@@ -37,7 +37,6 @@ std::vector<std::string> names_not_built() {
       if (!choice.value) names.push_back(fmt::format("{} = \"{}\"", field.name, choice.name));
     }
   }
-  names.emplace_back("[calibrate]");
   return names;
 }
 

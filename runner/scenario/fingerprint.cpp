@@ -78,6 +78,10 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
   append_settings(text, {{}, scenario.measure, {}}, FieldScope::scenario);
   const std::string_view first =
       scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
+  if (const auto& aim = scenario.calibrate) {
+    text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
+                        row_of(aim->metric.metric).name, aim->value, aim->within);
+  }
   append_sentences(text, scenario.regime, first);
   append_sentences(text, scenario.expect, first);
   return fnv1a(text);

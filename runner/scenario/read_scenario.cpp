@@ -105,6 +105,7 @@ class ScenarioReader {
     for (const VariantDraft& variant : draft_.variants) {
       scenario.variants.push_back(resolved_variant(variant, settings));
     }
+    scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
     return scenario;
@@ -185,6 +186,60 @@ class ScenarioReader {
     std::vector<std::string_view> names;
     for (const VariantDraft& variant : draft_.variants) names.push_back(variant.name);
     return names;
+  }
+
+  struct Aim {
+    MetricOf metric;
+    double value = 0;
+  };
+
+  // Of "variant.metric ~= number"; nothing for any other sentence.
+  static std::optional<Aim> aim_of(const Expectation& sentence) {
+    const bool single = sentence.left.size() == 1 && sentence.left.front().size() == 1 &&
+                        sentence.right.size() == 1;
+    if (!single || sentence.relation != Relation::about) return std::nullopt;
+    const auto* metric = std::get_if<MetricOf>(&sentence.left.front().front());
+    double value = 1;
+    for (const Factor& factor : sentence.right.front()) {
+      const auto* number = std::get_if<double>(&factor);
+      if (!number) return std::nullopt;
+      value *= *number;
+    }
+    if (!metric || metric->stored || !(value > 0)) return std::nullopt;
+    return Aim{*metric, value};
+  }
+
+  std::optional<Calibration> calibration() {
+    if (draft_.calibrate.empty()) return std::nullopt;
+    if (draft_.calibrate.size() > 1) {
+      const CalibrationDraft& second = draft_.calibrate[1];
+      fail(second.place, fmt::format("'{}' is a second knob to calibrate", second.name),
+           "one knob at a time; set the other one to a number");
+    }
+    const CalibrationDraft& draft = draft_.calibrate.front();
+    const std::vector<std::string_view> names = variant_names();
+    auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
+                                      names, diagnostics_);
+    if (!sentence) return std::nullopt;
+    const auto aim = aim_of(*sentence);
+    if (!aim) {
+      fail(draft.sentence.place, fmt::format("'{}' is no aim for a knob", draft.sentence.text),
+           "write one metric and its value: \"fix.h2d_share ~= 30% within 5%\"");
+      return std::nullopt;
+    }
+    const MetricRow& metric = row_of(aim->metric.metric);
+    if (metric.evidence == Evidence::timed) {
+      fail(draft.sentence.place,
+           fmt::format("no knob is calibrated to '{}', which is measured when all knobs are set",
+                       metric.name),
+           "take a metric of the trace, such as h2d_share, data_share or gpu_idle");
+      return std::nullopt;
+    }
+    const bool given =
+        std::any_of(overrides_.begin(), overrides_.end(),
+                    [&](const Setting& setting) { return setting.field == draft.field; });
+    if (given) return std::nullopt;
+    return Calibration{draft.name, draft.sentence.text, aim->metric, aim->value, *sentence->within};
   }
 
   std::vector<Expectation> parsed(const std::vector<SentenceDraft>& drafts) {

@@ -148,6 +148,16 @@ struct Requirements {
   bool operator==(const Requirements&) const = default;
 };
 
+// A knob whose value is found on the machine that measures: the one that makes the sentence, about
+// one metric of one variant, true. All variants then share it.
+struct Calibration {
+  std::string knob;  // "batch.sample_bytes"
+  std::string text;  // as written: "fix.h2d_share ~= 30% within 5%"
+  MetricOf metric;
+  double value = 0;   // that the metric should have, in its base unit
+  double within = 0;  // relative
+};
+
 struct Scenario {
   std::string name;  // the file's name without its folder and ending
   std::string file;  // as given
@@ -156,9 +166,10 @@ struct Scenario {
   std::vector<std::string> tags;
   Requirements requirements;
   MeasureKnobs measure;
-  std::vector<Variant> variants;    // in the file's order, at least one
-  std::vector<Expectation> regime;  // false: timed sentences are skipped
-  std::vector<Expectation> expect;  // in the file's order
+  std::vector<Variant> variants;         // in the file's order, at least one
+  std::optional<Calibration> calibrate;  // absent too when the knob was given its value
+  std::vector<Expectation> regime;       // false: timed sentences are skipped
+  std::vector<Expectation> expect;       // in the file's order
   std::uint64_t fingerprint =
       0;  // of all knobs and sentences; comments and order of keys do not change it
 };

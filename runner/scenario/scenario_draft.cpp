@@ -34,6 +34,14 @@ bool is_label(std::string_view text) {
   return !text.empty() && all_of(text, std::string(upper_case) + "_-");
 }
 
+// What a search can make larger and smaller, for every variant alike.
+bool can_be_calibrated(const Field& field) {
+  const bool is_size = field.values.kind == FieldKind::integer ||
+                       field.values.kind == FieldKind::number ||
+                       field.values.kind == FieldKind::bytes;
+  return is_built(field) && is_size && field.scope == FieldScope::variant;
+}
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
@@ -173,8 +181,35 @@ class DraftReader {
 
   void extends(const TomlEntry& entry) { (void)text_of(entry, "extends"); }
 
+  // Keys are knobs: batch.sample_bytes = "fix.h2d_share ~= 30% within 5%".
   void calibrate(const TomlEntry& entry) {
-    fail(entry.place, "[calibrate] is not built yet", "set the knob to a number for now");
+    const auto* groups = table_of(entry, entry.key, "write [calibrate] and a knob below it");
+    if (groups == nullptr) return;
+    for (const TomlEntry& group : *groups) {
+      if (!is_group(group.key)) {
+        unknown(group.place, group.key, {});
+        continue;
+      }
+      const auto* table =
+          table_of(group, group.key, fmt::format("write {}.<knob> = \"...\"", group.key));
+      for (const TomlEntry& line : table ? *table : TomlTable()) calibrated_knob(group.key, line);
+    }
+  }
+
+  void calibrated_knob(const std::string& group, const TomlEntry& line) {
+    const std::string name = fmt::format("{}.{}", group, line.key);
+    const Field* field = field_named(name);
+    if (field == nullptr) return unknown_field(line, name);
+    if (!can_be_calibrated(*field)) {
+      return fail(line.place, fmt::format("'{}' cannot be calibrated", name),
+                  "a knob of the step that is a number or a size can");
+    }
+    auto text = text_of(line, name);
+    if (!text) return;
+    CalibrationDraft& draft = named(draft_.calibrate, name);
+    draft.field = field;
+    draft.place = line.place;
+    draft.sentence = std::move(*text);
   }
 
   void regime(const TomlEntry& entry) { sentences(entry, draft_.regime); }

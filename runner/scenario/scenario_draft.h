@@ -30,6 +30,13 @@ struct SentenceDraft {
   PlacedText sentence;
 };
 
+struct CalibrationDraft {
+  std::string name;              // of the knob
+  const Field* field = nullptr;  // null: a fault, already reported
+  Place place;                   // of the key
+  PlacedText sentence;
+};
+
 struct VariantDraft {
   std::string name;
   Place place;
@@ -43,6 +50,7 @@ struct ScenarioDraft {
   std::vector<std::string> tags;
   std::vector<Setting> settings;  // of the base step and of the scenario as a whole
   std::vector<VariantDraft> variants;
+  std::vector<CalibrationDraft> calibrate;
   std::vector<SentenceDraft> regime;
   std::vector<SentenceDraft> expect;
   std::vector<std::string> refused_keys;  // top-level keys with faults inside: not missing as well
