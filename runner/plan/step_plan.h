@@ -112,6 +112,10 @@ struct StreamWaitsEvent {
 
 enum class WaitFor { device, stream, event, poll };  // poll: the host spins on an event query
 
+// What the host does while it waits: burn its processor, offer it to others, or sleep until an
+// interrupt.
+enum class WaitStyle { spin, yield, block };
+
 struct HostWaits {
   WaitFor what = WaitFor::device;
   int event = 0;  // with event and poll
@@ -178,6 +182,7 @@ struct StepPlan {
   std::int64_t batch_bytes = 0;
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
+  WaitStyle wait_style = WaitStyle::spin;  // of all waits of the step
   int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
 };
 

@@ -69,6 +69,11 @@ constexpr Field field(std::string_view name, const FieldValues& values, std::str
                     const FieldValue& value) { assign(part_of(to, part).*member, value); }};
 }
 
+constexpr Field added_later(Field field) {
+  field.added_later = true;
+  return field;
+}
+
 constexpr Field not_built(std::string_view name) {
   return {.name = name};
 }

@@ -35,6 +35,8 @@ constexpr std::array sync_wheres{choice("none", SyncWhere::none), choice("step",
 constexpr std::array sync_hows{choice("device", SyncHow::device), choice("stream", SyncHow::stream),
                                choice("event", SyncHow::event),   choice("item", SyncHow::item),
                                choice("memcpy", SyncHow::memcpy), choice("poll", SyncHow::poll)};
+constexpr std::array sync_waits{choice("spin", SyncWait::spin), choice("yield", SyncWait::yield),
+                                choice("block", SyncWait::block)};
 constexpr std::array allocators{choice("static", Allocator::fixed),
                                 choice("cuda", Allocator::cuda),
                                 choice("cuda_async", Allocator::cuda_async),
@@ -140,7 +142,8 @@ constexpr std::array rows{
     field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(sync_hows), "by which call"),
     field<&Knobs::sync, &SyncKnobs::every>("sync.every", whole(1, 1000000),
                                            "in every so many steps"),
-    not_built("sync.wait"),
+    added_later(field<&Knobs::sync, &SyncKnobs::wait>(
+        "sync.wait", one_of(sync_waits), "what the waiting host does with its processor")),
 
     field<&Knobs::alloc, &AllocKnobs::with>("alloc.with", one_of(allocators),
                                             "the allocator of what a step needs"),

@@ -54,6 +54,8 @@ struct Field {
   FieldValues values = {};
   std::string_view meaning = {};
   FieldScope scope = FieldScope::variant;
+  // Became part of the format when fingerprints had been stored: at its default it is in none.
+  bool added_later = false;
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;

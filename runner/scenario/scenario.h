@@ -21,6 +21,7 @@ enum class CopyStream { compute, side, legacy };
 enum class DeviceBuffer { resident, per_step };
 enum class SyncWhere { none, step, micro, phase, op };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
+enum class SyncWait { spin, yield, block };
 enum class Allocator { fixed, cuda, cuda_async };  // `fixed` is written "static" in files
 enum class AllocWhen { never, step, op };
 enum class ZeroGrad { none, memset };
@@ -74,6 +75,7 @@ struct SyncKnobs {
   SyncWhere where = SyncWhere::none;
   SyncHow how = SyncHow::device;
   std::int64_t every = 1;  // steps
+  SyncWait wait = SyncWait::spin;
   bool operator==(const SyncKnobs&) const = default;
 };
 

@@ -24,6 +24,19 @@ void spin_for(std::int64_t duration_nanoseconds) {
   }
 }
 
+unsigned flags_of(WaitStyle style) {
+  switch (style) {
+    case WaitStyle::spin:
+      return cudaDeviceScheduleSpin;
+    case WaitStyle::yield:
+      return cudaDeviceScheduleYield;
+    case WaitStyle::block:
+      return cudaDeviceScheduleBlockingSync;
+  }
+  require(false, "every way to wait is known");
+  return cudaDeviceScheduleSpin;
+}
+
 template <class Number>
 void append_ring(std::vector<Number>& to, const std::vector<std::byte>& ring, std::int64_t first,
                  std::int64_t last) {
@@ -75,6 +88,7 @@ StepResult CudaStep::run(const Observe& observe) {
                       "' failed in an earlier run and must be loaded again");
   }
   running_ = true;
+  check(cudaSetDeviceFlags(flags_of(plan_.wait_style)), "choose how the host waits");
   StepResult result;
   result.first_step = next_step_;
   result.steps = observe.steps;

@@ -57,10 +57,13 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
       furthest_ahead_(furthest_ahead(plan)) {
+  // Waits for events sleep only where the event says so. The runner's own marks never do.
+  const unsigned wait =
+      plan.wait_style == WaitStyle::block ? cudaEventBlockingSync : cudaEventDefault;
   for (const Event& event : plan.events) {
     std::vector<CudaEvent>& slots = events_.emplace_back();
     for (std::int64_t slot = 0; slot < event.slots; ++slot)
-      slots.push_back(make_event(cudaEventDisableTiming));
+      slots.push_back(make_event(cudaEventDisableTiming | wait));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(services.blas);

@@ -65,6 +65,7 @@ class Timeline {
   Nanoseconds launch_graph();
   const Buffer& buffer(int index) const { return plan_.buffers[static_cast<std::size_t>(index)]; }
   void wait_until(Nanoseconds when);
+  Nanoseconds wake_up_time(Nanoseconds waited) const;
   Nanoseconds ready(const Operation&);
   void finish(const Operation&, Nanoseconds end);
   void finish_work(const Operation&, const WorkSeen&, Nanoseconds begin, Nanoseconds end);
