@@ -27,6 +27,8 @@ struct TimeSplit {
   double idle_after_wait = 0;  // the device ran dry while the host waited for it
   double idle_for_data = 0;    // the host waited for its loader
   double idle_for_host = 0;    // the host issued work, too slowly
+  double idle_in_queue = 0;    // work had been issued already: the device's own pauses between
+                               // pieces of work, which no wait and no host can shorten
 };
 
 // One phase of a step, in seconds a step.
@@ -36,11 +38,20 @@ struct PhaseSplit {
   double host_waits = 0;    // calls that can block, a step
 };
 
+// Copies of one kind, a step.
+struct CopyTally {
+  CopyEnd from = CopyEnd::unknown;
+  CopyEnd to = CopyEnd::unknown;
+  double copies = 0;
+  double bytes = 0;
+};
+
 // One trace of one variant.
 struct TracedStep {
   std::map<Metric, double> values;  // of every metric that the trace can tell, in base units
   TimeSplit time;
   std::array<PhaseSplit, phase_count> phases{};
+  std::vector<CopyTally> copies;  // of the kinds that there are, in the order of the ends
   MemoryUse memory;
   std::map<UnsteadyKind, std::int64_t> unsteady;  // how often
 };

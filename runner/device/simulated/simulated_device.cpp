@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "device/planned_memory.h"
 #include "device/simulated/timeline.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
@@ -49,7 +50,8 @@ class SimulatedStep : public LoadedStep {
   SimulatedStep(const StepPlan& plan, std::shared_ptr<Machine> machine, double slot_factor)
       : plan_(plan),
         machine_(std::move(machine)),
-        timeline_(plan, machine_->profile, machine_->now),
+        faulty_(with_faults(plan, machine_->settings.faults)),
+        timeline_(faulty_ ? *faulty_ : plan, machine_->profile, machine_->now),
         load_factor_(slot_factor * machine_->log_normal(machine_->profile.noise.between_loads)) {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
@@ -69,6 +71,7 @@ class SimulatedStep : public LoadedStep {
     result.steps = observe.steps;
     result.sm_clock_hertz = sm_clock_hertz_;
     run_steps(observe.wash_out_steps);
+    if (observe.trace) timeline_.recorder().start(next_step_, plan_.operations.size());
     const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
     const Nanoseconds host_begin = timeline_.host_now();
     const Nanoseconds waited_begin = timeline_.host_waited();
@@ -83,12 +86,27 @@ class SimulatedStep : public LoadedStep {
     result.host_busy = std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
     result.elapsed = std::chrono::nanoseconds(
         std::max(timeline_.compute_end(), timeline_.host_now()) - first_mark);
+    if (observe.trace) {
+      result.trace = timeline_.recorder().take(observe.steps);
+      result.trace->memory = planned_memory(plan_);
+    }
     timeline_.drain();
     machine_->now = timeline_.host_now();
     return result;
   }
 
  private:
+  static std::optional<StepPlan> with_faults(const StepPlan& plan,
+                                             const std::vector<PlantedFault>& faults) {
+    std::optional<StepPlan> faulty;
+    for (const PlantedFault& fault : faults) {
+      if (fault.variant != plan.variant) continue;
+      if (!faulty) faulty = plan;
+      inject(*faulty, fault.kind);
+    }
+    return faulty;
+  }
+
   void run_steps(std::int64_t count) {
     if (next_step_ == 0 && count > 0) {
       for (std::int64_t step = -furthest_ahead(plan_); step < 0; ++step)
@@ -124,6 +142,7 @@ class SimulatedStep : public LoadedStep {
 
   const StepPlan& plan_;
   std::shared_ptr<Machine> machine_;
+  std::optional<StepPlan> faulty_;  // the plan and what was planted besides
   Timeline timeline_;
   PlantedSlowdown planted_;
   double load_factor_;
@@ -150,6 +169,8 @@ class SimulatedDevice : public Device {
             .free_memory_bytes = profile.memory_bytes,
             .uuid = {}};
   }
+
+  std::string reason_against_tracing() const override { return {}; }
 
   std::optional<EnvironmentReading> read_environment() override {
     std::optional<EnvironmentReading> reading;

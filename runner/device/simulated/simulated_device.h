@@ -12,6 +12,7 @@
 
 #include "device/device.h"
 #include "device/profile.h"
+#include "plan/inject.h"
 
 namespace stepgate {
 
@@ -34,12 +35,20 @@ struct PlantedEnvironment {
   EnvironmentReading reading;
 };
 
+// Something that every step of a variant does although its plan does not say so: what a broken
+// runner would do, and only a trace can tell.
+struct PlantedFault {
+  std::string variant;
+  InjectionKind kind = InjectionKind::extra_wait;
+};
+
 struct SimulatedSettings {
   std::uint64_t seed = 0;  // of the noise
   std::vector<PlantedSlowdown> slowdowns = {};
   std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError when it gets there
   std::vector<PlantedClock> clocks = {};
   std::vector<PlantedEnvironment> environment = {};  // ascending; none: it has no surroundings
+  std::vector<PlantedFault> faults = {};
 };
 
 std::unique_ptr<Device> make_simulated_device(DeviceProfile, SimulatedSettings = {});

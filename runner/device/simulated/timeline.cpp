@@ -3,33 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "device/loader.h"
-#include "kernels/catalogue.h"
+#include "device/simulated/kernel_time.h"
 #include "plan/access.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t mebibyte = 1024 * 1024;
 constexpr double nanoseconds_per_second = 1e9;
 
 Nanoseconds scaled(Nanoseconds time, double factor) {
   return static_cast<Nanoseconds>(std::llround(static_cast<double>(time) * factor));
-}
-
-double flops_per_second(const ComputeCosts& costs, DType dtype) {
-  switch (dtype) {
-    case DType::fp32:
-      return costs.fp32_flops_per_second;
-    case DType::tf32:
-      return costs.tf32_flops_per_second;
-    case DType::bf16:
-      return costs.bf16_flops_per_second;
-  }
-  require(false, "every dtype has a rate");
-  return 0;
 }
 
 }  // namespace
@@ -63,16 +49,25 @@ void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
   graph_issued_ = false;
   if (step >= 0) bound_run_ahead(step);
   pass_host(noise.host_extra);
-  for (const Operation& operation : plan_.operations) {
+  for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
+    const Operation& operation = plan_.operations[index];
     const std::int64_t acted_for = step + operation.ahead;
-    if (acts_for(operation, acted_for)) issue(operation, acted_for);
+    if (!acts_for(operation, acted_for)) continue;
+    recorder_.begin_span(static_cast<int>(index), step, acted_for, host_);
+    issue(operation, acted_for);
+    recorder_.end_span(host_);
   }
   if (step >= 0) step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = streams_[0];
 }
 
 void Timeline::bound_run_ahead(std::int64_t step) {
   const Nanoseconds oldest = step_ends_[static_cast<std::size_t>(step) % step_ends_.size()];
-  if (oldest > host_) wait_until(oldest);
+  if (oldest <= host_) return;
+  recorder_.begin_span(-1, step, step, host_);
+  recorder_.begin_call(call_of(HostWaits{WaitFor::event}), host_);
+  wait_until(oldest);
+  recorder_.end_call(host_);
+  recorder_.end_span(host_);
 }
 
 void Timeline::issue(const Operation& operation, std::int64_t step) {
@@ -86,36 +81,28 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const FillZero& fill) const { self.fill(operation, fill); }
     void operator()(const Allocate& allocate) const { self.allocate(operation, allocate); }
     void operator()(const Release& release) const { self.release(operation, release); }
-    void operator()(const PageLock& lock) const {
-      self.pass_host(self.profile_.host.page_lock_nanoseconds_per_mib *
-                     bytes_of_buffer(lock.buffer) / mebibyte);
-    }
-    void operator()(const PageUnlock& unlock) const {
-      self.wait_until(self.all_work_end());
-      self.pass_host(self.profile_.host.page_unlock_nanoseconds_per_mib *
-                     bytes_of_buffer(unlock.buffer) / mebibyte);
-    }
-    void operator()(const RecordEvent& record) const {
-      self.pass_host(self.profile_.host.event_nanoseconds);
-      self.event_at(record.event, step) = self.ready(operation);
-    }
+    void operator()(const PageLock& lock) const { self.lock_pages(lock); }
+    void operator()(const PageUnlock& unlock) const { self.unlock_pages(unlock); }
+    void operator()(const RecordEvent& record) const { self.record_event(operation, record, step); }
     void operator()(const StreamWaitsEvent& waits) const {
-      self.pass_host(self.profile_.host.event_nanoseconds);
-      self.finish(operation, std::max(self.ready(operation), self.event_at(waits.event, step)));
+      self.stream_waits(operation, waits, step);
     }
     void operator()(const HostWaits& waits) const { self.wait(operation, waits, step); }
     void operator()(const TakeBatch&) const { self.take_batch(step); }
     void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds); }
-
-    std::int64_t bytes_of_buffer(int buffer) const {
-      return self.plan_.buffers[static_cast<std::size_t>(buffer)].bytes;
-    }
   };
   std::visit(Issue{*this, operation, step}, operation.action);
 }
 
 void Timeline::pass_host(Nanoseconds cost) {
   host_ += scaled(cost, noise_.host);
+}
+
+// A call that does nothing but cost time.
+void Timeline::call(const CallMade& made, Nanoseconds cost) {
+  recorder_.begin_call(made, host_);
+  pass_host(cost);
+  recorder_.end_call(host_);
 }
 
 // A wait for work that is already done returns at once.
@@ -140,48 +127,37 @@ void Timeline::finish(const Operation& operation, Nanoseconds end) {
   streams_[static_cast<int>(operation.stream)] = end;
 }
 
-// Beside its work, a kernel takes what the shortest one takes.
-Nanoseconds Timeline::kernel_time(const LaunchKernel& launch, Nanoseconds floor) const {
-  if (launch.kernel == "spin") {
-    return std::max(floor, static_cast<Nanoseconds>(launch.scalars[0] * 1000));
-  }
-  const ComputeCosts& costs = profile_.compute;
-  const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
-  const double bytes = static_cast<double>(work.bytes_read + work.bytes_written);
-  const double memory_seconds = bytes / costs.memory_bytes_per_second;
-  double math_seconds = static_cast<double>(work.flops) / flops_per_second(costs, launch.dtype);
-  if (launch.kernel == "matmul") math_seconds /= share_of_full_waves(launch.shape);
-  return floor +
-         static_cast<Nanoseconds>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
+void Timeline::finish_work(const Operation& operation, const WorkSeen& work, Nanoseconds begin,
+                           Nanoseconds end) {
+  finish(operation, end);
+  recorder_.work(work, operation, begin, end);
 }
 
-// A product is cut into tiles, one multiprocessor works on one tile at a time, and the last wave of
-// tiles takes as long as a full one (NVIDIA: Matrix Multiplication Background User's Guide).
-double Timeline::share_of_full_waves(const KernelShape& shape) const {
-  constexpr std::int64_t tile = 128;
-  const std::int64_t tiles = (shape.rows + tile - 1) / tile * ((shape.columns + tile - 1) / tile);
-  const std::int64_t waves = (tiles + profile_.multiprocessors - 1) / profile_.multiprocessors;
-  const double useful = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
-  return useful / static_cast<double>(waves * profile_.multiprocessors * tile * tile);
+// All captured operations of a step are launched with the first of them. When the device may start.
+Nanoseconds Timeline::launch_graph() {
+  if (graph_issued_) return host_;
+  graph_issued_ = true;
+  pass_host(plan_.launch_host_nanoseconds);
+  call({CallKind::graph_launch, "cudaGraphLaunch"}, profile_.host.graph_launch_nanoseconds);
+  return host_ + profile_.compute.launch_latency_nanoseconds;
 }
 
 void Timeline::launch(const Operation& operation, const LaunchKernel& launch, std::int64_t step) {
   Nanoseconds floor = profile_.compute.kernel_floor_nanoseconds;
-  Nanoseconds latency = profile_.compute.launch_latency_nanoseconds;
-  if (!operation.captured) {
-    const bool product = launch.kernel == "matmul";
-    pass_host(plan_.launch_host_nanoseconds +
-              (product ? profile_.host.product_nanoseconds : profile_.host.launch_nanoseconds));
-  } else {
+  Nanoseconds earliest = 0;
+  if (operation.captured) {
     floor = profile_.compute.graph_node_floor_nanoseconds;
-    if (graph_issued_) latency = 0;
-    if (!graph_issued_)
-      pass_host(plan_.launch_host_nanoseconds + profile_.host.graph_launch_nanoseconds);
-    graph_issued_ = true;
+    earliest = launch_graph();
+  } else {
+    const bool product = launch.kernel == "matmul";
+    pass_host(plan_.launch_host_nanoseconds);
+    call({CallKind::launch, product ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
+         product ? profile_.host.product_nanoseconds : profile_.host.launch_nanoseconds);
+    earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
-  const Nanoseconds start = std::max(ready(operation), host_ + latency);
-  const Nanoseconds end = start + scaled(kernel_time(launch, floor), noise_.device);
-  finish(operation, end);
+  const Nanoseconds start = std::max(ready(operation), earliest);
+  const Nanoseconds end = start + scaled(kernel_time(profile_, launch, floor), noise_.device);
+  finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.bookkeeping.stamps)
       stamps_[static_cast<std::size_t>(step) % stamps_.size()] = end;
@@ -189,71 +165,80 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
 }
 
 void Timeline::copy(const Operation& operation, const CopyBytes& copy) {
-  const auto memory = [&](const BufferUse& use) {
-    return plan_.buffers[static_cast<std::size_t>(use.buffer)].memory;
-  };
-  const bool to_device = memory(copy.to) == MemoryKind::device;
+  const MemoryKind from = buffer(copy.from.buffer).memory;
+  const MemoryKind to = buffer(copy.to.buffer).memory;
   const std::int64_t bytes = copy.to.bytes;
-  pass_host(profile_.host.copy_call_nanoseconds);
-  if (to_device && memory(copy.from) == MemoryKind::device) {
+  const WorkSeen work{
+      .kind = WorkKind::copy, .bytes = bytes, .from = copy_end_of(from), .to = copy_end_of(to)};
+  if (operation.captured) launch_graph();
+  if (!operation.captured) recorder_.begin_call(call_of(plan_, copy), host_);
+  if (!operation.captured) pass_host(profile_.host.copy_call_nanoseconds);
+  if (to == MemoryKind::device && from == MemoryKind::device) {
     const double seconds =
         2.0 * static_cast<double>(bytes) / profile_.compute.memory_bytes_per_second;
     const auto duration = static_cast<Nanoseconds>(seconds * nanoseconds_per_second);
-    return finish(operation, ready(operation) + profile_.compute.kernel_floor_nanoseconds +
-                                 scaled(duration, noise_.device));
+    const Nanoseconds begin = ready(operation);
+    finish_work(
+        operation, work, begin,
+        begin + profile_.compute.kernel_floor_nanoseconds + scaled(duration, noise_.device));
+  } else {
+    const Nanoseconds waits_until = transfer(operation, copy, work);
+    if (waits_until > 0) wait_until(waits_until);
   }
+  if (!operation.captured) recorder_.end_call(host_);
+}
+
+// A copy over the bus. Until when the host stays in the call; 0 when it returns at once.
+Nanoseconds Timeline::transfer(const Operation& operation, const CopyBytes& copy,
+                               const WorkSeen& work) {
+  const bool to_device = work.to == CopyEnd::device;
   Nanoseconds& engine = to_device ? to_device_engine_ : from_device_engine_;
-  const bool pageable = is_pageable(plan_, copy);
-  Nanoseconds duration = profile_.pinned.of(bytes);
+  Nanoseconds duration = profile_.pinned.of(work.bytes);
   bool waits = copy.host_waits;
-  if (pageable) {
+  if (is_pageable(plan_, copy)) {
     // The driver copies a part into its own pinned memory at once, whatever the stream does. What
     // is left, and everything that comes back, keeps the host in the call until it is done.
-    const std::int64_t staged = to_device ? std::min(bytes, profile_.staging_bytes) : 0;
+    const std::int64_t staged = to_device ? std::min(work.bytes, profile_.staging_bytes) : 0;
     const Nanoseconds staging = staged > 0 ? profile_.pageable.of(staged) : 0;
     pass_host(staging);
-    waits = waits || staged < bytes;
-    if (staged < bytes) duration = profile_.pageable.of(bytes) - staging;
+    waits = waits || staged < work.bytes;
+    if (staged < work.bytes) duration = profile_.pageable.of(work.bytes) - staging;
   }
-  engine = std::max(ready(operation), engine) + scaled(duration, noise_.device);
-  finish(operation, engine);
-  if (waits) wait_until(engine);
+  const Nanoseconds begin = std::max(ready(operation), engine);
+  engine = begin + scaled(duration, noise_.device);
+  finish_work(operation, work, begin, engine);
+  return waits ? engine : 0;
 }
 
 void Timeline::fill(const Operation& operation, const FillZero& fill) {
-  pass_host(profile_.host.copy_call_nanoseconds);
+  if (operation.captured) {
+    launch_graph();
+  } else {
+    call({CallKind::fill, "cudaMemsetAsync"}, profile_.host.copy_call_nanoseconds);
+  }
   const double seconds =
       static_cast<double>(fill.what.bytes) / profile_.compute.memory_bytes_per_second;
   const auto duration = static_cast<Nanoseconds>(seconds * nanoseconds_per_second);
-  finish(operation, ready(operation) + std::max(profile_.compute.kernel_floor_nanoseconds,
-                                                scaled(duration, noise_.device)));
+  const Nanoseconds begin = ready(operation);
+  finish_work(
+      operation, {.kind = WorkKind::fill, .bytes = fill.what.bytes}, begin,
+      begin + std::max(profile_.compute.kernel_floor_nanoseconds, scaled(duration, noise_.device)));
 }
 
-void Timeline::allocate(const Operation& operation, const Allocate& allocate) {
-  if (operation.captured) return;
-  if (plan_.buffers[static_cast<std::size_t>(allocate.buffer)].allocated_by == AllocatedBy::cuda) {
-    return pass_host(profile_.host.malloc_nanoseconds);
-  }
-  pass_host(pool_is_empty_ ? profile_.host.pool_grow_nanoseconds
-                           : profile_.host.malloc_async_nanoseconds);
+void Timeline::record_event(const Operation& operation, const RecordEvent& record,
+                            std::int64_t step) {
+  call({CallKind::other, "cudaEventRecord"}, profile_.host.event_nanoseconds);
+  event_at(record.event, step) = ready(operation);
 }
 
-void Timeline::release(const Operation& operation, const Release& release) {
-  if (operation.captured) return;
-  if (plan_.buffers[static_cast<std::size_t>(release.buffer)].allocated_by == AllocatedBy::cuda) {
-    wait_until(all_work_end());
-    return pass_host(profile_.host.free_nanoseconds);
-  }
-  pass_host(profile_.host.malloc_async_nanoseconds);
-  if (!plan_.keep_bytes) pool_is_empty_ = false;
-}
-
-// A pool that keeps nothing returns its memory whenever the host waits.
-void Timeline::give_pool_back() {
-  if (plan_.keep_bytes) pool_is_empty_ = true;
+void Timeline::stream_waits(const Operation& operation, const StreamWaitsEvent& waits,
+                            std::int64_t step) {
+  call({CallKind::other, "cudaStreamWaitEvent"}, profile_.host.event_nanoseconds);
+  finish(operation, std::max(ready(operation), event_at(waits.event, step)));
 }
 
 void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int64_t step) {
+  recorder_.begin_call(call_of(waits), host_);
   switch (waits.what) {
     case WaitFor::device:
       wait_until(all_work_end());
@@ -266,6 +251,7 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
       wait_until(event_at(waits.event, step));
       break;
   }
+  recorder_.end_call(host_);
   give_pool_back();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/profile.h"
+#include "device/simulated/trace_recorder.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -32,6 +33,9 @@ class Timeline {
   // The host returns from a wait for everything.
   void drain();
 
+  // Told everything that the host and the device do; records once it is started.
+  TraceRecorder& recorder() { return recorder_; }
+
   Nanoseconds host_now() const { return host_; }
   Nanoseconds host_waited() const { return waited_; }
   // End of the work that is queued on the compute stream.
@@ -41,28 +45,36 @@ class Timeline {
   Nanoseconds stamp(std::int64_t step) const;
 
  private:
-  void issue(const Operation&, std::int64_t step);
+  void issue(const Operation&, std::int64_t step);  // that the operation acts for
   void bound_run_ahead(std::int64_t step);
   void launch(const Operation&, const LaunchKernel&, std::int64_t step);
   void copy(const Operation&, const CopyBytes&);
+  Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
   void fill(const Operation&, const FillZero&);
   void allocate(const Operation&, const Allocate&);
   void release(const Operation&, const Release&);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
+  void lock_pages(const PageLock&);
+  void unlock_pages(const PageUnlock&);
+  void record_event(const Operation&, const RecordEvent&, std::int64_t step);
+  void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
 
   void pass_host(Nanoseconds cost);
+  void call(const CallMade&, Nanoseconds cost);
+  Nanoseconds launch_graph();
+  const Buffer& buffer(int index) const { return plan_.buffers[static_cast<std::size_t>(index)]; }
   void wait_until(Nanoseconds when);
   Nanoseconds ready(const Operation&);
   void finish(const Operation&, Nanoseconds end);
-  Nanoseconds kernel_time(const LaunchKernel&, Nanoseconds floor) const;
-  double share_of_full_waves(const KernelShape&) const;
+  void finish_work(const Operation&, const WorkSeen&, Nanoseconds begin, Nanoseconds end);
   Nanoseconds all_work_end() const;
   void give_pool_back();
   Nanoseconds& event_at(int event, std::int64_t step);
 
   const StepPlan& plan_;
   const DeviceProfile& profile_;
+  TraceRecorder recorder_;
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;
