@@ -58,7 +58,7 @@ StoredVariant stored_variant(const Variant& variant, std::span<const StepPlan> p
   stored.anchor_seconds = mean_step_seconds(rounds, static_cast<int>(anchor_index));
   for (const MetricRow& row : metric_table()) {
     if (!can_be_stored(row.metric) || stored_time_of(row.metric) != row.metric) continue;
-    if (row.evidence == Evidence::plan) {
+    if (row.evidence <= Evidence::exact) {
       const auto value = counted(plans[index], row.metric);
       if (value) stored.counts.push_back({.metric = row.metric, .value = *value});
     } else if (auto time = stored_time(rounds, static_cast<int>(index),

@@ -21,9 +21,9 @@ bool is_printable_ascii(std::string_view text) {
 std::vector<double> contrasts_in(const Expectation& sentence, std::span<const StepPlan> plans,
                                  const Measurement& measurement, const JudgeSettings& settings) {
   std::vector<double> contrasts;
-  for (const Round& round : measurement.rounds) {
-    const auto contrast =
-        contrast_of(sentence, {.plans = plans, .counted = settings.counted, .round = &round});
+  for (const Sources& sources :
+       rounds_that_decide(sentence, plans, measurement, settings.counted)) {
+    const auto contrast = contrast_of(sentence, sources);
     if (!contrast || !std::isfinite(*contrast)) return {};
     contrasts.push_back(*contrast + 0.0);  // no negative zero, which a file reads as another number
   }
@@ -60,7 +60,7 @@ TimedSentence continued_test(const Expectation& sentence, double alpha, double b
 }
 
 bool is_decided_by_rounds(const Expectation& sentence) {
-  return evidence_of(sentence) == Evidence::timed && !names_stored(sentence);
+  return evidence_of(sentence) >= Evidence::timed && !names_stored(sentence);
 }
 
 std::int64_t most_rounds(const EarlierEvidence& earlier) {

@@ -39,7 +39,7 @@ std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 // The sentence's test, fed what earlier runs found: it stands where the last of them ended.
 TimedSentence continued_test(const Expectation&, double alpha, double beta, const Contrasts&);
 
-// Whether time of this run decides the sentence.
+// Whether rounds of this run decide the sentence, timed ones or traced ones.
 bool is_decided_by_rounds(const Expectation&);
 
 // Rounds of earlier runs behind the timed sentence that has the most of them.

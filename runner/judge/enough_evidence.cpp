@@ -21,6 +21,15 @@ bool is_timed(const Expectation& sentence) {
   return evidence_of(sentence) == Evidence::timed;
 }
 
+bool is_traced(const Expectation& sentence) {
+  return evidence_of(sentence) == Evidence::traced;
+}
+
+bool has_traced_sentence(const Scenario& scenario) {
+  return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_traced) ||
+         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_traced);
+}
+
 bool has_timed_sentence(const Scenario& scenario) {
   return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_timed) ||
          std::any_of(scenario.expect.begin(), scenario.expect.end(), is_timed);
@@ -28,11 +37,11 @@ bool has_timed_sentence(const Scenario& scenario) {
 
 // What earlier runs leave of these rounds: the sentence that they know least of counts.
 std::int64_t own_rounds(std::int64_t rounds, const Scenario& scenario,
-                        const JudgeSettings& settings) {
+                        const JudgeSettings& settings, bool (*of_kind)(const Expectation&)) {
   std::optional<std::int64_t> earlier;
   const auto count = [&](const std::vector<Expectation>& sentences, const Contrasts& contrasts) {
     for (const Expectation& sentence : sentences) {
-      if (!is_decided_by_rounds(sentence)) continue;
+      if (!of_kind(sentence) || !is_decided_by_rounds(sentence)) continue;
       const auto known = std::ssize(contrasts_for(sentence, contrasts));
       earlier = std::min(earlier.value_or(known), known);
     }
@@ -50,7 +59,7 @@ class Watch {
     watch(scenario.expect, expect_, settings, settings.earlier.expect);
     const bool any_timed = !regime_.empty() || !expect_.empty();
     if (any_timed) {
-      fewest_rounds_ = own_rounds(rounds_for_intervals(scenario), scenario, settings);
+      fewest_rounds_ = own_rounds(rounds_for_intervals(scenario), scenario, settings, is_timed);
     }
   }
 
@@ -126,14 +135,23 @@ Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans
 std::int64_t fewest_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
   if (!has_timed_sentence(scenario)) return 1;
   return own_rounds(std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario)),
-                    scenario, settings);
+                    scenario, settings, is_timed);
 }
 
 std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettings& settings) {
   if (!has_timed_sentence(scenario)) return 1;
   const std::int64_t fewest = std::max({fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
                                         rounds_for_intervals(scenario)});
-  return own_rounds(fewest, scenario, settings);
+  return own_rounds(fewest, scenario, settings, is_timed);
+}
+
+std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings& settings) {
+  // A count that differs from one round to the next is none, and one round cannot tell.
+  constexpr std::int64_t to_compare_counts = 2;
+  if (!has_traced_sentence(scenario)) return to_compare_counts;
+  const std::int64_t fewest = std::max({fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
+                                        rounds_for_intervals(scenario)});
+  return std::max(own_rounds(fewest, scenario, settings, is_traced), to_compare_counts);
 }
 
 JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {
@@ -141,7 +159,9 @@ JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted
   settings.counted = std::move(counted);
   std::int64_t lines = 0;
   for (const Scenario* scenario : scenarios) {
-    lines += std::count_if(scenario->expect.begin(), scenario->expect.end(), is_timed);
+    lines += std::count_if(
+        scenario->expect.begin(), scenario->expect.end(),
+        [](const Expectation& sentence) { return evidence_of(sentence) >= Evidence::timed; });
   }
   settings.suite_lines = std::max<std::int64_t>(lines, 1);
   if (lines > 1) settings.alpha = settings.suite_alpha / 2 / static_cast<double>(lines);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decides sentences: plan evidence by comparison, timed evidence by its test, and timed evidence
-// only inside the scenario's regime.
+// Decides sentences: counts by comparison, timed and traced evidence by its test, and those only
+// inside the scenario's regime.
 #include "judge/judge.h"
 
 #include <fmt/format.h>
@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/counted_sentence.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
 #include "judge/reasons.h"
 #include "judge/stored_sentence.h"
 #include "judge/summary.h"
 #include "judge/timed_sentence.h"
+#include "judge/traced_sentence.h"
 #include "judge/words.h"
 #include "stats/e_process.h"
 
@@ -47,7 +49,7 @@ class Judge {
     return verdicts;
   }
 
-  // Timed sentences mean something only inside the regime.
+  // Timed and traced sentences mean something only inside the regime.
   std::vector<SentenceVerdict> sentences(const std::vector<SentenceVerdict>& regime) const {
     const SentenceVerdict* outside = nullptr;
     for (const SentenceVerdict& line : regime) {
@@ -58,7 +60,7 @@ class Judge {
     for (const Expectation& sentence : scenario_.expect) {
       verdicts.push_back(decide(sentence, settings_.earlier.expect));
       SentenceVerdict& verdict = verdicts.back();
-      if (!outside || verdict.evidence != Evidence::timed) continue;
+      if (!outside || verdict.evidence < Evidence::timed) continue;
       const bool refuted = outside->outcome == Outcome::refuted;
       verdict.outcome = refuted ? Outcome::skipped : Outcome::undecided;
       verdict.reason =
@@ -76,38 +78,19 @@ class Judge {
       decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
       return verdict;
     }
-    switch (evidence_of(sentence)) {
+    SentenceVerdict verdict = blank(sentence);
+    switch (verdict.evidence) {
       case Evidence::plan:
       case Evidence::exact:
-        return decide_counted(sentence);
+        decide_counted(sentence, plans_, measurement_, settings_.counted, {}, verdict);
+        break;
       case Evidence::timed:
         return decide_timed(sentence, earlier);
       case Evidence::traced:
+        decide_traced(sentence, scenario_, plans_, measurement_, settings_, earlier, disturbance_,
+                      verdict);
         break;
     }
-    return without_value(sentence, Outcome::undecided, needs_trace_reason());
-  }
-
-  static SentenceVerdict without_value(const Expectation& sentence, Outcome outcome,
-                                       std::string reason) {
-    SentenceVerdict verdict = blank(sentence);
-    verdict.outcome = outcome;
-    verdict.reason = std::move(reason);
-    return verdict;
-  }
-
-  SentenceVerdict decide_counted(const Expectation& sentence) const {
-    SentenceVerdict verdict = blank(sentence);
-    const Sources sources{.plans = plans_, .counted = settings_.counted};
-    verdict.left = side_value(sentence.left, sources);
-    verdict.right = side_value(sentence.right, sources);
-    if (!verdict.left || !verdict.right) {
-      verdict.reason = needs_trace_reason();
-      return verdict;
-    }
-    const bool holds = relation_holds(sentence, *verdict.left, *verdict.right);
-    verdict.outcome = holds ? Outcome::holds : Outcome::refuted;
-    verdict.reason = counted_reason(sentence, verdict);
     return verdict;
   }
 

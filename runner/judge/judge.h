@@ -34,10 +34,10 @@ struct JudgeSettings {
 // The plans are those that were measured: the scenario's, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
-// For a run of these scenarios as one suite: half of alpha is shared out over their timed
-// sentences, so that any of them is wrongly refuted in at most that share of runs (Bonferroni;
-// valid whatever depends on what); the other half is judge_suite's. A single sentence keeps all of
-// it.
+// For a run of these scenarios as one suite: half of alpha is shared out over their timed and
+// traced sentences, so that any of them is wrongly refuted in at most that share of runs
+// (Bonferroni; valid whatever depends on what); the other half is judge_suite's. A single sentence
+// keeps all of it.
 JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 
 // True once every timed sentence is decided, or one of the regime is refuted, but not before the
@@ -50,6 +50,10 @@ Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSe
 std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
 // The same without being refuted, which takes the most where alpha is shared by many lines.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
+
+// With fewer traced rounds some traced sentence could not be refuted, could not hold or would have
+// no interval; at least two, so that counts can be compared.
+std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);

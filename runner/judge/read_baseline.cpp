@@ -116,7 +116,7 @@ class Reader {
       const bool always = row.metric == Metric::step_ms_mean;
       const TomlEntry* found = always ? keys.required(row.name) : keys.optional(row.name);
       if (found == nullptr) continue;
-      if (row.evidence == Evidence::plan) {
+      if (row.evidence <= Evidence::exact) {
         read_count(keys, *found, row.metric, variant);
       } else {
         read_time(keys, *found, row.metric, variant);

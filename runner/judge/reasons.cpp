@@ -37,7 +37,13 @@ Terms terms_of(const Expectation& sentence, const SentenceVerdict& verdict) {
   return {1, "1x", factor_in_words};
 }
 
-double seconds_per_round(const Measurement& measurement) {
+std::optional<double> seconds_per_round(const Measurement& measurement, Evidence evidence) {
+  if (evidence == Evidence::traced) {
+    if (!measurement.traced || measurement.traced->rounds.empty()) return std::nullopt;
+    return std::chrono::duration<double>(measurement.traced->wall_time).count() /
+           static_cast<double>(measurement.traced->rounds.size());
+  }
+  if (measurement.rounds.empty()) return std::nullopt;
   double seconds = 0;
   for (const Round& round : measurement.rounds) {
     for (const Segment& segment : round.segments) {
@@ -49,17 +55,28 @@ double seconds_per_round(const Measurement& measurement) {
   return seconds / static_cast<double>(measurement.rounds.size());
 }
 
-std::string rounds_in_words(std::int64_t rounds) {
-  return fmt::format("{} round{}", rounds, rounds == 1 ? "" : "s");
+std::string rounds_in_words(std::int64_t rounds, Evidence evidence = Evidence::timed) {
+  return fmt::format("{} {}round{}", rounds, evidence == Evidence::traced ? "traced " : "",
+                     rounds == 1 ? "" : "s");
+}
+
+// "0.4 % against 23 %, ": a ratio of two shares says little where one of them is next to nothing.
+std::string traced_values(const Expectation& sentence, const SentenceVerdict& verdict) {
+  const auto left = factor_of_single_metric(sentence.left);
+  const auto right = factor_of_single_metric(sentence.right);
+  if (verdict.evidence != Evidence::traced || !left || !right) return "";
+  if (!verdict.left || !verdict.right) return "";
+  return fmt::format("{} against {}, ", in_words(*verdict.left / *left, verdict.unit),
+                     in_words(*verdict.right / *right, verdict.unit));
 }
 
 // What an undecided sentence would need.
-std::string missing_in_words(const TimedEvidence& timed, const Measurement& measurement,
-                             std::int64_t fewest_rounds) {
+std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
+                             const Measurement& measurement, std::int64_t fewest_rounds) {
   const std::int64_t rounds = std::ssize(timed.contrasts);
   if (rounds < fewest_rounds) {
-    return fmt::format("; {} cannot decide it, {} are the fewest that can", rounds_in_words(rounds),
-                       fewest_rounds);
+    return fmt::format("; {} cannot decide it, {} are the fewest that can",
+                       rounds_in_words(rounds, evidence), fewest_rounds);
   }
   std::string words;
   if (timed.smallest_seen) {
@@ -67,8 +84,8 @@ std::string missing_in_words(const TimedEvidence& timed, const Measurement& meas
   }
   if (timed.rounds_missing) {
     words += fmt::format("; about {:.0f} more rounds", *timed.rounds_missing);
-    if (!measurement.rounds.empty()) {
-      words += fmt::format(" ({:.2g} s)", *timed.rounds_missing * seconds_per_round(measurement));
+    if (const auto seconds = seconds_per_round(measurement, evidence)) {
+      words += fmt::format(" ({:.2g} s)", *timed.rounds_missing * *seconds);
     }
     words += " would decide it";
   } else {
@@ -96,8 +113,44 @@ std::string limit_in_words(const Expectation& sentence, const std::string& limit
   }
 }
 
-std::string needs_trace_reason() {
-  return "needs a trace of the timeline, which is not built yet";
+std::optional<std::string> reason_without_trace(const Measurement& measurement) {
+  if (!measurement.traced) return "not traced (--no-trace)";
+  if (!measurement.traced->unavailable.empty()) {
+    return fmt::format("trace unavailable: {}", measurement.traced->unavailable);
+  }
+  if (measurement.traced->rounds.empty()) return "no round was traced";
+  return std::nullopt;
+}
+
+std::string planned_instead(const Expectation& sentence, double left, double right,
+                            MetricUnit unit) {
+  return fmt::format("; the plan says {}; {}", in_words(left, unit),
+                     limit_in_words(sentence, in_words(right, unit)));
+}
+
+std::string absent_reason(const MetricOf& metric) {
+  switch (metric.metric) {
+    case Metric::copy_overlap:
+    case Metric::h2d_gbps:
+    case Metric::h2d_share:
+      return fmt::format("'{}' copied nothing to the device in its traced steps, so it has no {}",
+                         metric.variant, row_of(metric.metric).name);
+    case Metric::short_kernel_share:
+      return fmt::format(
+          "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
+          metric.variant, row_of(metric.metric).name);
+    default:
+      return fmt::format("the traced steps of '{}' do not tell its {}", metric.variant,
+                         row_of(metric.metric).name);
+  }
+}
+
+std::string changing_count_reason(const MetricOf& metric, double first, double value,
+                                  std::size_t round) {
+  const MetricRow& row = row_of(metric.metric);
+  return fmt::format(
+      "{}.{} is {} in the first traced round and {} in round {}: no count to rely on",
+      metric.variant, row.name, in_words(first, row.unit), in_words(value, row.unit), round);
 }
 
 std::string no_rounds_reason() {
@@ -131,14 +184,15 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
                               double confidence) {
   const Terms terms = terms_of(sentence, verdict);
   const TimedEvidence& timed = *verdict.timed;
-  std::string words = terms.in_words(terms.scale * timed.ratio);
+  std::string words = traced_values(sentence, verdict) + terms.in_words(terms.scale * timed.ratio);
   if (timed.interval) {
     words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * confidence,
                          terms.in_words(terms.scale * timed.interval->low),
                          terms.in_words(terms.scale * timed.interval->high));
   }
-  words += fmt::format(" over {}; {}", rounds_in_words(std::ssize(timed.contrasts)),
-                       limit_in_words(sentence, terms.limit));
+  words +=
+      fmt::format(" over {}; {}", rounds_in_words(std::ssize(timed.contrasts), verdict.evidence),
+                  limit_in_words(sentence, terms.limit));
   return words;
 }
 
@@ -147,7 +201,7 @@ std::string timed_reason(const Expectation& sentence, const SentenceVerdict& ver
                          std::int64_t fewest_rounds) {
   std::string words = measured_in_words(sentence, verdict, confidence);
   if (verdict.outcome == Outcome::undecided) {
-    words += missing_in_words(*verdict.timed, measurement, fewest_rounds);
+    words += missing_in_words(*verdict.timed, verdict.evidence, measurement, fewest_rounds);
   }
   return words;
 }

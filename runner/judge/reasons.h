@@ -2,7 +2,9 @@
 // Why a sentence came out as it did, in words with numbers. Decides nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "judge/sides.h"
@@ -19,11 +21,19 @@ MetricUnit unit_of(const Expectation&);
 // "the limit is 1.05x", "it must be within 3 % of 1x".
 std::string limit_in_words(const Expectation&, const std::string& limit);
 
-std::string needs_trace_reason();
 std::string no_rounds_reason();
 
 // Of a sentence with a metric that the device does not know.
 std::string unknown_reason(const Expectation&, const Sources&);
+
+// Why there are no traced rounds, in words; nothing when there are.
+std::optional<std::string> reason_without_trace(const Measurement&);
+// "; the plan says 1; it must be 0": what follows that reason, from both values by the plan.
+std::string planned_instead(const Expectation&, double left, double right, MetricUnit);
+// Of a metric that the traced rounds do not tell: what is absent from them.
+std::string absent_reason(const MetricOf&);
+// Of a count that is not the same in the first traced round and in the one given, counted from 1.
+std::string changing_count_reason(const MetricOf&, double first, double value, std::size_t round);
 
 // "1; the limit is 0", from both values.
 std::string counted_reason(const Expectation&, const SentenceVerdict&);

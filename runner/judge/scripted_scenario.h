@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "judge/judge.h"
+#include "judge/traced_by_hand.h"
 #include "measure/measure.h"
 #include "measure/scripted_device.h"
 #include "scenario/scenario.h"
@@ -72,8 +73,20 @@ struct Judged {
   Verdict verdict;
 };
 
+// What a trace of the two variants tells: the same waits as counted_by_script, 400 us of idle time
+// after each.
+inline Traced traced_by_script() {
+  TracedStep baseline = traced_step({.math = 1200, .memory = 400, .idle_after_wait = 400},
+                                    {{Metric::host_waits_per_step, 1}, {Metric::gpu_idle, 0.2}});
+  baseline.phases[static_cast<std::size_t>(Phase::sync)].host_waits = 1;
+  const TracedStep fix = traced_step({.math = 1200, .memory = 400},
+                                     {{Metric::host_waits_per_step, 0}, {Metric::gpu_idle, 0}});
+  return traced_rounds({baseline, fix});
+}
+
 // Measures the scenario on the script and judges it, as a whole run would.
-inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed) {
+inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed,
+                                std::optional<Traced> traced = traced_by_script()) {
   const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
   ScriptedDevice device(script);
   MeasureRequest request;
@@ -85,6 +98,7 @@ inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::u
   request.enough = enough_evidence(scenario, plans, scripted_settings());
   Judged judged;
   judged.measurement = measure(device, plans, request);
+  judged.measurement.traced = std::move(traced);
   judged.verdict = judge(scenario, plans, judged.measurement, scripted_settings());
   return judged;
 }

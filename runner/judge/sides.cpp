@@ -57,9 +57,32 @@ std::optional<double> metric_value(const MetricOf& metric, const Sources& source
   if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
   const std::size_t variant = plan_named(sources.plans, metric.variant);
   const StepPlan& plan = sources.plans[variant];
-  if (const auto known = sources.counted(plan, metric.metric)) return known;
-  if (!sources.round) return std::nullopt;
-  return round_value(*sources.round, static_cast<int>(variant), plan.batch_size, metric.metric);
+  switch (row_of(metric.metric).evidence) {
+    case Evidence::plan:
+      return sources.counted(plan, metric.metric);
+    case Evidence::exact:
+      return sources.traced ? traced_value(*sources.traced, variant, metric.metric)
+                            : sources.counted(plan, metric.metric);
+    case Evidence::timed:
+      if (!sources.round) return std::nullopt;
+      return round_value(*sources.round, static_cast<int>(variant), plan.batch_size, metric.metric);
+    case Evidence::traced:
+      return sources.traced ? traced_value(*sources.traced, variant, metric.metric) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+double nearly_nothing(const Expectation& sentence) {
+  if (evidence_of(sentence) != Evidence::traced) return 1e-12;
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  switch (row_of(metrics.front().metric).unit) {
+    case MetricUnit::ratio:
+      return 1e-6;
+    case MetricUnit::seconds:
+      return 1e-9;
+    default:
+      return 1e-12;
+  }
 }
 
 std::optional<double> factor_value(const Factor& factor, const Sources& sources) {
@@ -102,6 +125,13 @@ std::optional<double> round_value(const Round& round, int variant, std::int64_t 
   }
 }
 
+std::optional<double> traced_value(const TracedRound& round, std::size_t variant, Metric metric) {
+  if (variant >= round.variants.size()) return std::nullopt;  // an anchor, which nobody traces
+  const std::map<Metric, double>& values = round.variants[variant].values;
+  const auto found = values.find(metric);
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<double> side_value(const Side& side, const Sources& sources) {
   double sum = 0;
   for (const Product& factors : side) {
@@ -117,11 +147,27 @@ std::optional<double> side_value(const Side& side, const Sources& sources) {
 }
 
 std::optional<double> contrast_of(const Expectation& sentence, const Sources& sources) {
-  constexpr double nearly_nothing = 1e-12;
+  const double least = nearly_nothing(sentence);
   const auto left = side_value(sentence.left, sources);
   const auto right = side_value(sentence.right, sources);
   if (!left || !right) return std::nullopt;
-  return std::log(std::max(*left, nearly_nothing)) - std::log(std::max(*right, nearly_nothing));
+  return std::log(std::max(*left, least)) - std::log(std::max(*right, least));
+}
+
+std::vector<Sources> rounds_that_decide(const Expectation& sentence,
+                                        std::span<const StepPlan> plans,
+                                        const Measurement& measurement, const Counted& counted) {
+  std::vector<Sources> all;
+  if (evidence_of(sentence) != Evidence::traced) {
+    for (const Round& round : measurement.rounds) {
+      all.push_back({.plans = plans, .counted = counted, .round = &round});
+    }
+  } else if (measurement.traced) {
+    for (const TracedRound& round : measurement.traced->rounds) {
+      all.push_back({.plans = plans, .counted = counted, .traced = &round});
+    }
+  }
+  return all;
 }
 
 std::vector<MetricOf> metrics_in(const Side& side) {

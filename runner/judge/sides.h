@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the two sides of a sentence are worth: by the plan alone, or in one round.
+// What the two sides of a sentence are worth: by the plan alone, in one timed round, or in one
+// traced round.
 #pragma once
 
 #include <functional>
@@ -17,11 +18,14 @@ namespace stepgate {
 // `counted` of the plan station, in every use but tests.
 using Counted = std::function<std::optional<double>(const StepPlan&, Metric)>;
 
-// Where values come from. The round is absent for sentences of plan evidence.
+// Where values come from. Plan metrics come from the plan. Exact ones come from the traced round
+// where there is one, and from the plan elsewhere: conformance.h sees to it that both say the same.
+// Timed and traced ones come from their rounds.
 struct Sources {
   std::span<const StepPlan> plans;
   const Counted& counted;
   const Round* round = nullptr;
+  const TracedRound* traced = nullptr;
   // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
   std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
@@ -34,12 +38,21 @@ std::size_t plan_named(std::span<const StepPlan>, const std::string& variant);
 // of both. Nothing where the device does not know.
 std::optional<double> round_value(const Round&, int variant, std::int64_t batch_size, Metric);
 
+// Of a metric, for one variant of one traced round. Nothing where the trace does not tell.
+std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);
+
 // In base units. Nothing when a metric of the side is unknown.
 std::optional<double> side_value(const Side&, const Sources&);
 
-// log(left / right) in the round. A side of zero counts as a trillionth, so that the contrast stays
-// a number.
+// log(left / right) in the round. A side of nothing counts as very little, so that the contrast
+// stays a number: of a traced share as a millionth, of a traced time as a nanosecond, which is as
+// fine as traces are, otherwise as a trillionth.
 std::optional<double> contrast_of(const Expectation&, const Sources&);
+
+// The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
+// the timed ones or the traced ones. What it was given must outlive it.
+std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const StepPlan>,
+                                        const Measurement&, const Counted&);
 
 // The metrics of a side or of a sentence, in order.
 std::vector<MetricOf> metrics_in(const Side&);

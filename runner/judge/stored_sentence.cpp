@@ -8,6 +8,7 @@
 #include <cmath>
 #include <set>
 
+#include "judge/counted_sentence.h"
 #include "judge/reasons.h"
 #include "judge/stored_reasons.h"
 #include "plan/anchors.h"
@@ -193,29 +194,26 @@ const StoredVariant* latest(const Baseline& baseline, const Variant& variant) {
   return nullptr;
 }
 
-void decide_counted(const Expectation& sentence, const Scenario& scenario,
-                    std::span<const StepPlan> plans, const JudgeSettings& settings,
-                    SentenceVerdict& verdict) {
-  Sources sources{.plans = plans, .counted = settings.counted};
-  sources.stored = [&](const MetricOf& metric) -> std::optional<double> {
-    const Variant& variant = variant_named(scenario, metric.variant);
-    const StoredVariant* stored = latest(*settings.baseline, variant);
+void decide_stored_counts(const Expectation& sentence, const Scenario& scenario,
+                          std::span<const StepPlan> plans, const Measurement& measurement,
+                          const JudgeSettings& settings, SentenceVerdict& verdict) {
+  const auto latest_of = [&](const MetricOf& metric) {
+    return latest(*settings.baseline, variant_named(scenario, metric.variant));
+  };
+  const auto stored_count = [&](const MetricOf& metric) -> std::optional<double> {
+    const StoredVariant* stored = latest_of(metric);
     const StoredCount* count = stored ? find_count(*stored, metric.metric) : nullptr;
     return count ? std::optional(count->value) : std::nullopt;
   };
-  verdict.left = side_value(sentence.left, sources);
-  verdict.right = side_value(sentence.right, sources);
-  if (!verdict.left || !verdict.right) {
-    const MetricOf metric = first_stored(sentence);
-    const bool known = latest(*settings.baseline, variant_named(scenario, metric.variant));
+  for (const MetricOf& metric : metrics_in(sentence)) {
+    if (!metric.stored || stored_count(metric)) continue;
+    const bool known = latest_of(metric);
     verdict.outcome = known ? Outcome::undecided : Outcome::not_comparable;
     verdict.reason = known ? unknown_time_reason(metric.metric)
                            : not_comparable_reason(changed_knobs_reason(metric.variant), scenario);
     return;
   }
-  const bool holds = relation_holds(sentence, *verdict.left, *verdict.right);
-  verdict.outcome = holds ? Outcome::holds : Outcome::refuted;
-  verdict.reason = counted_reason(sentence, verdict);
+  decide_counted(sentence, plans, measurement, settings.counted, stored_count, verdict);
 }
 
 }  // namespace
@@ -259,7 +257,7 @@ void decide_stored(const Expectation& sentence, const Scenario& scenario,
     verdict.outcome = Outcome::no_baseline;
     verdict.reason = no_baseline_reason(scenario);
   } else if (evidence_of(sentence) != Evidence::timed) {
-    decide_counted(sentence, scenario, plans, settings, verdict);
+    decide_stored_counts(sentence, scenario, plans, measurement, settings, verdict);
   } else if (measurement.rounds.empty()) {
     verdict.reason = no_rounds_reason();
   } else {

@@ -28,7 +28,7 @@ struct MatchingRuns {
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
                            const std::string& anchor);
 
-// A sentence with `stored.`, of plan or timed evidence, into the verdict that names it.
+// A sentence with `stored.`, of plan, exact or timed evidence, into the verdict that names it.
 void decide_stored(const Expectation&, const Scenario&, std::span<const StepPlan>,
                    const Measurement&, const JudgeSettings&, SentenceVerdict&);
 

@@ -251,5 +251,19 @@ TEST(StoredCounts, AreThoseOfTheLatestRunWithTheSameKnobs) {
   EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::not_comparable);
 }
 
+TEST(StoredCounts, AreComparedWithWhatTheTraceOfThisRunCounted) {
+  const Scenario scenario =
+      scenario_of_one({fix_against_stored(Metric::host_waits_per_step, Relation::at_most, 1)});
+  Measurement measurement = measured(plans_with_anchors(scenario), 1, 0);
+  const Baseline baseline = baseline_of(scenario, {1});
+  const SentenceVerdict without = judged(scenario, baseline, measurement);
+  EXPECT_EQ(without.outcome, Outcome::undecided);
+  EXPECT_EQ(without.reason, "not traced (--no-trace); the plan says 0; the limit is 0");
+  measurement.traced = traced_rounds({traced_step({}, {{Metric::host_waits_per_step, 0}})});
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::holds);
+  measurement.traced = traced_rounds({traced_step({}, {{Metric::host_waits_per_step, 1}})});
+  EXPECT_EQ(judged(scenario, baseline, measurement).outcome, Outcome::refuted);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -46,7 +47,8 @@ std::string in_words(double value, MetricUnit unit) {
     case MetricUnit::seconds:
       return value == 0 ? "0 s" : scaled(value, second_scales, " ");
     case MetricUnit::ratio:
-      return fmt::format("{:.3g} %", 100 * value);
+      // A share below a millionth is one that could not be told from nothing.
+      return fmt::format("{:.3g} %", std::abs(value) <= 1.000001e-6 ? 0 : 100 * value);
     case MetricUnit::per_second:
       return scaled(value, decimal_scales, "") + "/s";
     case MetricUnit::bytes_per_second:
@@ -58,7 +60,27 @@ std::string in_words(double value, MetricUnit unit) {
 }
 
 std::string factor_in_words(double ratio) {
+  if (ratio >= 1000) return fmt::format("{:.3g}x", ratio);
   return std::abs(ratio - 1) < 0.1 ? fmt::format("{:.3f}x", ratio) : fmt::format("{:.2f}x", ratio);
+}
+
+std::string_view in_words(Phase phase) {
+  constexpr std::array<std::string_view, phase_count> names{
+      "data wait", "h2d", "forward", "backward", "optimizer", "log", "sync", "host"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+std::string_view in_words(Purpose purpose) {
+  constexpr std::array<std::string_view, purpose_count> names{
+      "weights",   "gradients", "optimizer state", "activations",
+      "workspace", "batch",     "staging",         "bookkeeping"};
+  return names[static_cast<std::size_t>(purpose)];
+}
+
+std::string_view in_words(TimePart part) {
+  constexpr std::array<std::string_view, time_part_count> names{
+      "compute", "memory", "copies", "idle after waits", "idle for data", "idle for host"};
+  return names[static_cast<std::size_t>(part)];
 }
 
 std::string_view in_words(Outcome outcome) {

@@ -18,4 +18,11 @@ std::string factor_in_words(double ratio);
 // "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable".
 std::string_view in_words(Outcome);
 
+// "data wait", "optimizer state".
+std::string_view in_words(Phase);
+std::string_view in_words(Purpose);
+
+// "idle after waits".
+std::string_view in_words(TimePart);
+
 }  // namespace stepgate

@@ -42,6 +42,15 @@ Evidence evidence_of(const Expectation& expectation) {
   return least_exact;
 }
 
+bool mixes_timed_and_traced(const Expectation& expectation) {
+  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const auto names = [&](Evidence evidence) {
+    return std::any_of(metrics.begin(), metrics.end(),
+                       [&](const MetricOf& of) { return row_of(of.metric).evidence == evidence; });
+  };
+  return names(Evidence::timed) && names(Evidence::traced);
+}
+
 bool names_this_run(const Expectation& expectation) {
   const std::vector<MetricOf> metrics = metrics_of(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return !of.stored; });

@@ -52,6 +52,9 @@ struct Expectation {
 // The evidence that decides the sentence: the least exact of its metrics.
 Evidence evidence_of(const Expectation&);
 
+// Whether it names metrics of timed and of traced evidence, which no process measures both.
+bool mixes_timed_and_traced(const Expectation&);
+
 // Whether any of its values is one of this run, and whether any comes from a baseline.
 bool names_this_run(const Expectation&);
 bool names_stored(const Expectation&);

@@ -270,6 +270,10 @@ class SentenceParser {
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
       text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
+    } else if (mixes_timed_and_traced(expectation)) {
+      text_.fail(0, "the sentence mixes what is timed with what is traced",
+                 "tracing changes times, so the two are never measured together; write a line for "
+                 "each");
     } else if (stored_at_ && evidence_of(expectation) >= Evidence::timed &&
                !compares_with_itself(expectation)) {
       const std::string_view variant = variants_.empty() ? "fix" : variants_.front();

@@ -83,7 +83,8 @@ TEST(ParseExpectation, ComparesZeroWithEverything) {
 TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
   EXPECT_EQ(evidence_of(parsed("fix.peak_live == 0")), Evidence::plan);
   EXPECT_EQ(evidence_of(parsed("fix.host_share <= 1 * fix.launches_per_step")), Evidence::timed);
-  EXPECT_EQ(evidence_of(parsed("fix.gpu_idle < fix.host_share")), Evidence::traced);
+  EXPECT_EQ(evidence_of(parsed("fix.gpu_idle < 0.1 * fix.host_waits_per_step + 5%")),
+            Evidence::traced);
 }
 
 struct BadSentence {
@@ -136,6 +137,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "30: two values without a sign between them; write * or + between them"},
         BadSentence{"fix.host_share == 5%",
                     "25: a timed metric never equals; write ~= ... within 3%"},
+        BadSentence{"fix.gpu_idle < fix.host_share",
+                    "10: the sentence mixes what is timed with what is traced; tracing changes "
+                    "times, so the two are never measured together; write a line for each"},
         BadSentence{"fix.gpu_idle == 0", "23: a timed metric never equals; write ~= ... within 3%"},
         BadSentence{"fix.host_share ~= 5%", "25: '~=' without a tolerance; write ~= ... within 3%"},
         BadSentence{"fix.host_share ~= 5% within 3",

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// Sentences that traced rounds decide: counts, which must be the same in every round, and shares.
+#include "judge/traced_sentence.h"
+
+#include <gtest/gtest.h>
+
+#include "judge/scripted_scenario.h"
+#include "judge/stored_runs_by_hand.h"
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+Expectation no_waits() {
+  return sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}});
+}
+
+Expectation share(const std::string& variant, Metric metric, Relation relation, double limit) {
+  return sentence("share", {{of(variant, metric)}}, relation, {{limit}});
+}
+
+SentenceVerdict decided(const Expectation& expectation, std::optional<Traced> traced,
+                        std::vector<Expectation> regime = {}) {
+  Script script;
+  script.step_time = noisy(1, 1);
+  return measure_and_judge(scenario_of({expectation}, std::move(regime)), script, 1,
+                           std::move(traced))
+      .verdict.sentences.front();
+}
+
+TEST(ExactSentence, IsDecidedByWhatTheTraceCountedNotByThePlan) {
+  Traced traced = traced_by_script();
+  EXPECT_EQ(decided(no_waits(), traced).outcome, Outcome::holds);
+  set_values(traced, 1, Metric::host_waits_per_step, {2});
+  const SentenceVerdict refuted = decided(no_waits(), traced);
+  EXPECT_EQ(refuted.outcome, Outcome::refuted);
+  EXPECT_EQ(refuted.reason, "2; it must be 0");
+}
+
+TEST(ExactSentence, IsUndecidedWhenTheCountChangesFromRoundToRound) {
+  Traced traced = traced_by_script();
+  set_values(traced, 1, Metric::host_waits_per_step, {0, 0, 0.05});
+  const SentenceVerdict verdict = decided(no_waits(), traced);
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.reason,
+            "fix.host_waits_per_step is 0 in the first traced round and 0.05 in round 3: no count "
+            "to rely on");
+}
+
+TEST(ExactSentence, IsUndecidedWithoutATraceAndSaysWhatThePlanSays) {
+  Traced refused;
+  refused.unavailable = "another tool traces this process";
+  const Expectation bad =
+      sentence("bad", {{of("baseline", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}});
+  const SentenceVerdict unavailable = decided(bad, refused);
+  EXPECT_EQ(unavailable.outcome, Outcome::undecided);
+  EXPECT_EQ(unavailable.reason,
+            "trace unavailable: another tool traces this process; the plan says 1; it must be 0");
+  const SentenceVerdict not_traced = decided(bad, std::nullopt);
+  EXPECT_EQ(not_traced.outcome, Outcome::undecided);
+  EXPECT_EQ(not_traced.reason, "not traced (--no-trace); the plan says 1; it must be 0");
+}
+
+TEST(ExactSentence, IsUndecidedWhenTheTraceDoesNotTell) {
+  const Expectation polls =
+      sentence("polls", {{of("fix", Metric::polls_per_step)}}, Relation::equal, {{0.0}});
+  const SentenceVerdict verdict = decided(polls, traced_by_script());
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.reason, "the traced steps of 'fix' do not tell its polls_per_step");
+}
+
+TEST(ExactSentence, LeavesTimedOnesAndPlansAloneWhenThereIsNoTrace) {
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  Traced refused;
+  refused.unavailable = "no permission";
+  const Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
+                   sentence("memory", {{of("fix", Metric::peak_live)}}, Relation::less,
+                            {{of("baseline", Metric::peak_live)}})});
+  EXPECT_EQ(measure_and_judge(scenario, script, 1, refused).verdict.outcome, Outcome::holds);
+}
+
+TEST(TracedSentence, HoldsForAShareOfNothing) {
+  const SentenceVerdict verdict =
+      decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), traced_by_script());
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_EQ(verdict.reason.substr(0, 5), "0 %, ") << verdict.reason;
+  EXPECT_NE(verdict.reason.find("over 7 traced rounds; the limit is 5 %"), std::string::npos)
+      << verdict.reason;
+}
+
+TEST(TracedSentence, IsRefutedByAShareBeyondTheLimit) {
+  EXPECT_EQ(
+      decided(share("baseline", Metric::gpu_idle, Relation::at_most, 0.05), traced_by_script())
+          .outcome,
+      Outcome::refuted);
+}
+
+TEST(TracedSentence, HoldsForAShareOfEverything) {
+  Traced traced = traced_by_script();
+  set_values(traced, 1, Metric::copy_overlap, {1});
+  const SentenceVerdict verdict =
+      decided(share("fix", Metric::copy_overlap, Relation::at_least, 0.8), traced);
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_EQ(verdict.reason.substr(0, 7), "100 %, ") << verdict.reason;
+}
+
+TEST(TracedSentence, ComparesTwoVariantsEvenWhereOneHasNothing) {
+  const Expectation less = sentence("less", {{of("fix", Metric::gpu_idle)}}, Relation::less,
+                                    {{of("baseline", Metric::gpu_idle)}});
+  const SentenceVerdict holds = decided(less, traced_by_script());
+  EXPECT_EQ(holds.outcome, Outcome::holds);
+  EXPECT_EQ(holds.reason.substr(0, 20), "0 % against 20 %, 0.") << holds.reason;
+  const Expectation more = sentence("more", {{of("fix", Metric::gpu_idle)}}, Relation::greater,
+                                    {{of("baseline", Metric::gpu_idle)}});
+  EXPECT_EQ(decided(more, traced_by_script()).outcome, Outcome::refuted);
+}
+
+TEST(TracedSentence, IsUndecidedWhereTheTruthIsTheLimit) {
+  const SentenceVerdict verdict =
+      decided(share("fix", Metric::gpu_idle, Relation::at_most, 0), traced_by_script());
+  EXPECT_EQ(verdict.outcome, Outcome::undecided) << verdict.reason;
+}
+
+TEST(TracedSentence, NeedsMoreThanAFewRounds) {
+  const Traced few = traced_rounds(traced_by_script().rounds.front().variants, 3);
+  const SentenceVerdict verdict =
+      decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), few);
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_NE(verdict.reason.find("3 traced rounds cannot decide it, 5 are the fewest that can"),
+            std::string::npos)
+      << verdict.reason;
+  const Scenario traced = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
+  EXPECT_EQ(fewest_traced_rounds(traced, scripted_settings()), 7);
+  EXPECT_EQ(fewest_rounds_to_decide(traced, scripted_settings()), 1) << "nothing is timed";
+  EXPECT_EQ(fewest_traced_rounds(scenario_of({no_waits()}), scripted_settings()), 2);
+}
+
+TEST(TracedSentence, SaysWhatIsAbsent) {
+  const SentenceVerdict verdict =
+      decided(share("fix", Metric::copy_overlap, Relation::at_least, 0.8), traced_by_script());
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.reason,
+            "'fix' copied nothing to the device in its traced steps, so it has no copy_overlap");
+  EXPECT_EQ(decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.8), std::nullopt).reason,
+            "not traced (--no-trace)");
+}
+
+TEST(TracedSentence, IsSkippedOutsideTheRegimeWhichATraceMayDecide) {
+  const Expectation idle = share("fix", Metric::gpu_idle, Relation::at_most, 0.05);
+  const auto regime = [](double limit) {
+    return share("baseline", Metric::gpu_idle, Relation::at_least, limit);
+  };
+  EXPECT_EQ(decided(idle, traced_by_script(), {regime(0.5)}).outcome, Outcome::skipped);
+  EXPECT_EQ(decided(idle, traced_by_script(), {regime(0.1)}).outcome, Outcome::holds);
+  const Expectation waits = sentence("waits", {{of("baseline", Metric::host_waits_per_step)}},
+                                     Relation::at_least, {{1.0}});
+  EXPECT_EQ(decided(idle, traced_by_script(), {waits}).outcome, Outcome::holds);
+  EXPECT_EQ(decided(idle, std::nullopt, {waits}).outcome, Outcome::undecided);
+}
+
+TEST(TracedSentence, GoesOnFromEarlierTracedRounds) {
+  const Scenario scenario = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
+  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  Script script;
+  script.step_time = noisy(1, 1);
+  const Traced few = traced_rounds(traced_by_script().rounds.front().variants, 4);
+  const Judged first = measure_and_judge(scenario, script, 1, few);
+  ASSERT_EQ(first.verdict.outcome, Outcome::undecided);
+  JudgeSettings settings = scripted_settings();
+  settings.earlier = evidence_of_rounds(scenario, plans, first.measurement, settings);
+  EXPECT_EQ(most_rounds(settings.earlier), 4);
+  EXPECT_FALSE(nothing_left_to_measure(scenario, settings));
+  EXPECT_EQ(fewest_traced_rounds(scenario, settings), 3);
+  const Verdict second = judge(scenario, plans, first.measurement, settings);
+  EXPECT_EQ(second.outcome, Outcome::holds);
+  EXPECT_EQ(second.sentences.front().timed->earlier_rounds, 4);
+}
+
+// A share that lies at its limit on average, with noise from round to round.
+TEST(TracedSentence, RefutesAtItsLimitNoMoreOftenThanStated) {
+  constexpr std::uint64_t seeds = 300;
+  int refuted = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    Random random(seed);
+    Traced traced = traced_rounds(traced_by_script().rounds.front().variants, 20);
+    std::vector<double> values;
+    for (int round = 0; round < 20; ++round)
+      values.push_back(0.05 * std::exp(0.1 * random.normal()));
+    set_values(traced, 1, Metric::gpu_idle, values);
+    refuted += decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), traced).outcome ==
+               Outcome::refuted;
+  }
+  // 1 % of 300 is 3; more than 9 come with a probability below 1 in 1000.
+  EXPECT_LE(refuted, 9);
+}
+
+}  // namespace
+}  // namespace stepgate
