@@ -80,6 +80,11 @@ OpenedDevice open_device(const DeviceChoice& choice) {
                      "say cuda, simulated, simulated:<profile> or reference");
 }
 
+std::string resolved_spec(const DeviceChoice& choice) {
+  if (!choice.spec.empty()) return choice.spec;
+  return reason_against_cuda().empty() ? "cuda" : "simulated";
+}
+
 DeviceProfile measure_local_profile() {
 #ifdef STEPGATE_WITH_CUDA
   return measure_profile();

@@ -31,6 +31,9 @@ struct OpenedDevice {
 // for and fails.
 OpenedDevice open_device(const DeviceChoice&);
 
+// What an empty spec stands for here: "cuda" where a GPU can be used, "simulated" otherwise.
+std::string resolved_spec(const DeviceChoice&);
+
 struct DeviceRow {
   std::string spec;
   std::string description;  // its name, or why it is not available

@@ -61,9 +61,19 @@ struct TracedRound {
   std::vector<TracedStep> variants;  // in the order of the plans
 };
 
+// The knob that [calibrate] names, at the value that was found.
+struct Calibrated {
+  std::string knob;
+  std::string value;  // as `--set` takes it
+  double metric = 0;  // what that value gives
+  std::int64_t trials = 0;
+  std::string failure;  // why no value will do, in words; empty when one does
+};
+
 struct Traced {
-  std::string unavailable;  // why there is no trace, in words; empty when there is one
-  std::int64_t steps = 0;   // of each trace
+  std::optional<Calibrated> calibrated;  // absent where nothing is to be calibrated
+  std::string unavailable;               // why there is no trace, in words; empty when there is one
+  std::int64_t steps = 0;                // of each trace
   std::vector<TracedRound> rounds;
   std::vector<Trace> timelines;  // of the last round, by variant
   std::chrono::nanoseconds wall_time{0};

@@ -99,8 +99,25 @@ TracedStep step_from(const TraceJson& json) {
   return step;
 }
 
+TraceJson json_of(const Calibrated& found) {
+  return {{"knob", found.knob},
+          {"value", found.value},
+          {"metric", found.metric},
+          {"trials", found.trials},
+          {"failure", found.failure}};
+}
+
+Calibrated calibrated_from(const TraceJson& json) {
+  return {.knob = json.at("knob").get<std::string>(),
+          .value = json.at("value").get<std::string>(),
+          .metric = json.at("metric").get<double>(),
+          .trials = whole_number(json.at("trials")),
+          .failure = json.at("failure").get<std::string>()};
+}
+
 Traced traced_from(const TraceJson& json) {
   Traced traced;
+  if (json.contains("calibrated")) traced.calibrated = calibrated_from(json.at("calibrated"));
   traced.unavailable = json.at("unavailable").get<std::string>();
   traced.steps = whole_number(json.at("steps"));
   traced.wall_time = std::chrono::nanoseconds(whole_number(json.at("wall_nanoseconds")));
@@ -143,11 +160,12 @@ std::string traced_text(const Traced& traced) {
   }
   TraceJson timelines = TraceJson::array();
   for (const Trace& timeline : traced.timelines) timelines.push_back(json_of(timeline));
-  const TraceJson json = {{"unavailable", traced.unavailable},
-                          {"steps", traced.steps},
-                          {"wall_nanoseconds", traced.wall_time.count()},
-                          {"rounds", std::move(rounds)},
-                          {"timelines", std::move(timelines)}};
+  TraceJson json = {{"unavailable", traced.unavailable},
+                    {"steps", traced.steps},
+                    {"wall_nanoseconds", traced.wall_time.count()},
+                    {"rounds", std::move(rounds)},
+                    {"timelines", std::move(timelines)}};
+  if (traced.calibrated) json["calibrated"] = json_of(*traced.calibrated);
   constexpr int on_one_line = -1;
   const std::string body =
       json.dump(on_one_line, ' ', false, TraceJson::error_handler_t::replace) + "\n";

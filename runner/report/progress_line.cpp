@@ -13,6 +13,11 @@ void ProgressLine::show(const std::string& scenario, std::int64_t rounds,
   const double seconds = std::chrono::duration<double>(spent).count();
   const std::string state = rounds == 0 ? "warmed up" : fmt::format("round {}", rounds);
   const std::string text = fmt::format("{}: {}, {:.1f} s", scenario, state, seconds);
+  show(text);
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
   clear();
   *terminal_ << '\r' << text << std::flush;
   width_ = text.size();

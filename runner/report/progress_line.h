@@ -18,6 +18,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  void show(const std::string& text);
   void show(const std::string& scenario, std::int64_t rounds, std::chrono::nanoseconds spent);
   void clear();
 

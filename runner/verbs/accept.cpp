@@ -108,7 +108,8 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 int accept_runs(const Arguments& arguments) {
   const std::vector<std::filesystem::path> files = scenario_files(arguments);
   if (files.size() == 1 && arguments.runs == 1) return accept_here(arguments);
-  (void)plan_all(arguments, 0);  // a fault in the last file is found before the first is measured
+  refuse_calibration(
+      plan_all(arguments, 0));  // a fault in the last file is found before the first is measured
   int worst = 0;
   for (const std::filesystem::path& file : files) {
     for (std::int64_t run = 0; run < arguments.runs; ++run) {

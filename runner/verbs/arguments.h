@@ -36,6 +36,9 @@ struct Arguments {
   std::string variant;
   std::string filter;
   std::filesystem::path json;
+  bool tracing = true;            // run: in a process of its own
+  std::filesystem::path trace;    // run: timelines for other tools
+  std::filesystem::path picture;  // run: a drawing of the steady steps
   std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;

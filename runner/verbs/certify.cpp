@@ -112,6 +112,7 @@ void check_files(const std::vector<Planned>& all, const DeviceIdentity& device,
 int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
+  refuse_calibration(all);
   const OpenedDevice opened = open_device_for(arguments, seed);
   const DeviceIdentity device = opened.device->identity();
   check_files(all, device, arguments);

@@ -61,6 +61,7 @@ class CommandLine {
     declare_looking();
     declare_devices();
     declare_run();
+    declare_tracer();
     declare_duel();
     declare_accept();
     declare_certify();
@@ -139,12 +140,22 @@ class CommandLine {
            },
            export_help())
         ->allow_extra_args(false);
+    run->add_flag_callback(
+        "--no-trace", [&arguments = arguments_] { arguments.tracing = false; },
+        "count nothing: exact sentences stay undecided");
     CLI::Option* evidence = run->add_option("--evidence", arguments_.evidence,
                                             "go on from what earlier runs wrote into this file, "
                                             "and add what this one finds");
     run->add_option("--subject", arguments_.subject,
                     "what the evidence is about, such as a commit; this build when left out")
         ->needs(evidence);
+  }
+
+  // No verb for people: what `run` starts.
+  void declare_tracer() {
+    CLI::App* tracer = verb("tracer", "trace steps as a run asks on standard input", trace_for_run);
+    takes_device(takes_scenarios(tracer));
+    tracer->group("");
   }
 
   void declare_duel() {

@@ -21,6 +21,16 @@ JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   return settings;
 }
 
+// Why a knob that is to be calibrated has no value, in words.
+std::optional<std::string> calibration_failure(const Planned& planned) {
+  if (planned.traced && planned.traced->calibrated) {
+    const std::string& failure = planned.traced->calibrated->failure;
+    return failure.empty() ? std::nullopt : std::optional("cannot be calibrated: " + failure);
+  }
+  if (!planned.scenario.calibrate) return std::nullopt;
+  return "cannot be calibrated: " + (planned.traced ? planned.traced->unavailable : "not traced");
+}
+
 }  // namespace
 
 Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeSettings settings) {
@@ -33,6 +43,9 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   settings = settings_of(planned, std::move(settings));
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
+  }
+  if (const auto failure = calibration_failure(planned)) {
+    return {skipped_verdict(planned.scenario, device.identity(), *failure, settings), {}};
   }
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   const Enough enough = enough_evidence(planned.scenario, planned.plans, settings);
@@ -56,6 +69,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
     line.show(planned.scenario.name, now.rounds, now.spent);
   };
   Measurement measurement = measure(device, planned.plans, request);
+  measurement.traced = planned.traced;
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
 }
 

@@ -74,6 +74,7 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
   // Stored baselines are compared with rounds of this run.
   if (planned.fewest_rounds == 0 && nothing_left_to_measure(planned.scenario, settings)) {
     Measurement none = unmeasured(planned.scenario, planned.plans, device.identity(), seed);
+    none.traced = planned.traced;
     return {judge_one(planned, none, settings), std::move(none)};
   }
   Decided decided = decide_one(planned, device, seed, settings);

@@ -13,6 +13,7 @@
 #include "judge/stored_sentence.h"
 #include "plan/anchors.h"
 #include "plan/build_step_plan.h"
+#include "plan/counted_metrics.h"
 #include "scenario/read_scenario.h"
 
 namespace stepgate {
@@ -89,13 +90,49 @@ std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
   return files;
 }
 
+namespace {
+
+Scenario read(const std::filesystem::path& file, std::span<const std::string> overrides,
+              const Arguments& arguments) {
+  Scenario scenario = read_scenario(file, overrides);
+  if (arguments.budget_seconds) scenario.measure.max_seconds = *arguments.budget_seconds;
+  return scenario;
+}
+
+}  // namespace
+
+Scenario with_knob(const Planned& planned, const Arguments& arguments, const std::string& knob,
+                   const std::string& value) {
+  std::vector<std::string> overrides = arguments.overrides;
+  overrides.push_back(knob + "=" + value);
+  return read(planned.scenario.file, overrides, arguments);
+}
+
+JudgeSettings settings_for(const std::vector<Planned>& all) {
+  std::vector<const Scenario*> scenarios;
+  for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
+  return suite_settings(scenarios, counted);
+}
+
+void refuse_calibration(const std::vector<Planned>& all) {
+  std::vector<Diagnostic> wrong;
+  for (const Planned& planned : all) {
+    if (!planned.scenario.calibrate) continue;
+    wrong.push_back(
+        {{planned.scenario.file, 0, 0},
+         "'" + planned.scenario.calibrate->knob + "' is to be calibrated, which `run` does",
+         "give the value that `run` found: --set " + planned.scenario.calibrate->knob +
+             "=<value>"});
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
 std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   std::vector<Planned> planned;
   std::vector<Diagnostic> wrong;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
     try {
-      Scenario scenario = read_scenario(file, arguments.overrides);
-      if (arguments.budget_seconds) scenario.measure.max_seconds = *arguments.budget_seconds;
+      Scenario scenario = read(file, arguments.overrides, arguments);
       std::vector<StepPlan> plans = build_step_plans(scenario, seed);
       planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "judge/baseline.h"
+#include "judge/judge.h"
+#include "measure/traced.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
@@ -21,6 +23,7 @@ struct Planned {
   std::optional<Baseline> baseline{};  // what `stored.` means
   std::int64_t fewest_rounds = 0;      // that the measurement should have
   std::vector<CitedCertificate> certificates{};
+  std::optional<Traced> traced{};  // absent when nobody asked
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their
@@ -30,6 +33,16 @@ std::vector<std::filesystem::path> scenario_files(const Arguments&);
 // Reads and plans every file before anything runs, so that a typo in the last one does not cost the
 // others' time. Throws RequestError with the faults of all of them.
 std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
+
+// The scenario read anew, with one more override.
+Scenario with_knob(const Planned&, const Arguments&, const std::string& knob,
+                   const std::string& value);
+
+// Of a run of all of them.
+JudgeSettings settings_for(const std::vector<Planned>&);
+
+// Throws RequestError for scenarios whose [calibrate] only a run can solve.
+void refuse_calibration(const std::vector<Planned>&);
 
 // The plan of that variant, or of the last one when the name is empty. Throws RequestError.
 const StepPlan& plan_named(const Planned&, const std::string& variant);

@@ -5,24 +5,18 @@
 #include <iostream>
 #include <sstream>
 
-#include "plan/counted_metrics.h"
 #include "report/print_verdict.h"
 #include "report/write_json.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
 #include "verbs/interruption.h"
+#include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
 
 namespace {
-
-JudgeSettings settings_for(const std::vector<Planned>& all) {
-  std::vector<const Scenario*> scenarios;
-  for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
-  return suite_settings(scenarios, counted);
-}
 
 // What a run has decided so far, and its JSON.
 struct Decisions {
@@ -71,6 +65,16 @@ int run_scenarios(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   check_outputs(arguments);
+  if (arguments.tracing) {
+    std::vector<Traced> traced = trace_all(arguments, all, seed);
+    if (interrupted) return interrupted_exit_code(interrupted);
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      all[index].traced = std::move(traced[index]);
+    }
+    apply_calibrations(all, arguments, seed);
+  } else {
+    refuse_calibration(all);
+  }
   const OpenedDevice opened = open_device_for(arguments, seed);
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);

@@ -19,5 +19,6 @@ int show_devices(const Arguments&);
 int certify_gate(const Arguments&);
 int duel_programs(const Arguments&);
 int work_for_duel(const Arguments&);
+int trace_for_run(const Arguments&);
 
 }  // namespace stepgate

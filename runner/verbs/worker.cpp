@@ -13,7 +13,9 @@ int work_for_duel(const Arguments& arguments) {
   end_when_interrupted();
   const std::uint64_t seed = seed_of(arguments);
   std::vector<StepPlan> plans;
-  for (Planned& planned : plan_all(arguments, seed)) {
+  std::vector<Planned> all = plan_all(arguments, seed);
+  refuse_calibration(all);
+  for (Planned& planned : all) {
     std::move(planned.plans.begin(), planned.plans.end(), std::back_inserter(plans));
   }
   DeviceChoice choice = arguments.device;

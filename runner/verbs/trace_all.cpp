@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/trace_all.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <system_error>
+
+#include "device/worker/child.h"
+#include "measure/traced_file.h"
+#include "plan/build_step_plan.h"
+#include "report/progress_line.h"
+#include "verbs/interruption.h"
+
+namespace stepgate {
+namespace {
+
+// Longer than a trace takes, and than CUPTI's start on a slow machine.
+constexpr std::chrono::seconds stall{120};
+
+// Gone with everything in it at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "stepgate-XXXXXX").string();
+    if (!::mkdtemp(name.data())) {
+      throw std::system_error(errno, std::generic_category(), "make a folder for traces");
+    }
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code left_behind;
+    std::filesystem::remove_all(path_, left_behind);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path file(std::size_t index) const {
+    return path_ / (std::to_string(index) + ".json");
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Command command_of(const Arguments& arguments, std::uint64_t seed) {
+  Command words{std::filesystem::read_symlink("/proc/self/exe").string(),
+                "--baselines",
+                arguments.device.baselines.string(),
+                "tracer",
+                "--device",
+                resolved_spec(arguments.device),
+                "--seed",
+                std::to_string(seed)};
+  for (const std::string& knob : arguments.overrides) {
+    words.insert(words.end(), {"--set", knob});
+  }
+  words.emplace_back("--");
+  for (const auto& file : arguments.files) words.push_back(file.string());
+  return words;
+}
+
+Traced read(const std::filesystem::path& file) {
+  TracedOrDamaged read = read_traced(file);
+  if (auto* traced = std::get_if<Traced>(&read)) return std::move(*traced);
+  Traced damaged;
+  damaged.unavailable = "the trace " + std::get<DamagedTrace>(read).reason;
+  return damaged;
+}
+
+}  // namespace
+
+std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Planned>& all,
+                              std::uint64_t seed) {
+  const TemporaryFolder folder;
+  ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  std::vector<Traced> traced;
+  try {
+    Child child({.command = command_of(arguments, seed),
+                 .name = "the tracing process",
+                 .stall = stall,
+                 .stopped = [] { return interrupted != 0; }});
+    for (const Planned& planned : all) {
+      line.show("tracing " + planned.scenario.name);
+      (void)child.exchange(folder.file(traced.size()).string());
+      traced.push_back(read(folder.file(traced.size())));
+    }
+    child.finish("");
+  } catch (const WorkerError& error) {
+    Traced none;
+    none.unavailable = error.what();
+    traced.resize(all.size(), none);
+  } catch (const WaitStopped&) {
+    traced.resize(all.size());  // the run ends before it decides anything
+  }
+  return traced;
+}
+
+void apply_calibrations(std::vector<Planned>& all, const Arguments& arguments, std::uint64_t seed) {
+  for (Planned& planned : all) {
+    if (!planned.traced || !planned.traced->calibrated) continue;
+    const Calibrated& found = *planned.traced->calibrated;
+    planned.scenario = with_knob(planned, arguments, found.knob, found.value);
+    planned.plans = build_step_plans(planned.scenario, seed);
+  }
+}
+
+}  // namespace stepgate

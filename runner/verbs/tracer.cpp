@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// `stepgate tracer`: the other end of trace_all. A line on standard input names the file for the
+// next scenario's traces, a line on standard output says that it is there.
+#include <iostream>
+#include <string>
+
+#include "measure/calibrate.h"
+#include "measure/trace_rounds.h"
+#include "measure/traced_file.h"
+#include "plan/build_step_plan.h"
+#include "scenario/read_scenario.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+// Beyond the fewest that can decide a traced sentence, which decide only where every round agrees.
+constexpr std::int64_t spare_rounds = 4;
+// That tell whether counts are the same every time.
+constexpr std::int64_t rounds_of_counts = 2;
+constexpr double most_seconds = 2.5;
+// A trial of a knob's value: the median of these.
+constexpr std::int64_t trial_rounds = 3;
+
+TraceRequest request_for(std::int64_t rounds, std::uint64_t seed) {
+  return {.rounds = rounds, .max_seconds = most_seconds, .seed = seed, .clock = [] {
+            return std::chrono::steady_clock::now().time_since_epoch();
+          }};
+}
+
+Calibrated calibrated(Device& device, const Arguments& arguments, const Planned& planned,
+                      std::uint64_t seed) {
+  const Calibration& calibration = *planned.scenario.calibrate;
+  const auto plans_with = [&](const std::string& value) {
+    return build_step_plans(with_knob(planned, arguments, calibration.knob, value), seed);
+  };
+  return calibrate(device, calibration,
+                   calibration_range(calibration, planned.scenario, planned.plans), plans_with,
+                   request_for(trial_rounds, seed));
+}
+
+Traced traced(Device& device, const Arguments& arguments, const Planned& planned,
+              const JudgeSettings& settings, std::uint64_t seed) {
+  Traced result;
+  result.unavailable = device.reason_against_tracing();
+  if (!result.unavailable.empty()) return result;
+  std::optional<Calibrated> found;
+  std::vector<StepPlan> plans = planned.plans;
+  if (planned.scenario.calibrate) {
+    found = calibrated(device, arguments, planned, seed);
+    plans = build_step_plans(with_knob(planned, arguments, found->knob, found->value), seed);
+  }
+  const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
+  const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
+  result = trace_rounds(device, plans, request_for(fewest + spare, seed));
+  result.calibrated = found;
+  return result;
+}
+
+}  // namespace
+
+int trace_for_run(const Arguments& arguments) {
+  end_when_interrupted();
+  const std::uint64_t seed = seed_of(arguments);
+  const std::vector<Planned> all = plan_all(arguments, seed);
+  const JudgeSettings settings = settings_for(all);
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  choice.tracing = true;
+  const OpenedDevice opened = open_device(choice);
+  std::string file;
+  for (const Planned& planned : all) {
+    if (!std::getline(std::cin, file)) break;
+    Traced result;
+    try {
+      result = traced(*opened.device, arguments, planned, settings, seed);
+    } catch (const DeviceError& error) {
+      result.unavailable = error.what();
+    }
+    write_traced(file, result);
+    std::cout << "traced" << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace stepgate
