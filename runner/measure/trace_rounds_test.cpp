@@ -90,6 +90,21 @@ TEST(TraceRounds, TracesSteadySteps) {
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
 }
 
+// A loader that makes a batch in 80 us for steps of 100 us lies 8 steps ahead only after 40 of
+// them.
+TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 100};
+  knobs.loader = {.wait_us = 80, .jitter = 0, .depth = 2, .workers = 1};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"fed", knobs, {}});
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {.clock = SteppedClock{}});
+  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
+}
+
 TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
   const std::vector<StepPlan> plans = spinning_and_waiting();
   const auto device = simulated(3);
