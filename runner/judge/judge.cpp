@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "judge/conformance.h"
 #include "judge/counted_sentence.h"
+#include "judge/diagnose.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
 #include "judge/reasons.h"
@@ -156,6 +158,17 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   return verdict;
 }
 
+// What the trace shows, and whether it is a trace of the plans.
+void add_mechanism(const Scenario& scenario, std::span<const StepPlan> plans, const Traced& traced,
+                   const JudgeSettings& settings, Verdict& verdict) {
+  plans = plans.first(std::min(plans.size(), scenario.variants.size()));
+  verdict.mechanism = mechanism_of(plans, traced, settings.counted, verdict.variants);
+  for (std::string& note : unsteady_notes(plans, traced)) {
+    verdict.notes.push_back(std::move(note));
+  }
+  verdict.broken = reason_against_conformance(plans, traced, settings.counted);
+}
+
 }  // namespace
 
 // Values of plans are exact up to the rounding of fractions such as 1/3.
@@ -191,6 +204,7 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   // Anchors are no variants of the scenario.
   verdict.variants = summaries_of(plans.first(std::min(plans.size(), scenario.variants.size())),
                                   measurement, settings.counted);
+  if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, settings, verdict);
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.earlier_runs = settings.earlier.runs;
   verdict.earlier_rounds = most_rounds(settings.earlier);

@@ -19,8 +19,10 @@ double part_of(const TimeSplit& split, TimePart part) {
       return split.idle_for_data;
     case TimePart::idle_for_host:
       return split.idle_for_host;
+    case TimePart::idle_in_queue:
+      return split.idle_in_queue;
   }
-  require(false, "a time split has six parts");
+  require(false, "a time split has seven parts");
   return 0;
 }
 

@@ -19,8 +19,16 @@
 namespace stepgate {
 
 // The parts of a TimeSplit, in its order.
-enum class TimePart { math, memory, copies, idle_after_wait, idle_for_data, idle_for_host };
-constexpr int time_part_count = 6;
+enum class TimePart {
+  math,
+  memory,
+  copies,
+  idle_after_wait,
+  idle_for_data,
+  idle_for_host,
+  idle_in_queue
+};
+constexpr int time_part_count = 7;
 
 // In seconds a step.
 double part_of(const TimeSplit&, TimePart);
@@ -28,8 +36,8 @@ double part_of(const TimeSplit&, TimePart);
 struct VariantMechanism {
   std::string variant;
   // The part that bounds the step: math makes it compute-bound, memory memory-bound, copies
-  // copy-bound, and what the device idles for sync-, data- or launch-bound. Absent when no single
-  // one does.
+  // copy-bound, and what the device idles for sync-, data- or launch-bound (pauses in the queue are
+  // those between launches). Absent when no single one does.
   std::optional<TimePart> bound_by;
   std::string diagnosis;                         // a sentence with the numbers
   TimeSplit time;                                // mean over the traced rounds

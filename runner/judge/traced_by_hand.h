@@ -18,6 +18,7 @@ struct PartsByHand {
   double idle_after_wait = 0;
   double idle_for_data = 0;
   double idle_for_host = 0;
+  double idle_in_queue = 0;
 };
 
 inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double> values = {}) {
@@ -29,10 +30,11 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
                .copies = seconds(parts.copies),
                .idle_after_wait = seconds(parts.idle_after_wait),
                .idle_for_data = seconds(parts.idle_for_data),
-               .idle_for_host = seconds(parts.idle_for_host)};
+               .idle_for_host = seconds(parts.idle_for_host),
+               .idle_in_queue = seconds(parts.idle_in_queue)};
   const TimeSplit& time = step.time;
   step.time.step = time.math + time.memory + time.copies + time.idle_after_wait +
-                   time.idle_for_data + time.idle_for_host;
+                   time.idle_for_data + time.idle_for_host + time.idle_in_queue;
   return step;
 }
 

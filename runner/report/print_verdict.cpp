@@ -14,6 +14,7 @@
 #include "judge/words.h"
 #include "report/coloured.h"
 #include "report/print_certificate.h"
+#include "report/print_mechanism.h"
 #include "report/table.h"
 
 namespace stepgate {
@@ -143,6 +144,7 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   print_variants(out, verdict.variants);
   print_sentences(out, "regime", verdict.regime, style);
   print_sentences(out, "expect", verdict.sentences, style);
+  if (verdict.mechanism) print_mechanism(out, *verdict.mechanism);
   print_environment(out, verdict.environment);
   out << '\n';
   for (const std::string& note : verdict.notes) out << "note: " << note << '\n';

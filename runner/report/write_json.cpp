@@ -10,6 +10,7 @@
 #include "judge/words.h"
 #include "report/environment_json.h"
 #include "report/json_of_evidence.h"
+#include "report/mechanism_json.h"
 
 namespace stepgate {
 namespace {
@@ -148,13 +149,21 @@ Json json_of(const Measurement& measurement) {
   for (const VariantSubject& variant : measurement.variants) {
     batch_sizes[variant.name] = variant.batch_size;
   }
-  return {
-      {"warmup_steps", measurement.warmup_steps},     {"steady", measurement.steady},
-      {"settle_steps", measurement.settle_steps},     {"pilot", json_of(measurement.pilot)},
-      {"wash_out_steps", measurement.wash_out_steps}, {"budget_spent", measurement.budget_spent},
-      {"device_ns", measurement.device_time.count()}, {"wall_ns", measurement.wall_time.count()},
-      {"batch_sizes", std::move(batch_sizes)},        {"rounds", std::move(rounds)},
-      {"environment", std::move(environment)}};
+  std::vector<std::string> names;
+  for (const VariantSubject& variant : measurement.variants) names.push_back(variant.name);
+  return {{"warmup_steps", measurement.warmup_steps},
+          {"steady", measurement.steady},
+          {"settle_steps", measurement.settle_steps},
+          {"pilot", json_of(measurement.pilot)},
+          {"wash_out_steps", measurement.wash_out_steps},
+          {"budget_spent", measurement.budget_spent},
+          {"device_ns", measurement.device_time.count()},
+          {"wall_ns", measurement.wall_time.count()},
+          {"batch_sizes", std::move(batch_sizes)},
+          {"rounds", std::move(rounds)},
+          {"environment", std::move(environment)},
+          {"traced_rounds",
+           measurement.traced ? json_of_traced_rounds(*measurement.traced, names) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -184,6 +193,7 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
       {"variants", json_of(verdict.variants)},
       {"regime", json_of(verdict.regime)},
       {"expect", json_of(verdict.sentences)},
+      {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
       {"measurement", json_of(measurement)}};
   // A name that is not UTF-8 must not lose the whole report.
   constexpr int on_one_line = -1;

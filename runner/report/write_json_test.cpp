@@ -114,6 +114,31 @@ TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
   EXPECT_TRUE(report["disturbance"].is_null());
 }
 
+TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
+  Script script;
+  script.step_time = noisy(0.8, 9);
+  const Scenario scenario = scenario_of(
+      {sentence("idle", {{of("baseline", Metric::gpu_idle)}}, Relation::at_most, {{0.5}})});
+  const nlohmann::json report = written(measure_and_judge(scenario, script, 9));
+  const nlohmann::json& mechanism = report["mechanism"];
+  EXPECT_TRUE(mechanism["unavailable"].is_null());
+  EXPECT_EQ(mechanism["rounds"], 7);
+  EXPECT_EQ(mechanism["variants"][0]["bound_by"], "idle after waits");
+  EXPECT_NEAR(mechanism["variants"][0]["time"]["idle_after_wait"].get<double>(), 4e-4, 1e-12);
+  EXPECT_EQ(mechanism["variants"][0]["phases"]["sync"]["host_waits"], 1);
+  EXPECT_EQ(mechanism["separations"][0]["counts"][0]["metric"], "host_waits_per_step");
+  const nlohmann::json& contrasts = report["expect"][0]["timed"]["contrasts"];
+  ASSERT_EQ(contrasts.size(), report["measurement"]["traced_rounds"].size());
+  for (std::size_t round = 0; round < contrasts.size(); ++round) {
+    const double idle =
+        report["measurement"]["traced_rounds"][round]["baseline"]["values"]["gpu_idle"];
+    EXPECT_NEAR(contrasts[round].get<double>(), std::log(idle / 0.5), 1e-9);
+  }
+  const nlohmann::json untraced = written(measure_and_judge(scenario, script, 9, std::nullopt));
+  EXPECT_TRUE(untraced["mechanism"].is_null());
+  EXPECT_TRUE(untraced["measurement"]["traced_rounds"].is_null());
+}
+
 TEST(WriteJson, SaysThatNothingIsKnownOfAnEnvironment) {
   const nlohmann::json report = written(judged_run(1));
   EXPECT_TRUE(report["measurement"]["environment"].empty());
