@@ -11,14 +11,12 @@
 #include "kernels/catalogue.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
+#include "report/plan_words.h"
 #include "support/units.h"
 
 namespace stepgate {
 namespace {
 
-constexpr const char* phase_names[phase_count] = {"data wait", "h2d", "forward", "backward",
-                                                  "optimizer", "log", "sync",    "host"};
-constexpr const char* stream_names[stream_count] = {"compute", "side", "legacy"};
 constexpr const char* memory_names[] = {"device", "pinned", "pageable", "registered"};
 constexpr const char* purpose_names[] = {"weights",     "gradients",  "optimizer state",
                                          "activations", "workspace",  "batch",
@@ -121,10 +119,8 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     if (operation.captured && !captured_before) fmt::print(out, "  -- graph: one launch\n");
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
     const std::string effect = std::visit(Effect{plan}, operation.action);
-    fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n",
-               same_phase ? "" : phase_names[static_cast<int>(operation.phase)],
-               stream_names[static_cast<int>(operation.stream)], operation.name, width, effect,
-               occasion(operation));
+    fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : in_words(operation.phase),
+               in_words(operation.stream), operation.name, width, effect, occasion(operation));
     before = &operation;
   }
 }
