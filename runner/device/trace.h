@@ -47,11 +47,11 @@ constexpr int call_kind_count = 13;
 // One call of the CUDA runtime, or of the driver where no runtime call stands around it. Polls of
 // one operation are one call.
 struct HostCall {
-  std::string name;  // "cudaMemcpyAsync"
+  std::string name = {};  // "cudaMemcpyAsync"
   CallKind kind = CallKind::other;
   bool can_block = false;  // the host may wait in it for the device: an explicit wait, a
                            // synchronous copy, a copy with a pageable end, a release that waits
-  int span = -1;                  // index into Trace::spans
+  int span = -1;           // index into Trace::spans
   std::uint32_t correlation = 0;  // with the device work that it caused; 0: none
   std::int64_t count = 1;         // polls that were put together
   TraceTime begin{0};
@@ -66,7 +66,7 @@ enum class CopyEnd { unknown, pageable, pinned, device, managed };
 // Something that ran on the device.
 struct DeviceWork {
   WorkKind kind = WorkKind::kernel;
-  std::string name;       // of a kernel, readable: "stepgate::cross_entropy_kernel"
+  std::string name = {};  // of a kernel, readable: "stepgate::cross_entropy_kernel"
   int stream = 0;         // as the driver numbers them
   int operation = -1;     // of the plan; -1: the runner's own
   std::int64_t step = 0;  // that the host was at when it issued the work

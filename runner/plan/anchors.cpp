@@ -6,9 +6,9 @@
 #include <array>
 #include <set>
 
-#include "kernels/catalogue.h"
 #include "plan/access.h"
 #include "plan/build_step_plan.h"
+#include "plan/rough_speed.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -58,7 +58,6 @@ double& at(Times& times, Bottleneck bottleneck) {
 }
 
 constexpr double nanosecond = 1e-9;
-constexpr double bytes_per_second = 4e12;
 constexpr double pinned_bytes_per_second = 50e9;
 constexpr double pageable_bytes_per_second = 12e9;
 constexpr double call_seconds = 2e-6;  // a launch, copy, event or wait
@@ -72,10 +71,6 @@ Bottleneck products_in(DType dtype) {
                                 : Bottleneck::bf16;
 }
 
-double flops_per_second(DType dtype) {
-  return dtype == DType::fp32 ? 50e12 : dtype == DType::tf32 ? 400e12 : 800e12;
-}
-
 // Adds what one operation costs.
 struct Add {
   const StepPlan& plan;
@@ -87,12 +82,9 @@ struct Add {
   const Buffer& buffer(int index) const { return plan.buffers[static_cast<std::size_t>(index)]; }
 
   void operator()(const LaunchKernel& launch) const {
-    const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
-    const double multiply = static_cast<double>(work.flops) / flops_per_second(launch.dtype);
-    const double move =
-        static_cast<double>(work.bytes_read + work.bytes_written) / bytes_per_second;
-    const Bottleneck most = multiply > move ? products_in(launch.dtype) : Bottleneck::hbm;
-    at(times, most) += share() * std::max(multiply, move);
+    const auto [math, memory] = rough_time_of(launch);
+    at(times, math > memory ? products_in(launch.dtype) : Bottleneck::hbm) +=
+        share() * std::max(math, memory);
     host(operation.captured
              ? graph_node_seconds
              : call_seconds + nanosecond * static_cast<double>(plan.launch_host_nanoseconds));
@@ -102,7 +94,7 @@ struct Add {
     const bool within = buffer(made.to.buffer).memory == MemoryKind::device &&
                         buffer(made.from.buffer).memory == MemoryKind::device;
     if (within) {
-      at(times, Bottleneck::hbm) += share() * 2 * bytes / bytes_per_second;
+      at(times, Bottleneck::hbm) += share() * 2 * bytes / rough_bytes_per_second;
     } else if (is_pageable(plan, made)) {
       at(times, Bottleneck::h2d_pageable) += share() * bytes / pageable_bytes_per_second;
     } else {
@@ -111,7 +103,8 @@ struct Add {
     host(call_seconds);
   }
   void operator()(const FillZero& fill) const {
-    at(times, Bottleneck::hbm) += share() * static_cast<double>(fill.what.bytes) / bytes_per_second;
+    at(times, Bottleneck::hbm) +=
+        share() * static_cast<double>(fill.what.bytes) / rough_bytes_per_second;
     host(call_seconds);
   }
   void operator()(const Allocate& allocate) const { allocation(allocate.buffer); }

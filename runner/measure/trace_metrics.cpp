@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace_metrics.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "measure/time_split.h"
+#include "plan/counted_metrics.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double nanoseconds_per_second = 1e9;
+
+// What a trace counts; the plan counts each of them too.
+constexpr Metric counts[] = {
+    Metric::launches_per_step,     Metric::copies_per_step,          Metric::copy_bytes_per_step,
+    Metric::memset_bytes_per_step, Metric::pageable_copies_per_step, Metric::host_waits_per_step,
+    Metric::device_syncs_per_step, Metric::polls_per_step,           Metric::device_allocs_per_step,
+    Metric::device_frees_per_step, Metric::pinned_allocs_per_step};
+
+double seconds(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / nanoseconds_per_second;
+}
+
+double seconds(const auto& record) {
+  return seconds((record.end - record.begin).count());
+}
+
+using Values = std::map<Metric, double>;
+
+void count_calls(const Trace& trace, Values& totals) {
+  for (const HostCall& call : trace.calls) {
+    if (operation_of(trace, call) < 0) continue;
+    if (call.can_block) totals[Metric::host_waits_per_step] += 1;
+    switch (call.kind) {
+      case CallKind::launch:
+      case CallKind::graph_launch:
+        totals[Metric::launches_per_step] += 1;
+        break;
+      case CallKind::wait_for_device:
+        totals[Metric::device_syncs_per_step] += 1;
+        break;
+      case CallKind::poll:
+        totals[Metric::polls_per_step] += 1;
+        break;
+      case CallKind::allocate:
+        totals[Metric::device_allocs_per_step] += 1;
+        break;
+      case CallKind::release:
+        totals[Metric::device_frees_per_step] += 1;
+        break;
+      case CallKind::page_lock:
+        totals[Metric::pinned_allocs_per_step] += 1;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void count_work(const Trace& trace, Values& totals) {
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    if (work.kind == WorkKind::fill)
+      totals[Metric::memset_bytes_per_step] += static_cast<double>(work.bytes);
+    if (work.kind != WorkKind::copy) continue;
+    totals[Metric::copies_per_step] += 1;
+    totals[Metric::copy_bytes_per_step] += static_cast<double>(work.bytes);
+    const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
+    if (pageable) totals[Metric::pageable_copies_per_step] += 1;
+  }
+}
+
+// In so many steps an operation that acts more rarely may act once more or once less.
+bool is_exact(const StepPlan& plan, Metric metric, std::int64_t steps) {
+  StepPlan one = plan;
+  for (const Operation& operation : plan.operations) {
+    if (steps % operation.every == 0) continue;
+    one.operations = {operation};
+    if (counted(one, metric).value() != 0) return false;
+  }
+  return true;
+}
+
+void add_counts(const Trace& trace, const StepPlan& plan, Values& values) {
+  Values totals;
+  for (const Metric metric : counts) totals[metric] = 0;
+  count_calls(trace, totals);
+  count_work(trace, totals);
+  for (const auto& [metric, total] : totals) {
+    if (is_exact(plan, metric, trace.steps))
+      values[metric] = total / static_cast<double>(trace.steps);
+  }
+}
+
+// Nothing to divide by: no value.
+void add_ratio(Values& values, Metric metric, double part, double whole) {
+  if (whole > 0) values[metric] = part / whole;
+}
+
+// Kernels that have a launch call of their own; those of a graph have none.
+void add_short_kernels(const Trace& trace, Values& values) {
+  std::unordered_map<std::uint32_t, const HostCall*> launches;
+  for (const HostCall& call : trace.calls) {
+    if (call.kind == CallKind::launch && call.correlation != 0)
+      launches.emplace(call.correlation, &call);
+  }
+  double kernels = 0;
+  double brief = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::kernel || work.from_graph) continue;
+    const auto launch = launches.find(work.correlation);
+    if (launch == launches.end()) continue;
+    kernels += 1;
+    if (seconds(work) < seconds(*launch->second)) brief += 1;
+  }
+  add_ratio(values, Metric::short_kernel_share, brief, kernels);
+}
+
+void add_copy_speed(const Trace& trace, Values& values) {
+  double bytes = 0;
+  double time = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || !is_to_device(work)) continue;
+    bytes += static_cast<double>(work.bytes);
+    time += seconds(work);
+  }
+  add_ratio(values, Metric::h2d_gbps, bytes, time);
+}
+
+double loader_seconds(const Trace& trace, const StepPlan& plan) {
+  double sum = 0;
+  for (const HostSpan& span : trace.spans) {
+    if (span.operation < 0) continue;
+    const Operation& operation = plan.operations.at(static_cast<std::size_t>(span.operation));
+    if (std::holds_alternative<TakeBatch>(operation.action)) sum += seconds(span);
+  }
+  return sum;
+}
+
+double blocked_seconds(const Trace& trace) {
+  double sum = 0;
+  for (const HostCall& call : trace.calls) {
+    if (waits_for_device(call) && operation_of(trace, call) >= 0) sum += seconds(call);
+  }
+  return sum;
+}
+
+TimeSplit add_times(const Trace& trace, const StepPlan& plan, Values& values) {
+  const TraceWindow window = window_of(trace, plan);
+  const DeviceTime device = device_time(trace, plan, window);
+  const TimeSplit split = time_split(trace, plan, window, device);
+  const double whole = seconds(window.time.end - window.time.begin);
+  const auto window_steps = static_cast<double>(window.steps);
+  const double to_device = seconds(length_of(device.to_device));
+  const double hidden = seconds(length_of(intersection_of(device.to_device, device.kernels)));
+  const auto idle_share = [&](Metric metric, const IntervalUnion& busy) {
+    add_ratio(values, metric, whole - seconds(length_of(busy)), whole);
+  };
+  idle_share(Metric::gpu_idle, device.busy);
+  idle_share(Metric::kernel_idle, device.kernels);
+  add_ratio(values, Metric::copy_overlap, hidden, to_device);
+  add_ratio(values, Metric::h2d_share, to_device, whole - (to_device - hidden));
+  values[Metric::exposed_copy_us] = split.copies;
+  const auto steps = static_cast<double>(trace.steps);
+  add_ratio(values, Metric::data_share, loader_seconds(trace, plan) / steps,
+            whole / window_steps - split.idle_for_data);
+  values[Metric::host_blocked_us] = blocked_seconds(trace) / steps;
+  add_short_kernels(trace, values);
+  add_copy_speed(trace, values);
+  return split;
+}
+
+std::array<PhaseSplit, phase_count> phases_of(const Trace& trace, const StepPlan& plan) {
+  std::array<PhaseSplit, phase_count> phases{};
+  const auto phase_of = [&](int operation) -> PhaseSplit& {
+    const Phase phase = plan.operations.at(static_cast<std::size_t>(operation)).phase;
+    return phases[static_cast<std::size_t>(phase)];
+  };
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation >= 0) phase_of(work.operation).device_busy += seconds(work);
+  }
+  for (const HostCall& call : trace.calls) {
+    const int operation = operation_of(trace, call);
+    if (operation < 0 || !waits_for_device(call)) continue;
+    phase_of(operation).host_blocked += seconds(call);
+    if (call.can_block) phase_of(operation).host_waits += 1;
+  }
+  const auto steps = static_cast<double>(trace.steps);
+  for (PhaseSplit& phase : phases) {
+    phase.host_blocked /= steps;
+    phase.device_busy /= steps;
+    phase.host_waits /= steps;
+  }
+  return phases;
+}
+
+std::vector<CopyTally> copies_of(const Trace& trace) {
+  std::map<std::pair<CopyEnd, CopyEnd>, CopyTally> tallies;
+  const auto steps = static_cast<double>(trace.steps);
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::copy) continue;
+    CopyTally& tally = tallies[{work.from, work.to}];
+    tally.copies += 1;
+    tally.bytes += static_cast<double>(work.bytes);
+  }
+  std::vector<CopyTally> copies;
+  for (const auto& [ends, tally] : tallies) {
+    copies.push_back({ends.first, ends.second, tally.copies / steps, tally.bytes / steps});
+  }
+  return copies;
+}
+
+}  // namespace
+
+TracedStep summary_of(const Trace& trace, const StepPlan& plan) {
+  require(trace.steps > 0, "a trace holds at least one step");
+  TracedStep summary;
+  add_counts(trace, plan, summary.values);
+  summary.time = add_times(trace, plan, summary.values);
+  summary.phases = phases_of(trace, plan);
+  summary.copies = copies_of(trace);
+  summary.memory = trace.memory;
+  for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
+  return summary;
+}
+
+}  // namespace stepgate

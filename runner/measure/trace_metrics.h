@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// From a trace to numbers a step: counts from calls and work, shares of time from the timeline.
+// Where the time goes is time_split.h's; what the numbers mean is judge's.
+#pragma once
+
+#include "measure/traced.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// Counts are over all that the host issued at the traced steps for operations of the plan, divided
+// by the steps; what belongs to the runner itself is left out. A count to which an operation
+// contributes that does not act equally often in any so many steps is left out of the values.
+// Shares of time are within the window of window_of, and absent where there is nothing to divide
+// by. The trace must be of that plan.
+TracedStep summary_of(const Trace&, const StepPlan&);
+
+}  // namespace stepgate

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Traces a few steady steps of every variant, again and again until rounds or seconds are spent.
+// For a process of its own: a device that traces is slower, so nothing is timed here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "device/device.h"
+#include "measure/traced.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+struct TraceRequest {
+  std::int64_t rounds = 1;  // at least 1
+  double max_seconds = 30;  // after that no further round is begun; the first one always is
+  std::uint64_t seed = 0;   // of the orders
+  std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
+};
+
+// How many steps a trace of these plans holds: the fewest, 20 at least, in which everything that
+// happens every n steps happens equally often. What would need more than 200 is not waited for.
+std::int64_t traced_steps(std::span<const StepPlan>);
+
+// In each round every variant is loaded anew, one at a time into the same slot, in a random order,
+// and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At
+// least one plan. Throws DeviceError.
+Traced trace_rounds(Device&, std::span<const StepPlan>, const TraceRequest&);
+
+}  // namespace stepgate

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// How many steps are traced, how often and in which state; on a simulated device.
+#include "measure/trace_rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "device/simulated/simulated_device.h"
+#include "measure/scripted_device.h"
+#include "plan/build_step_plan.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+std::unique_ptr<Device> simulated(std::uint64_t seed) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  return make_simulated_device(read_profile(source / "baselines/nvidia-h200/device.toml"),
+                               {.seed = seed});
+}
+
+std::vector<StepPlan> plans_with_periods(const std::vector<std::int64_t>& periods) {
+  std::vector<StepPlan> plans = plans_named({"only"});
+  for (const std::int64_t every : periods) {
+    plans.front().operations.push_back({.name = "work", .action = HostWork{1000}, .every = every});
+  }
+  return plans;
+}
+
+std::vector<StepPlan> spinning_and_waiting() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 4, .kernel_us = 20};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"plain", knobs, {}});
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 3};
+  scenario.variants.push_back({"waiting", knobs, {}});
+  return build_step_plans(scenario, 1);
+}
+
+// A clock that moves by a second whenever it is read.
+struct SteppedClock {
+  nanoseconds now{0};
+  nanoseconds operator()() { return now += seconds(1); }
+};
+
+TEST(TraceRounds, TracesTheFewestStepsThatEveryPeriodDivides) {
+  EXPECT_EQ(traced_steps(plans_with_periods({})), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({1, 4, 10})), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({3})), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({50})), 50);
+  EXPECT_EQ(traced_steps(plans_with_periods({6, 50})), 150);
+  EXPECT_EQ(traced_steps(plans_with_periods({200})), 200);
+}
+
+TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
+  EXPECT_EQ(traced_steps(plans_with_periods({3, 1'000'000})), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({7, 101})), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({201})), 20);
+}
+
+TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const Traced traced =
+      trace_rounds(*device, plans, {.rounds = 3, .seed = 5, .clock = SteppedClock{}});
+  EXPECT_EQ(traced.unavailable, "");
+  EXPECT_EQ(traced.steps, 21);
+  ASSERT_EQ(traced.rounds.size(), 3u);
+  for (const TracedRound& round : traced.rounds) {
+    ASSERT_EQ(round.variants.size(), 2u);
+    EXPECT_EQ(round.variants[0].values.at(Metric::host_waits_per_step), 0);
+    EXPECT_EQ(round.variants[1].values.at(Metric::host_waits_per_step), 1.0 / 3);
+  }
+  ASSERT_EQ(traced.timelines.size(), 2u);
+  for (const Trace& timeline : traced.timelines) EXPECT_EQ(timeline.steps, 21);
+}
+
+// The device is never idle in a steady step of long kernels, however shallow the queue began.
+TEST(TraceRounds, TracesSteadySteps) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {.clock = SteppedClock{}});
+  const Trace& plain = traced.timelines.front();
+  EXPECT_GE(plain.first_step, plans.front().run_ahead_steps);
+  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
+  EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
+}
+
+// A loader that makes a batch in 80 us for steps of 100 us lies 8 steps ahead only after 40 of
+// them.
+TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 100};
+  knobs.loader = {.wait_us = 80, .jitter = 0, .depth = 2, .workers = 1};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"fed", knobs, {}});
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {.clock = SteppedClock{}});
+  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
+}
+
+TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const auto rounds_in = [&](double max_seconds) {
+    return trace_rounds(*device, plans,
+                        {.rounds = 100, .max_seconds = max_seconds, .clock = SteppedClock{}})
+        .rounds.size();
+  };
+  EXPECT_EQ(rounds_in(0), 1u);
+  EXPECT_EQ(rounds_in(4.5), 5u);
+}
+
+TEST(TraceRounds, SaysWhyThereIsNoTrace) {
+  Script script;
+  ScriptedDevice device(script);
+  const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {.clock = SteppedClock{}});
+  EXPECT_EQ(traced.unavailable, "this device records nothing");
+  EXPECT_TRUE(traced.rounds.empty());
+  EXPECT_TRUE(script.runs.empty());
+}
+
+class ForgetfulDevice : public ScriptedDevice {
+ public:
+  using ScriptedDevice::ScriptedDevice;
+  std::string reason_against_tracing() const override { return {}; }
+};
+
+TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
+  Script script;
+  ForgetfulDevice device(script);
+  const Traced traced = trace_rounds(device, plans_named({"a"}), {.clock = SteppedClock{}});
+  EXPECT_EQ(traced.unavailable, "the device recorded no trace of variant 'a'");
+  EXPECT_TRUE(traced.rounds.empty());
+  EXPECT_TRUE(traced.timelines.empty());
+}
+
+TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
+  const auto order_of = [](std::uint64_t seed) {
+    Script script;
+    script.step_time = [](const std::string&, std::int64_t) { return nanoseconds(1000); };
+    ForgetfulDevice device(script);
+    (void)trace_rounds(device, plans_named({"a", "b", "c"}),
+                       {.seed = seed, .clock = SteppedClock{}});
+    return script.runs.front().first;
+  };
+  std::set<std::string> firsts;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) firsts.insert(order_of(seed));
+  EXPECT_EQ(firsts.size(), 3u);
+  EXPECT_EQ(order_of(7), order_of(7));
+}
+
+}  // namespace
+}  // namespace stepgate

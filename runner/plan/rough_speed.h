@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// How fast a data-centre GPU is, roughly: enough to say what a kernel is limited by, and so the
+// same for every device. Measured speeds are those of device profiles.
+#pragma once
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+constexpr double rough_bytes_per_second = 4e12;
+
+double rough_flops_per_second(DType);
+
+// In seconds: what the arithmetic of a kernel takes alone, and what its bytes do. The larger one
+// limits it.
+struct RoughKernelTime {
+  double math = 0;
+  double memory = 0;
+};
+
+RoughKernelTime rough_time_of(const LaunchKernel&);
+
+}  // namespace stepgate
