@@ -50,6 +50,7 @@ struct DeviceIdentity {
   std::string power_limit = {};      // "700 W"
   std::string pcie = {};             // "5 x16"
   std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
+  std::int64_t multiprocessors = 0;  // 0: not known
 };
 
 // "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "judge/words.h"
+#include "plan/step_names.h"
 
 namespace stepgate {
 namespace {
@@ -200,7 +201,7 @@ class Pair {
 };
 
 std::string phase_in_words(std::optional<Phase> phase) {
-  return phase ? fmt::format(" ({})", in_words(*phase)) : "";
+  return phase ? fmt::format(" ({})", name_of(*phase)) : "";
 }
 
 std::string count_in_words(const CountDifference& count, double value) {

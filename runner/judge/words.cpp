@@ -64,19 +64,6 @@ std::string factor_in_words(double ratio) {
   return std::abs(ratio - 1) < 0.1 ? fmt::format("{:.3f}x", ratio) : fmt::format("{:.2f}x", ratio);
 }
 
-std::string_view in_words(Phase phase) {
-  constexpr std::array<std::string_view, phase_count> names{
-      "data wait", "h2d", "forward", "backward", "optimizer", "log", "sync", "host"};
-  return names[static_cast<std::size_t>(phase)];
-}
-
-std::string_view in_words(Purpose purpose) {
-  constexpr std::array<std::string_view, purpose_count> names{
-      "weights",   "gradients", "optimizer state", "activations",
-      "workspace", "batch",     "staging",         "bookkeeping"};
-  return names[static_cast<std::size_t>(purpose)];
-}
-
 std::string_view in_words(TimePart part) {
   constexpr std::array<std::string_view, time_part_count> names{
       "compute",       "memory",        "copies", "idle after waits",

@@ -19,8 +19,6 @@ std::string factor_in_words(double ratio);
 std::string_view in_words(Outcome);
 
 // "data wait", "optimizer state".
-std::string_view in_words(Phase);
-std::string_view in_words(Purpose);
 
 // "idle after waits".
 std::string_view in_words(TimePart);

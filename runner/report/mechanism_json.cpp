@@ -2,6 +2,7 @@
 #include "report/mechanism_json.h"
 
 #include "judge/words.h"
+#include "plan/step_names.h"
 #include "report/json_of_evidence.h"
 
 namespace stepgate {
@@ -9,9 +10,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class Name>
-Json name_or_null(const std::optional<Name>& name) {
-  return name ? Json(in_words(*name)) : Json(nullptr);
+Json name_or_null(std::optional<Phase> phase) {
+  return phase ? Json(name_of(*phase)) : Json(nullptr);
+}
+
+Json name_or_null(std::optional<TimePart> part) {
+  return part ? Json(in_words(*part)) : Json(nullptr);
 }
 
 Json json_of(const std::map<Metric, double>& values) {
@@ -34,7 +38,7 @@ Json json_of(const TimeSplit& time) {
 Json json_of(const std::array<PhaseSplit, phase_count>& phases) {
   Json object = Json::object();
   for (std::size_t index = 0; index < phase_count; ++index) {
-    object[std::string(in_words(static_cast<Phase>(index)))] = {
+    object[std::string(name_of(static_cast<Phase>(index)))] = {
         {"host_blocked", phases[index].host_blocked},
         {"device_busy", phases[index].device_busy},
         {"host_waits", phases[index].host_waits}};
@@ -45,7 +49,7 @@ Json json_of(const std::array<PhaseSplit, phase_count>& phases) {
 Json json_of(const MemoryUse& use) {
   Json by_purpose = Json::object();
   for (std::size_t index = 0; index < purpose_count; ++index) {
-    by_purpose[std::string(in_words(static_cast<Purpose>(index)))] = use.allocated_bytes[index];
+    by_purpose[std::string(name_of(static_cast<Purpose>(index)))] = use.allocated_bytes[index];
   }
   return {{"by_purpose", std::move(by_purpose)},
           {"peak_allocated", use.peak_allocated_bytes},

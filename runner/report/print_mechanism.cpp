@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "judge/words.h"
+#include "plan/step_names.h"
 #include "report/table.h"
 
 namespace stepgate {
@@ -105,7 +106,7 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
         });
     if (!used) continue;
     purposes.push_back(purpose);
-    rows[0].emplace_back(in_words(static_cast<Purpose>(purpose)));
+    rows[0].emplace_back(name_of(static_cast<Purpose>(purpose)));
   }
   for (const char* title : {"allocated", "reserved", "pinned host"}) rows[0].emplace_back(title);
   for (const VariantMechanism& variant : variants) {

@@ -107,7 +107,8 @@ class CudaDevice : public Device {
                             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
                             .uuid = uuid_text(properties.uuid),
                             .cpu = cpu_model(),
-                            .keys = nvml().keys()};
+                            .keys = nvml().keys(),
+                            .multiprocessors = properties.multiProcessorCount};
     identity.power_limit = value_of(identity.keys, "power limit");
     const std::string generation = value_of(identity.keys, "pcie generation");
     if (!generation.empty()) {

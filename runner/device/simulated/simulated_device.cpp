@@ -167,7 +167,8 @@ class SimulatedDevice : public Device {
             .copy_engines = profile.copy_engines,
             .memory_bytes = profile.memory_bytes,
             .free_memory_bytes = profile.memory_bytes,
-            .uuid = {}};
+            .uuid = {},
+            .multiprocessors = profile.multiprocessors};
   }
 
   std::string reason_against_tracing() const override { return {}; }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What a trace shows as curves: memory held, work under way, the clock.
+#pragma once
+
+#include <optional>
+
+#include "device/trace.h"
+#include "report/trace_events.h"
+
+namespace stepgate {
+
+// `process`: the row that the curves belong to. `from`: where the file begins.
+void write_counters(TraceEvents&, std::int64_t process, TraceTime from, const Trace&,
+                    std::optional<double> sm_clock_hertz);
+
+}  // namespace stepgate
