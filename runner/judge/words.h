@@ -22,6 +22,9 @@ std::string_view in_words(Outcome);
 std::string_view in_words(Phase);
 std::string_view in_words(Purpose);
 
+// A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
+std::string share_in_words(double share);
+
 // "idle after waits".
 std::string_view in_words(TimePart);
 
