@@ -21,8 +21,8 @@ double share(const TimeSplit& time, TimePart part) {
   return time.step > 0 ? part_of(time, part) / time.step : 0;
 }
 
-std::string share_in_words(const TimeSplit& time, TimePart part) {
-  return fmt::format("{:.2g} %", 100 * share(time, part));
+std::string part_share_in_words(const TimeSplit& time, TimePart part) {
+  return share_in_words(share(time, part));
 }
 
 struct LargestTwo {
@@ -63,7 +63,7 @@ class Told {
 std::string bound_in_words(TimePart part, const TimeSplit& time,
                            const std::map<Metric, double>& values) {
   const Told told(values);
-  const std::string of_time = share_in_words(time, part) + " of the time";
+  const std::string of_time = part_share_in_words(time, part) + " of the time";
   switch (part) {
     case TimePart::math:
       return fmt::format("compute-bound: kernels that arithmetic limits run {}", of_time);
@@ -186,8 +186,8 @@ std::string diagnosis_of(const TimeSplit& time, const std::map<Metric, double>& 
   if (time.step <= 0) return "nothing was traced";
   if (const auto bound = bound_of(time)) return bound_in_words(*bound, time, values);
   const auto [largest, second] = candidates(time);
-  return fmt::format("no single bound: {} {}, {} {}", share_in_words(time, largest),
-                     in_words(largest), share_in_words(time, second), in_words(second));
+  return fmt::format("no single bound: {} {}, {} {}", part_share_in_words(time, largest),
+                     in_words(largest), part_share_in_words(time, second), in_words(second));
 }
 
 Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced& traced,

@@ -218,7 +218,7 @@ std::string part_in_words(const Pair& pair, std::size_t variant, TimePart part) 
   const double seconds = pair.mean(variant, part);
   if (!is_idle(part)) return in_words(seconds, MetricUnit::seconds);
   const double step = pair.mean_step(variant);
-  return fmt::format("{:.2g} %", step > 0 ? 100 * seconds / step : 0);
+  return share_in_words(step > 0 ? seconds / step : 0);
 }
 
 // "leaves it idle 23 % of the time after waits" of a variant that was just said to do something

@@ -64,6 +64,11 @@ std::string factor_in_words(double ratio) {
   return std::abs(ratio - 1) < 0.1 ? fmt::format("{:.3f}x", ratio) : fmt::format("{:.2f}x", ratio);
 }
 
+std::string share_in_words(double share) {
+  const double percent = 100 * share;
+  return percent >= 10 ? fmt::format("{:.0f} %", percent) : fmt::format("{:.2g} %", percent);
+}
+
 std::string_view in_words(TimePart part) {
   constexpr std::array<std::string_view, time_part_count> names{
       "compute",       "memory",        "copies", "idle after waits",

@@ -20,6 +20,9 @@ std::string_view in_words(Outcome);
 
 // "data wait", "optimizer state".
 
+// A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
+std::string share_in_words(double share);
+
 // "idle after waits".
 std::string_view in_words(TimePart);
 

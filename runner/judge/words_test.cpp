@@ -20,6 +20,15 @@ TEST(Words, ScaleWithTheirUnit) {
   EXPECT_EQ(in_words(12, MetricUnit::count), "12");
 }
 
+TEST(Words, RoundSharesToWhatASentenceNeeds) {
+  EXPECT_EQ(share_in_words(0.999), "100 %");
+  EXPECT_EQ(share_in_words(0.2349), "23 %");
+  EXPECT_EQ(share_in_words(0.00908), "0.91 %");
+  EXPECT_EQ(share_in_words(0), "0 %");
+  EXPECT_EQ(in_words(1e-6, MetricUnit::ratio), "0 %") << "a traced share that is nothing";
+  EXPECT_EQ(factor_in_words(200'000), "2e+05x");
+}
+
 TEST(Words, ShowMoreDigitsOfAFactorNearOne) {
   EXPECT_EQ(factor_in_words(1.3123), "1.31x");
   EXPECT_EQ(factor_in_words(1.0029), "1.003x");

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <ostream>
 
+#include "scenario/lint.h"
+
 namespace stepgate {
 namespace {
 
@@ -30,6 +32,9 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
 void print_checked(std::ostream& out, const Scenario& scenario) {
   fmt::print(out, "{}: {}, {}\n", scenario.file, counted_noun(scenario.variants.size(), "variant"),
              counted_noun(scenario.expect.size(), "sentence"));
+  for (const Diagnostic& warning : lint(scenario)) {
+    fmt::print(out, "warning: {}\n", to_string(warning));
+  }
 }
 
 void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {

@@ -13,7 +13,7 @@ namespace stepgate {
 // Name, tags, claim, variants and the names of the sentences.
 void print_listed(std::ostream&, const Scenario&);
 
-// "scenarios/a.toml: 3 variants, 5 sentences"
+// "scenarios/a.toml: 3 variants, 5 sentences", then a line for each warning.
 void print_checked(std::ostream&, const Scenario&);
 
 void print_devices(std::ostream&, std::span<const DeviceRow>);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ostream>
 #include <vector>
 
@@ -29,17 +28,17 @@ std::string counted_noun(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// "; tracing makes a step 3 to 12 % slower", where both times are known.
+// "; a traced step takes 1.02x to 1.12x the time of a timed one", where both are known.
 std::string slowdown_in_words(const Mechanism& mechanism) {
-  std::vector<double> percents;
+  std::vector<double> slowdowns;
   for (const VariantMechanism& variant : mechanism.variants) {
-    if (variant.slowdown) percents.push_back(100 * (*variant.slowdown - 1));
+    if (variant.slowdown) slowdowns.push_back(*variant.slowdown);
   }
-  if (percents.empty()) return "";
-  const auto [least, most] = std::minmax_element(percents.begin(), percents.end());
-  const std::string from = fmt::format("{:+.1f}", *least);
-  const std::string to = fmt::format("{:+.1f}", *most);
-  return fmt::format("; a traced step takes {}{} % longer than a timed one", from,
+  if (slowdowns.empty()) return "";
+  const auto [least, most] = std::minmax_element(slowdowns.begin(), slowdowns.end());
+  const std::string from = fmt::format("{:.2f}x", *least);
+  const std::string to = fmt::format("{:.2f}x", *most);
+  return fmt::format("; a traced step takes {}{} the time of a timed one", from,
                      from == to ? "" : " to " + to);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "scenario/read_scenario.h"
+#include "scenario/lint.h"
 
 #include <gtest/gtest.h>
 
@@ -200,6 +201,29 @@ TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
   const auto spent = std::chrono::steady_clock::now() - start;
   EXPECT_LT(spent, std::chrono::seconds(10)) << "allows for sanitizers and a busy machine";
   RecordProperty("milliseconds", static_cast<int>(spent / std::chrono::milliseconds(1)));
+}
+
+TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
+  Scenario scenario;
+  scenario.file = "a.toml";
+  scenario.variants.push_back({.name = "only", .knobs = {}, .place = {}});
+  const auto line = [](Metric metric) {
+    Expectation sentence;
+    sentence.place = {"a.toml", 7, 3};
+    sentence.left = {{MetricOf{"only", metric}}};
+    sentence.right = {{1.0}};
+    return sentence;
+  };
+  scenario.expect = {line(Metric::step_ms_mean), line(Metric::gpu_idle)};
+  ASSERT_EQ(lint(scenario).size(), 1U);
+  EXPECT_EQ(to_string(lint(scenario).front()),
+            "a.toml:7:3: [expect] has no exact sentence: a timed one says how much, not why; add a "
+            "count, such as only.host_waits_per_step == 0");
+  for (const Metric counted : {Metric::launches_per_step, Metric::host_waits_per_step}) {
+    scenario.expect.push_back(line(counted));
+    EXPECT_TRUE(lint(scenario).empty());
+    scenario.expect.pop_back();
+  }
 }
 
 }  // namespace
