@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace stepgate {
 namespace {
@@ -44,9 +45,17 @@ TraceTime beginning(const Trace& trace, const Stretch& host) {
 }  // namespace
 
 std::vector<NumberedStep> steps_of_the_device(const Trace& trace) {
+  // Other streams may work for the step after: a prefetch must not look like its beginning.
+  std::map<int, int> pieces;  // by stream
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation >= 0) ++pieces[work.stream];
+  }
+  const auto busiest = std::max_element(
+      pieces.begin(), pieces.end(),
+      [](const auto& one, const auto& other) { return one.second < other.second; });
   std::vector<NumberedStep> steps;
   for (const DeviceWork& work : trace.work) {
-    if (work.operation < 0) continue;
+    if (work.operation < 0 || work.stream != busiest->first) continue;
     auto step = std::find_if(steps.rbegin(), steps.rend(),
                              [&](const NumberedStep& known) { return known.number == work.step; });
     if (step == steps.rend()) {

@@ -25,7 +25,7 @@ struct Windows {
 // there is one. Long enough for `steps` of the slowest variant, where the traces are.
 Windows windows_of(std::span<const Trace* const> traces, double steps);
 
-// The moments at which the device begins the work that the host issued at a step.
+// When the stream with the most work is busy with what the host issued at a step.
 std::vector<NumberedStep> steps_of_the_device(const Trace&);
 
 }  // namespace stepgate
