@@ -360,8 +360,11 @@ class Timeline {
         svg_.box(
             box, "fill=\"url(#wait)\" stroke=\"#000\" stroke-width=\"1\"",
             fmt::format("{} holds the host for {}", call.name, time_text(call.end - call.begin)));
-        const std::string label = shortened(
-            fmt::format("{} {}", call.name, time_text(call.end - call.begin)), 11, box.width - 12);
+        const std::string time = time_text(call.end - call.begin);
+        std::string label;
+        for (const std::string& words : {call.name + " " + time, "waits " + time, time}) {
+          if (label.empty() && width_of_text(words, 11) < box.width - 8) label = words;
+        }
         if (!label.empty()) {
           svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, 11, Anchor::middle, label,
                     "stroke=\"#fff\" stroke-width=\"5\" paint-order=\"stroke\" "
@@ -392,7 +395,26 @@ class Timeline {
     for (const auto& [row, pieces] : by_row) {
       begin_row(row == 0 ? name : std::string(), axis, window.device_recorded);
       RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
+      const bool is_first =
+          row == 0 && stream == names_of_streams(variant.plan, variant.trace).begin()->first;
+      if (is_first) draw_idle(variant, axis);
       top_ += row_height + row_gap;
+    }
+  }
+
+  // Says how long the device does nothing at all, where there is room.
+  void draw_idle(const DrawnVariant& variant, const Axis& axis) {
+    TraceTime busy_until = variant.trace.work.front().begin;
+    for (const DeviceWork& work : variant.trace.work) {  // in the order of their begin
+      const Stretch idle{busy_until, work.begin};
+      busy_until = std::max(busy_until, work.end);
+      if (idle.end <= idle.begin || !axis.shows(idle)) continue;
+      const Box box = axis.box(idle, top_, row_height);
+      constexpr double size = 11;
+      const std::string words = "idle " + time_text(idle.end - idle.begin);
+      if (width_of_text(words, size) > box.width - 6) continue;
+      svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, size, Anchor::middle, words,
+                "style=\"fill:#777\" font-style=\"italic\"");
     }
   }
 
