@@ -12,6 +12,7 @@
 
 #include "report/plan_words.h"
 #include "report/svg.h"
+#include "report/timeline_row.h"
 #include "report/timeline_window.h"
 #include "report/trace_arguments.h"
 #include "report/trace_rows.h"
@@ -21,30 +22,10 @@
 namespace stepgate {
 namespace {
 
-// In pixels.
-constexpr double picture_width = 1200;
-constexpr double left_edge = 128;  // of the time axis
-constexpr double right_edge = 1180;
+constexpr double picture_width = 1200;  // in pixels, as all of these
 constexpr double row_height = 26;
 constexpr double row_gap = 6;
 constexpr double step_marks_height = 15;
-constexpr double narrowest_own_box = 2.5;  // below, boxes have no words and share a shape
-constexpr double narrowest_box = 0.5;      // below, neighbours are merged
-
-// Okabe and Ito's colours, which people with any colour vision tell apart, by phase.
-struct Colour {
-  std::string_view fill;
-  std::string_view ink;  // that is legible on it
-};
-constexpr std::array<Colour, phase_count> colours{
-    Colour{"#E69F00", "#000"}, Colour{"#56B4E9", "#000"}, Colour{"#0072B2", "#fff"},
-    Colour{"#D55E00", "#fff"}, Colour{"#009E73", "#fff"}, Colour{"#CC79A7", "#000"},
-    Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"}};
-constexpr Colour runners_own{"#dddddd", "#555"};
-
-const Colour& colour_of(Phase phase) {
-  return colours.at(static_cast<std::size_t>(phase));
-}
 
 constexpr std::string_view head =
     R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
@@ -56,127 +37,9 @@ constexpr std::string_view head =
 </defs>
 )svg";
 
-// What one row shows at one stretch of time.
-struct Piece {
-  Stretch when;
-  const Colour* colour = &runners_own;
-  std::string_view pattern;  // laid over the colour
-  std::string label;         // within, where there is room
-  std::string words;         // under the pointer
-};
-
-class Axis {
- public:
-  Axis(TraceTime begin, TraceTime length)
-      : begin_(begin), per_pixel_(static_cast<double>(length.count()) / (right_edge - left_edge)) {}
-
-  // Outside of the picture: its edge.
-  double at(TraceTime time) const {
-    const double place = left_edge + static_cast<double>((time - begin_).count()) / per_pixel_;
-    return std::clamp(place, left_edge, right_edge);
-  }
-  bool shows(const Stretch& when) const {
-    return at(when.end) > left_edge && at(when.begin) < right_edge;
-  }
-  Box box(const Stretch& when, double top, double height) const {
-    const double left = at(when.begin);
-    return {left, top, at(when.end) - left, height};
-  }
-
- private:
-  TraceTime begin_;
-  double per_pixel_;
-};
-
 std::string time_text(TraceTime time) {
   return seconds_text(static_cast<double>(time.count()) * 1e-9);
 }
-
-// Draws the pieces of one row. Those too narrow to be seen are put together with their neighbours
-// of the same look, as dark as the share of the time that they fill: 300 launches stay a pattern.
-class RowOfPieces {
- public:
-  RowOfPieces(Svg& svg, const Axis& axis, double top, double height)
-      : svg_(svg), axis_(axis), top_(top), height_(height) {}
-
-  void draw(const std::vector<Piece>& pieces) {
-    for (const Piece& piece : pieces) {
-      if (!axis_.shows(piece.when)) continue;
-      const Box box = axis_.box(piece.when, top_, height_);
-      if (box.width < narrowest_box) {
-        merge(box, piece);
-        continue;
-      }
-      flush();
-      if (box.width < narrowest_own_box) {
-        small(box, piece, 1);
-      } else {
-        draw_alone(box, piece);
-      }
-    }
-    flush();
-    svg_.flush_small_boxes();
-  }
-
- private:
-  void draw_alone(const Box& box, const Piece& piece) {
-    svg_.box(box, fmt::format("fill=\"{}\"", piece.colour->fill), piece.words);
-    if (!piece.pattern.empty()) {
-      svg_.box(box, fmt::format("fill=\"url(#{})\" pointer-events=\"none\"", piece.pattern));
-    }
-    constexpr double size = 11;
-    const std::string label = shortened(piece.label, size, box.width - 6);
-    if (label.empty()) return;
-    // On a pattern, letters need an edge of their own.
-    const std::string edge =
-        piece.pattern.empty()
-            ? std::string()
-            : fmt::format(" stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\"",
-                          piece.colour->fill);
-    svg_.text(box.left + box.width / 2, top_ + height_ / 2 + 4, size, Anchor::middle, label,
-              fmt::format("style=\"fill:{}\"{} pointer-events=\"none\"", piece.colour->ink, edge));
-  }
-
-  void merge(const Box& box, const Piece& piece) {
-    constexpr double widest = 1;
-    const double end = merged_.left + merged_.width;
-    const bool goes_on = last_ != nullptr && last_->colour == piece.colour &&
-                         last_->pattern == piece.pattern && box.left - end < narrowest_box &&
-                         box.left + box.width - merged_.left <= widest;
-    if (!goes_on) {
-      flush();
-      merged_ = box;
-      filled_ = 0;
-    }
-    merged_.width = std::max(merged_.width, box.left + box.width - merged_.left);
-    filled_ += box.width;
-    last_ = &piece;
-  }
-
-  void flush() {
-    if (last_ == nullptr) return;
-    const double width = std::max(merged_.width, narrowest_box);
-    const double share = std::min(1.0, filled_ / width);
-    merged_.width = width;
-    small(merged_, *last_, share);
-    last_ = nullptr;
-  }
-
-  void small(const Box& box, const Piece& piece, double share) {
-    const double shade = std::clamp(std::round(share * 5) / 5, 0.2, 1.0);  // few looks, few shapes
-    svg_.small_box(box, shade == 1 ? fmt::format("fill=\"{}\"", piece.colour->fill)
-                                   : fmt::format("fill=\"{}\" fill-opacity=\"{:.1f}\"",
-                                                 piece.colour->fill, shade));
-  }
-
-  Svg& svg_;
-  const Axis& axis_;
-  double top_;
-  double height_;
-  Box merged_;
-  double filled_ = 0;
-  const Piece* last_ = nullptr;
-};
 
 class Timeline {
  public:
