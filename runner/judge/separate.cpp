@@ -253,7 +253,8 @@ std::optional<std::size_t> leading_count(const Separation& separation) {
 }
 
 // ", besides launches_per_step 50 and 1": at most three, the report has all of them for programs.
-std::string other_counts(const Separation& separation, std::optional<std::size_t> told) {
+std::string other_counts(const Separation& separation, std::optional<std::size_t> told,
+                         bool swapped) {
   constexpr std::size_t most = 3;
   std::string words;
   std::size_t listed = 0;
@@ -262,7 +263,8 @@ std::string other_counts(const Separation& separation, std::optional<std::size_t
     if (++listed > most) continue;
     const CountDifference& count = separation.counts[index];
     words += fmt::format("{} {} {} and {}", listed == 1 ? "; also" : ",", row_of(count.metric).name,
-                         count_in_words(count, count.first), count_in_words(count, count.other));
+                         count_in_words(count, swapped ? count.other : count.first),
+                         count_in_words(count, swapped ? count.first : count.other));
   }
   if (listed > most) words += fmt::format(" and {} more", listed - most);
   return words;
@@ -278,29 +280,39 @@ std::string sentence_of(const Separation& separation, const Pair& pair) {
         first, other);
   }
   const auto lead = leading_count(separation);
-  std::vector<std::string> of_first;
-  std::vector<std::string> of_other;
+  const CountDifference* count = lead ? &separation.counts[*lead] : nullptr;
+  // Whoever does more is the subject: "item makes 1 copy a step; baseline 0".
+  const bool swapped =
+      count ? count->first < count->other
+            : pair.mean(0, *separation.part) < pair.mean(pair.other(), *separation.part);
+  const std::size_t subject = swapped ? pair.other() : 0;
+  const std::size_t object = swapped ? 0 : pair.other();
+  std::vector<std::string> of_subject;
+  std::vector<std::string> of_object;
   bool says_device = false;
-  if (lead) {
-    const CountDifference& count = separation.counts[*lead];
+  if (count) {
+    const auto amount_of = [&](std::size_t variant) {
+      return count_in_words(*count, variant == 0 ? count->first : count->other);
+    };
     const std::string says =
-        fmt::format(fmt::runtime(words_of(count.metric).says), count_in_words(count, count.first));
+        fmt::format(fmt::runtime(words_of(count->metric).says), amount_of(subject));
     says_device = says.find("the device") != std::string::npos;
-    of_first.push_back(says + phase_in_words(count.phase));
-    const bool times = words_of(count.metric).says.find("{}x") != std::string_view::npos;
-    of_other.push_back(count_in_words(count, count.other) + (times ? "x" : ""));
+    of_subject.push_back(says + phase_in_words(count->phase));
+    const bool times = words_of(count->metric).says.find("{}x") != std::string_view::npos;
+    of_object.push_back(amount_of(object) + (times ? "x" : ""));
   }
   if (separation.part) {
-    const std::optional<Phase> told = lead ? separation.counts[*lead].phase : std::nullopt;
+    const std::optional<Phase> told = count ? count->phase : std::nullopt;
     const std::string phase = separation.phase == told ? "" : phase_in_words(separation.phase);
-    of_first.push_back(part_clause(*separation.part, says_device ? "it" : "the device",
-                                   part_in_words(pair, 0, *separation.part)) +
-                       phase);
-    of_other.push_back(part_in_words(pair, pair.other(), *separation.part));
+    of_subject.push_back(part_clause(*separation.part, says_device ? "it" : "the device",
+                                     part_in_words(pair, subject, *separation.part)) +
+                         phase);
+    of_object.push_back(part_in_words(pair, object, *separation.part));
   }
-  std::string words = fmt::format("{} {}; {} {}", first, fmt::join(of_first, " and "), other,
-                                  fmt::join(of_other, " and "));
-  words += other_counts(separation, lead);
+  std::string words =
+      fmt::format("{} {}; {} {}", swapped ? other : first, fmt::join(of_subject, " and "),
+                  swapped ? first : other, fmt::join(of_object, " and "));
+  words += other_counts(separation, lead, swapped);
   if (separation.counts.empty()) words += "; no count differs";
   if (!separation.part) words += "; where the time goes does not differ by more than its scatter";
   return words;

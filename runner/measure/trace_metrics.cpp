@@ -61,10 +61,17 @@ void count_calls(const Trace& trace, Values& totals) {
   }
 }
 
-void count_work(const Trace& trace, Values& totals) {
+// What a library clears for itself within a kernel's launch is the kernel's business: a product's
+// few bytes of counters, of which no plan can know.
+bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
+  const Action& action = plan.operations[static_cast<std::size_t>(work.operation)].action;
+  return work.kind == WorkKind::fill && !std::holds_alternative<LaunchKernel>(action);
+}
+
+void count_work(const Trace& trace, const StepPlan& plan, Values& totals) {
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
-    if (work.kind == WorkKind::fill)
+    if (is_own_fill(work, plan))
       totals[Metric::memset_bytes_per_step] += static_cast<double>(work.bytes);
     if (work.kind != WorkKind::copy) continue;
     totals[Metric::copies_per_step] += 1;
@@ -89,7 +96,7 @@ void add_counts(const Trace& trace, const StepPlan& plan, Values& values) {
   Values totals;
   for (const Metric metric : counts) totals[metric] = 0;
   count_calls(trace, totals);
-  count_work(trace, totals);
+  count_work(trace, plan, totals);
   for (const auto& [metric, total] : totals) {
     if (is_exact(plan, metric, trace.steps))
       values[metric] = total / static_cast<double>(trace.steps);

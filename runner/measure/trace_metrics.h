@@ -9,10 +9,11 @@
 namespace stepgate {
 
 // Counts are over all that the host issued at the traced steps for operations of the plan, divided
-// by the steps; what belongs to the runner itself is left out. A count to which an operation
-// contributes that does not act equally often in any so many steps is left out of the values.
-// Shares of time are within the window of window_of, and absent where there is nothing to divide
-// by. The trace must be of that plan.
+// by the steps; what belongs to the runner itself is left out, and fills that a library makes
+// within a kernel's launch are not counted. A count to which an operation contributes that does not
+// act equally often in any so many steps is left out of the values. Shares of time are within the
+// window of window_of, and absent where there is nothing to divide by. The trace must be of that
+// plan.
 TracedStep summary_of(const Trace&, const StepPlan&);
 
 }  // namespace stepgate

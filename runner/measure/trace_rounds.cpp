@@ -74,8 +74,8 @@ class Tracing {
   }
 
   std::optional<Trace> trace_of(const StepPlan& plan) {
-    constexpr int only_slot = 0;
-    const std::unique_ptr<LoadedStep> step = device_.load_into(only_slot, plan);
+    // Into memory of its own: what a slot keeps for others would count as reserved.
+    const std::unique_ptr<LoadedStep> step = device_.load(plan);
     const StepResult first = step->run({.steps = first_steps});
     StepResult traced = step->run(
         {.wash_out_steps = steps_until_steady(plan, first), .steps = traced_.steps, .trace = true});

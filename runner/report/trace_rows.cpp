@@ -80,6 +80,27 @@ std::vector<PhaseOfTheHost> phases_of_the_host(const StepPlan& plan, const Trace
   return phases;
 }
 
+std::vector<PhaseOfAStream> phases_of_streams(const StepPlan& plan, const Trace& trace) {
+  std::vector<PhaseOfAStream> phases;
+  std::map<int, std::size_t> last;  // phase of a stream
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    const Phase phase = operation_of(plan, work.operation).phase;
+    const auto known = last.find(work.stream);
+    if (known != last.end()) {
+      PhaseOfAStream& before = phases[known->second];
+      if (before.phase == phase && before.step == work.step) {
+        before.when.end = std::max(before.when.end, work.end);
+        continue;
+      }
+      before.when.end = std::min(before.when.end, work.begin);
+    }
+    last[work.stream] = phases.size();
+    phases.push_back({work.stream, phase, work.step, {work.begin, work.end}});
+  }
+  return phases;
+}
+
 std::map<int, std::string> names_of_streams(const StepPlan& plan, const Trace& trace) {
   std::map<int, std::string> names;
   for (const DeviceWork& work : trace.work) {

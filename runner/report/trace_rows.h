@@ -42,6 +42,16 @@ struct PhaseOfTheHost {
 };
 std::vector<PhaseOfTheHost> phases_of_the_host(const StepPlan&, const Trace&);
 
+// The work of one phase and step in a row on one stream. Where phases overlap, one is cut where the
+// next begins: a row holds one at a time.
+struct PhaseOfAStream {
+  int stream = 0;
+  Phase phase = Phase::host;
+  std::int64_t step = 0;
+  Stretch when;
+};
+std::vector<PhaseOfAStream> phases_of_streams(const StepPlan&, const Trace&);
+
 // What each stream that work ran on is called in the plan: "compute". Empty where only the runner
 // used it.
 std::map<int, std::string> names_of_streams(const StepPlan&, const Trace&);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <ostream>
+#include <set>
 #include <vector>
 
 #include "plan/step_names.h"
@@ -330,41 +331,18 @@ class TraceWriter {
 
   // Phases as the device goes through them, on a row beside each stream.
   void write_phases_of_streams() {
-    struct Run {
-      int stream = 0;
-      Phase phase = Phase::host;
-      std::int64_t step = 0;
-      Stretch when;
-    };
-    std::vector<Run> runs;
-    std::map<int, std::size_t> last;  // run of a stream
-    for (const DeviceWork& work : trace_.work) {
-      if (work.operation < 0) continue;
-      const Phase phase = operation(work.operation).phase;
-      const auto before = last.find(work.stream);
-      if (before != last.end() && runs[before->second].phase == phase &&
-          runs[before->second].step == work.step) {
-        Stretch& when = runs[before->second].when;
-        when.end = std::max(when.end, work.end);
-        continue;
-      }
-      // What overlaps is cut where the next phase begins: a row holds one phase at a time.
-      if (before != last.end()) {
-        Stretch& when = runs[before->second].when;
-        when.end = std::min(when.end, work.begin);
-      }
-      last[work.stream] = runs.size();
-      runs.push_back({work.stream, phase, work.step, {work.begin, work.end}});
-    }
-    for (const auto& [stream, run] : last) {
+    const std::vector<PhaseOfAStream> phases = phases_of_streams(plan_, trace_);
+    std::set<int> streams;
+    for (const PhaseOfAStream& phase : phases) streams.insert(phase.stream);
+    for (const int stream : streams) {
       const std::int64_t number = stream + first_stream_;
       events_.name_row({gpu, number + phase_rows}, fmt::format("stream {}: phases", number),
                        number * 100 + 99);
     }
-    for (const Run& run : runs) {
-      events_.stretch("gpu_user_annotation", name_of(run.phase),
-                      {gpu, run.stream + first_stream_ + phase_rows}, run.when.begin, run.when.end,
-                      fmt::format("\"step\":{}", run.step));
+    for (const PhaseOfAStream& phase : phases) {
+      events_.stretch("gpu_user_annotation", name_of(phase.phase),
+                      {gpu, phase.stream + first_stream_ + phase_rows}, phase.when.begin,
+                      phase.when.end, fmt::format("\"step\":{}", phase.step));
     }
   }
 

@@ -140,9 +140,16 @@ class CommandLine {
            },
            export_help())
         ->allow_extra_args(false);
-    run->add_flag_callback(
+    CLI::Option* trace = run->add_option(
+        "--trace", arguments_.trace,
+        "write the traced steps of every variant to FILE.<scenario>.<variant>.json, which Perfetto "
+        "and chrome://tracing open");
+    CLI::Option* picture = run->add_option("--picture", arguments_.picture,
+                                           "draw the variants' steady steps into this SVG");
+    CLI::Option* untraced = run->add_flag_callback(
         "--no-trace", [&arguments = arguments_] { arguments.tracing = false; },
         "count nothing: exact sentences stay undecided");
+    untraced->excludes(trace)->excludes(picture);
     CLI::Option* evidence = run->add_option("--evidence", arguments_.evidence,
                                             "go on from what earlier runs wrote into this file, "
                                             "and add what this one finds");

@@ -5,8 +5,10 @@
 #include <iostream>
 #include <sstream>
 
+#include "report/draw_timeline.h"
 #include "report/print_verdict.h"
 #include "report/write_json.h"
+#include "report/write_trace.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
@@ -48,6 +50,30 @@ bool decide(const Planned& planned, Device& device, std::uint64_t seed,
 void check_outputs(const Arguments& arguments) {
   if (!arguments.json.empty()) check_writable(arguments.json);
   for (const ExportRequest& request : arguments.exports) check_writable(request.file);
+  for (const auto& file : {arguments.trace, arguments.picture}) {
+    if (!file.empty()) check_writable(file);
+  }
+}
+
+// The timelines of the traced scenarios, for people and for other tools.
+void write_timelines(const std::vector<Planned>& all, const DeviceIdentity& device,
+                     const Arguments& arguments) {
+  for (const Planned& planned : all) {
+    if (!planned.traced || planned.traced->timelines.empty()) continue;
+    const Traced& traced = *planned.traced;
+    for (std::size_t index = 0; index < traced.timelines.size() && !arguments.trace.empty();
+         ++index) {
+      const StepPlan& plan = planned.plans[index];
+      std::ostringstream text;
+      write_trace(text, {.device = device, .plan = plan, .trace = traced.timelines[index]});
+      write_file(trace_file(arguments.trace, plan), text.str());
+    }
+    if (arguments.picture.empty()) continue;
+    const std::span plans = std::span(planned.plans).first(traced.timelines.size());
+    std::ostringstream text;
+    draw_timeline(text, device, plans, traced);
+    write_file(picture_file(arguments.picture, plans.front(), all.size()), text.str());
+  }
 }
 
 void write_outputs(const Arguments& arguments, const Decisions& decisions) {
@@ -79,6 +105,7 @@ int run_scenarios(const Arguments& arguments) {
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);
   const auto evidence = evidence_for(arguments, all, opened.device->identity(), seed);
+  write_timelines(all, opened.device->identity(), arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
   const JudgeSettings settings = settings_for(all);

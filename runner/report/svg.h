@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The few shapes that a timeline needs, as SVG text. What they stand for is draw_timeline's.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace stepgate {
+
+// A place on the picture, in pixels from its upper left corner.
+struct Box {
+  double left = 0;
+  double top = 0;
+  double width = 0;
+  double height = 0;
+};
+
+enum class Anchor { start, middle, end };
+
+class Svg {
+ public:
+  // `look`: attributes such as fill="#fff".
+  void box(const Box&, std::string_view look);
+  // The same with words that appear under the pointer.
+  void box(const Box&, std::string_view look, std::string_view words);
+  // Many boxes of one look become one shape, which keeps files small.
+  void small_box(const Box&, const std::string& look);
+  void flush_small_boxes();
+  void line(double x1, double y1, double x2, double y2, std::string_view look);
+  void triangle(double tip, double top, std::string_view look);  // points down at `tip`
+  // `size` in pixels.
+  void text(double x, double y, double size, Anchor, std::string_view text,
+            std::string_view look = {});
+  const std::string& body() const { return body_; }
+
+ private:
+  std::string body_;
+  std::map<std::string, std::string> small_boxes_;  // paths by look
+};
+
+// With & < > and quotes as entities, and no control characters or bytes that are not UTF-8, which
+// XML does not allow.
+std::string xml_text(std::string_view);
+
+// About how wide a text is in a sans-serif font of that size; on the safe side.
+double width_of_text(std::string_view text, double size);
+
+// The text, or its beginning and an ellipsis, or nothing when not even that fits the width.
+std::string shortened(std::string_view text, double size, double width);
+
+}  // namespace stepgate
