@@ -162,6 +162,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
 void add_mechanism(const Scenario& scenario, std::span<const StepPlan> plans, const Traced& traced,
                    const JudgeSettings& settings, Verdict& verdict) {
   plans = plans.first(std::min(plans.size(), scenario.variants.size()));
+  verdict.calibrated = traced.calibrated;
   verdict.mechanism = mechanism_of(plans, traced, settings.counted, verdict.variants);
   for (std::string& note : unsteady_notes(plans, traced)) {
     verdict.notes.push_back(std::move(note));

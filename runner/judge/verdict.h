@@ -106,6 +106,7 @@ struct Verdict {
   std::vector<std::string> environment;
   std::optional<std::string> disturbance;      // why no timed sentence is decided
   std::vector<std::string> notes;              // what a reader of the numbers should know
+  std::optional<Calibrated> calibrated;        // the knob that the run gave its value
   std::optional<Mechanism> mechanism;          // absent when nobody asked for a trace
   std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
   // The unit of evidence is the round: every variant loaded anew into every slot, once each.

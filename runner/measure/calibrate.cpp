@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plan/counted_metrics.h"
+#include "scenario/field_value.h"
 #include "scenario/fields.h"
 #include "stats/quantile.h"
 #include "stats/solve_monotone.h"
@@ -27,8 +28,10 @@ std::size_t index_of(std::span<const StepPlan> plans, const std::string& variant
   return static_cast<std::size_t>(found - plans.begin());
 }
 
-std::string value_text(double value, const CalibrationRange& range) {
-  return range.multiple_of > 0 ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+// As `--set` takes it: "64 KiB".
+std::string value_text(const Field& field, double value, const CalibrationRange& range) {
+  if (range.multiple_of <= 0) return field_value_text(field, value);
+  return field_value_text(field, static_cast<std::int64_t>(value));
 }
 
 double allowed(double value, const CalibrationRange& range) {
@@ -75,8 +78,11 @@ CalibrationRange calibration_range(const Calibration& calibration, const Scenari
 
 Calibrated calibrate(Device& device, const Calibration& calibration, const CalibrationRange& range,
                      const PlansWith& plans_with, const TraceRequest& request) {
+  const Field* field = field_named(calibration.knob);
+  require(field != nullptr, "a calibrated knob is a field");
   const auto metric_at = [&](double argument) {
-    const std::vector<StepPlan> plans = plans_with(value_text(allowed(argument, range), range));
+    const std::vector<StepPlan> plans =
+        plans_with(value_text(*field, allowed(argument, range), range));
     const std::size_t index = index_of(plans, calibration.metric.variant);
     if (const auto known = counted(plans[index], calibration.metric.metric)) return *known;
     const Traced traced = trace_rounds(device, std::span(&plans[index], 1), request);
@@ -94,8 +100,10 @@ Calibrated calibrate(Device& device, const Calibration& calibration, const Calib
                                                        .least = range.least,
                                                        .most = range.most});
   Calibrated found{.knob = calibration.knob,
-                   .value = value_text(allowed(solution.argument, range), range),
+                   .value = value_text(*field, allowed(solution.argument, range), range),
+                   .aim = calibration.text,
                    .metric = solution.value,
+                   .unit = row_of(calibration.metric.metric).unit,
                    .trials = solution.trials,
                    .failure = {}};
   const double distance = std::abs(solution.value - calibration.value);

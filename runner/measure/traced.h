@@ -65,7 +65,9 @@ struct TracedRound {
 struct Calibrated {
   std::string knob;
   std::string value;  // as `--set` takes it
-  double metric = 0;  // what that value gives
+  std::string aim;    // as written: "fix.h2d_share ~= 30% within 5%"
+  double metric = 0;  // what the value gives, in the metric's base unit
+  MetricUnit unit = MetricUnit::ratio;
   std::int64_t trials = 0;
   std::string failure;  // why no value will do, in words; empty when one does
 };

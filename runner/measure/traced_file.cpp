@@ -102,7 +102,9 @@ TracedStep step_from(const TraceJson& json) {
 TraceJson json_of(const Calibrated& found) {
   return {{"knob", found.knob},
           {"value", found.value},
+          {"aim", found.aim},
           {"metric", found.metric},
+          {"unit", static_cast<int>(found.unit)},
           {"trials", found.trials},
           {"failure", found.failure}};
 }
@@ -110,7 +112,9 @@ TraceJson json_of(const Calibrated& found) {
 Calibrated calibrated_from(const TraceJson& json) {
   return {.knob = json.at("knob").get<std::string>(),
           .value = json.at("value").get<std::string>(),
+          .aim = json.at("aim").get<std::string>(),
           .metric = json.at("metric").get<double>(),
+          .unit = static_cast<MetricUnit>(json.at("unit").get<int>()),
           .trials = whole_number(json.at("trials")),
           .failure = json.at("failure").get<std::string>()};
 }

@@ -101,6 +101,14 @@ Json json_of(const Mechanism& mechanism) {
       {"separations", std::move(separations)}};
 }
 
+Json json_of(const Calibrated& found) {
+  return {{"knob", found.knob},
+          {"value", found.value},
+          {"aim", found.aim},
+          {"metric", found.metric},
+          {"trials", found.trials}};
+}
+
 Json json_of_traced_rounds(const Traced& traced, const std::vector<std::string>& names) {
   Json rounds = Json::array();
   for (const TracedRound& round : traced.rounds) {

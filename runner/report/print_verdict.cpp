@@ -141,6 +141,12 @@ std::string cost_in_words(const Verdict& verdict) {
 void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   out << verdict.scenario << " on " << in_words(verdict.device) << '\n';
   if (!verdict.claim.empty()) out << verdict.claim << '\n';
+  if (verdict.calibrated) {
+    const Calibrated& found = *verdict.calibrated;
+    out << fmt::format("calibrated: {} = {}, where the metric is {} (\"{}\", {} trials)\n",
+                       found.knob, found.value, in_words(found.metric, found.unit), found.aim,
+                       found.trials);
+  }
   print_variants(out, verdict.variants);
   print_sentences(out, "regime", verdict.regime, style);
   print_sentences(out, "expect", verdict.sentences, style);

@@ -193,6 +193,7 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
       {"variants", json_of(verdict.variants)},
       {"regime", json_of(verdict.regime)},
       {"expect", json_of(verdict.sentences)},
+      {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
       {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
       {"measurement", json_of(measurement)}};
   // A name that is not UTF-8 must not lose the whole report.

@@ -147,6 +147,7 @@ TraceTime trace_now() {
 struct Cupti::Library {
   void* handle = nullptr;
   std::string unavailable;
+  CUpti_SubscriberHandle subscriber = nullptr;
   std::map<const char*, std::string> kernel_names;
   std::map<std::pair<int, CUpti_CallbackId>, std::string> call_names;
 
@@ -154,6 +155,7 @@ struct Cupti::Library {
   decltype(&cuptiGetResultString) result_string = nullptr;
   decltype(&cuptiSubscribe) subscribe = nullptr;
   decltype(&cuptiSubscribe_v2) subscribe_v2 = nullptr;
+  decltype(&cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
@@ -197,6 +199,7 @@ struct Cupti::Library {
                         find(callback_name, "cuptiGetCallbackName");
     find(result_string, "cuptiGetResultString");
     find(subscribe_v2, "cuptiSubscribe_v2");
+    find(unsubscribe, "cuptiUnsubscribe");
     find(enable_driver_call, "cuptiActivityEnableDriverApi");
     if (!usable) {
       unavailable = name + " is not the CUPTI of CUDA 12 or later";
@@ -213,7 +216,6 @@ struct Cupti::Library {
 
   // Only one tool at a time can hold CUPTI, and being subscribed is how it shows.
   void start() {
-    CUpti_SubscriberHandle subscriber = nullptr;
     std::array<char, 2 * CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> holder{};
     CUptiResult result = CUPTI_SUCCESS;
     if (subscribe_v2) {
@@ -358,7 +360,11 @@ Cupti::Cupti() : library_(std::make_unique<Library>()) {
 }
 
 // The library stays open: its threads may still be at work when the process ends.
-Cupti::~Cupti() = default;
+Cupti::~Cupti() {
+  if (library_->subscriber && library_->unsubscribe) {
+    (void)library_->unsubscribe(library_->subscriber);
+  }
+}
 
 const std::string& Cupti::unavailable() const {
   return library_->unavailable;
