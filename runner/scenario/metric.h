@@ -30,10 +30,6 @@ enum class Metric {
   copies_per_step,
   copy_bytes_per_step,
   memset_bytes_per_step,
-  flops_per_step,
-  peak_live,
-  peak_reserved,
-  host_pinned,
   // exact: counted by the trace, and by the plan, which must agree
   pageable_copies_per_step,
   host_waits_per_step,
@@ -42,6 +38,11 @@ enum class Metric {
   device_allocs_per_step,
   device_frees_per_step,
   pinned_allocs_per_step,
+  // plan again: files that keep counts have them in this order, and digests of it
+  flops_per_step,
+  peak_live,
+  peak_reserved,
+  host_pinned,
   // traced
   gpu_idle,
   kernel_idle,
