@@ -18,7 +18,8 @@ using std::chrono::nanoseconds;
 
 constexpr std::int64_t fewest_steps = 20;
 constexpr std::int64_t most_steps = 200;
-constexpr nanoseconds time_to_settle = std::chrono::milliseconds(100);
+constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
+constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr std::int64_t first_steps = 8;  // after a load, to know how long a step takes
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
@@ -27,7 +28,10 @@ std::int64_t steps_until_steady(const StepPlan& plan, const StepResult& first) {
   // A device that does not know the time may be as fast as it likes.
   const nanoseconds step_time =
       std::max(first.elapsed ? *first.elapsed / first.steps : nanoseconds(0), nanoseconds(1));
-  const std::int64_t patient = std::min(time_to_settle / step_time, most_steps);
+  const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
+                                 ? time_to_settle_of_a_loader
+                                 : time_to_settle;
+  const std::int64_t patient = std::min(settle / step_time, most_steps);
   const std::int64_t period = common_period({&plan, 1}, most_steps);
   return std::max({wash_out_steps({&plan, 1}, {&step_time, 1}), patient,
                    static_cast<std::int64_t>(plan.run_ahead_steps), period});

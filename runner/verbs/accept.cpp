@@ -16,6 +16,7 @@
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/interruption.h"
+#include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -69,6 +70,7 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
 int accept_here(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   Planned planned = plan_all(arguments, seed).front();
+  planned.traced = trace_all(arguments, {planned}, seed).front();
   const OpenedDevice opened = open_device_for(arguments, seed);
   if (!opened.note.empty()) std::cout << opened.note << '\n';
   const DeviceIdentity identity = opened.device->identity();

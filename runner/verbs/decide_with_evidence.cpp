@@ -78,7 +78,7 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
     return {judge_one(planned, none, settings), std::move(none)};
   }
   Decided decided = decide_one(planned, device, seed, settings);
-  if (interrupted || !is_evidence(decided.measurement)) return decided;
+  if (interrupted || decided.verdict.broken || !is_evidence(decided.measurement)) return decided;
   const EvidenceRun run{.seed = seed,
                         .date = request.date,
                         .stepgate = STEPGATE_VERSION,

@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t spare_rounds = 4;
 // That tell whether counts are the same every time.
 constexpr std::int64_t rounds_of_counts = 2;
-constexpr double most_seconds = 2.5;
+constexpr double most_seconds = 2;
 // A trial of a knob's value: the median of these.
 constexpr std::int64_t trial_rounds = 3;
 
