@@ -107,6 +107,11 @@ std::string fields_json_schema() {
                            {"description", "overrides of the base, knob by knob"},
                            {"minProperties", 1},
                            {"additionalProperties", object(std::move(variant), "one variant")}};
+  properties["calibrate"] = {
+      {"type", "object"},
+      {"description",
+       "a knob, and the sentence that its value is to make true: found on the machine"},
+      {"additionalProperties", named_sentences("a knob of this group")}};
   properties["regime"] = named_sentences("when one is false, timed sentences are skipped");
   properties["expect"] = named_sentences("what must be true, one sentence a line");
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},

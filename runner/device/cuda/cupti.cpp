@@ -9,12 +9,10 @@
 #include <array>
 #include <cstdlib>
 #include <ctime>
-#include <map>
 #include <mutex>
 #include <vector>
 
-#include "device/cuda/call_kinds.h"
-#include "device/cuda/kernel_name.h"
+#include "device/cuda/cupti_records.h"
 #include "device/device.h"
 
 namespace stepgate {
@@ -31,10 +29,6 @@ std::uint64_t raw_nanoseconds() {
   (void)clock_gettime(CLOCK_MONOTONIC_RAW, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
          static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-TraceTime trace_time(std::uint64_t nanoseconds) {
-  return TraceTime(static_cast<std::int64_t>(nanoseconds));
 }
 
 struct Filled {
@@ -92,38 +86,6 @@ constexpr std::array<CUpti_CallbackId, 14> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async,
     CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize};
 
-CopyEnd end_of_copy(std::uint8_t kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
-      return CopyEnd::pageable;
-    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
-      return CopyEnd::pinned;
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
-    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
-    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
-      return CopyEnd::device;
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
-    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
-      return CopyEnd::managed;
-    default:
-      return CopyEnd::unknown;
-  }
-}
-
-std::optional<UnsteadyKind> unsteady_kind(CUpti_ActivityOverheadKind kind) {
-  switch (kind) {
-    case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
-      return UnsteadyKind::jit_compilation;
-    case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
-    case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
-      return UnsteadyKind::module_loading;
-    case CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL:
-      return UnsteadyKind::command_buffer_full;
-    default:
-      return std::nullopt;  // the library's own business
-  }
-}
-
 // The given library, or those that may be there.
 std::vector<std::string> library_names() {
   if (const char* given = std::getenv("STEPGATE_CUPTI")) return {given};
@@ -139,7 +101,7 @@ std::vector<std::string> library_names() {
 }  // namespace
 
 TraceTime trace_now() {
-  return trace_time(raw_nanoseconds());
+  return TraceTime(static_cast<std::int64_t>(raw_nanoseconds()));
 }
 
 // The functions, typed by the header that the build has. Records only grow from version to version,
@@ -148,8 +110,6 @@ struct Cupti::Library {
   void* handle = nullptr;
   std::string unavailable;
   CUpti_SubscriberHandle subscriber = nullptr;
-  std::map<const char*, std::string> kernel_names;
-  std::map<std::pair<int, CUpti_CallbackId>, std::string> call_names;
 
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;
@@ -246,114 +206,7 @@ struct Cupti::Library {
     }
     if (result != CUPTI_SUCCESS) unavailable = "CUPTI does not record: " + in_words(result);
   }
-
-  const std::string& name_of_kernel(const char* symbol) {
-    const auto [place, is_new] = kernel_names.try_emplace(symbol);
-    if (is_new) place->second = readable_kernel_name(symbol);
-    return place->second;
-  }
-
-  const std::string& name_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId call) {
-    const auto [place, is_new] = call_names.try_emplace({static_cast<int>(domain), call});
-    const char* name = nullptr;
-    if (is_new && callback_name(domain, call, &name) == CUPTI_SUCCESS && name) {
-      place->second = plain_call_name(name);
-    }
-    return place->second;
-  }
-
-  void read(const CUpti_Activity* record, ActivityRecords& records);
-  void read_call(const CUpti_ActivityAPI&, bool of_driver, ActivityRecords&);
-  void read_kernel(const CUpti_ActivityKernel10&, ActivityRecords&);
-  void read_memory(const CUpti_ActivityMemory4&, ActivityRecords&);
-  void read_overhead(const CUpti_ActivityOverhead3&, ActivityRecords&);
 };
-
-void Cupti::Library::read_call(const CUpti_ActivityAPI& call, bool of_driver,
-                               ActivityRecords& records) {
-  const auto domain = of_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;
-  records.calls.push_back({.name = name_of_call(domain, call.cbid),
-                           .of_driver = of_driver,
-                           .correlation = call.correlationId,
-                           .begin = trace_time(call.start),
-                           .end = trace_time(call.end)});
-}
-
-void Cupti::Library::read_kernel(const CUpti_ActivityKernel10& kernel, ActivityRecords& records) {
-  records.work.push_back(
-      {.kind = WorkKind::kernel,
-       .name = name_of_kernel(kernel.name),
-       .stream = static_cast<int>(kernel.streamId),
-       .correlation = kernel.correlationId,
-       .begin = trace_time(kernel.start),
-       .end = trace_time(kernel.end),
-       .grid = {kernel.gridX, kernel.gridY, kernel.gridZ},
-       .block = {kernel.blockX, kernel.blockY, kernel.blockZ},
-       .registers_per_thread = kernel.registersPerThread,
-       .shared_memory_bytes = kernel.staticSharedMemory + kernel.dynamicSharedMemory});
-}
-
-void Cupti::Library::read_memory(const CUpti_ActivityMemory4& memory, ActivityRecords& records) {
-  const bool taken = memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
-  const bool given = memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
-  const CopyEnd where = end_of_copy(static_cast<std::uint8_t>(memory.memoryKind));
-  if ((!taken && !given) || (where != CopyEnd::device && where != CopyEnd::pinned)) return;
-  const auto bytes = static_cast<std::int64_t>(memory.bytes);
-  records.memory_changes.push_back(
-      {.at = trace_time(memory.timestamp),
-       .bytes = taken ? bytes : -bytes,
-       .memory = where == CopyEnd::device ? MemoryKind::device : MemoryKind::pinned});
-}
-
-void Cupti::Library::read_overhead(const CUpti_ActivityOverhead3& overhead,
-                                   ActivityRecords& records) {
-  const auto kind = unsteady_kind(overhead.overheadKind);
-  if (!kind) return;
-  records.unsteady.push_back(
-      {.kind = *kind, .begin = trace_time(overhead.start), .end = trace_time(overhead.end)});
-}
-
-void Cupti::Library::read(const CUpti_Activity* record, ActivityRecords& records) {
-  switch (record->kind) {
-    case CUPTI_ACTIVITY_KIND_RUNTIME:
-      return read_call(*reinterpret_cast<const CUpti_ActivityAPI*>(record), false, records);
-    case CUPTI_ACTIVITY_KIND_DRIVER:
-      return read_call(*reinterpret_cast<const CUpti_ActivityAPI*>(record), true, records);
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return read_kernel(*reinterpret_cast<const CUpti_ActivityKernel10*>(record), records);
-    case CUPTI_ACTIVITY_KIND_MEMCPY: {
-      const auto& copy = *reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
-      records.work.push_back({.kind = WorkKind::copy,
-                              .name = {},
-                              .stream = static_cast<int>(copy.streamId),
-                              .correlation = copy.correlationId,
-                              .begin = trace_time(copy.start),
-                              .end = trace_time(copy.end),
-                              .bytes = static_cast<std::int64_t>(copy.bytes),
-                              .from = end_of_copy(copy.srcKind),
-                              .to = end_of_copy(copy.dstKind)});
-      return;
-    }
-    case CUPTI_ACTIVITY_KIND_MEMSET: {
-      const auto& fill = *reinterpret_cast<const CUpti_ActivityMemset4*>(record);
-      records.work.push_back({.kind = WorkKind::fill,
-                              .name = {},
-                              .stream = static_cast<int>(fill.streamId),
-                              .correlation = fill.correlationId,
-                              .begin = trace_time(fill.start),
-                              .end = trace_time(fill.end),
-                              .bytes = static_cast<std::int64_t>(fill.bytes),
-                              .to = end_of_copy(static_cast<std::uint8_t>(fill.memoryKind))});
-      return;
-    }
-    case CUPTI_ACTIVITY_KIND_MEMORY2:
-      return read_memory(*reinterpret_cast<const CUpti_ActivityMemory4*>(record), records);
-    case CUPTI_ACTIVITY_KIND_OVERHEAD:
-      return read_overhead(*reinterpret_cast<const CUpti_ActivityOverhead3*>(record), records);
-    default:
-      return;
-  }
-}
 
 Cupti::Cupti() : library_(std::make_unique<Library>()) {
   library_->open();
@@ -382,11 +235,12 @@ ActivityRecords Cupti::take() {
     filled.swap(buffers.all);
   }
   ActivityRecords records;
+  CuptiRecords reader(library_->callback_name);
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;
     while (buffer.bytes > 0 &&
            library_->next_record(buffer.memory, buffer.bytes, &record) == CUPTI_SUCCESS) {
-      library_->read(record, records);
+      reader.read(*record, records);
     }
     std::free(buffer.memory);
   }
