@@ -80,6 +80,16 @@ TEST_F(TracedRun, SkipsAScenarioThatNoValueCalibrates) {
   EXPECT_TRUE(contains(run.out, "skipped: cannot be calibrated: loader.depth = ")) << run.out;
 }
 
+TEST_F(TracedRun, GoesOnWithoutATraceWhereItsProcessCannotStart) {
+  write("counted.toml", counted_line);
+  ASSERT_EQ(::setenv("TMPDIR", "/nowhere", 1), 0);
+  const Finished run = simulate({"counted.toml"});
+  ASSERT_EQ(::unsetenv("TMPDIR"), 0);
+  EXPECT_EQ(run.exit_code, 77) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "trace unavailable: the tracing process cannot be started: "))
+      << run.out;
+}
+
 TEST_F(TracedRun, VerbsThatDoNotTraceWantTheCalibratedValue) {
   write("share.toml",
         "claim = \"a copy\"\nh2d.host = \"pinned\"\n"

@@ -73,10 +73,15 @@ Traced read(const std::filesystem::path& file) {
 
 std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Planned>& all,
                               std::uint64_t seed) {
-  const TemporaryFolder folder;
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced;
+  const auto give_up = [&](const std::string& reason) {
+    Traced none;
+    none.unavailable = reason;
+    traced.resize(all.size(), none);
+  };
   try {
+    const TemporaryFolder folder;
     Child child({.command = command_of(arguments, seed),
                  .name = "the tracing process",
                  .stall = stall,
@@ -88,9 +93,9 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     }
     child.finish("");
   } catch (const WorkerError& error) {
-    Traced none;
-    none.unavailable = error.what();
-    traced.resize(all.size(), none);
+    give_up(error.what());
+  } catch (const std::system_error& error) {  // no folder, no process
+    give_up(std::string("the tracing process cannot be started: ") + error.what());
   } catch (const WaitStopped&) {
     traced.resize(all.size());  // the run ends before it decides anything
   }
