@@ -28,6 +28,13 @@ std::string counted_noun(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+// ", 1.2 s"; nothing where that is not worth saying, as on a device that only computes times.
+std::string cost_in_words(std::chrono::nanoseconds wall_time) {
+  constexpr double hardly_anything = 0.1;
+  const double seconds = std::chrono::duration<double>(wall_time).count();
+  return seconds < hardly_anything ? "" : fmt::format(", {:.1f} s", seconds);
+}
+
 // "; a traced step takes 1.02x to 1.12x the time of a timed one", where both are known.
 std::string slowdown_in_words(const Mechanism& mechanism) {
   std::vector<double> slowdowns;
@@ -146,9 +153,8 @@ void print_mechanism(std::ostream& out, const Mechanism& mechanism) {
   }
   print_time(out, mechanism);
   print_memory(out, mechanism.variants);
-  out << fmt::format("  {} of {}, {:.3g} s{}\n", counted_noun(mechanism.rounds, "traced round"),
-                     counted_noun(mechanism.steps, "step"),
-                     std::chrono::duration<double>(mechanism.wall_time).count(),
+  out << fmt::format("  {} of {}{}{}\n", counted_noun(mechanism.rounds, "traced round"),
+                     counted_noun(mechanism.steps, "step"), cost_in_words(mechanism.wall_time),
                      slowdown_in_words(mechanism));
 }
 
