@@ -138,6 +138,13 @@ struct Cupti::Library {
   }
 
   void open() {
+    // Profilers inject themselves through these, and two of them in one process may wait for each
+    // other instead of saying so.
+    for (const char* injection : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+      if (!std::getenv(injection)) continue;
+      unavailable = fmt::format("another tool is attached to the process: {} is set", injection);
+      return;
+    }
     std::string reasons;
     for (const std::string& name : library_names()) {
       handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
