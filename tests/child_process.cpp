@@ -42,6 +42,8 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
+  // What an earlier child said must not be taken for the words of this one.
+  for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file);
   process_ = ::fork();
   if (process_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (process_ == 0) {
