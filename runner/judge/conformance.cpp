@@ -10,6 +10,7 @@
 #include <set>
 
 #include "judge/words.h"
+#include "measure/trace_metrics.h"
 
 namespace stepgate {
 namespace {
@@ -24,52 +25,13 @@ bool is_a_count(const MetricRow& row) {
          row.unit != MetricUnit::flops;
 }
 
-// What a call or a piece of device work counts for; 0 for most.
-double amount_of(const HostCall& call, Metric metric) {
-  switch (metric) {
-    case Metric::launches_per_step:
-      return call.kind == CallKind::launch || call.kind == CallKind::graph_launch ? 1 : 0;
-    case Metric::host_waits_per_step:
-      return call.can_block ? 1 : 0;
-    case Metric::device_syncs_per_step:
-      return call.kind == CallKind::wait_for_device ? 1 : 0;
-    case Metric::polls_per_step:
-      return call.kind == CallKind::poll ? 1 : 0;
-    case Metric::device_allocs_per_step:
-      return call.kind == CallKind::allocate ? 1 : 0;
-    case Metric::device_frees_per_step:
-      return call.kind == CallKind::release ? 1 : 0;
-    case Metric::pinned_allocs_per_step:
-      return call.kind == CallKind::page_lock ? 1 : 0;
-    default:
-      return 0;
-  }
-}
-
-double amount_of(const DeviceWork& work, Metric metric) {
-  const bool copy = work.kind == WorkKind::copy;
-  const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
-  switch (metric) {
-    case Metric::copies_per_step:
-      return copy ? 1 : 0;
-    case Metric::copy_bytes_per_step:
-      return copy ? static_cast<double>(work.bytes) : 0;
-    case Metric::pageable_copies_per_step:
-      return copy && pageable ? 1 : 0;
-    case Metric::memset_bytes_per_step:
-      return work.kind == WorkKind::fill ? static_cast<double>(work.bytes) : 0;
-    default:
-      return 0;
-  }
-}
-
 // What the timeline has of a metric, by operation of the plan.
 struct OfOperation {
   double amount = 0;
   std::set<std::string> calls;
 };
 
-std::map<int, OfOperation> by_operation(const Trace& trace, Metric metric) {
+std::map<int, OfOperation> by_operation(const StepPlan& plan, const Trace& trace, Metric metric) {
   std::map<std::uint32_t, std::string> name_of_call;
   std::map<int, OfOperation> found;
   for (const HostCall& call : trace.calls) {
@@ -81,7 +43,7 @@ std::map<int, OfOperation> by_operation(const Trace& trace, Metric metric) {
     of.calls.insert(call.name);
   }
   for (const DeviceWork& work : trace.work) {
-    const double amount = amount_of(work, metric);
+    const double amount = amount_of(work, plan, metric);
     if (amount == 0) continue;
     OfOperation& of = found[work.operation];
     of.amount += amount;
@@ -96,7 +58,7 @@ std::map<int, OfOperation> by_operation(const Trace& trace, Metric metric) {
 std::string where_they_part(const StepPlan& plan, const Trace& trace, Metric metric,
                             const Counted& counted) {
   if (trace.steps <= 0) return "";
-  std::map<int, OfOperation> traced = by_operation(trace, metric);
+  std::map<int, OfOperation> traced = by_operation(plan, trace, metric);
   for (int index = 0; index < std::ssize(plan.operations); ++index) {
     const Operation& operation = plan.operations[static_cast<std::size_t>(index)];
     if (operation.captured) continue;  // a graph's operations are one launch

@@ -31,53 +31,22 @@ double seconds(const auto& record) {
 
 using Values = std::map<Metric, double>;
 
-void count_calls(const Trace& trace, Values& totals) {
-  for (const HostCall& call : trace.calls) {
-    if (operation_of(trace, call) < 0) continue;
-    if (call.can_block) totals[Metric::host_waits_per_step] += 1;
-    switch (call.kind) {
-      case CallKind::launch:
-      case CallKind::graph_launch:
-        totals[Metric::launches_per_step] += 1;
-        break;
-      case CallKind::wait_for_device:
-        totals[Metric::device_syncs_per_step] += 1;
-        break;
-      case CallKind::poll:
-        totals[Metric::polls_per_step] += 1;
-        break;
-      case CallKind::allocate:
-        totals[Metric::device_allocs_per_step] += 1;
-        break;
-      case CallKind::release:
-        totals[Metric::device_frees_per_step] += 1;
-        break;
-      case CallKind::page_lock:
-        totals[Metric::pinned_allocs_per_step] += 1;
-        break;
-      default:
-        break;
-    }
-  }
-}
-
 // What a library clears for itself within a kernel's launch is the kernel's business: a product's
 // few bytes of counters, of which no plan can know.
 bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
+  if (work.kind != WorkKind::fill || work.operation < 0) return false;
   const Action& action = plan.operations[static_cast<std::size_t>(work.operation)].action;
-  return work.kind == WorkKind::fill && !std::holds_alternative<LaunchKernel>(action);
+  return !std::holds_alternative<LaunchKernel>(action);
 }
 
-void count_work(const Trace& trace, const StepPlan& plan, Values& totals) {
+void count(const Trace& trace, const StepPlan& plan, Values& totals) {
+  for (const HostCall& call : trace.calls) {
+    if (operation_of(trace, call) < 0) continue;
+    for (const Metric metric : counts) totals[metric] += amount_of(call, metric);
+  }
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
-    if (is_own_fill(work, plan))
-      totals[Metric::memset_bytes_per_step] += static_cast<double>(work.bytes);
-    if (work.kind != WorkKind::copy) continue;
-    totals[Metric::copies_per_step] += 1;
-    totals[Metric::copy_bytes_per_step] += static_cast<double>(work.bytes);
-    const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
-    if (pageable) totals[Metric::pageable_copies_per_step] += 1;
+    for (const Metric metric : counts) totals[metric] += amount_of(work, plan, metric);
   }
 }
 
@@ -95,8 +64,7 @@ bool is_exact(const StepPlan& plan, Metric metric, std::int64_t steps) {
 void add_counts(const Trace& trace, const StepPlan& plan, Values& values) {
   Values totals;
   for (const Metric metric : counts) totals[metric] = 0;
-  count_calls(trace, totals);
-  count_work(trace, plan, totals);
+  count(trace, plan, totals);
   for (const auto& [metric, total] : totals) {
     if (is_exact(plan, metric, trace.steps))
       values[metric] = total / static_cast<double>(trace.steps);
@@ -222,6 +190,44 @@ std::vector<CopyTally> copies_of(const Trace& trace) {
 }
 
 }  // namespace
+
+double amount_of(const HostCall& call, Metric metric) {
+  switch (metric) {
+    case Metric::launches_per_step:
+      return call.kind == CallKind::launch || call.kind == CallKind::graph_launch ? 1 : 0;
+    case Metric::host_waits_per_step:
+      return call.can_block ? 1 : 0;
+    case Metric::device_syncs_per_step:
+      return call.kind == CallKind::wait_for_device ? 1 : 0;
+    case Metric::polls_per_step:
+      return call.kind == CallKind::poll ? 1 : 0;
+    case Metric::device_allocs_per_step:
+      return call.kind == CallKind::allocate ? 1 : 0;
+    case Metric::device_frees_per_step:
+      return call.kind == CallKind::release ? 1 : 0;
+    case Metric::pinned_allocs_per_step:
+      return call.kind == CallKind::page_lock ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
+  const bool copy = work.kind == WorkKind::copy;
+  const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
+  switch (metric) {
+    case Metric::copies_per_step:
+      return copy ? 1 : 0;
+    case Metric::copy_bytes_per_step:
+      return copy ? static_cast<double>(work.bytes) : 0;
+    case Metric::pageable_copies_per_step:
+      return copy && pageable ? 1 : 0;
+    case Metric::memset_bytes_per_step:
+      return is_own_fill(work, plan) ? static_cast<double>(work.bytes) : 0;
+    default:
+      return 0;
+  }
+}
 
 TracedStep summary_of(const Trace& trace, const StepPlan& plan) {
   require(trace.steps > 0, "a trace holds at least one step");

@@ -16,4 +16,8 @@ namespace stepgate {
 // plan.
 TracedStep summary_of(const Trace&, const StepPlan&);
 
+// What one call, or one piece of work of an operation of the plan, adds to a count; 0 for most.
+double amount_of(const HostCall&, Metric);
+double amount_of(const DeviceWork&, const StepPlan&, Metric);
+
 }  // namespace stepgate
