@@ -11,6 +11,7 @@
 #include "measure/traced_file.h"
 #include "plan/build_step_plan.h"
 #include "report/progress_line.h"
+#include "support/temporary_folder.h"
 #include "verbs/interruption.h"
 
 namespace stepgate {
@@ -18,31 +19,6 @@ namespace {
 
 // Longer than a trace takes, and than CUPTI's start on a slow machine.
 constexpr std::chrono::seconds stall{120};
-
-// Gone with everything in it at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "stepgate-XXXXXX").string();
-    if (!::mkdtemp(name.data())) {
-      throw std::system_error(errno, std::generic_category(), "make a folder for traces");
-    }
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code left_behind;
-    std::filesystem::remove_all(path_, left_behind);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path file(std::size_t index) const {
-    return path_ / (std::to_string(index) + ".json");
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 Command command_of(const Arguments& arguments, std::uint64_t seed) {
   Command words{std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -82,14 +58,17 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
   };
   try {
     const TemporaryFolder folder;
+    const auto file_of = [&](std::size_t index) {
+      return folder.path() / (std::to_string(index) + ".json");
+    };
     Child child({.command = command_of(arguments, seed),
                  .name = "the tracing process",
                  .stall = stall,
                  .stopped = [] { return interrupted != 0; }});
     for (const Planned& planned : all) {
       line.show("tracing " + planned.scenario.name);
-      (void)child.exchange(folder.file(traced.size()).string());
-      traced.push_back(read(folder.file(traced.size())));
+      (void)child.exchange(file_of(traced.size()).string());
+      traced.push_back(read(file_of(traced.size())));
     }
     child.finish("");
   } catch (const WorkerError& error) {
