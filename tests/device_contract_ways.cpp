@@ -11,9 +11,10 @@
 namespace stepgate {
 namespace {
 
-constexpr HostMemory host_memories[] = {HostMemory::resident, HostMemory::pageable,
-                                        HostMemory::pinned, HostMemory::registered,
-                                        HostMemory::pin_each_step};
+constexpr HostMemory host_memories[] = {HostMemory::resident,        HostMemory::pageable,
+                                        HostMemory::pinned,          HostMemory::registered,
+                                        HostMemory::pin_each_step,   HostMemory::managed,
+                                        HostMemory::managed_prefetch};
 constexpr CopyStream copy_streams[] = {CopyStream::compute, CopyStream::side, CopyStream::legacy};
 constexpr DeviceBuffer device_buffers[] = {DeviceBuffer::resident, DeviceBuffer::per_step};
 constexpr SyncWhere sync_places[] = {SyncWhere::none, SyncWhere::step, SyncWhere::micro,

@@ -93,7 +93,9 @@ std::vector<Knobs> different_steps() {
   Knobs locking = model_knobs("tf32_sgd");
   locking.h2d = {.host = HostMemory::pin_each_step};
   locking.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
-  return {busy_knobs(), pageable, graph, locking, model_knobs("spin")};
+  Knobs managed = model_knobs("fp32_sgd");
+  managed.h2d = {.host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 2};
+  return {busy_knobs(), pageable, graph, locking, managed, model_knobs("spin")};
 }
 
 TEST_P(TraceContract, RecordsTheScoredStepsWhenAskedAndOnlyThen) {

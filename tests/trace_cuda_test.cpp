@@ -83,5 +83,44 @@ TEST(CudaTrace, ShowsTheSameCallsForAnOperationAtEveryStep) {
   }
 }
 
+TEST(CudaTrace, TellsTheClockOfTheMultiprocessors) {
+  const auto device = make_cuda_device(Recording::on);
+  const StepPlan plan = all_plans().front();
+  const Trace trace =
+      device->load(plan)->run({.wash_out_steps = 20, .steps = 50, .trace = true}).trace.value();
+  EXPECT_GE(trace.clocks.size(), 25U) << "readings of one multiprocessor follow each other";
+  for (const ClockReading& clock : trace.clocks) {
+    EXPECT_GT(clock.hertz, 3e8);
+    EXPECT_LT(clock.hertz, 4e9);
+  }
+}
+
+// What the books say is held, the driver has given: no less, and not much more than what it rounds
+// each allocation up by.
+TEST(CudaTrace, BooksAsMuchMemoryAsTheDriverGave) {
+  constexpr std::int64_t block_bytes = std::int64_t{2} << 20;
+  const auto device = make_cuda_device(Recording::on);
+  for (const StepPlan& plan : all_plans()) {
+    if (uses_managed_memory(plan)) continue;  // whose pages the driver moves as it likes
+    const std::int64_t free_before = device->identity().free_memory_bytes;
+    const auto step = device->load(plan);
+    const Trace trace = step->run({.wash_out_steps = 20, .steps = 5, .trace = true}).trace.value();
+    const std::int64_t taken = free_before - device->identity().free_memory_bytes;
+    std::int64_t stays = 0;
+    for (const Buffer& buffer : plan.buffers) {
+      if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan)
+        stays += buffer.bytes * buffer.slots;
+    }
+    fmt::print("{} {}: planned {}, booked {}, taken from the driver {}\n", plan.scenario,
+               plan.variant, stays, trace.memory.peak_reserved_bytes, taken);
+    // A block that the driver had taken for an earlier step may serve this one.
+    EXPECT_GE(taken, stays - block_bytes) << plan.scenario << ' ' << plan.variant;
+    // Beyond that: blocks, and what the driver takes for modules, streams and graphs.
+    EXPECT_LE(taken, trace.memory.peak_reserved_bytes +
+                         block_bytes * static_cast<std::int64_t>(plan.buffers.size() + 32))
+        << plan.scenario << ' ' << plan.variant;
+  }
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -41,4 +41,16 @@ std::optional<double> mean_clock_hertz(std::span<const ClockStamp> stamps) {
   return longest.cycles() / longest.nanoseconds() * nanoseconds_per_second;
 }
 
+std::vector<std::optional<double>> clocks_hertz(std::span<const ClockStamp> stamps) {
+  std::vector<std::optional<double>> clocks(stamps.size());
+  for (std::size_t index = 1; index < stamps.size(); ++index) {
+    const Ends between{&stamps[index - 1], &stamps[index]};
+    const bool comparable = between.first->multiprocessor == between.last->multiprocessor;
+    if (comparable && between.nanoseconds() > 0 && between.cycles() > 0) {
+      clocks[index] = between.cycles() / between.nanoseconds() * nanoseconds_per_second;
+    }
+  }
+  return clocks;
+}
+
 }  // namespace stepgate

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace stepgate {
 
@@ -20,5 +21,9 @@ struct ClockStamp {
 // furthest apart: counters of different ones do not compare. Nothing unless those stamps span at
 // least half of the time between the first and the last of all, or where a clock stood still.
 std::optional<double> mean_clock_hertz(std::span<const ClockStamp>);
+
+// For every stamp, cycles a second since the stamp before it; nothing for the first, and where
+// another multiprocessor read the one before.
+std::vector<std::optional<double>> clocks_hertz(std::span<const ClockStamp>);
 
 }  // namespace stepgate

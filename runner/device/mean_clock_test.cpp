@@ -26,6 +26,18 @@ TEST(MeanClock, IsUnknownWhenNoMultiprocessorSawMostOfTheTime) {
       std::vector<ClockStamp>{{1000, 500, 3}, {2000, 2500, 3}, {9000, 1, 4}, {9500, 1, 5}}));
 }
 
+TEST(Clocks, AreCyclesSinceTheStampBeforeOnTheSameMultiprocessor) {
+  const std::vector<ClockStamp> stamps{
+      {1000, 500, 3}, {2000, 2480, 3}, {3000, 7, 9}, {4000, 1507, 9}, {4000, 1600, 9}};
+  const auto clocks = clocks_hertz(stamps);
+  ASSERT_EQ(clocks.size(), stamps.size());
+  EXPECT_FALSE(clocks[0]);
+  EXPECT_DOUBLE_EQ(clocks[1].value(), 1.98e9);
+  EXPECT_FALSE(clocks[2]) << "another multiprocessor";
+  EXPECT_DOUBLE_EQ(clocks[3].value(), 1.5e9);
+  EXPECT_FALSE(clocks[4]) << "no time went by";
+}
+
 TEST(MeanClock, IsUnknownWithoutTwoReadingsOrWithAClockThatStandsStill) {
   EXPECT_FALSE(mean_clock_hertz({}));
   EXPECT_FALSE(mean_clock_hertz(std::vector<ClockStamp>{{1000, 500, 3}}));

@@ -24,7 +24,7 @@ MemoryUse planned_memory(const StepPlan& plan) {
   };
   for (const Buffer& buffer : plan.buffers) {
     const bool stays = buffer.allocated_by == AllocatedBy::the_plan;
-    if (buffer.memory == MemoryKind::device && stays) take(buffer, buffer.bytes * buffer.slots);
+    if (takes_device_memory(buffer.memory) && stays) take(buffer, buffer.bytes * buffer.slots);
   }
   for (const Operation& operation : plan.operations) {
     if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {

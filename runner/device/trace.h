@@ -91,6 +91,21 @@ struct MemoryChange {
   int operation = -1;                      // of the plan; -1: outside of the steps
 };
 
+// What happens to pages of managed memory.
+enum class PageEventKind {
+  device_faults,  // a kernel touched pages that were not on the device
+  host_faults,    // the host touched pages that were not on the host
+  to_device,      // pages moved, on a fault or by a prefetch
+  to_host
+};
+
+struct PageEvent {
+  PageEventKind kind = PageEventKind::device_faults;
+  std::int64_t amount = 0;  // of faults, or of bytes moved
+  TraceTime begin{0};
+  TraceTime end{0};
+};
+
 // What does not belong into a steady step.
 enum class UnsteadyKind { module_loading, jit_compilation, command_buffer_full, other };
 
@@ -109,6 +124,12 @@ struct MemoryUse {
   std::int64_t pinned_bytes = 0;          // page-locked host memory
 };
 
+// The clock of the device's multiprocessors, on average since the reading before.
+struct ClockReading {
+  TraceTime at{0};
+  double hertz = 0;
+};
+
 // `steps` whole steps in a row, from `first_step` on. Work, calls and spans are those that the host
 // issued at these steps, each in the order of `begin`.
 struct Trace {
@@ -119,6 +140,9 @@ struct Trace {
   std::vector<DeviceWork> work;
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
+  // From the begin of the first span to the end of the last; absent where nobody can tell.
+  std::optional<std::vector<PageEvent>> page_events;
+  std::vector<ClockReading> clocks;  // in the order of their times; empty where nobody can tell
   MemoryUse memory;
 };
 

@@ -84,9 +84,12 @@ std::string bound_in_words(TimePart part, const TimeSplit& time,
       return fmt::format("sync-bound: the device is idle {} because the host waited for it{}",
                          of_time, told(Metric::polls_per_step, ", polling ", "x a step"));
     }
-    case TimePart::idle_for_data:
-      return fmt::format("data-bound: the device is idle {} while the host waits for a batch",
-                         of_time);
+    case TimePart::idle_for_data: {
+      const std::string faults =
+          told(Metric::host_page_faults_per_step, "writes it, with ", " page faults a step");
+      return fmt::format("data-bound: the device is idle {} while the host {}", of_time,
+                         faults.empty() ? "waits for a batch" : "gets its batch and " + faults);
+    }
     case TimePart::idle_for_host:
       return fmt::format("launch-bound: the device is idle {} while the host issues its work{}",
                          of_time, told(Metric::launches_per_step, ", ", " launches a step"));

@@ -77,7 +77,10 @@ double nearly_nothing(const Expectation& sentence) {
   const std::vector<MetricOf> metrics = metrics_in(sentence);
   switch (row_of(metrics.front().metric).unit) {
     case MetricUnit::ratio:
+    case MetricUnit::count:
       return 1e-6;
+    case MetricUnit::bytes:
+      return 1e-3;
     case MetricUnit::seconds:
       return 1e-9;
     default:

@@ -30,6 +30,12 @@ constexpr std::array all_count_words{
                "page-locks host memory {}x a step"},
     CountWords{Metric::device_syncs_per_step, TimePart::idle_after_wait,
                "waits for the whole device {}x a step"},
+    CountWords{Metric::page_faults_per_step, TimePart::memory,
+               "stops kernels for pages {}x a step"},
+    CountWords{Metric::host_page_faults_per_step, TimePart::idle_for_data,
+               "stops the host for pages {}x a step"},
+    CountWords{Metric::migrated_bytes_per_step, TimePart::copies,
+               "moves {} of managed memory a step"},
 };
 
 // The index in which at least half of all differences lie.
@@ -104,13 +110,15 @@ double VariantPair::mean_step(std::size_t variant) const {
   return sum / static_cast<double>(traced_.rounds.size());
 }
 
+// Counts are the same in every round; what the driver decides as it goes scatters.
 bool VariantPair::differs_everywhere(Metric metric) const {
+  const double scatter = row_of(metric).evidence == Evidence::traced ? 0.1 : 1e-6;
   return std::all_of(traced_.rounds.begin(), traced_.rounds.end(), [&](const TracedRound& round) {
     const auto first = traced_value(round, 0, metric);
     const auto other = traced_value(round, index_, metric);
     if (!first || !other) return false;
     const double most = std::max(std::abs(*first), std::abs(*other));
-    return std::abs(*first - *other) > 1e-6 * most;
+    return std::abs(*first - *other) > scatter * most;
   });
 }
 

@@ -40,10 +40,12 @@ std::string scaled(double value, std::span<const Scale> scales, std::string_view
 
 std::string in_words(double value, MetricUnit unit) {
   switch (unit) {
+    // What could not be told from nothing is nothing: a millionth of a count, a thousandth of a
+    // byte.
     case MetricUnit::count:
-      return fmt::format("{:.6g}", value);
+      return fmt::format("{:.6g}", std::abs(value) <= 1.1e-6 ? 0 : value);
     case MetricUnit::bytes:
-      return scaled(value, byte_scales, " ");
+      return scaled(std::abs(value) <= 1.1e-3 ? 0 : value, byte_scales, " ");
     case MetricUnit::seconds:
       return value == 0 ? "0 s" : scaled(value, second_scales, " ");
     case MetricUnit::ratio:

@@ -84,7 +84,8 @@ struct HostTime {
     std::vector<Interval> taking;
     for (const HostSpan& span : trace.spans) {
       if (span.operation < 0) continue;
-      if (std::holds_alternative<TakeBatch>(operation_at(plan, span.operation).action))
+      const Action& action = operation_at(plan, span.operation).action;
+      if (std::holds_alternative<TakeBatch>(action) || std::holds_alternative<HostCopies>(action))
         taking.push_back(interval_of(span));
     }
     loader = union_of(std::move(taking));
@@ -182,6 +183,14 @@ DeviceTime device_time(const Trace& trace, const StepPlan& plan, const TraceWind
     } else {
       time.fills.push_back(interval);
     }
+  }
+  for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
+    const bool moves =
+        event.kind == PageEventKind::to_device || event.kind == PageEventKind::to_host;
+    if (!moves) continue;
+    time.busy.push_back(interval_of(event));
+    time.copies.push_back(interval_of(event));
+    if (event.kind == PageEventKind::to_device) time.to_device.push_back(interval_of(event));
   }
   for (IntervalUnion* part : {&time.math, &time.memory, &time.kernels, &time.copies,
                               &time.to_device, &time.fills, &time.busy}) {

@@ -20,7 +20,8 @@ struct TraceWindow {
 
 TraceWindow window_of(const Trace&, const StepPlan&);
 
-// What ran within the window, by what limits it. Only work of the plan's operations.
+// What ran within the window, by what limits it. Only work of the plan's operations; pages that
+// move are copies.
 struct DeviceTime {
   IntervalUnion math;    // kernels limited by their arithmetic, by the plan's formula; and spins
   IntervalUnion memory;  // all other kernels
@@ -36,9 +37,9 @@ DeviceTime device_time(const Trace&, const StepPlan&, const TraceWindow&);
 // Partition of the window. Where several kinds run at once the first of math, memory, copies
 // counts. Idle time until the next work could have begun, as soon after its call as that kind of
 // call ever took effect, is the host's: if the host was waiting for the device when the device ran
-// dry, all that follows is `idle_after_wait`; otherwise what was spent with the loader is
-// `idle_for_data` and the rest `idle_for_host`. Idle time that is left is the device's own,
-// `idle_in_queue`.
+// dry, all that follows is `idle_after_wait`; otherwise what was spent with the loader, or with
+// writing the batch into managed memory, is `idle_for_data` and the rest `idle_for_host`. Idle time
+// that is left is the device's own, `idle_in_queue`.
 TimeSplit time_split(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
 
 // In a call that waits for the device: it can block, or it asks until the answer is yes.

@@ -2,6 +2,7 @@
 #include "measure/timeline_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -10,7 +11,8 @@ namespace {
 
 constexpr int work_kind_count = 3;
 constexpr int copy_end_count = 5;
-constexpr int memory_kind_count = 4;
+constexpr int memory_kind_count = 5;
+constexpr int page_event_kind_count = 4;
 constexpr int unsteady_kind_count = 4;
 constexpr std::int64_t most_operations = std::numeric_limits<int>::max();
 constexpr std::int64_t most_correlations = std::numeric_limits<std::uint32_t>::max();
@@ -199,6 +201,15 @@ TraceJson json_of(const Trace& trace) {
   for (const Unsteady& event : trace.unsteady) {
     unsteady.push_back({number_of(event.kind), since(event.begin), since(event.end)});
   }
+  TraceJson pages;  // null where nobody can tell
+  if (trace.page_events) pages = TraceJson::array();
+  for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
+    pages.push_back({number_of(event.kind), event.amount, since(event.begin), since(event.end)});
+  }
+  TraceJson clocks = TraceJson::array();
+  for (const ClockReading& clock : trace.clocks) {
+    clocks.push_back({since(clock.at), std::llround(clock.hertz)});
+  }
   return {{"first_step", trace.first_step},
           {"steps", trace.steps},
           {"origin", origin},
@@ -208,6 +219,8 @@ TraceJson json_of(const Trace& trace) {
           {"work", std::move(works)},
           {"memory_changes", std::move(changes)},
           {"unsteady", std::move(unsteady)},
+          {"page_events", std::move(pages)},
+          {"clocks", std::move(clocks)},
           {"memory", json_of(trace.memory)}};
 }
 
@@ -233,6 +246,17 @@ Trace trace_from(const TraceJson& json) {
     return Unsteady{.kind = row.choice<UnsteadyKind>(unsteady_kind_count),
                     .begin = rows.time(row),
                     .end = rows.time(row)};
+  });
+  if (!json.at("page_events").is_null()) {
+    trace.page_events = rows.all<PageEvent>("page_events", 4, [&](TraceRow& row) {
+      return PageEvent{.kind = row.choice<PageEventKind>(page_event_kind_count),
+                       .amount = row.number(),
+                       .begin = rows.time(row),
+                       .end = rows.time(row)};
+    });
+  }
+  trace.clocks = rows.all<ClockReading>("clocks", 2, [&](TraceRow& row) {
+    return ClockReading{.at = rows.time(row), .hertz = static_cast<double>(row.number())};
   });
   trace.memory = memory_from(json.at("memory"));
   return trace;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "measure/time_split.h"
+#include "plan/access.h"
 #include "plan/counted_metrics.h"
 #include "support/require.h"
 
@@ -124,6 +125,35 @@ double blocked_seconds(const Trace& trace) {
   return sum;
 }
 
+Metric metric_of(PageEventKind kind) {
+  switch (kind) {
+    case PageEventKind::device_faults:
+      return Metric::page_faults_per_step;
+    case PageEventKind::host_faults:
+      return Metric::host_page_faults_per_step;
+    case PageEventKind::to_device:
+    case PageEventKind::to_host:
+      return Metric::migrated_bytes_per_step;
+  }
+  require(false, "every event of a page is counted");
+  return Metric::page_faults_per_step;
+}
+
+// A step without managed memory has none of it, whoever looks.
+void add_page_events(const Trace& trace, const StepPlan& plan, Values& values) {
+  const bool managed = uses_managed_memory(plan);
+  if (managed && !trace.page_events) return;
+  for (const Metric metric : {Metric::page_faults_per_step, Metric::host_page_faults_per_step,
+                              Metric::migrated_bytes_per_step}) {
+    values[metric] = 0;
+  }
+  if (!managed) return;
+  for (const PageEvent& event : *trace.page_events) {
+    values[metric_of(event.kind)] +=
+        static_cast<double>(event.amount) / static_cast<double>(trace.steps);
+  }
+}
+
 TimeSplit add_times(const Trace& trace, const StepPlan& plan, Values& values) {
   const TraceWindow window = window_of(trace, plan);
   const DeviceTime device = device_time(trace, plan, window);
@@ -233,6 +263,7 @@ TracedStep summary_of(const Trace& trace, const StepPlan& plan) {
   require(trace.steps > 0, "a trace holds at least one step");
   TracedStep summary;
   add_counts(trace, plan, summary.values);
+  add_page_events(trace, plan, summary.values);
   summary.time = add_times(trace, plan, summary.values);
   summary.phases = phases_of(trace, plan);
   summary.copies = copies_of(trace);

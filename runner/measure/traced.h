@@ -25,7 +25,7 @@ struct TimeSplit {
   double memory = 0;           // kernels that device memory keeps busy, and fills
   double copies = 0;           // copies while no kernel runs
   double idle_after_wait = 0;  // the device ran dry while the host waited for it
-  double idle_for_data = 0;    // the host waited for its loader
+  double idle_for_data = 0;    // the host got the batch: from its loader, or by writing it
   double idle_for_host = 0;    // the host issued work, too slowly
   double idle_in_queue = 0;    // work had been issued already: the device's own pauses between
                                // pieces of work, which no wait and no host can shorten

@@ -46,6 +46,9 @@ Traced traced_by_a_device() {
   timeline.work.front().shared_memory_bytes = 49152;
   timeline.work.front().name = "void stepgate::kernel<float>(\"quoted\")\n";
   timeline.calls.front().count = 17;
+  timeline.page_events->push_back({PageEventKind::host_faults, 1, TraceTime(8), TraceTime(9)});
+  timeline.clocks = {{TraceTime(7), 1.98e9}};
+  traced.timelines.back().page_events.reset();
   traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
   return traced;
 }
@@ -91,6 +94,10 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(work.grid, (std::array{7, 8, 9}));
   EXPECT_EQ(work.begin, traced.timelines[0].work.front().begin);
   EXPECT_EQ(read.timelines[0].unsteady.front().begin, TraceTime(5));
+  ASSERT_TRUE(read.timelines[0].page_events);
+  EXPECT_EQ(read.timelines[0].page_events->back().kind, PageEventKind::host_faults);
+  EXPECT_EQ(read.timelines[0].clocks.at(0).hertz, 1.98e9);
+  EXPECT_FALSE(read.timelines[1].page_events) << "absent is not none";
   // What was not looked at one by one: the same text means the same values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
 }

@@ -36,6 +36,13 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const FillZero& fill) const {
     return {{fill.what, Access::write}};
   }
+  std::vector<BufferAccess> operator()(const HostCopies& copy) const {
+    return {{copy.from, Access::read}, {copy.to, Access::write}};
+  }
+  // The pages move, their content stays.
+  std::vector<BufferAccess> operator()(const Prefetch& prefetch) const {
+    return {{prefetch.what, Access::read}};
+  }
   std::vector<BufferAccess> operator()(const Allocate& allocate) const {
     return whole_slot(plan, allocate.buffer, Access::write);
   }
@@ -63,6 +70,11 @@ std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& ope
 bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {
   return buffer_at(plan, copy.from.buffer).memory == MemoryKind::pageable ||
          buffer_at(plan, copy.to.buffer).memory == MemoryKind::pageable;
+}
+
+bool uses_managed_memory(const StepPlan& plan) {
+  return std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                     [](const Buffer& buffer) { return buffer.memory == MemoryKind::managed; });
 }
 
 int furthest_ahead(const StepPlan& plan) {

@@ -22,6 +22,8 @@ std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 // or written.
 bool is_pageable(const StepPlan&, const CopyBytes&);
 
+bool uses_managed_memory(const StepPlan&);
+
 // The operation acts for this step.
 inline bool acts_for(const Operation& operation, std::int64_t step) {
   return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == 0);

@@ -60,7 +60,8 @@ double& at(Times& times, Bottleneck bottleneck) {
 constexpr double nanosecond = 1e-9;
 constexpr double pinned_bytes_per_second = 50e9;
 constexpr double pageable_bytes_per_second = 12e9;
-constexpr double call_seconds = 2e-6;  // a launch, copy, event or wait
+constexpr double host_bytes_per_second = 10e9;  // one thread, memory to memory
+constexpr double call_seconds = 2e-6;           // a launch, copy, event or wait
 constexpr double graph_node_seconds = 1e-6;
 constexpr double allocation_seconds = 50e-6;
 constexpr double page_lock_seconds_per_byte = 30e-6 / mebibyte;
@@ -105,6 +106,14 @@ struct Add {
   void operator()(const FillZero& fill) const {
     at(times, Bottleneck::hbm) +=
         share() * static_cast<double>(fill.what.bytes) / rough_bytes_per_second;
+    host(call_seconds);
+  }
+  void operator()(const HostCopies& made) const {
+    host(static_cast<double>(made.to.bytes) / host_bytes_per_second);
+  }
+  void operator()(const Prefetch& prefetch) const {
+    at(times, Bottleneck::h2d_pinned) +=
+        share() * static_cast<double>(prefetch.what.bytes) / pinned_bytes_per_second;
     host(call_seconds);
   }
   void operator()(const Allocate& allocate) const { allocation(allocate.buffer); }

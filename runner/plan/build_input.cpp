@@ -3,25 +3,13 @@
 
 #include <string>
 
+#include "plan/build_managed_input.h"
 #include "support/require.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::int64_t word_bytes = 4;
-
-StreamName stream_of(CopyStream stream) {
-  switch (stream) {
-    case CopyStream::compute:
-      return StreamName::compute;
-    case CopyStream::side:
-      return StreamName::side;
-    case CopyStream::legacy:
-      return StreamName::legacy;
-  }
-  require(false, "every copy stream has a name");
-  return StreamName::compute;
-}
 
 MemoryKind memory_of(HostMemory host) {
   switch (host) {
@@ -32,10 +20,12 @@ MemoryKind memory_of(HostMemory host) {
       return MemoryKind::registered;
     case HostMemory::pageable:
       return MemoryKind::pageable;
+    case HostMemory::managed:
+    case HostMemory::managed_prefetch:
     case HostMemory::resident:
       break;
   }
-  require(false, "a resident batch has no host memory");
+  require(false, "only batches that are copied have host memory of their own");
   return MemoryKind::pageable;
 }
 
@@ -77,7 +67,7 @@ class HostInput {
     if (parts.consumed)
       builder_.act("wait until the slot is free", StreamWaitsEvent{*parts.consumed});
     copy();
-    if (on_side()) hand_over();
+    if (on_side()) hand_over(builder_, knobs_.h2d.buffers);
     return parts;
   }
 
@@ -91,27 +81,18 @@ class HostInput {
     // for its stream.
     const bool synchronous = knobs_.h2d.blocking && stream_ == StreamName::legacy;
     if (locks) builder_.act("page-lock the host batch", PageLock{host_});
-    const std::int64_t words = bytes_ / word_bytes;
     const std::int64_t tensors = knobs_.batch.tensors;
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
-      const std::int64_t first = tensor * words / tensors * word_bytes;
-      const std::int64_t last = (tensor + 1) * words / tensors * word_bytes;
+      const TensorBytes part = tensor_of_batch(bytes_, tensor, tensors);
       const std::string name =
           tensors == 1 ? "copy the batch" : "copy tensor " + std::to_string(tensor);
-      builder_.act(name, CopyBytes{StepBuilder::part(device_, first, last - first),
-                                   StepBuilder::part(host_, first, last - first), synchronous});
+      builder_.act(name, CopyBytes{StepBuilder::part(device_, part.first, part.bytes),
+                                   StepBuilder::part(host_, part.first, part.bytes), synchronous});
     }
     if ((knobs_.h2d.blocking && !synchronous) || locks) {
       builder_.act("wait for the copy", HostWaits{WaitFor::stream});
     }
     if (locks) builder_.act("unlock the host batch", PageUnlock{host_});
-  }
-
-  void hand_over() {
-    const int filled = builder_.add_event("batch filled", knobs_.h2d.buffers);
-    builder_.act("batch is filled", RecordEvent{filled});
-    builder_.enter(Phase::h2d, StreamName::compute);
-    builder_.act("wait for the batch", StreamWaitsEvent{filled});
   }
 
   StepBuilder& builder_;
@@ -123,6 +104,32 @@ class HostInput {
 };
 
 }  // namespace
+
+StreamName stream_of(CopyStream stream) {
+  switch (stream) {
+    case CopyStream::compute:
+      return StreamName::compute;
+    case CopyStream::side:
+      return StreamName::side;
+    case CopyStream::legacy:
+      return StreamName::legacy;
+  }
+  require(false, "every copy stream has a name");
+  return StreamName::compute;
+}
+
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors) {
+  const std::int64_t words = batch_bytes / word_bytes;
+  const std::int64_t first = tensor * words / tensors * word_bytes;
+  return {first, (tensor + 1) * words / tensors * word_bytes - first};
+}
+
+void hand_over(StepBuilder& builder, std::int64_t slots) {
+  const int filled = builder.add_event("batch filled", slots);
+  builder.act("batch is filled", RecordEvent{filled});
+  builder.enter(Phase::h2d, StreamName::compute);
+  builder.act("wait for the batch", StreamWaitsEvent{filled});
+}
 
 AllocatedBy allocated_by(Allocator with) {
   switch (with) {
@@ -140,7 +147,11 @@ AllocatedBy allocated_by(Allocator with) {
 InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
   const std::int64_t batch_bytes = knobs.batch.size * sample_bytes;
   builder.plan().batch_bytes = batch_bytes;
-  if (knobs.h2d.host != HostMemory::resident) return HostInput(builder, knobs, batch_bytes).build();
+  const HostMemory host = knobs.h2d.host;
+  if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {
+    return build_managed_input(builder, knobs, batch_bytes);
+  }
+  if (host != HostMemory::resident) return HostInput(builder, knobs, batch_bytes).build();
   if (knobs.loader != LoaderKnobs{}) {
     builder.enter(Phase::data_wait);
     builder.act("take a batch from the loader", TakeBatch{});

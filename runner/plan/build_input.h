@@ -22,6 +22,19 @@ struct InputParts {
 // Appends the operations that bring a batch of `sample_bytes` a sample to the device.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
+StreamName stream_of(CopyStream);
+
+// One of the tensors that a batch consists of, in bytes from its start.
+struct TensorBytes {
+  std::int64_t first = 0;
+  std::int64_t bytes = 0;
+};
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors);
+
+// The compute stream goes on when the stream that the builder is on has filled the batch. The
+// builder is on the compute stream afterwards.
+void hand_over(StepBuilder&, std::int64_t slots);
+
 // Who allocates buffers that come and go.
 AllocatedBy allocated_by(Allocator);
 

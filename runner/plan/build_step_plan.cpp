@@ -3,6 +3,7 @@
 
 #include "plan/build_allocations.h"
 #include "plan/build_input.h"
+#include "plan/build_managed_input.h"
 #include "plan/build_model.h"
 #include "plan/build_waits.h"
 #include "plan/find_capture_errors.h"
@@ -45,6 +46,9 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
         variant.place,
         who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
         "set 'alloc.with' to cuda or cuda_async"};
+  }
+  if (const auto managed = wrong_managed_input(knobs)) {
+    return Diagnostic{variant.place, who + *managed, "leave them out, or copy the batch"};
   }
   return std::nullopt;
 }

@@ -87,7 +87,7 @@ double launches(const StepPlan& plan) {
 double peak_live(const StepPlan& plan) {
   std::int64_t live = 0;
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan) {
+    if (takes_device_memory(buffer.memory) && buffer.allocated_by == AllocatedBy::the_plan) {
       live += buffer.bytes * buffer.slots;
     }
   }

@@ -117,6 +117,7 @@ class RaceFinder {
     return std::holds_alternative<HostWaits>(operation.action) ||
            std::holds_alternative<TakeBatch>(operation.action) ||
            std::holds_alternative<HostWork>(operation.action) ||
+           std::holds_alternative<HostCopies>(operation.action) ||
            std::holds_alternative<PageLock>(operation.action) ||
            std::holds_alternative<PageUnlock>(operation.action);
   }

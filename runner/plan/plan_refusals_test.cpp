@@ -35,6 +35,41 @@ TEST(PlanRefusals, IsARaceWithoutAnyOneOfItsHandOffs) {
   EXPECT_EQ(left_out, 2);
 }
 
+TEST(PlanRefusals, IsARaceWhenTheHostWritesManagedMemoryWithoutWaitingForItsReader) {
+  Knobs knobs = small_mlp();
+  for (const HostMemory host : {HostMemory::managed, HostMemory::managed_prefetch}) {
+    for (const std::int64_t buffers : {1, 2, 4}) {
+      knobs.h2d = {.host = host, .buffers = buffers};
+      StepPlan plan = plan_of(knobs);
+      EXPECT_EQ(find_race(plan), std::nullopt);
+      EXPECT_EQ(std::erase_if(plan.operations,
+                              [](const Operation& operation) {
+                                return std::holds_alternative<HostWaits>(operation.action);
+                              }),
+                1U);
+      EXPECT_NE(find_race(plan), std::nullopt) << buffers << " buffers";
+    }
+  }
+}
+
+TEST(PlanRefusals, RefusesCopyKnobsWhereNothingIsCopied) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::managed, .stream = CopyStream::side};
+  EXPECT_EQ(refusal_of(knobs),
+            "by_hand.toml:3:1: variant 'only': 'h2d.stream' and 'h2d.blocking' are about a copy, "
+            "and page faults bring a managed batch; leave them out, or copy the batch");
+  knobs.h2d = {.host = HostMemory::managed, .blocking = true};
+  EXPECT_NE(refusal_of(knobs), "accepted");
+  knobs.h2d = {.host = HostMemory::managed_prefetch,
+               .stream = CopyStream::side,
+               .blocking = true,
+               .buffers = 2};
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+  knobs.alloc.with = Allocator::cuda_async;
+  knobs.h2d = {.host = HostMemory::managed, .device_buffer = DeviceBuffer::per_step};
+  EXPECT_NE(refusal_of(knobs).find("a managed batch has none"), std::string::npos);
+}
+
 TEST(PlanRefusals, NeedsNoHandOffWhereTheLegacyStreamOrders) {
   Knobs knobs = small_mlp();
   knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};

@@ -66,6 +66,35 @@ INSTANTIATE_TEST_SUITE_P(EveryHow, PlanWaits,
                                          WaitCase{SyncHow::memcpy, 1, 0, 0, 1, 1},
                                          WaitCase{SyncHow::poll, 0, 0, 1, 0, 0}));
 
+TEST(Plan, BringsAManagedBatchWithoutACopyButTheHostWaitsForItsSlot) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned};
+  const double copied = value(knobs, Metric::peak_live);
+  for (const HostMemory host : {HostMemory::managed, HostMemory::managed_prefetch}) {
+    knobs.h2d.host = host;
+    EXPECT_EQ(value(knobs, Metric::copies_per_step), 0);
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1);
+    EXPECT_EQ(value(knobs, Metric::peak_live), copied) << "it takes a device buffer's place";
+    EXPECT_EQ(value(knobs, Metric::host_pinned), 0);
+  }
+}
+
+TEST(Plan, WritesAndPrefetchesEveryTensorOfAManagedBatch) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::managed_prefetch};
+  knobs.batch.tensors = 3;
+  const StepPlan plan = plan_of(knobs);
+  std::int64_t written = 0;
+  std::int64_t prefetched = 0;
+  for (const Operation& operation : plan.operations) {
+    if (const auto* copy = std::get_if<HostCopies>(&operation.action)) written += copy->to.bytes;
+    if (const auto* prefetch = std::get_if<Prefetch>(&operation.action))
+      prefetched += prefetch->what.bytes;
+  }
+  EXPECT_EQ(written, plan.batch_bytes);
+  EXPECT_EQ(prefetched, plan.batch_bytes);
+}
+
 TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {
   Knobs knobs = small_mlp();
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 4};

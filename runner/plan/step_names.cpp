@@ -12,8 +12,8 @@ namespace {
 constexpr std::array<std::string_view, phase_count> phase_names{
     "data wait", "h2d", "forward", "backward", "optimizer", "log", "sync", "host"};
 constexpr std::array<std::string_view, stream_count> stream_names{"compute", "side", "legacy"};
-constexpr std::array<std::string_view, 4> memory_names{"device", "pinned", "pageable",
-                                                       "registered"};
+constexpr std::array<std::string_view, 5> memory_names{"device", "pinned", "pageable", "registered",
+                                                       "managed"};
 constexpr std::array<std::string_view, purpose_count> purpose_names{
     "weights",   "gradients", "optimizer state", "activations",
     "workspace", "batch",     "staging",         "bookkeeping"};

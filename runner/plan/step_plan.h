@@ -21,7 +21,13 @@ namespace stepgate {
 enum class Phase { data_wait, h2d, forward, backward, optimizer, log, sync, host };
 constexpr int phase_count = 8;
 
-enum class MemoryKind { device, pinned, pageable, registered };
+// Managed memory has one address on host and device; its pages go to whoever touches them.
+enum class MemoryKind { device, pinned, pageable, registered, managed };
+
+// Managed memory counts as if all of it were on the device, where its pages go when they are used.
+constexpr bool takes_device_memory(MemoryKind memory) {
+  return memory == MemoryKind::device || memory == MemoryKind::managed;
+}
 
 enum class Purpose {
   weights,
@@ -85,6 +91,18 @@ struct FillZero {
   BufferUse what;
 };
 
+// The host itself moves the bytes, on its own thread: into managed memory.
+struct HostCopies {
+  BufferUse to;
+  BufferUse from;
+};
+
+// The pages of managed memory go to the device, in the stream's order, before anything touches
+// them there.
+struct Prefetch {
+  BufferUse what;
+};
+
 struct Allocate {
   int buffer = 0;
 };
@@ -128,9 +146,9 @@ struct HostWork {
   std::int64_t nanoseconds = 0;
 };
 
-using Action =
-    std::variant<LaunchKernel, CopyBytes, FillZero, Allocate, Release, PageLock, PageUnlock,
-                 RecordEvent, StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
+using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
+                            Release, PageLock, PageUnlock, RecordEvent, StreamWaitsEvent, HostWaits,
+                            TakeBatch, HostWork>;
 
 struct Operation {
   std::string name;  // for people: "forward layer 2: product"

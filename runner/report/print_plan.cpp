@@ -53,6 +53,15 @@ struct Effect {
   std::string operator()(const FillZero& fill) const {
     return fmt::format("zero {}", rounded_bytes_text(static_cast<double>(fill.what.bytes)));
   }
+  std::string operator()(const HostCopies& copy) const {
+    return fmt::format("{} {} -> {} by the host",
+                       rounded_bytes_text(static_cast<double>(copy.to.bytes)),
+                       buffer(copy.from.buffer).name, buffer(copy.to.buffer).name);
+  }
+  std::string operator()(const Prefetch& prefetch) const {
+    return fmt::format("{} of pages to the device",
+                       rounded_bytes_text(static_cast<double>(prefetch.what.bytes)));
+  }
   std::string operator()(const Allocate& allocate) const { return allocation(allocate.buffer); }
   std::string operator()(const Release& release) const {
     const bool waits = buffer(release.buffer).allocated_by == AllocatedBy::cuda;

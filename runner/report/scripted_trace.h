@@ -56,6 +56,7 @@ class TraceScript {
     trace.first_step = 20;
     trace.steps = wanted_.steps;
     trace.memory.peak_reserved_bytes = 64 << 20;
+    trace.clocks = {{TraceTime(1000), 1.98e9}};
     for (int step = 0; step < wanted_.steps; ++step) {
       const int operations = static_cast<int>(scripted_.plan.operations.size());
       for (int index = 0; index < operations; ++index) issue(index, 20 + step);

@@ -67,20 +67,38 @@ void write_under_way(TraceEvents& events, const Curve& curve, TraceTime from, co
   write_curve(events, curve, from, 0, changes);
 }
 
+// A reading is of the time before it, so a curve steps to it where the one before was taken.
+void write_clocks(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
+  constexpr double hertz_per_megahertz = 1e6;
+  TraceTime since = from;
+  for (const ClockReading& clock : trace.clocks) {
+    events.counter(curve.name, curve.process, since, curve.series,
+                   std::lround(clock.hertz / hertz_per_megahertz));
+    since = std::max(from, clock.at);
+  }
+}
+
+// In all since the file begins.
+void write_migrated(TraceEvents& events, const Curve& curve, TraceTime from, const Trace& trace) {
+  Changes changes;
+  for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
+    const bool moves =
+        event.kind == PageEventKind::to_device || event.kind == PageEventKind::to_host;
+    if (moves) changes[std::max(from, event.end)] += event.amount;
+  }
+  if (!changes.empty()) write_curve(events, curve, from, 0, changes);
+}
+
 }  // namespace
 
-void write_counters(TraceEvents& events, std::int64_t process, TraceTime from, const Trace& trace,
-                    std::optional<double> sm_clock_hertz) {
+void write_counters(TraceEvents& events, std::int64_t process, TraceTime from, const Trace& trace) {
   write_memory(events, {"device memory", "bytes", process}, from, trace, MemoryKind::device,
                trace.memory.peak_reserved_bytes);
   write_memory(events, {"pinned memory", "bytes", process}, from, trace, MemoryKind::pinned,
                trace.memory.pinned_bytes);
   write_under_way(events, {"issued and not done", "pieces of work", process}, from, trace);
-  if (sm_clock_hertz) {
-    constexpr double hertz_per_megahertz = 1e6;
-    write_curve(events, {"SM clock", "MHz", process}, from,
-                std::lround(*sm_clock_hertz / hertz_per_megahertz), {});
-  }
+  write_clocks(events, {"SM clock", "MHz", process}, from, trace);
+  write_migrated(events, {"managed memory moved", "bytes", process}, from, trace);
 }
 
 }  // namespace stepgate

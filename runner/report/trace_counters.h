@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a trace shows as curves: memory held, work under way, the clock.
+// What a trace shows as curves: memory held, work under way, the clock, managed memory that moved.
 #pragma once
-
-#include <optional>
 
 #include "device/trace.h"
 #include "report/trace_events.h"
@@ -10,7 +8,6 @@
 namespace stepgate {
 
 // `process`: the row that the curves belong to. `from`: where the file begins.
-void write_counters(TraceEvents&, std::int64_t process, TraceTime from, const Trace&,
-                    std::optional<double> sm_clock_hertz);
+void write_counters(TraceEvents&, std::int64_t process, TraceTime from, const Trace&);
 
 }  // namespace stepgate

@@ -87,7 +87,7 @@ class TraceWriter {
     write_unsteady();
     write_work();
     write_phases_of_streams();
-    write_counters(events_, gpu, base_, trace_, document_.sm_clock_hertz);
+    write_counters(events_, gpu, base_, trace_);
     events_.finish();
     fmt::print(out_, "\n],\n\"traceName\":{}}}\n",
                json_text(fmt::format("{}.{}", plan_.scenario, plan_.variant)));

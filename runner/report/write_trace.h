@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <iosfwd>
-#include <optional>
 
 #include "device/device.h"
 #include "device/trace.h"
@@ -26,7 +25,6 @@ struct TraceDocument {
   const DeviceIdentity& device;
   const StepPlan& plan;
   const Trace& trace;
-  std::optional<double> sm_clock_hertz = {};  // mean over the traced steps
 };
 
 // Rows: the host (steps, in them phases, in them operations, in them calls); every stream, with

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 
 std::string text_of(const ScriptedTrace& scripted) {
   std::ostringstream out;
-  write_trace(out, {scripted_gpu(), scripted.plan, scripted.trace, 1.98e9});
+  write_trace(out, {scripted_gpu(), scripted.plan, scripted.trace});
   return out.str();
 }
 

@@ -22,8 +22,8 @@ constexpr std::array host_memories{choice("resident", HostMemory::resident),
                                    choice("registered", HostMemory::registered),
                                    choice("pin_each_step", HostMemory::pin_each_step),
                                    choice("mapped"),
-                                   choice("managed"),
-                                   choice("managed_prefetch")};
+                                   choice("managed", HostMemory::managed),
+                                   choice("managed_prefetch", HostMemory::managed_prefetch)};
 constexpr std::array copy_streams{choice("compute", CopyStream::compute),
                                   choice("side", CopyStream::side),
                                   choice("legacy", CopyStream::legacy)};

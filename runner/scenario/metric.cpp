@@ -71,6 +71,12 @@ constexpr std::array rows{
               "copy time alone over the time of a step without copies"},
     MetricRow{Metric::data_share, "data_share", traced, ratio,
               "loader wait alone over the time of a step without it"},
+    MetricRow{Metric::page_faults_per_step, "page_faults_per_step", traced, count,
+              "times that the device stops for pages of managed memory"},
+    MetricRow{Metric::host_page_faults_per_step, "host_page_faults_per_step", traced, count,
+              "times that the host stops for pages of managed memory"},
+    MetricRow{Metric::migrated_bytes_per_step, "migrated_bytes_per_step", traced, bytes,
+              "bytes of managed memory that move between host and device"},
 };
 
 static_assert([] {
@@ -80,14 +86,10 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 14> not_built{
-    "tokens_per_s",         "comm_overlap",
-    "reserve_overhead",     "fragmentation_peak",
-    "alloc_retries",        "ooms",
-    "live_slope",           "live_after_empty_cache",
-    "page_faults_per_step", "migrated_bytes_per_step",
-    "sectors_per_request",  "kernel_us",
-    "kernel_gbps",          "wire_bytes_per_step"};
+constexpr std::array<std::string_view, 12> not_built{
+    "tokens_per_s",        "comm_overlap", "reserve_overhead", "fragmentation_peak",
+    "alloc_retries",       "ooms",         "live_slope",       "live_after_empty_cache",
+    "sectors_per_request", "kernel_us",    "kernel_gbps",      "wire_bytes_per_step"};
 
 }  // namespace
 

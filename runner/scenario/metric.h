@@ -53,6 +53,9 @@ enum class Metric {
   h2d_gbps,
   h2d_share,
   data_share,
+  page_faults_per_step,
+  host_page_faults_per_step,
+  migrated_bytes_per_step,
 };
 
 struct MetricRow {

@@ -16,7 +16,15 @@
 namespace stepgate {
 
 enum class ModelKind { mlp, spin };
-enum class HostMemory { resident, pageable, pinned, registered, pin_each_step };
+enum class HostMemory {
+  resident,
+  pageable,
+  pinned,
+  registered,
+  pin_each_step,
+  managed,
+  managed_prefetch
+};
 enum class CopyStream { compute, side, legacy };
 enum class DeviceBuffer { resident, per_step };
 enum class SyncWhere { none, step, micro, phase, op };

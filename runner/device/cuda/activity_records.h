@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct ActivityRecords {
   std::vector<DeviceWork> work;  // without operation and step
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
+  std::optional<std::vector<PageEvent>> page_events;  // absent where they are not recorded
 };
 
 // The trace of these steps. A call belongs to the span that it began in; work, to the call that it

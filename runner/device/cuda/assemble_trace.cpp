@@ -60,6 +60,7 @@ class Assembly {
       if (inside(unsteady.begin)) trace_.unsteady.push_back(unsteady);
     }
     std::sort(trace_.unsteady.begin(), trace_.unsteady.end(), by_begin);
+    take_page_events();
   }
 
  private:
@@ -136,6 +137,17 @@ class Assembly {
       change.operation = trace_.spans[static_cast<std::size_t>(span)].operation;
       trace_.memory_changes.push_back(change);
     }
+  }
+
+  // They belong to no call. While the steps are steady, as many of earlier steps lie within the
+  // spans as of traced ones lie behind them.
+  void take_page_events() {
+    if (!records_.page_events) return;
+    trace_.page_events.emplace();
+    for (const PageEvent& event : *records_.page_events) {
+      if (inside(event.begin)) trace_.page_events->push_back(event);
+    }
+    std::sort(trace_.page_events->begin(), trace_.page_events->end(), by_begin);
   }
 
   const StepPlan& plan_;

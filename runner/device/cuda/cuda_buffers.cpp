@@ -10,6 +10,7 @@
 
 #include "device/cuda/check.h"
 #include "device/device.h"
+#include "plan/access.h"
 #include "plan/counted_metrics.h"
 
 namespace stepgate {
@@ -72,6 +73,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
   kept.begin();
   kept_.reset(&kept);
   require_free_memory();
+  require_modest_managed_memory();
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
@@ -84,6 +86,8 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
     count(buffer, buffer.bytes * buffer.slots);
     if (buffer.memory == MemoryKind::device) {
       take_device(buffer, slots);
+    } else if (buffer.memory == MemoryKind::managed) {
+      take_managed(buffer, slots);
     } else {
       take_host(buffer, slots, !locked_by_the_step(plan, index));
     }
@@ -120,6 +124,45 @@ void CudaBuffers::require_free_memory() const {
       "'model.hidden' or 'model.layers', or require 'free_memory' in the scenario",
       plan_.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte,
       static_cast<double>(total_bytes) / mebibyte));
+}
+
+// More managed memory than there is room for can hang a GPU, and not this process alone.
+void CudaBuffers::require_modest_managed_memory() const {
+  if (!uses_managed_memory(plan_)) return;
+  constexpr double largest_share = 0.25;
+  double needed = 0;
+  for (const Buffer& buffer : plan_.buffers) {
+    if (buffer.memory == MemoryKind::managed)
+      needed += static_cast<double>(buffer.bytes) * static_cast<double>(buffer.slots);
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  if (needed > largest_share * static_cast<double>(free_bytes)) {
+    throw DeviceError(fmt::format(
+        "variant '{}' asks for {:.0f} MiB of managed memory, more than a quarter of the {:.0f} MiB "
+        "that are free; lower 'batch.size' or 'batch.sample_bytes'",
+        plan_.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte));
+  }
+  int device = 0;
+  int concurrent = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+        "ask for a device attribute");
+  if (concurrent == 0) {
+    throw DeviceError(fmt::format(
+        "variant '{}' writes managed memory while the GPU works, which this GPU does not allow; "
+        "set 'h2d.host' to pinned",
+        plan_.variant));
+  }
+}
+
+void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) {
+  for (void*& slot : slots) {
+    check_allocation(cudaMallocManaged(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
+    managed_.emplace_back(slot);
+    managed_bytes_ += buffer.bytes;
+  }
 }
 
 void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
@@ -200,7 +243,7 @@ void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
 }
 
 void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
-  if (buffer.memory == MemoryKind::device) {
+  if (takes_device_memory(buffer.memory)) {
     by_purpose_[static_cast<std::size_t>(buffer.purpose)].change(bytes);
     device_.change(bytes);
     if (buffer.allocated_by == AllocatedBy::cuda) from_driver_.change(bytes);
@@ -222,8 +265,8 @@ MemoryUse CudaBuffers::use() const {
     check(cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrReservedMemHigh, &in_pool),
           "ask how much the memory pool took");
   }
-  use.peak_reserved_bytes =
-      kept_->device_bytes() + from_driver_.most + static_cast<std::int64_t>(in_pool);
+  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_bytes_ +
+                            static_cast<std::int64_t>(in_pool);
   return use;
 }
 

@@ -41,7 +41,9 @@ class CudaBuffers {
 
  private:
   void require_free_memory() const;
+  void require_modest_managed_memory() const;
   void take_device(const Buffer&, std::vector<void*>& slots);
+  void take_managed(const Buffer&, std::vector<void*>& slots);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
   void count(const Buffer&, std::int64_t bytes);
   void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
@@ -55,6 +57,7 @@ class CudaBuffers {
   std::unique_ptr<KeptMemory, EndOfUse> kept_;
   std::vector<std::vector<void*>> slots_;  // by buffer, then slot
   std::vector<PageLockOf> locks_;
+  std::vector<ManagedMemory> managed_;
   MemoryPool pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
   // Now and at most, in program order: device memory by purpose, all of it together, what of it
@@ -70,6 +73,7 @@ class CudaBuffers {
   std::array<Level, purpose_count> by_purpose_;
   Level device_;
   Level from_driver_;
+  std::int64_t managed_bytes_ = 0;
   Level pinned_;
 };
 

@@ -13,6 +13,7 @@
 #include "device/cuda/cuda_step.h"
 #include "device/cuda/nvml.h"
 #include "device/cuda/nvtx_ranges.h"
+#include "plan/access.h"
 
 namespace stepgate {
 namespace {
@@ -118,11 +119,11 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, services(), nullptr);
+    return std::make_unique<CudaStep>(plan, services_for(plan), nullptr);
   }
 
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, services(), &slots_[slot]);
+    return std::make_unique<CudaStep>(plan, services_for(plan), &slots_[slot]);
   }
 
   std::string reason_against_tracing() const override {
@@ -138,8 +139,10 @@ class CudaDevice : public Device {
     return *nvml_;
   }
 
-  CudaServices services() {
+  // Page events cost time, so only traces of steps that can have some record them.
+  CudaServices services_for(const StepPlan& plan) {
     const bool records = cupti_ && cupti_->unavailable().empty();
+    if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     return {.blas = blas_.get(),
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,

@@ -3,6 +3,7 @@
 // afterwards.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "device/cuda/step_observer.h"
 #include "device/device.h"
 #include "device/loader.h"
+#include "device/mean_clock.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
@@ -58,6 +60,7 @@ class CudaStep : public LoadedStep {
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
+  void issue_prefetch(const Prefetch&, cudaStream_t, std::int64_t step);
   void wait(const HostWaits&, cudaStream_t, std::int64_t step);
   void launch_graph(std::int64_t step);
   void hold_back();
@@ -72,11 +75,17 @@ class CudaStep : public LoadedStep {
   void harvest();
   void read_tensors(StepResult&) const;
   std::optional<double> mean_clock_since(std::int64_t wash_out_steps) const;
+  std::vector<ClockReading> clocks_of(const Trace&, std::int64_t wash_out_steps) const;
+  std::vector<ClockStamp> stamps_since(std::int64_t first) const;
 
   // Host time that does not count as issuing work: everything inside the call may be a wait for the
   // GPU.
   template <class Call>
-  void waiting(Call call);
+  void waiting(Call call) {
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    waited_ += std::chrono::steady_clock::now() - begin;
+  }
 
   const StepPlan& plan_;
   Cupti* cupti_;

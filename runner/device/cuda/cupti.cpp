@@ -86,6 +86,12 @@ constexpr std::array<CUpti_CallbackId, 14> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async,
     CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize};
 
+constexpr std::array counted_page_events{
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+    CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT};
+
 // The given library, or those that may be there.
 std::vector<std::string> library_names() {
   if (const char* given = std::getenv("STEPGATE_CUPTI")) return {given};
@@ -124,6 +130,8 @@ struct Cupti::Library {
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
+  decltype(&cuptiActivityConfigureUnifiedMemoryCounter) configure_pages = nullptr;
+  bool watches_pages = false;
 
   template <class Function>
   bool find(Function& function, const char* name) {
@@ -168,6 +176,7 @@ struct Cupti::Library {
     find(subscribe_v2, "cuptiSubscribe_v2");
     find(unsubscribe, "cuptiUnsubscribe");
     find(enable_driver_call, "cuptiActivityEnableDriverApi");
+    find(configure_pages, "cuptiActivityConfigureUnifiedMemoryCounter");
     if (!usable) {
       unavailable = name + " is not the CUPTI of CUDA 12 or later";
       return;
@@ -215,6 +224,21 @@ struct Cupti::Library {
   }
 };
 
+void Cupti::watch_pages() {
+  if (library_->watches_pages || !library_->configure_pages) return;
+  std::vector<CUpti_ActivityUnifiedMemoryCounterConfig> counters;
+  for (const CUpti_ActivityUnifiedMemoryCounterKind kind : counted_page_events) {
+    counters.push_back({.scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES,
+                        .kind = kind,
+                        .deviceId = 0,
+                        .enable = 1});
+  }
+  const auto count = static_cast<std::uint32_t>(counters.size());
+  library_->watches_pages =
+      library_->configure_pages(counters.data(), count) == CUPTI_SUCCESS &&
+      library_->enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) == CUPTI_SUCCESS;
+}
+
 Cupti::Cupti() : library_(std::make_unique<Library>()) {
   library_->open();
 }
@@ -242,6 +266,7 @@ ActivityRecords Cupti::take() {
     filled.swap(buffers.all);
   }
   ActivityRecords records;
+  if (library_->watches_pages) records.page_events.emplace();
   CuptiRecords reader(library_->callback_name);
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;

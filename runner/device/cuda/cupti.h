@@ -26,6 +26,10 @@ class Cupti {
   // Why nothing is recorded, in words; empty when something is.
   const std::string& unavailable() const;
 
+  // Records managed memory too, from now on. CUDA has started, and the memory is not there yet.
+  // Where the library cannot, traces have no page events.
+  void watch_pages();
+
   // Everything recorded since the last time. The device must have nothing left to do. Throws
   // DeviceError when records were lost: counts would be lies.
   ActivityRecords take();

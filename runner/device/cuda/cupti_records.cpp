@@ -45,6 +45,21 @@ std::optional<UnsteadyKind> unsteady_kind(CUpti_ActivityOverheadKind kind) {
   }
 }
 
+std::optional<PageEventKind> page_event_kind(CUpti_ActivityUnifiedMemoryCounterKind kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD:
+      return PageEventKind::to_device;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH:
+      return PageEventKind::to_host;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT:
+      return PageEventKind::host_faults;
+    case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT:
+      return PageEventKind::device_faults;
+    default:
+      return std::nullopt;
+  }
+}
+
 template <class Record>
 const Record& as(const CUpti_Activity& record) {
   return reinterpret_cast<const Record&>(record);
@@ -133,6 +148,21 @@ void CuptiRecords::read_fill(const CUpti_ActivityMemset4& fill, ActivityRecords&
                           .to = end_of_copy(static_cast<std::uint8_t>(fill.memoryKind))});
 }
 
+// The value of a device's fault is how many faults of one page came together; of a host's fault it
+// is an address in the program, and every record is one fault.
+void CuptiRecords::read_pages(const CUpti_ActivityUnifiedMemoryCounter3& counter,
+                              ActivityRecords& records) {
+  const auto kind = page_event_kind(counter.counterKind);
+  if (!kind || !records.page_events) return;
+  const bool counted = *kind != PageEventKind::host_faults;
+  // A fault of the host has no end.
+  const std::uint64_t end = counter.end > counter.start ? counter.end : counter.start;
+  records.page_events->push_back({.kind = *kind,
+                                  .amount = counted ? static_cast<std::int64_t>(counter.value) : 1,
+                                  .begin = trace_time(counter.start),
+                                  .end = trace_time(end)});
+}
+
 void CuptiRecords::read(const CUpti_Activity& record, ActivityRecords& records) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_RUNTIME:
@@ -149,6 +179,8 @@ void CuptiRecords::read(const CUpti_Activity& record, ActivityRecords& records) 
       return read_memory(as<CUpti_ActivityMemory4>(record), records);
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       return read_overhead(as<CUpti_ActivityOverhead3>(record), records);
+    case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+      return read_pages(as<CUpti_ActivityUnifiedMemoryCounter3>(record), records);
     default:
       return;
   }

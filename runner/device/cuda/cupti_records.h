@@ -29,6 +29,7 @@ class CuptiRecords {
   void read_kernel(const CUpti_ActivityKernel10&, ActivityRecords&);
   static void read_copy(const CUpti_ActivityMemcpy6&, ActivityRecords&);
   static void read_fill(const CUpti_ActivityMemset4&, ActivityRecords&);
+  static void read_pages(const CUpti_ActivityUnifiedMemoryCounter3&, ActivityRecords&);
   static void read_memory(const CUpti_ActivityMemory4&, ActivityRecords&);
   static void read_overhead(const CUpti_ActivityOverhead3&, ActivityRecords&);
 

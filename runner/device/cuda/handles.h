@@ -27,6 +27,7 @@ using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using MemoryPool = Owned<cudaMemPool_t, cudaMemPoolDestroy>;
 using BlasHandle = Owned<cublasLtHandle_t, cublasLtDestroy>;
 using DeviceMemory = Owned<void*, cudaFree>;
+using ManagedMemory = Owned<void*, cudaFree>;
 using PinnedMemory = Owned<void*, cudaFreeHost>;
 using PageLockOf = Owned<void*, cudaHostUnregister>;
 using HostMemoryBlock = Owned<void*, std::free>;

@@ -103,6 +103,19 @@ void HostThread::act(const FillZero& fill) {
   issue([what = region_of(fill.what)] { std::fill_n(what.begin(), what.bytes, std::byte{0}); });
 }
 
+// At once, whatever the streams have reached: a missing wait changes what they read.
+void HostThread::act(const HostCopies& copy) {
+  const Region to = region_of(copy.to);
+  const Region from = region_of(copy.from);
+  require(to.bytes == from.bytes, "a copy has one size");
+  std::copy_n(from.begin(), from.bytes, to.begin());
+}
+
+// Where pages lie changes no number.
+void HostThread::act(const Prefetch&) {
+  issue([] {});
+}
+
 void HostThread::act(const RecordEvent& record) {
   last_record(record.event) = issue([] {});
 }

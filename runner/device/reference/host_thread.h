@@ -40,6 +40,8 @@ class HostThread {
   void act(const LaunchKernel&);
   void act(const CopyBytes&);
   void act(const FillZero&);
+  void act(const HostCopies&);
+  void act(const Prefetch&);
   void act(const Allocate&);
   void act(const Release&);
   void act(const PageLock&);

@@ -23,6 +23,7 @@ Nanoseconds scaled(Nanoseconds time, double factor) {
 Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanoseconds start)
     : plan_(plan),
       profile_(profile),
+      pages_(plan),
       step_ends_(static_cast<std::size_t>(plan.run_ahead_steps), 0),
       stamps_(static_cast<std::size_t>(plan.bookkeeping.capacity), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
@@ -79,6 +80,8 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const LaunchKernel& launch) const { self.launch(operation, launch, step); }
     void operator()(const CopyBytes& copy) const { self.copy(operation, copy); }
     void operator()(const FillZero& fill) const { self.fill(operation, fill); }
+    void operator()(const HostCopies& copy) const { self.copy_on_host(copy, step); }
+    void operator()(const Prefetch& prefetch) const { self.prefetch(operation, prefetch, step); }
     void operator()(const Allocate& allocate) const { self.allocate(operation, allocate); }
     void operator()(const Release& release) const { self.release(operation, release); }
     void operator()(const PageLock& lock) const { self.lock_pages(lock); }
@@ -96,6 +99,10 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
 
 void Timeline::pass_host(Nanoseconds cost) {
   host_ += scaled(cost, noise_.host);
+}
+
+Nanoseconds Timeline::scaled_for_device(Nanoseconds cost) const {
+  return scaled(cost, noise_.device);
 }
 
 // A call that does nothing but cost time.
@@ -167,7 +174,8 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
-  const Nanoseconds end = start + scaled(kernel_time(profile_, launch, floor), noise_.device);
+  const Nanoseconds alone = kernel_time(profile_, launch, floor) + fault_in(launch, step, start);
+  const Nanoseconds end = start + scaled_for_device(alone);
   finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.bookkeeping.stamps)
@@ -189,9 +197,8 @@ void Timeline::copy(const Operation& operation, const CopyBytes& copy) {
         2.0 * static_cast<double>(bytes) / profile_.compute.memory_bytes_per_second;
     const auto duration = static_cast<Nanoseconds>(seconds * nanoseconds_per_second);
     const Nanoseconds begin = ready(operation);
-    finish_work(
-        operation, work, begin,
-        begin + profile_.compute.kernel_floor_nanoseconds + scaled(duration, noise_.device));
+    finish_work(operation, work, begin,
+                begin + profile_.compute.kernel_floor_nanoseconds + scaled_for_device(duration));
   } else {
     const Nanoseconds waits_until = transfer(operation, copy, work);
     if (waits_until > 0) wait_until(waits_until);
@@ -216,7 +223,7 @@ Nanoseconds Timeline::transfer(const Operation& operation, const CopyBytes& copy
     if (staged < work.bytes) duration = profile_.pageable.of(work.bytes) - staging;
   }
   const Nanoseconds begin = std::max(ready(operation), engine);
-  engine = begin + scaled(duration, noise_.device);
+  engine = begin + scaled_for_device(duration);
   finish_work(operation, work, begin, engine);
   return waits ? engine : 0;
 }
@@ -233,7 +240,7 @@ void Timeline::fill(const Operation& operation, const FillZero& fill) {
   const Nanoseconds begin = ready(operation);
   finish_work(
       operation, {.kind = WorkKind::fill, .bytes = fill.what.bytes}, begin,
-      begin + std::max(profile_.compute.kernel_floor_nanoseconds, scaled(duration, noise_.device)));
+      begin + std::max(profile_.compute.kernel_floor_nanoseconds, scaled_for_device(duration)));
 }
 
 void Timeline::record_event(const Operation& operation, const RecordEvent& record,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/profile.h"
+#include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
 #include "plan/step_plan.h"
 
@@ -51,6 +52,10 @@ class Timeline {
   void copy(const Operation&, const CopyBytes&);
   Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
   void fill(const Operation&, const FillZero&);
+  void copy_on_host(const HostCopies&, std::int64_t step);
+  void prefetch(const Operation&, const Prefetch&, std::int64_t step);
+  Nanoseconds fault_in(const LaunchKernel&, std::int64_t step, Nanoseconds begin);
+  std::int64_t bytes_of_blocks(std::int64_t blocks, const BufferUse&) const;
   void allocate(const Operation&, const Allocate&);
   void release(const Operation&, const Release&);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
@@ -61,6 +66,7 @@ class Timeline {
   void take_batch(std::int64_t step);
 
   void pass_host(Nanoseconds cost);
+  Nanoseconds scaled_for_device(Nanoseconds cost) const;
   void call(const CallMade&, Nanoseconds cost);
   Nanoseconds launch_graph();
   const Buffer& buffer(int index) const { return plan_.buffers[static_cast<std::size_t>(index)]; }
@@ -76,6 +82,7 @@ class Timeline {
   const StepPlan& plan_;
   const DeviceProfile& profile_;
   TraceRecorder recorder_;
+  ManagedPages pages_;
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;

@@ -14,6 +14,7 @@ void TraceRecorder::start(std::int64_t first_step, std::size_t operations) {
   first_step_ = first_step;
   last_operation_ = static_cast<int>(operations) - 1;
   trace_ = {};
+  trace_.page_events.emplace();
   trace_.first_step = first_step;
 }
 
@@ -86,6 +87,13 @@ void TraceRecorder::memory(std::int64_t bytes, MemoryKind memory, std::int64_t n
                                    .operation = trace_.spans.back().operation});
 }
 
+void TraceRecorder::pages(PageEventKind kind, std::int64_t amount, std::int64_t begin,
+                          std::int64_t end) {
+  if (!in_span_) return;
+  trace_.page_events->push_back(
+      {.kind = kind, .amount = amount, .begin = TraceTime(begin), .end = TraceTime(end)});
+}
+
 CallMade call_of(const HostWaits& waits) {
   switch (waits.what) {
     case WaitFor::device:
@@ -126,6 +134,8 @@ CopyEnd copy_end_of(MemoryKind memory) {
     case MemoryKind::pinned:
     case MemoryKind::registered:
       return CopyEnd::pinned;
+    case MemoryKind::managed:
+      return CopyEnd::managed;
   }
   require(false, "every memory is an end");
   return CopyEnd::unknown;

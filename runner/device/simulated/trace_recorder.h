@@ -47,6 +47,8 @@ class TraceRecorder {
   void work(const WorkSeen&, const Operation&, std::int64_t begin, std::int64_t end);
   // Likewise; bytes below 0 are given back.
   void memory(std::int64_t bytes, MemoryKind, std::int64_t now);
+  // Of managed memory, within the span.
+  void pages(PageEventKind, std::int64_t amount, std::int64_t begin, std::int64_t end);
 
  private:
   bool on_ = false;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build_managed_input.h"
+
+#include <string>
+
+namespace stepgate {
+namespace {
+
+struct ManagedBatch {
+  int source = 0;    // ordinary host memory, where the loader left the batch
+  int batch = 0;     // managed, what the model reads
+  int consumed = 0;  // event: the device has read the slot
+};
+
+ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
+  return {.source = builder.add({.name = "host batch",
+                                 .memory = MemoryKind::pageable,
+                                 .purpose = Purpose::staging,
+                                 .bytes = batch_bytes,
+                                 .slots = distinct_batches,
+                                 .content = Content::payload}),
+          .batch = builder.add({.name = "managed batch",
+                                .memory = MemoryKind::managed,
+                                .purpose = Purpose::batch,
+                                .bytes = batch_bytes,
+                                .slots = knobs.h2d.buffers}),
+          .consumed = builder.add_event("batch consumed", knobs.h2d.buffers)};
+}
+
+void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, bool prefetch) {
+  const std::int64_t bytes = builder.plan().batch_bytes;
+  const std::int64_t tensors = knobs.batch.tensors;
+  for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
+    const TensorBytes part = tensor_of_batch(bytes, tensor, tensors);
+    const std::string what = tensors == 1 ? " the batch" : " tensor " + std::to_string(tensor);
+    builder.enter(Phase::data_wait);
+    builder.act("write" + what, HostCopies{StepBuilder::part(made.batch, part.first, part.bytes),
+                                           StepBuilder::part(made.source, part.first, part.bytes)});
+    if (prefetch) {
+      builder.enter(Phase::h2d, stream_of(knobs.h2d.stream));
+      builder.act("prefetch" + what,
+                  Prefetch{StepBuilder::part(made.batch, part.first, part.bytes)});
+    }
+  }
+}
+
+}  // namespace
+
+InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
+  const bool prefetch = knobs.h2d.host == HostMemory::managed_prefetch;
+  const bool on_side = knobs.h2d.stream == CopyStream::side;
+  const int ahead = on_side ? static_cast<int>(knobs.h2d.buffers) - 1 : 0;
+  const ManagedBatch made = add_buffers(builder, knobs, batch_bytes);
+  builder.enter(Phase::data_wait);
+  builder.look_ahead(ahead);
+  builder.act("take a batch from the loader", TakeBatch{});
+  builder.act("wait until the slot is free", HostWaits{WaitFor::event, made.consumed});
+  write(builder, knobs, made, prefetch);
+  if (prefetch && knobs.h2d.blocking) {
+    builder.act("wait for the prefetch", HostWaits{WaitFor::stream});
+  }
+  if (on_side) hand_over(builder, knobs.h2d.buffers);
+  return {.batch = made.batch, .consumed = made.consumed};
+}
+
+std::optional<std::string> wrong_managed_input(const Knobs& knobs) {
+  const bool managed = knobs.h2d.host == HostMemory::managed;
+  if (!managed && knobs.h2d.host != HostMemory::managed_prefetch) return std::nullopt;
+  if (knobs.h2d.device_buffer == DeviceBuffer::per_step) {
+    return "'h2d.device_buffer = \"per_step\"' needs a device buffer, and a managed batch has none";
+  }
+  if (managed && (knobs.h2d.stream != CopyStream::compute || knobs.h2d.blocking)) {
+    return "'h2d.stream' and 'h2d.blocking' are about a copy, and page faults bring a managed "
+           "batch";
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepgate
