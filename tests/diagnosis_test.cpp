@@ -87,7 +87,7 @@ TEST(Diagnosis, NamesTheMechanismThatSeparatesTwoVariantsAndItsPhase) {
                           "baseline waits for the device 1x a step (log) and leaves it idle"));
   EXPECT_TRUE(starts_with(plans_of("zero_gradients"),
                           "baseline fills 256.1 MiB a step with zeros (backward) and spends"));
-  EXPECT_TRUE(starts_with(plans_of("small_copies"), "baseline makes 500 copies a step (h2d)"));
+  EXPECT_TRUE(starts_with(plans_of("small_copies"), "baseline copies 500x a step (h2d)"));
   EXPECT_TRUE(starts_with(plans_of("loader_starvation"), "baseline leaves the device idle"));
   EXPECT_TRUE(starts_with(plans_of("graph_launch"), "baseline launches 50x a step and leaves"));
 }

@@ -106,7 +106,7 @@ TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
   const TracedStep many = traced_step({.math = 100}, {{Metric::copies_per_step, 500}});
   const TracedStep one = traced_step({.math = 100}, {{Metric::copies_per_step, 1}});
   EXPECT_EQ(separation(traced_rounds({many, one})),
-            "baseline makes 500 copies a step; fix 1; where the time goes does not differ by more "
+            "baseline copies 500x a step; fix 1x; where the time goes does not differ by more "
             "than its scatter");
 }
 

@@ -99,7 +99,7 @@ std::string sentence_of(const Separation& separation, const VariantPair& pair) {
   }
   const auto lead = leading_count(separation);
   const CountDifference* count = lead ? &separation.counts[*lead] : nullptr;
-  // Whoever does more is the subject: "item makes 1 copy a step; baseline 0".
+  // Whoever does more is the subject: "item copies 1x a step; baseline 0x".
   const bool swapped =
       count ? count->first < count->other
             : pair.mean(0, *separation.part) < pair.mean(pair.other(), *separation.part);

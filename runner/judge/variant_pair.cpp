@@ -18,7 +18,7 @@ constexpr std::array all_count_words{
     CountWords{Metric::polls_per_step, TimePart::idle_after_wait, "polls the device {}x a step"},
     CountWords{Metric::pageable_copies_per_step, TimePart::copies,
                "copies from or to pageable memory {}x a step"},
-    CountWords{Metric::copies_per_step, TimePart::copies, "makes {} copies a step"},
+    CountWords{Metric::copies_per_step, TimePart::copies, "copies {}x a step"},
     CountWords{Metric::copy_bytes_per_step, TimePart::copies, "copies {} a step"},
     CountWords{Metric::memset_bytes_per_step, TimePart::memory, "fills {} a step with zeros"},
     CountWords{Metric::launches_per_step, TimePart::idle_for_host, "launches {}x a step"},

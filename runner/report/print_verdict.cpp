@@ -129,8 +129,8 @@ std::string cost_in_words(const Verdict& verdict) {
   if (any_timed) {
     words += fmt::format(
         "; {} is wrongly refuted in at most {:.3g} % of runs, one is wrongly held in {:.3g} %",
-        verdict.suite_lines == 1 ? "a timed line"
-                                 : fmt::format("any of {} timed lines", verdict.suite_lines),
+        verdict.suite_lines == 1 ? "a statistical line"
+                                 : fmt::format("any of {} statistical lines", verdict.suite_lines),
         100 * verdict.suite_alpha, 100 * verdict.beta);
   }
   return words;
@@ -197,7 +197,7 @@ void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
   out << tally << '\n';
   if (suite.refuted) {
     out << fmt::format(
-        "{}: the suite as a whole: the evidence against the {} timed lines is {:.3g} on average, "
+        "{}: the suite as a whole: the evidence against the {} statistical lines is {:.3g} on average, "
         "and {:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
         coloured(Outcome::refuted, style), suite.lines, suite.mean_evidence, 1 / suite.level,
         100 * suite.level);
