@@ -15,6 +15,7 @@
 #include "report/trace_arguments.h"
 #include "report/trace_counters.h"
 #include "report/trace_events.h"
+#include "report/trace_host_events.h"
 #include "report/trace_rows.h"
 
 namespace stepgate {
@@ -29,16 +30,6 @@ constexpr std::int64_t overlap_rows = 1'000'000;  // a stream's second row, thir
 constexpr std::int64_t phase_rows = 500'000;
 constexpr std::int64_t wait_row = 900'000'000;
 
-// One stretch of the host's thread; deeper ones lie within.
-struct HostEvent {
-  Stretch when;
-  int depth = 0;
-  std::string_view category;
-  std::string name;
-  std::string arguments;
-  int call = -1;  // index into Trace::calls
-};
-
 std::string_view name_of(UnsteadyKind kind) {
   switch (kind) {
     case UnsteadyKind::module_loading:
@@ -51,11 +42,6 @@ std::string_view name_of(UnsteadyKind kind) {
       break;
   }
   return "overhead of tracing";
-}
-
-bool is_explicit_wait(const HostCall& call) {
-  return call.kind == CallKind::wait_for_device || call.kind == CallKind::wait_for_stream ||
-         call.kind == CallKind::wait_for_event;
 }
 
 class TraceWriter {
@@ -130,63 +116,10 @@ class TraceWriter {
     return call.correlation != 0 ? std::int64_t{call.correlation} : ++last_number_;
   }
 
-  void collect_spans(std::vector<HostEvent>& events) const {
-    std::vector<bool> calls(trace_.spans.size());
-    for (const HostCall& call : trace_.calls) {
-      if (call.span >= 0) calls.at(static_cast<std::size_t>(call.span)) = true;
-    }
-    for (std::size_t index = 0; index < trace_.spans.size(); ++index) {
-      const HostSpan& span = trace_.spans[index];
-      // Operations within a graph cost the host nothing when it is launched.
-      if (span.begin == span.end && !calls[index]) continue;
-      if (span.operation < 0) {
-        events.push_back(
-            {{span.begin, span.end}, 2, "user_annotation", "stepgate: not part of the step", {}});
-        continue;
-      }
-      events.push_back(
-          {{span.begin, span.end},
-           2,
-           "cpu_op",
-           operation(span.operation).name,
-           fmt::format(R"("External id":{},"acts for step":{})", index + 1, span.acts_for)});
-    }
-  }
-
-  std::vector<HostEvent> host_events() {
-    std::vector<HostEvent> events;
-    for (const NumberedStep& step : steps_of_the_host(trace_)) {
-      events.push_back(
-          {step.when, 0, "user_annotation", fmt::format("ProfilerStep#{}", step.number), {}});
-    }
-    for (const PhaseOfTheHost& phase : phases_of_the_host(plan_, trace_)) {
-      events.push_back({phase.when, 1, "user_annotation", std::string(name_of(phase.phase)), {}});
-    }
-    collect_spans(events);
-    correlations_.reserve(trace_.calls.size());
-    for (std::size_t index = 0; index < trace_.calls.size(); ++index) {
-      const HostCall& call = trace_.calls[index];
-      correlations_.push_back(correlation_of(call));
-      const bool of_the_driver = call.name.starts_with("cu") && !call.name.starts_with("cuda");
-      events.push_back({{call.begin, call.end},
-                        3,
-                        of_the_driver ? "cuda_driver" : "cuda_runtime",
-                        call.name,
-                        arguments_of_call(call, {call.span + 1, correlations_.back()}),
-                        static_cast<int>(index)});
-    }
-    std::stable_sort(events.begin(), events.end(),
-                     [](const HostEvent& one, const HostEvent& other) {
-                       if (one.when.begin != other.when.begin)
-                         return one.when.begin < other.when.begin;
-                       if (one.when.end != other.when.end) return one.when.end > other.when.end;
-                       return one.depth < other.depth;
-                     });
-    return events;
-  }
-
   void write_host() {
-    const std::vector<HostEvent> events = host_events();
+    correlations_.reserve(trace_.calls.size());
+    for (const HostCall& call : trace_.calls) correlations_.push_back(correlation_of(call));
+    const std::vector<HostEvent> events = host_events(plan_, trace_, correlations_);
     std::vector<Stretch> stretches;
     for (const HostEvent& event : events) stretches.push_back(event.when);
     const std::vector<int> rows = rows_with_nesting(stretches);
@@ -209,7 +142,7 @@ class TraceWriter {
   // Explicit waits once more beside the streams, where tools look for what the device was waited
   // for.
   void write_waits() {
-    const std::map<std::size_t, WaitedFor> waits = find_what_is_waited_for();
+    const auto waits = waited_for(plan_, trace_, correlations_, streams_);
     if (waits.empty()) return;
     std::vector<Stretch> stretches;
     for (const auto& [index, what] : waits) {
@@ -225,38 +158,6 @@ class TraceWriter {
                       arguments_of_wait(call, what.stream, what.recorded_by,
                                         {call.span + 1, correlations_[index]}));
     }
-  }
-
-  struct WaitedFor {
-    std::int64_t stream = -1;       // as written in the file; -1: all, or not known
-    std::int64_t recorded_by = -1;  // the number of the call that recorded the event
-  };
-
-  // What every explicit wait waits for, by the index of its call.
-  std::map<std::size_t, WaitedFor> find_what_is_waited_for() const {
-    std::map<std::size_t, WaitedFor> found;
-    std::map<int, WaitedFor> last_record;  // by event
-    for (std::size_t index = 0; index < trace_.calls.size(); ++index) {
-      const HostCall& call = trace_.calls[index];
-      const int at =
-          call.span < 0 ? -1 : trace_.spans.at(static_cast<std::size_t>(call.span)).operation;
-      if (is_explicit_wait(call)) found[index] = {};
-      if (at < 0) continue;
-      const std::int64_t stream = number_of(operation(at).stream);
-      const auto* record = std::get_if<RecordEvent>(&operation(at).action);
-      const auto* wait = std::get_if<HostWaits>(&operation(at).action);
-      if (record != nullptr) last_record[record->event] = {stream, correlations_[index]};
-      if (call.kind == CallKind::wait_for_stream) found[index] = {stream};
-      if (call.kind == CallKind::wait_for_event && wait != nullptr) {
-        found[index] = last_record[wait->event];
-      }
-    }
-    return found;
-  }
-
-  std::int64_t number_of(StreamName name) const {
-    const auto known = streams_.find(std::string(name_of(name)));
-    return known == streams_.end() ? -1 : known->second;
   }
 
   void write_unsteady() {
