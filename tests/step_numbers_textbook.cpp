@@ -64,7 +64,7 @@ std::vector<double> Parameters::flat() const {
 TextbookStep::TextbookStep(const StepPlan& plan, const Knobs& knobs)
     : layers_(knobs.model.layers),
       hidden_(knobs.model.hidden),
-      samples_(plan.batch_size),
+      samples_(plan.batch_sizes.front()),
       parameters_(zeros(layers_, hidden_)),
       gradients_(parameters_),
       means_(parameters_),

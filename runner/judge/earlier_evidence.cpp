@@ -111,7 +111,7 @@ Measurement unmeasured(const Scenario& scenario, std::span<const StepPlan> plans
   measurement.scenario_fingerprint = scenario.fingerprint;
   measurement.seed = seed;
   for (const StepPlan& plan : plans) {
-    measurement.variants.push_back({.name = plan.variant, .batch_size = plan.batch_size});
+    measurement.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
   }
   return measurement;
 }

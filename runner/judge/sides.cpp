@@ -65,7 +65,8 @@ std::optional<double> metric_value(const MetricOf& metric, const Sources& source
                             : sources.counted(plan, metric.metric);
     case Evidence::timed:
       if (!sources.round) return std::nullopt;
-      return round_value(*sources.round, static_cast<int>(variant), plan.batch_size, metric.metric);
+      return round_value(*sources.round, static_cast<int>(variant), mean_batch_size(plan),
+                         metric.metric);
     case Evidence::traced:
       return sources.traced ? traced_value(*sources.traced, variant, metric.metric) : std::nullopt;
   }
@@ -105,14 +106,14 @@ std::size_t plan_named(std::span<const StepPlan> plans, const std::string& varia
   return static_cast<std::size_t>(found - plans.begin());
 }
 
-std::optional<double> round_value(const Round& round, int variant, std::int64_t batch_size,
+std::optional<double> round_value(const Round& round, int variant, double batch_size,
                                   Metric metric) {
   const Totals totals = totals_of(round, variant);
   switch (metric) {
     case Metric::step_ms_mean:
       return std::exp(totals.log_step_seconds);
     case Metric::samples_per_s:
-      return static_cast<double>(batch_size) / std::exp(totals.log_step_seconds);
+      return batch_size / std::exp(totals.log_step_seconds);
     case Metric::step_ms_p50:
       return percentile(totals, 0.50);
     case Metric::step_ms_p95:

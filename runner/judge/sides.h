@@ -36,7 +36,7 @@ std::size_t plan_named(std::span<const StepPlan>, const std::string& variant);
 // Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
 // segments, shares and host time from their totals, percentiles by nearest rank over the steps
 // of both. Nothing where the device does not know.
-std::optional<double> round_value(const Round&, int variant, std::int64_t batch_size, Metric);
+std::optional<double> round_value(const Round&, int variant, double batch_size, Metric);
 
 // Of a metric, for one variant of one traced round. Nothing where the trace does not tell.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);

@@ -56,7 +56,7 @@ inline Measurement measured(const std::vector<StepPlan>& plans, double contrast,
   Measurement measurement;
   measurement.device = machine();
   for (const StepPlan& plan : plans) {
-    measurement.variants.push_back({.name = plan.variant, .batch_size = plan.batch_size});
+    measurement.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
   }
   for (std::int64_t round = 0; round < rounds; ++round) {
     Round made;

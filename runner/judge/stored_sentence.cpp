@@ -106,8 +106,7 @@ class TimedAgainstStored {
     const double anchor = round_value(round, anchor_, 1, Metric::step_ms_mean).value();
     const double seconds = std::exp(moments_of(stored_).mean) * anchor;
     const StepPlan& plan = plans_[static_cast<std::size_t>(variant_)];
-    return metric_.metric == Metric::samples_per_s ? static_cast<double>(plan.batch_size) / seconds
-                                                   : seconds;
+    return metric_.metric == Metric::samples_per_s ? mean_batch_size(plan) / seconds : seconds;
   }
 
   // Mean of log(left / right); fills in the sides.

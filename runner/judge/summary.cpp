@@ -35,7 +35,7 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
   summary.name = plan.variant;
   if (elapsed > 0) {
     summary.step_seconds_mean = elapsed / steps;
-    summary.samples_per_second = static_cast<double>(plan.batch_size) * steps / elapsed;
+    summary.samples_per_second = mean_batch_size(plan) * steps / elapsed;
     if (host_known) summary.host_share = host_busy / elapsed;
     if (clock_known) {
       summary.sm_clock_hertz = cycles / elapsed;

@@ -23,7 +23,7 @@ auto arithmetic_of(const StepPlan& plan) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (computes && launch) kernels.insert(launch->kernel);
   }
-  return std::tuple(plan.seed, plan.batch_size, plan.batch_bytes, plan.param_bytes, plan.dtype,
+  return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.param_bytes, plan.dtype,
                     std::move(kernels));
 }
 

@@ -58,7 +58,7 @@ TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
 
 TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
   auto plans = plans_named({"baseline", "larger", "larger_fix"});
-  plans[1].batch_size = plans[2].batch_size = 128;
+  plans[1].batch_sizes = plans[2].batch_sizes = {128};
   LossLedger ledger(plans);
   ledger.add(0, losses(0, {1.0F}));
   ledger.add(1, losses(0, {3.0F}));

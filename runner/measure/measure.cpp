@@ -48,7 +48,7 @@ class Run {
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
     for (const StepPlan& plan : plans) {
-      result_.variants.push_back({.name = plan.variant, .batch_size = plan.batch_size});
+      result_.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
     }
   }
 

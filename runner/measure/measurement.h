@@ -57,7 +57,7 @@ struct ExpectedCost {
 
 struct VariantSubject {
   std::string name;
-  std::int64_t batch_size = 0;  // samples a step
+  double batch_size = 0;  // samples a step, on average
 };
 
 // The steps of two variants that should have computed the same loss and did not.

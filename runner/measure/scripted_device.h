@@ -94,7 +94,7 @@ inline std::vector<StepPlan> plans_named(const std::vector<std::string>& names) 
     StepPlan plan;
     plan.scenario = "scripted";
     plan.variant = name;
-    plan.batch_size = 64;
+    plan.batch_sizes = {64};
     plan.batch_bytes = 1 << 20;
     plan.param_bytes = 4 << 20;
     plans.push_back(std::move(plan));

@@ -26,7 +26,7 @@ bool uses_managed_memory(const StepPlan&);
 
 // The operation acts for this step.
 inline bool acts_for(const Operation& operation, std::int64_t step) {
-  return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == 0);
+  return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == operation.turn);
 }
 
 // The furthest that any operation looks ahead; the host starts this many steps before step 0.

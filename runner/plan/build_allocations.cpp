@@ -45,6 +45,8 @@ Operation beside(const Operation& neighbour, std::string name, Action action) {
   operation.stream = StreamName::compute;
   operation.action = std::move(action);
   operation.captured = neighbour.captured;
+  operation.every = neighbour.every;
+  operation.turn = neighbour.turn;
   return operation;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build_input.h"
 
+#include <algorithm>
 #include <string>
 
 #include "plan/build_managed_input.h"
@@ -146,7 +147,7 @@ AllocatedBy allocated_by(Allocator with) {
 
 InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
   const std::int64_t batch_bytes = knobs.batch.size * sample_bytes;
-  builder.plan().batch_bytes = batch_bytes;
+  builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
   const HostMemory host = knobs.h2d.host;
   if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {
     return build_managed_input(builder, knobs, batch_bytes);

@@ -27,8 +27,8 @@ ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t 
           .consumed = builder.add_event("batch consumed", knobs.h2d.buffers)};
 }
 
-void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, bool prefetch) {
-  const std::int64_t bytes = builder.plan().batch_bytes;
+void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, std::int64_t bytes,
+           bool prefetch) {
   const std::int64_t tensors = knobs.batch.tensors;
   for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
     const TensorBytes part = tensor_of_batch(bytes, tensor, tensors);
@@ -55,7 +55,7 @@ InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::in
   builder.look_ahead(ahead);
   builder.act("take a batch from the loader", TakeBatch{});
   builder.act("wait until the slot is free", HostWaits{WaitFor::event, made.consumed});
-  write(builder, knobs, made, prefetch);
+  write(builder, knobs, made, batch_bytes, prefetch);
   if (prefetch && knobs.h2d.blocking) {
     builder.act("wait for the prefetch", HostWaits{WaitFor::stream});
   }

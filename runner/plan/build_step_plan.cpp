@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build_step_plan.h"
 
+#include <algorithm>
+
 #include "plan/build_allocations.h"
 #include "plan/build_input.h"
 #include "plan/build_managed_input.h"
@@ -15,6 +17,11 @@ namespace stepgate {
 namespace {
 
 constexpr double nanoseconds_per_microsecond = 1000;
+
+std::int64_t smallest_size(const BatchKnobs& batch) {
+  return batch.sizes.empty() ? batch.size
+                             : *std::min_element(batch.sizes.begin(), batch.sizes.end());
+}
 
 std::int64_t sample_bytes_of(const Knobs& knobs) {
   return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs.model));
@@ -33,9 +40,9 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
             std::to_string(needed) + " bytes of a sample in words of 4",
         "give at least " + std::to_string(needed) + " B and a multiple of 4, or leave it out"};
   }
-  if (knobs.batch.tensors > knobs.batch.size * given / 4) {
+  if (knobs.batch.tensors > smallest_size(knobs.batch) * given / 4) {
     return Diagnostic{variant.place,
-                      who + "a batch of " + std::to_string(knobs.batch.size * given) +
+                      who + "a batch of " + std::to_string(smallest_size(knobs.batch) * given) +
                           " bytes cannot be split into " + std::to_string(knobs.batch.tensors) +
                           " tensors",
                       "lower 'batch.tensors'"};
@@ -46,6 +53,22 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
         variant.place,
         who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
         "set 'alloc.with' to cuda or cuda_async"};
+  }
+  const bool within_a_step =
+      knobs.sync.where != SyncWhere::none && knobs.sync.where != SyncWhere::step;
+  if (!knobs.batch.sizes.empty() && within_a_step && knobs.sync.every != 1) {
+    return Diagnostic{variant.place,
+                      who +
+                          "'batch.sizes' takes turns, and 'sync.every' would count only some of "
+                          "them within a step",
+                      "leave out 'sync.every', or wait once a step"};
+  }
+  if (knobs.batch.sizes.empty() && knobs.batch.largest_first) {
+    return Diagnostic{variant.place,
+                      who +
+                          "'batch.largest_first' orders 'batch.sizes', which is "
+                          "not there",
+                      "give 'batch.sizes' a list"};
   }
   if (const auto managed = wrong_managed_input(knobs)) {
     return Diagnostic{variant.place, who + *managed, "leave them out, or copy the batch"};
@@ -74,6 +97,7 @@ WaitStyle wait_style_of(SyncWait wait) {
 // reader.
 void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
   const std::size_t place = captured ? plan.operations.size() : after + 1;
+  const Operation& reader = plan.operations[after];
   std::vector<Operation> back;
   if (input.consumed) {
     back.push_back({.name = "batch is consumed",
@@ -84,8 +108,43 @@ void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool 
     back.push_back(
         {.name = "release the batch", .phase = Phase::forward, .action = Release{input.batch}});
   }
+  for (Operation& operation : back) {
+    operation.every = reader.every;
+    operation.turn = reader.turn;
+  }
   plan.operations.insert(plan.operations.begin() + static_cast<std::ptrdiff_t>(place), back.begin(),
                          back.end());
+}
+
+std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
+  if (batch.sizes.empty()) return {batch.size};
+  std::vector<std::int64_t> sizes = batch.sizes;
+  if (batch.largest_first) {
+    std::rotate(sizes.begin(), std::max_element(sizes.begin(), sizes.end()), sizes.end());
+  }
+  return sizes;
+}
+
+// Input and model once for every size that a batch may have. The buffer of the loss.
+int build_turns(StepBuilder& builder, const Knobs& knobs) {
+  StepPlan& plan = builder.plan();
+  const std::int64_t sample_bytes = sample_bytes_of(knobs);
+  const bool captured = knobs.launch.via == LaunchVia::graph;
+  const auto turns = static_cast<std::int64_t>(plan.batch_sizes.size());
+  int loss = 0;
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    Knobs of_turn = knobs;
+    of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
+    builder.begin_turn(turn, turns, of_turn.batch.size, knobs.alloc.when != AllocWhen::never);
+    const InputParts input = build_input(builder, of_turn, sample_bytes);
+    const std::size_t first = plan.operations.size();
+    const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
+    if (captured) capture(plan, first, plan.operations.size());
+    hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
+    loss = model.loss;
+  }
+  builder.end_turns();
+  return loss;
 }
 
 StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed) {
@@ -94,7 +153,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.scenario = scenario.name;
   plan.variant = variant.name;
   plan.seed = seed;
-  plan.batch_size = knobs.batch.size;
+  plan.batch_sizes = sizes_in_turns(knobs.batch);
   plan.dtype = knobs.model.dtype;
   plan.keep_bytes = knobs.alloc.keep_bytes;
   plan.launch_host_nanoseconds =
@@ -112,15 +171,9 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
     builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *
                                                                 nanoseconds_per_microsecond)});
   }
-  const std::int64_t sample_bytes = sample_bytes_of(knobs);
-  const InputParts input = build_input(builder, knobs, sample_bytes);
-  const std::size_t first = plan.operations.size();
-  const ModelParts model = build_model(builder, knobs, input.batch, sample_bytes);
-  const bool captured = knobs.launch.via == LaunchVia::graph;
-  if (captured) capture(plan, first, plan.operations.size());
-  hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
-  build_log(builder, knobs, model.loss);
-  build_sync(builder, knobs, model.loss);
+  const int loss = build_turns(builder, knobs);
+  build_log(builder, knobs, loss);
+  build_sync(builder, knobs, loss);
   build_allocations(plan, knobs.alloc);
   return plan;
 }

@@ -170,6 +170,10 @@ void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
     for (std::size_t added = first; added < operations.size(); ++added) {
       operations[added].captured = operation.captured && next && next->captured;
       operations[added].ahead = operation.ahead;
+      if (operation.every != 1) {  // of a turn, which the wait shares
+        operations[added].every = operation.every;
+        operations[added].turn = operation.turn;
+      }
     }
   }
 }

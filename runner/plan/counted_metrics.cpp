@@ -2,6 +2,7 @@
 #include "plan/counted_metrics.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernels/catalogue.h"
 #include "plan/access.h"
@@ -69,12 +70,15 @@ struct Counter {
 };
 
 double per_step(const StepPlan& plan, double Tally::*what) {
-  double sum = 0;
+  // Divided last, so that turns that make up whole steps count as whole numbers.
+  std::map<std::int64_t, double> sums;  // by how many steps pass between two times
   for (const Operation& operation : plan.operations) {
     const Tally tally = std::visit(Counter{plan, operation}, operation.action);
-    sum += tally.*what / static_cast<double>(operation.every);
+    sums[operation.every] += tally.*what;
   }
-  return sum;
+  double a_step = 0;
+  for (const auto& [every, sum] : sums) a_step += sum / static_cast<double>(every);
+  return a_step;
 }
 
 double launches(const StepPlan& plan) {

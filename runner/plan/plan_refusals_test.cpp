@@ -70,6 +70,26 @@ TEST(PlanRefusals, RefusesCopyKnobsWhereNothingIsCopied) {
   EXPECT_NE(refusal_of(knobs).find("a managed batch has none"), std::string::npos);
 }
 
+TEST(PlanRefusals, RefusesTurnsThatItCannotBuild) {
+  Knobs knobs = small_mlp();
+  knobs.batch.largest_first = true;
+  EXPECT_NE(refusal_of(knobs).find("'batch.largest_first' orders 'batch.sizes'"),
+            std::string::npos);
+  knobs.batch.sizes = {4, 8};
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+  knobs.launch.via = LaunchVia::graph;
+  EXPECT_NE(refusal_of(knobs).find("cannot be part of a graph"), std::string::npos);
+  knobs.launch.via = LaunchVia::stream;
+  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 2};
+  EXPECT_NE(refusal_of(knobs).find("'sync.every' would count only some of them"),
+            std::string::npos);
+  knobs.sync.every = 1;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+  knobs.batch.tensors = 1000;
+  EXPECT_NE(refusal_of(knobs).find("cannot be split"), std::string::npos)
+      << "the smallest batch has 272 words";
+}
+
 TEST(PlanRefusals, NeedsNoHandOffWhereTheLegacyStreamOrders) {
   Knobs knobs = small_mlp();
   knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};

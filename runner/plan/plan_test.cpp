@@ -3,6 +3,8 @@
 // plan_refusals_test.cpp.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
 #include "plan/plan_by_hand.h"
@@ -93,6 +95,39 @@ TEST(Plan, WritesAndPrefetchesEveryTensorOfAManagedBatch) {
   }
   EXPECT_EQ(written, plan.batch_bytes);
   EXPECT_EQ(prefetched, plan.batch_bytes);
+}
+
+TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndHoldsTheLargest) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned};
+  knobs.batch.sizes = {4, 8, 6};
+  knobs.batch.size = 8;
+  Knobs largest = knobs;
+  largest.batch.sizes.clear();
+  EXPECT_EQ(value(knobs, Metric::launches_per_step), value(largest, Metric::launches_per_step));
+  EXPECT_EQ(value(knobs, Metric::copies_per_step), 1);
+  EXPECT_DOUBLE_EQ(value(knobs, Metric::copy_bytes_per_step),
+                   value(largest, Metric::copy_bytes_per_step) * 6 / 8);
+  EXPECT_EQ(value(knobs, Metric::peak_live), value(largest, Metric::peak_live));
+  EXPECT_EQ(value(knobs, Metric::host_pinned), value(largest, Metric::host_pinned));
+  EXPECT_EQ(plan_of(knobs).batch_bytes, plan_of(largest).batch_bytes);
+  EXPECT_EQ(mean_batch_size(plan_of(knobs)), 6);
+}
+
+TEST(Plan, AllocatesWhatEachOfTheTurnsNeeds) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sizes = {4, 8};
+  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
+  const StepPlan plan = plan_of(knobs);
+  std::map<std::int64_t, std::int64_t> bytes_of_turn;
+  for (const Operation& operation : plan.operations) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    if (!allocate) continue;
+    EXPECT_EQ(operation.every, 2);
+    bytes_of_turn[operation.turn] += plan.buffers[static_cast<std::size_t>(allocate->buffer)].bytes;
+  }
+  ASSERT_EQ(bytes_of_turn.size(), 2U);
+  EXPECT_EQ(2 * bytes_of_turn[1], bytes_of_turn[0]) << "step 0 is the first of 2";
 }
 
 TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {

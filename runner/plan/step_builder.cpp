@@ -1,29 +1,70 @@
 // SPDX-License-Identifier: MIT
 #include "plan/step_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace stepgate {
 
+namespace {
+
+// The index of the element of that name; the end where there is none.
+template <class Named>
+std::size_t index_of(const std::vector<Named>& elements, const std::string& name) {
+  const auto found = std::find_if(elements.begin(), elements.end(),
+                                  [&](const Named& element) { return element.name == name; });
+  return static_cast<std::size_t>(found - elements.begin());
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {
+  for (const Buffer& buffer : plan.buffers) needed_bytes_.push_back(buffer.bytes);
+}
+
+void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, std::int64_t batch_size,
+                             bool own_activations) {
+  turns_ = turns;
+  turn_of_enter_ = (turn + 1) % turns;
+  own_name_ = own_activations && turns > 1 ? ", batch " + std::to_string(batch_size) : "";
+}
+
+void StepBuilder::end_turns() {
+  begin_turn(0, 1, 0, false);
+}
+
 int StepBuilder::add(Buffer buffer) {
-  plan_.buffers.push_back(std::move(buffer));
-  return static_cast<int>(plan_.buffers.size()) - 1;
+  const bool comes_and_goes =
+      buffer.purpose == Purpose::activations || buffer.allocated_by != AllocatedBy::the_plan;
+  if (comes_and_goes) buffer.name += own_name_;
+  const std::size_t index =
+      turns_ > 1 ? index_of(plan_.buffers, buffer.name) : plan_.buffers.size();
+  if (index == plan_.buffers.size()) {
+    needed_bytes_.push_back(buffer.bytes);
+    plan_.buffers.push_back(std::move(buffer));
+  } else {
+    needed_bytes_[index] = buffer.bytes;
+    plan_.buffers[index].bytes = std::max(plan_.buffers[index].bytes, buffer.bytes);
+  }
+  return static_cast<int>(index);
 }
 
 int StepBuilder::add_event(std::string name, std::int64_t slots) {
-  plan_.events.push_back({std::move(name), slots});
-  return static_cast<int>(plan_.events.size()) - 1;
+  const std::size_t index = turns_ > 1 ? index_of(plan_.events, name) : plan_.events.size();
+  if (index == plan_.events.size()) plan_.events.push_back({std::move(name), slots});
+  return static_cast<int>(index);
 }
 
 BufferUse StepBuilder::whole(int buffer) const {
-  return {buffer, 0, plan_.buffers[static_cast<std::size_t>(buffer)].bytes};
+  return {buffer, 0, needed_bytes_[static_cast<std::size_t>(buffer)]};
 }
 
 void StepBuilder::enter(Phase phase, StreamName stream) {
   phase_ = phase;
   stream_ = stream;
   ahead_ = 0;
-  every_ = 1;
+  every_ = turns_;
+  turn_ = turn_of_enter_;
 }
 
 void StepBuilder::launch(std::string name, std::string_view kernel, KernelShape shape,
@@ -44,6 +85,7 @@ void StepBuilder::act(std::string name, Action action) {
   operation.stream = stream_;
   operation.action = std::move(action);
   operation.every = every_;
+  operation.turn = turn_;
   operation.ahead = ahead_;
   plan_.operations.push_back(std::move(operation));
 }

@@ -13,13 +13,21 @@ namespace stepgate {
 
 class StepBuilder {
  public:
-  explicit StepBuilder(StepPlan& plan) : plan_(plan) {}
+  explicit StepBuilder(StepPlan&);
+
+  // Operations that follow are those of steps whose batch has this size: the turn-th of so many
+  // turns. What an earlier turn has added is found again by its name: a buffer is as large as its
+  // largest turn. With `own_activations`, memory that a step allocates is not shared between turns.
+  void begin_turn(std::int64_t turn, std::int64_t turns, std::int64_t batch_size,
+                  bool own_activations);
+  // Operations that follow are those of every step.
+  void end_turns();
 
   // The index of the new buffer.
   int add(Buffer buffer);
   int add_event(std::string name, std::int64_t slots);
 
-  // The whole of a buffer's slot, or a part of it.
+  // The whole of a buffer's slot, as this turn needs it, or a part of it.
   BufferUse whole(int buffer) const;
   static BufferUse part(int buffer, std::int64_t offset_bytes, std::int64_t bytes) {
     return {buffer, offset_bytes, bytes};
@@ -30,7 +38,10 @@ class StepBuilder {
   // Operations that follow act this many steps ahead.
   void look_ahead(int steps) { ahead_ = steps; }
   // Operations that follow act for every n-th step only.
-  void only_every(std::int64_t steps) { every_ = steps; }
+  void only_every(std::int64_t steps) {
+    every_ = steps;
+    turn_ = 0;
+  }
 
   void launch(std::string name, std::string_view kernel, KernelShape shape,
               std::vector<BufferUse> operands, KernelScalars scalars = {});
@@ -46,6 +57,11 @@ class StepBuilder {
   StreamName stream_ = StreamName::compute;
   int ahead_ = 0;
   std::int64_t every_ = 1;
+  std::int64_t turn_ = 0;
+  std::int64_t turns_ = 1;
+  std::int64_t turn_of_enter_ = 0;
+  std::string own_name_;  // what buffers of this turn alone are called besides; empty: none are
+  std::vector<std::int64_t> needed_bytes_;  // by buffer, in this turn
 };
 
 }  // namespace stepgate

@@ -155,7 +155,8 @@ struct Operation {
   Phase phase = Phase::forward;
   StreamName stream = StreamName::compute;
   Action action;
-  std::int64_t every = 1;  // acts for step s only when (s + 1) mod every == 0
+  std::int64_t every = 1;  // acts for step s only when (s + 1) mod every == turn
+  std::int64_t turn = 0;   // below `every`
   int ahead = 0;
   bool captured = false;  // part of the step's graph; captured operations are contiguous
 };
@@ -196,12 +197,19 @@ struct StepPlan {
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
-  std::int64_t batch_size = 0;             // samples a step
-  std::int64_t batch_bytes = 0;
+  std::vector<std::int64_t> batch_sizes;   // samples of the steps, in turns; at least one
+  std::int64_t batch_bytes = 0;            // of the largest
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
   WaitStyle wait_style = WaitStyle::spin;  // of all waits of the step
   int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
 };
+
+// Samples a step, on average.
+inline double mean_batch_size(const StepPlan& plan) {
+  double sum = 0;
+  for (const std::int64_t size : plan.batch_sizes) sum += static_cast<double>(size);
+  return sum / static_cast<double>(plan.batch_sizes.size());
+}
 
 }  // namespace stepgate

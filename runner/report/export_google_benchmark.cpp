@@ -49,8 +49,8 @@ Json run_of(const Measurement& measurement, std::size_t family, std::size_t vari
           {"real_time", all.elapsed_nanoseconds / steps},
           {"cpu_time", all.busy_nanoseconds / steps},
           {"time_unit", "ns"},
-          {"items_per_second", static_cast<double>(subject.batch_size) * steps *
-                                   nanoseconds_per_second / all.elapsed_nanoseconds}};
+          {"items_per_second",
+           subject.batch_size * steps * nanoseconds_per_second / all.elapsed_nanoseconds}};
 }
 
 }  // namespace

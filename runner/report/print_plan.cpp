@@ -108,7 +108,11 @@ std::string occasion(const Operation& operation) {
     text += fmt::format("  [{} step{} {}]", distance, distance == 1 ? "" : "s",
                         operation.ahead > 0 ? "ahead" : "late");
   }
-  if (operation.every != 1) text += fmt::format("  [every {} steps]", operation.every);
+  if (operation.turn != 0) {
+    text += fmt::format("  [step {} of {}]", operation.turn, operation.every);
+  } else if (operation.every != 1) {
+    text += fmt::format("  [every {} steps]", operation.every);
+  }
   return text;
 }
 
@@ -155,8 +159,11 @@ void print_counts(std::ostream& out, const StepPlan& plan) {
 }  // namespace
 
 void print_plan(std::ostream& out, const StepPlan& plan) {
-  fmt::print(out, "{}, variant {}: {} samples a step, {} a batch\n\n", plan.scenario, plan.variant,
-             plan.batch_size, rounded_bytes_text(static_cast<double>(plan.batch_bytes)));
+  const bool turns = plan.batch_sizes.size() > 1;
+  fmt::print(out, "{}, variant {}: {} samples a step{}, {} {} batch\n\n", plan.scenario,
+             plan.variant, fmt::join(plan.batch_sizes, ", "), turns ? " in turns" : "",
+             rounded_bytes_text(static_cast<double>(plan.batch_bytes)),
+             turns ? "the largest" : "a");
   fmt::print(out, "one step, as the host issues it; the host runs at most {} steps ahead\n",
              plan.run_ahead_steps);
   print_operations(out, plan);

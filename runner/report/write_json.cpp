@@ -147,7 +147,9 @@ Json json_of(const Measurement& measurement) {
   }
   Json batch_sizes = Json::object();
   for (const VariantSubject& variant : measurement.variants) {
-    batch_sizes[variant.name] = variant.batch_size;
+    const auto whole = static_cast<std::int64_t>(variant.batch_size);
+    batch_sizes[variant.name] =
+        variant.batch_size == static_cast<double>(whole) ? Json(whole) : Json(variant.batch_size);
   }
   std::vector<std::string> names;
   for (const VariantSubject& variant : measurement.variants) names.push_back(variant.name);

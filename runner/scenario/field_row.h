@@ -41,6 +41,10 @@ FieldValue value_of(const std::optional<T>& member) {
   return member ? FieldValue(*member) : FieldValue();
 }
 
+inline FieldValue value_of(const std::vector<std::int64_t>& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+
 template <class T>
 void assign(T& member, const FieldValue& value) {
   if constexpr (std::is_enum_v<T>) {
@@ -56,6 +60,11 @@ void assign(std::optional<T>& member, const FieldValue& value) {
   } else {
     member = std::get<T>(value);
   }
+}
+
+inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
+  const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+  member = list ? *list : std::vector<std::int64_t>();
 }
 
 template <auto part, auto member>
@@ -86,6 +95,11 @@ inline constexpr double tebibyte = kibibyte * gibibyte;
 
 constexpr FieldValues whole(double least, double most) {
   return {.kind = FieldKind::integer, .least = least, .most = most};
+}
+// A list of such numbers, 2 to 64 of them.
+constexpr FieldValues list_of(FieldValues whole) {
+  whole.kind = FieldKind::integers;
+  return whole;
 }
 constexpr FieldValues number(double least, double most) {
   return {.kind = FieldKind::number, .least = least, .most = most};

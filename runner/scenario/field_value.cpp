@@ -44,12 +44,15 @@ std::string kind_text(FieldKind kind) {
       return "a size as a string";
     case FieldKind::version:
       return "a version as a string";
+    case FieldKind::integers:
+      return "a list of whole numbers";
   }
   return "";
 }
 
 // An example that the file could write instead.
 std::string example_of(const Field& field) {
+  if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -83,6 +86,8 @@ class ValueReader {
         return text != nullptr ? bytes(*text) : wrong_type();
       case FieldKind::version:
         return version(text);
+      case FieldKind::integers:
+        return integers();
     }
     return std::nullopt;
   }
@@ -125,6 +130,32 @@ class ValueReader {
     return fail(
         fmt::format("'{}' must be a multiple of {}, but is {}", field_.name, factor, *value),
         fmt::format("{} and {} are", below, below + factor));
+  }
+
+  std::optional<FieldValue> integers() {
+    constexpr std::size_t least = 2;
+    constexpr std::size_t most = 64;
+    const auto* list = std::get_if<TomlArray>(&value_.content);
+    if (list == nullptr) return wrong_type();
+    if (list->size() < least || list->size() > most) {
+      return fail(fmt::format("'{}' must list {} to {} numbers, but lists {}", field_.name, least,
+                              most, list->size()),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    std::vector<std::int64_t> numbers;
+    for (const TomlValue& element : *list) {
+      Field of_one = field_;
+      of_one.values.kind = FieldKind::integer;
+      of_one.values.word = {};
+      ValueReader reader(of_one, element);
+      const auto number = reader.read();
+      if (!number) {
+        problem_ = std::move(reader).problem();
+        return std::nullopt;
+      }
+      numbers.push_back(std::get<std::int64_t>(*number));
+    }
+    return numbers;
   }
 
   std::optional<FieldValue> number() {
@@ -193,6 +224,23 @@ std::optional<Number> whole_text_as(std::string_view text) {
   return all ? std::optional(number) : std::nullopt;
 }
 
+// "[16, 24]" or "16,24"; nothing for anything else.
+std::optional<TomlArray> list_of_argument(std::string_view text, const Place& place) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  TomlArray list;
+  while (true) {
+    const auto comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    const auto number = whole_text_as<std::int64_t>(part);
+    if (!number) return std::nullopt;
+    list.push_back({*number, place, place});
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace
 
 std::optional<FieldValue> read_field_value(const Field& field, const TomlValue& value,
@@ -209,6 +257,8 @@ TomlValue toml_of_argument(const Field& field, std::string_view text, const Plac
   const FieldKind kind = field.values.kind;
   if (kind == FieldKind::boolean && (text == "true" || text == "false")) {
     value.content = text == "true";
+  } else if (kind == FieldKind::integers) {
+    if (auto list = list_of_argument(text, place)) value.content = *std::move(list);
   } else if (kind == FieldKind::integer || kind == FieldKind::number) {
     if (const auto whole = whole_text_as<std::int64_t>(text)) {
       value.content = *whole;
@@ -226,6 +276,9 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
     return field.values.kind == FieldKind::version ? fmt::format("{:.1f}", *real)
                                                    : fmt::format("{}", *real);
   }
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+    return fmt::format("[{}]", fmt::join(*list, ", "));
+  }
   const std::int64_t whole = std::get<std::int64_t>(value);
   if (field.values.kind == FieldKind::bytes) return bytes_text(whole);
   for (const Choice& choice : field.values.choices) {
@@ -242,6 +295,10 @@ std::string field_values_text(const FieldValues& values) {
       break;
     case FieldKind::choice:
       text = either(built_choices(values));
+      break;
+    case FieldKind::integers:
+      text = fmt::format("a list of {} to {}", limit_text(values, values.least),
+                         limit_text(values, values.most));
       break;
     default:
       text = fmt::format("{} to {}", limit_text(values, values.least),

@@ -106,8 +106,11 @@ constexpr std::array rows{
         "size of a sample; auto is what the model reads"),
     field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
                                                "host tensors, hence copies, in a batch"),
-    not_built("batch.sizes"),
-    not_built("batch.largest_first"),
+    added_later(field<&Knobs::batch, &BatchKnobs::sizes>(
+        "batch.sizes", or_word("none", list_of(whole(1, 1048576))),
+        "sizes that the steps have in turns, instead of one")),
+    added_later(field<&Knobs::batch, &BatchKnobs::largest_first>(
+        "batch.largest_first", yes_or_no(), "whether the turns begin with the largest size")),
     not_built("batch.accumulate"),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),

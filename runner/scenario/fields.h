@@ -24,7 +24,7 @@ struct Settings {
 };
 
 // `version` is a number that files write as text: "8.0".
-enum class FieldKind { integer, number, boolean, choice, bytes, version };
+enum class FieldKind { integer, number, boolean, choice, bytes, version, integers };
 
 // Whether variants may override it.
 enum class FieldScope { variant, scenario };
@@ -35,9 +35,10 @@ struct Choice {
   std::optional<std::int64_t> value;  // of the enum
 };
 
-// What a field holds: nothing (an absent optional), a whole number, bytes or the value of an enum,
-// a number, or true and false.
-using FieldValue = std::variant<std::monostate, std::int64_t, double, bool>;
+// What a field holds: nothing (an absent optional, an empty list), a whole number, bytes or the
+// value of an enum, a number, true and false, or a list of whole numbers.
+using FieldValue =
+    std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>>;
 
 // What a file may write.
 struct FieldValues {

@@ -53,6 +53,8 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
       other = field.values.choices[1].value.value_or(-1);
     } else if (field.values.kind == FieldKind::number || field.values.kind == FieldKind::version) {
       other = field.values.least;
+    } else if (field.values.kind == FieldKind::integers) {
+      other = std::vector<std::int64_t>{3, 4};
     } else {
       other = static_cast<std::int64_t>(field.values.most);
     }

@@ -53,6 +53,8 @@ struct BatchKnobs {
   std::int64_t size = 64;                    // samples
   std::optional<std::int64_t> sample_bytes;  // absent: what the model reads, from the plan
   std::int64_t tensors = 1;                  // host tensors, hence copies, a batch
+  std::vector<std::int64_t> sizes;           // one a step, in turns; empty: always `size`
+  bool largest_first = false;                // the turns begin with the largest
   bool operator==(const BatchKnobs&) const = default;
 };
 

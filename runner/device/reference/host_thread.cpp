@@ -7,20 +7,11 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
+#include "plan/access.h"
 #include "support/require.h"
 
 namespace stepgate {
-namespace {
-
-int furthest_ahead(const StepPlan& plan) {
-  int furthest = 0;
-  for (const Operation& operation : plan.operations) {
-    furthest = std::max(furthest, operation.ahead);
-  }
-  return furthest;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues)
     : plan_(&plan), memory_(&memory), queues_(&queues), step_(-furthest_ahead(plan)) {
@@ -37,8 +28,8 @@ void HostThread::go_on() {
   if (after_wait_) std::exchange(after_wait_, nullptr)();
   if (next_operation_ < plan_->operations.size()) {
     const Operation& operation = plan_->operations[next_operation_++];
-    const std::int64_t acts_for = step_ + operation.ahead;
-    if (acts_for >= 0 && (acts_for + 1) % operation.every == 0) carry_out(operation, acts_for);
+    const std::int64_t acted_for = step_ + operation.ahead;
+    if (acts_for(operation, acted_for)) carry_out(operation, acted_for);
     return;
   }
   next_operation_ = 0;
