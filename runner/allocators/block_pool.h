@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Blocks of the caching allocator and the sets in which the free ones wait: smallest first within a
-// stream, and by address where they have no memory behind them. Which one is taken is the
-// allocator's.
+// Blocks of the caching allocator and the pools in which the free ones wait: by size, or by address
+// where they have no memory behind them. Which one is taken is the allocator's.
 #pragma once
 
 #include <set>
 #include <vector>
 
+#include "allocators/free_blocks.h"
 #include "allocators/memory_allocator.h"
 
 namespace stepgate {
 
 struct BlockPool;
 struct GrowableSegment;
+
+struct BlockByAddress {
+  StreamId stream;
+  Address address;
+  CachedBlock* block;
+
+  friend bool operator<(const BlockByAddress& a, const BlockByAddress& b) {
+    return a.stream != b.stream ? a.stream < b.stream : a.address < b.address;
+  }
+};
 
 // A part of a segment; its neighbours in it are linked.
 struct CachedBlock {
@@ -31,33 +41,10 @@ struct CachedBlock {
   std::vector<StreamId> used_by;            // other streams, each once
   std::vector<StreamId> used_by_capturing;  // those of them that were added during a capture
   std::int64_t free_since = 0;              // number of its pool's searches when it became free
+  FreeBlockPlace place{};                   // while it is free and mapped
 
   bool is_split() const { return before || after; }
   bool is_free() const { return !held && open_points == 0 && used_by.empty(); }
-};
-
-// The key is beside the pointer, so that a search touches no block but the one that it finds.
-struct BlockBySize {
-  StreamId stream;
-  std::int64_t bytes;
-  Address address;
-  CachedBlock* block;
-
-  friend bool operator<(const BlockBySize& a, const BlockBySize& b) {
-    if (a.stream != b.stream) return a.stream < b.stream;
-    if (a.bytes != b.bytes) return a.bytes < b.bytes;
-    return a.address < b.address;
-  }
-};
-
-struct BlockByAddress {
-  StreamId stream;
-  Address address;
-  CachedBlock* block;
-
-  friend bool operator<(const BlockByAddress& a, const BlockByAddress& b) {
-    return a.stream != b.stream ? a.stream < b.stream : a.address < b.address;
-  }
 };
 
 struct CapturePool;
@@ -69,15 +56,15 @@ struct BlockPool {
 
   PoolSize size;
   CapturePool* owner;  // null: of no graph
-  std::set<BlockBySize> free;
+  FreeBlocks free;
   std::set<BlockByAddress> unmapped;
   std::int64_t searches = 0;  // while garbage collection is on: the clock of ages
 
   void put(CachedBlock& block) {
     block.free_since = searches;
-    free.insert({block.stream, block.bytes, block.address, &block});
+    free.put(block);
   }
-  void take(CachedBlock& block) { free.erase({block.stream, block.bytes, block.address, &block}); }
+  void take(CachedBlock& block) { free.take(block); }
   void put_unmapped(CachedBlock& block) { unmapped.insert({block.stream, block.address, &block}); }
   void take_unmapped(CachedBlock& block) { unmapped.erase({block.stream, block.address, &block}); }
   std::int64_t age(const CachedBlock& block) const { return searches - block.free_since; }

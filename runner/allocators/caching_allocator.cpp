@@ -61,25 +61,21 @@ BlockPool& CachingAllocator::pool_of(std::int64_t rounded_bytes, StreamId stream
 CachedBlock* CachingAllocator::find_free(const Request& request) {
   BlockPool& pool = request.pool;
   if (collects_garbage()) ++pool.searches;
-  auto best = pool.free.lower_bound({request.stream, request.bytes, 0, nullptr});
-  const auto usable = [&](auto found) {
-    return found != pool.free.end() && found->stream == request.stream;
-  };
-  if (!usable(best)) return nullptr;
+  CachedBlock* best = pool.free.smallest_of_at_least(request.bytes, request.stream);
+  if (!best) return nullptr;
   // A block in front of unmapped addresses counts as what it could grow to, so that the open end of
   // a segment is used last.
   const auto could_be = [](const CachedBlock& block) {
     return block.bytes + (block.after && !block.after->mapped ? block.after->bytes : 0);
   };
-  for (auto next = std::next(best);
-       best->block->growable && usable(next) && could_be(*next->block) < could_be(*best->block);
-       ++next) {
+  while (best->growable) {
+    CachedBlock* next = pool.free.next_larger(*best);
+    if (!next || could_be(*next) >= could_be(*best)) break;
     best = next;
   }
   if (!may_serve(best->bytes, request.bytes, rules_)) return nullptr;
-  CachedBlock* block = best->block;
-  pool.free.erase(best);
-  return block;
+  pool.take(*best);
+  return best;
 }
 
 CachedBlock* CachingAllocator::take_new(const Request& request) {
@@ -182,10 +178,10 @@ Refusal CachingAllocator::refuse(const Request& request) {
   refusal.pending_bytes = statistics_.active_bytes.all.current - refusal.live_bytes;
   refusal.free_inside_bytes = refusal.reserved_bytes - statistics_.active_bytes.all.current;
   const auto largest_of = [&](const BlockPool& pool) {
-    for (const BlockBySize& free : pool.free) {
-      refusal.largest_free_bytes = std::max(refusal.largest_free_bytes, free.bytes);
-      if (&pool == &request.pool && free.stream == request.stream)
-        refusal.largest_usable_bytes = std::max(refusal.largest_usable_bytes, free.bytes);
+    for (const CachedBlock* free : pool.free.all()) {
+      refusal.largest_free_bytes = std::max(refusal.largest_free_bytes, free->bytes);
+      if (&pool == &request.pool && free->stream == request.stream)
+        refusal.largest_usable_bytes = std::max(refusal.largest_usable_bytes, free->bytes);
     }
   };
   largest_of(small_);

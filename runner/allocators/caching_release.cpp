@@ -30,20 +30,18 @@ void CachingAllocator::give_back(CachedBlock& block) {
 // together they are. Whether there is room for the request now.
 bool CachingAllocator::give_back_too_large_ones(const Request& request) {
   if (!rules_.split_max_bytes || rules_.segments == SegmentKind::growable) return false;
-  auto& free = request.pool.free;
+  FreeBlocks& free = request.pool.free;
   const std::int64_t needed = std::max(request.bytes, *rules_.split_max_bytes);
-  auto found = free.lower_bound({request.stream, needed, 0, nullptr});
-  if (found != free.end() && found->stream == request.stream) {
-    give_back(*found->block);
+  if (CachedBlock* enough = free.smallest_of_at_least(needed, request.stream)) {
+    give_back(*enough);
     return true;
   }
   std::int64_t given_back = 0;
-  while (given_back < needed && found != free.begin()) {
-    const auto largest = std::prev(found);
-    if (largest->stream != request.stream || !rules_.too_large_to_split(largest->bytes)) break;
+  while (given_back < needed) {
+    CachedBlock* largest = free.largest(request.stream);
+    if (!largest || !rules_.too_large_to_split(largest->bytes)) break;
     given_back += largest->bytes;
-    give_back(*largest->block);
-    found = free.lower_bound({request.stream, needed, 0, nullptr});
+    give_back(*largest);
   }
   return given_back >= needed;
 }
@@ -66,16 +64,13 @@ bool CachingAllocator::give_back_cache() {
 }
 
 void CachingAllocator::give_back_free_of(BlockPool& pool) {
-  std::vector<CachedBlock*> growing;  // unmapping changes the set
-  for (auto free = pool.free.begin(); free != pool.free.end();) {
-    CachedBlock& block = *(free++)->block;
-    if (block.growable) {
-      growing.push_back(&block);
-    } else if (!block.is_split()) {
-      give_back(block);
+  for (CachedBlock* block : pool.free.all()) {
+    if (block->growable) {
+      unmap(*block);
+    } else if (!block->is_split()) {
+      give_back(*block);
     }
   }
-  for (CachedBlock* block : growing) unmap(*block);
 }
 
 // Large whole segments, those first that were free for at least the average time, until the rest is
@@ -85,27 +80,22 @@ void CachingAllocator::collect_garbage() {
                                                    static_cast<double>(*cap_bytes_));
   const std::int64_t excess = statistics_.reserved_bytes.all.current - threshold;
   if (excess <= 0) return;
+  std::vector<CachedBlock*> whole = large_.free.all();
+  std::erase_if(whole, [](const CachedBlock* block) { return block->is_split(); });
   std::int64_t ages = 0;
-  std::int64_t candidates = 0;
-  for (const BlockBySize& free : large_.free) {
-    if (free.block->is_split()) continue;
-    ages += large_.age(*free.block);
-    ++candidates;
-  }
+  for (const CachedBlock* block : whole) ages += large_.age(*block);
   std::int64_t collected = 0;
-  for (bool any = true; any && candidates > 0 && collected < excess;) {
-    const double old = static_cast<double>(ages) / static_cast<double>(candidates);
-    any = false;
-    for (auto free = large_.free.begin(); free != large_.free.end();) {
-      CachedBlock& block = *(free++)->block;
-      const std::int64_t age = large_.age(block);
-      if (block.is_split() || static_cast<double>(age) < old) continue;
-      any = true;
-      collected += block.bytes;
+  while (!whole.empty() && collected < excess) {
+    const double old = static_cast<double>(ages) / static_cast<double>(whole.size());
+    // There is always one that is at least as old as the average.
+    std::erase_if(whole, [&](CachedBlock* block) {
+      const std::int64_t age = large_.age(*block);
+      if (static_cast<double>(age) < old) return false;
+      collected += block->bytes;
       ages -= age;
-      --candidates;
-      give_back(block);
-    }
+      give_back(*block);
+      return true;
+    });
   }
 }
 
