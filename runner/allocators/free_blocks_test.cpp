@@ -60,7 +60,9 @@ TEST(FreeBlocks, AnswerAsOneOrderedSetWould) {
     const auto end = plain.lower_bound(&key);
     ASSERT_EQ(free.largest(key.stream),
               end == plain.begin() ? nullptr : of_its_stream(std::prev(end)));
-    if (step % 1000 == 0) ASSERT_TRUE(std::ranges::equal(free.all(), plain));
+    if (step % 1000 == 0) {
+      ASSERT_TRUE(std::ranges::equal(free.all(), plain));
+    }
   }
 }
 
