@@ -233,8 +233,10 @@ def main():
     args = arguments()
     seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 31)
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = allocator_settings(args)  # before PyTorch is loaded
-    import torch
-
+    try:
+        import torch
+    except ImportError as missing:
+        sys.exit(f"PyTorch cannot be loaded ({missing}): its allocator is what is recorded here")
     if not torch.cuda.is_available():
         sys.exit("no GPU that PyTorch can use: the allocator's answers come from one")
     with open(args.file, "w", encoding="utf-8") as out:

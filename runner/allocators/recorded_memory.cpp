@@ -70,8 +70,9 @@ bool RecordedMemory::map_pages(Address address, std::int64_t bytes, std::int64_t
   const auto after = segments_.upper_bound(address);
   if (after == segments_.begin()) return false;
   const SegmentState& segment = std::prev(after)->second;
-  return address + static_cast<Address>(bytes) <=
-         segment.address + static_cast<Address>(segment.bytes);
+  return segment.kind == SegmentKind::growable &&
+         address + static_cast<Address>(bytes) <=
+             segment.address + static_cast<Address>(segment.bytes);
 }
 
 void RecordedMemory::unmap_pages(Address address, std::int64_t bytes, std::int64_t page_bytes,

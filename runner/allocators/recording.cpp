@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -236,8 +237,20 @@ class Reader {
         state.segments.push_back(segment(Line(one, place_)));
       for (const Json& address : line.list("gone"))
         state.gone.push_back(static_cast<Address>(line.number(address, "gone", 0, INT64_MAX)));
+      check_overlap(line, state);
     }
     return state;
+  }
+
+  // Memory that lies in two places at once would be handed out twice.
+  void check_overlap(const Line& line, const RecordedState& state) {
+    for (const Address address : state.gone) segments_.erase(address);
+    for (const SegmentState& segment : state.segments) segments_[segment.address] = segment.bytes;
+    Address end = 0;
+    for (const auto& [address, bytes] : segments_) {
+      if (address < end) line.fail(fmt::format("segment {} overlaps the one before it", address));
+      end = address + static_cast<Address>(bytes);
+    }
   }
 
   static SegmentState segment(const Line& line) {
@@ -267,6 +280,7 @@ class Reader {
   AllocationRecording recording_;
   std::size_t blocks_ = 0;
   std::unordered_map<std::int64_t, std::size_t> held_;
+  std::map<Address, std::int64_t> segments_;  // as they are after the event
 };
 
 }  // namespace

@@ -151,6 +151,11 @@ TEST(ReadRecording, SaysWhatIsWrongWithAnEventAndWhere) {
                 R"({"do":"empty_cache","gone":[],"segments":[{"address":1,"bytes":512,"stream":0,)"
                 R"("pool":"small","growable":false,"blocks":[[512,"alive",1]]}]})"),
             "x.jsonl:3:1: 'alive' is no use of a block; did you mean 'live'?");
+  const std::string block = R"("bytes":512,"stream":0,"pool":"small","growable":false,)"
+                            R"("blocks":[[512,"live",1]]})";
+  EXPECT_EQ(complaint_about_event(R"({"do":"empty_cache","gone":[],"segments":[{"address":1000,)" +
+                                  block + R"(,{"address":1511,)" + block + "]}"),
+            "x.jsonl:3:1: segment 1511 overlaps the one before it");
 }
 
 TEST(ReadRecording, RefusesRulesThatAnAllocatorCannotHave) {
