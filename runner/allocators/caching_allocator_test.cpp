@@ -242,13 +242,11 @@ TEST(ACachingAllocatorWithSplitMax, GivesBackJustEnoughLargeOnesFirst) {
 TEST(ACachingAllocatorWithGarbageCollection, GivesBackTheOldestBlocksAboveItsThreshold) {
   ModelledMemory memory(GiB);
   CachingAllocator allocator(memory, {.garbage_collection_threshold = 0.5}, 200 * MiB);
-  const HeldBlock old = hold(allocator, 50 * MiB);
-  let_go(allocator, old);
-  const HeldBlock young = hold(allocator, 60 * MiB);
-  for (int searches = 0; searches < 10; ++searches) let_go(allocator, hold(allocator, 10));
-  let_go(allocator, young);
+  let_go(allocator, hold(allocator, 50 * MiB));
+  for (int searches = 0; searches < 10; ++searches) let_go(allocator, hold(allocator, 60 * MiB));
   hold(allocator, 70 * MiB);
-  EXPECT_EQ(reserved(allocator), 132 * MiB) << "60 + 70 and 2 for small ones: 50 are gone";
+  EXPECT_EQ(reserved(allocator), 130 * MiB) << "50 were free for longer than 60";
+  EXPECT_EQ(allocator.statistics().num_device_free, 1);
   EXPECT_EQ(allocator.statistics().num_sync_all_streams, 0);
 }
 

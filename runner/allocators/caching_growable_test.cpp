@@ -46,6 +46,14 @@ TEST_F(AGrowingAllocator, ServesTheShapeThatGrewFromWhatItHasAndALittleMore) {
   EXPECT_EQ(reserved(allocator), 120 * MiB) << "105 MiB in pages of 20, where fixed ones take 205";
 }
 
+TEST_F(AGrowingAllocator, FillsAHoleBeforeItUsesItsOpenEnd) {
+  const HeldBlock hole = hold(allocator, 8 * MiB);
+  hold(allocator, 7 * MiB);
+  let_go(allocator, hole);
+  EXPECT_EQ(hold(allocator, 4 * MiB).address, hole.address) << "the end has only 5 MiB, but grows";
+  EXPECT_EQ(hold(allocator, 5 * MiB).address, hole.address + 15 * MiB);
+}
+
 TEST_F(AGrowingAllocator, UnmapsWholeFreePagesAndKeepsTheRest) {
   const HeldBlock first = hold(allocator, 30 * MiB);
   const HeldBlock second = hold(allocator, 60 * MiB);
