@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -P check_layers.cmake`: fails on an include that points to the right.
-set(order support stats kernels scenario plan device measure judge report verbs)
+set(order support stats kernels allocators scenario plan device measure judge report verbs)
 set(wrong "")
 
 function(check_folder folder position)

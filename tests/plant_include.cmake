@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
 # that points to the right in each of several ways, and fails unless check_layers.cmake names every one of them.
-set(planted_in runner/stats/moments.h runner/scenario/scenario.h runner/judge/words.cpp kernels/kernel.h)
+set(planted_in runner/stats/moments.h runner/allocators/block_pool.h runner/scenario/scenario.h runner/judge/words.cpp kernels/kernel.h)
 set(planted
   "#include \"judge/verdict.h\""
+  "#include \"scenario/scenario.h\""
   "#  include \"device/device.h\""
   "#include \"runner/report/table.h\""
   "#include \"support/units.h\"")

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// What an allocator asks of a device: segments of memory, addresses that memory is mapped to page
+// by page, and how far the streams are. Who has which part of a segment is the allocator's; a real
+// device and a modelled one carry this out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace stepgate {
+
+using Address = std::uint64_t;
+using StreamId = std::int32_t;
+
+// A place in a stream's work: passed when the device has done everything that was issued before it.
+enum class StreamPoint : std::uint64_t {};
+
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  // All the memory that the device has, and what is left of it now.
+  virtual std::int64_t total_bytes() const = 0;
+  virtual std::int64_t free_bytes() const = 0;
+
+  // Nothing when the device refuses. Aligned to 512 bytes at least.
+  virtual std::optional<Address> take_segment(std::int64_t bytes) = 0;
+  // May wait for the device, as cudaFree does.
+  virtual void give_back_segment(Address, std::int64_t bytes) = 0;
+
+  // Addresses without memory, in whole pages.
+  virtual Address reserve_addresses(std::int64_t bytes) = 0;
+  virtual void release_addresses(Address, std::int64_t bytes) = 0;
+  // Memory for reserved addresses, all of it or none: false when the device refuses. Each page is
+  // memory of its own, so any of them can be unmapped alone.
+  virtual bool map_pages(Address, std::int64_t bytes, std::int64_t page_bytes) = 0;
+  // Waits for the stream first: unmapping by itself does not.
+  virtual void unmap_pages(Address, std::int64_t bytes, std::int64_t page_bytes, StreamId) = 0;
+
+  // A point after all that was issued on the stream so far. Whoever records a point asks for it
+  // until it has passed or waits for it, and never again: then the device may use it anew.
+  virtual StreamPoint record_point(StreamId) = 0;
+  virtual bool has_passed(StreamPoint) = 0;
+  virtual void wait_for(StreamPoint) = 0;
+  // After this every point recorded so far has passed. They are still to be asked for.
+  virtual void wait_for_all() = 0;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The one set of statistics that every allocator keeps, under the names and with the meanings of
+// torch.cuda.memory_stats. Counting only; when something counts is the allocator's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepgate {
+
+// How much of something there is, at most was since the peak was reset, and came and went in all.
+struct Gauge {
+  std::int64_t current = 0;
+  std::int64_t peak = 0;
+  std::int64_t allocated = 0;
+  std::int64_t freed = 0;
+
+  void increase(std::int64_t amount) {
+    current += amount;
+    if (current > peak) peak = current;
+    allocated += amount;
+  }
+  void decrease(std::int64_t amount) {
+    current -= amount;
+    freed += amount;
+  }
+  // By the sign of the amount.
+  void change(std::int64_t amount) { amount < 0 ? decrease(-amount) : increase(amount); }
+  void reset_peak() { peak = current; }
+
+  bool operator==(const Gauge&) const = default;
+};
+
+enum class PoolSize { small, large };
+
+// One gauge for all pools together and one for each size of pool.
+struct PooledGauge {
+  Gauge all, small_pool, large_pool;
+
+  void increase(PoolSize size, std::int64_t amount) {
+    all.increase(amount);
+    of(size).increase(amount);
+  }
+  void decrease(PoolSize size, std::int64_t amount) {
+    all.decrease(amount);
+    of(size).decrease(amount);
+  }
+  void change(PoolSize size, std::int64_t amount) {
+    all.change(amount);
+    of(size).change(amount);
+  }
+  Gauge& of(PoolSize size) { return size == PoolSize::small ? small_pool : large_pool; }
+
+  bool operator==(const PooledGauge&) const = default;
+};
+
+struct MemoryStatistics {
+  PooledGauge allocation;      // blocks that the program holds
+  PooledGauge segment;         // pieces taken from the device whole
+  PooledGauge active;          // blocks that are held or still used by a stream
+  PooledGauge inactive_split;  // free blocks that cannot be given back, for a part of their segment
+                               // is active; those of growable segments do not count
+  PooledGauge allocated_bytes;
+  PooledGauge reserved_bytes;
+  PooledGauge active_bytes;
+  PooledGauge inactive_split_bytes;
+  PooledGauge requested_bytes;  // of active blocks, before rounding
+
+  Gauge oversize_allocations;  // of blocks that are too large to be split
+  Gauge oversize_segments;
+
+  std::int64_t num_alloc_retries = 0;  // attempts after giving the whole cache back
+  std::int64_t num_ooms = 0;
+  std::int64_t num_sync_all_streams = 0;
+  std::int64_t num_device_alloc = 0;
+  std::int64_t num_device_free = 0;
+
+  void reset_peak();
+
+  bool operator==(const MemoryStatistics&) const = default;
+};
+
+// Every single number has a name: "reserved_bytes.all.peak", "num_ooms". Reports and recordings go
+// through these and list no member of their own.
+std::size_t statistic_count();
+std::string name_of_statistic(std::size_t index);
+std::int64_t value_of_statistic(const MemoryStatistics&, std::size_t index);
+// Nothing when no statistic has that name.
+std::optional<std::size_t> statistic_named(std::string_view name);
+
+}  // namespace stepgate
