@@ -151,6 +151,9 @@ class ValueReader {
       const auto number = reader.read();
       if (!number) {
         problem_ = std::move(reader).problem();
+        if (std::get_if<std::int64_t>(&element.content) == nullptr) {
+          problem_.hint = fmt::format("write {}", example_of(field_));
+        }
         return std::nullopt;
       }
       numbers.push_back(std::get<std::int64_t>(*number));
