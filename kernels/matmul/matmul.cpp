@@ -15,7 +15,7 @@ namespace {
 constexpr KernelOperand operands[] = {
     {"a", Access::read},
     {"b", Access::read},
-    {"c", Access::read_write},
+    {"c", Access::read_write, matmul_scalar::accumulate},
 };
 
 bool is_set(const KernelScalars& scalars, std::size_t index) {

@@ -26,7 +26,8 @@ struct Accesses {
             "a launch has its kernel's operands");
     std::vector<BufferAccess> accesses;
     for (std::size_t index = 0; index < launch.operands.size(); ++index) {
-      accesses.push_back({launch.operands[index], launched.operands[index].access});
+      accesses.push_back(
+          {launch.operands[index], access_of(launched.operands[index], launch.scalars)});
     }
     return accesses;
   }
