@@ -88,6 +88,7 @@ struct Kernel {
   // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
   // CUDA.
   Launch (*prepare)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+  bool uses_workspace = false;  // what it launches writes to that of the context
 };
 
 }  // namespace stepgate

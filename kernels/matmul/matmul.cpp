@@ -77,7 +77,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel matmul_kernel() {
-  return {"matmul", operands, work, reference, in_cuda_builds<prepare_matmul>()};
+  return {"matmul", operands, work, reference, in_cuda_builds<prepare_matmul>(), true};
 }
 
 }  // namespace stepgate

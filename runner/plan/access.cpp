@@ -66,6 +66,11 @@ bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {
          buffer_at(plan, copy.to.buffer).memory == MemoryKind::pageable;
 }
 
+bool uses_workspace(const Operation& operation) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  return launch != nullptr && kernel(launch->kernel).uses_workspace;
+}
+
 int furthest_ahead(const StepPlan& plan) {
   int furthest = 0;
   for (const Operation& operation : plan.operations) furthest = std::max(furthest, operation.ahead);

@@ -22,6 +22,9 @@ std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 // or written.
 bool is_pageable(const StepPlan&, const CopyBytes&);
 
+// It launches a kernel that needs workspace, which no operation names.
+bool uses_workspace(const Operation&);
+
 // The operation acts for this step.
 inline bool acts_for(const Operation& operation, std::int64_t step) {
   return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == 0);

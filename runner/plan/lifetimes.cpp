@@ -97,9 +97,16 @@ class LifetimeFinder {
       for (const BufferAccess& access : accesses_of(plan, operation)) {
         uses_[static_cast<std::size_t>(access.use.buffer)].push_back({index, access});
       }
-      if (std::holds_alternative<LaunchKernel>(operation.action)) launches_.push_back(index);
+      if (uses_workspace(operation)) in_workspace_.push_back(index);
       if (operation.captured) captured_.push_back(index);
     }
+  }
+
+  std::vector<Lifetime> find_allocated() {
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+      if (buffer_at(buffer).allocated_by != AllocatedBy::the_plan) find_allocated(buffer);
+    }
+    return std::move(found_.device);
   }
 
   Lifetimes find() {
@@ -151,18 +158,19 @@ class LifetimeFinder {
 
   void find_on_device(int buffer) {
     const Buffer& described = buffer_at(buffer);
-    if (described.allocated_by != AllocatedBy::the_plan) {
-      const Stays stays = stays_of<Allocate, Release>(plan_, buffer);
-      for (const auto& [take, give] : stays.pairs) add_stay(found_.device, buffer, take, give);
-      for (const int take : stays.unmatched) {
-        found_.device.push_back(
-            between(buffer, take, operations_ - 1, LiveBecause::it_is_never_released));
-      }
-      return;
-    }
+    if (described.allocated_by != AllocatedBy::the_plan) return find_allocated(buffer);
     found_.device.push_back(is_kept(described.purpose)
                                 ? always(buffer, described.slots, LiveBecause::it_is_kept)
                                 : of_its_uses(buffer));
+  }
+
+  void find_allocated(int buffer) {
+    const Stays stays = stays_of<Allocate, Release>(plan_, buffer);
+    for (const auto& [take, give] : stays.pairs) add_stay(found_.device, buffer, take, give);
+    for (const int take : stays.unmatched) {
+      found_.device.push_back(
+          between(buffer, take, operations_ - 1, LiveBecause::it_is_never_released));
+    }
   }
 
   // A slot that is taken for a step by one operation and given back for it by another; these may
@@ -183,10 +191,10 @@ class LifetimeFinder {
     const std::vector<Use>& uses = uses_of(buffer);
     const std::int64_t slots = buffer_at(buffer).slots;
     if (uses.empty()) {
-      const bool shared = buffer_at(buffer).purpose == Purpose::workspace && !launches_.empty();
+      const bool shared = buffer_at(buffer).purpose == Purpose::workspace && !in_workspace_.empty();
       if (!shared) return always(buffer, slots, LiveBecause::nobody_names_it);
       return through_the_graph(
-          between(buffer, launches_.front(), launches_.back(), LiveBecause::it_is_used));
+          between(buffer, in_workspace_.front(), in_workspace_.back(), LiveBecause::it_is_used));
     }
     const int ahead = operation_at(uses.front().operation).ahead;
     const bool spans = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
@@ -233,7 +241,7 @@ class LifetimeFinder {
   const StepPlan& plan_;
   int operations_;
   std::vector<std::vector<Use>> uses_;  // by buffer, in the order of the host
-  std::vector<int> launches_;
+  std::vector<int> in_workspace_;
   std::vector<int> captured_;
   Lifetimes found_;
 };
@@ -269,6 +277,10 @@ Lifetimes lifetimes_of(const StepPlan& plan) {
   Lifetimes found = LifetimeFinder(plan).find();
   prolong_for_streams(plan, found.device);
   return found;
+}
+
+std::vector<Lifetime> allocated_lifetimes_of(const StepPlan& plan) {
+  return LifetimeFinder(plan).find_allocated();
 }
 
 double growth_bytes_per_step(const StepPlan& plan) {

@@ -56,10 +56,10 @@ struct Lifetimes {
 // Weights, optimizer state, batches and bookkeeping are always live, and so is what is read before
 // it is written (by byte ranges; a write that happens in some steps only does not count for a read
 // in more of them). Everything else lives
-//  - from its first to its last use in the order of the host; workspace that no operation names,
-//    from the first kernel to the last, since any may use it;
+//  - from its first to its last use in the order of the host; workspace, which no operation names,
+//    from the first kernel that needs it to the last;
 //  - through the whole graph when a captured operation uses it, because the graph keeps its
-//  address;
+//    address;
 //  - from its Allocate to its Release, where the plan has them, also when these act for another
 //  step;
 //  - longer than that when streams need it: until no operation of any stream can touch other such
@@ -67,6 +67,9 @@ struct Lifetimes {
 //    not over before the next step begins to use memory is always live.
 // So two lifetimes of device memory that do not meet may have the same addresses.
 Lifetimes lifetimes_of(const StepPlan&);
+
+// Of what the step allocates itself alone, as it does so: from the Allocate to the Release.
+std::vector<Lifetime> allocated_lifetimes_of(const StepPlan&);
 
 // Bytes that a step allocates and never releases, on average.
 double growth_bytes_per_step(const StepPlan&);

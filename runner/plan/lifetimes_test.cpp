@@ -170,7 +170,7 @@ TEST(Lifetimes, GoThroughTheWholeGraphThatUsesThem) {
   EXPECT_EQ(only(step, b), in_blocks_of(b, 0, 4, LiveBecause::the_graph_uses_it));
 }
 
-TEST(Lifetimes, OfWorkspaceThatNobodyNamesLastFromTheFirstKernelToTheLast) {
+TEST(Lifetimes, OfWorkspaceLastFromTheFirstProductToTheLast) {
   const StepPlan plan = plan_of(small_mlp());
   const auto workspace =
       std::find_if(plan.buffers.begin(), plan.buffers.end(),
@@ -179,8 +179,9 @@ TEST(Lifetimes, OfWorkspaceThatNobodyNamesLastFromTheFirstKernelToTheLast) {
   const auto found =
       of_buffer(lifetimes_of(plan).device, static_cast<int>(workspace - plan.buffers.begin()));
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].first)].name, "ingest the batch");
-  EXPECT_EQ(found[0].last, std::ssize(plan.operations) - 1);
+  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].first)].name, "layer 0: product");
+  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].last)].name,
+            "layer 0: weight gradient");
 }
 
 TEST(Lifetimes, AreWholeStepsForWhatNobodyNames) {

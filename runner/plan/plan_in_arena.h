@@ -13,8 +13,8 @@
 
 namespace stepgate {
 
-// Moves every buffer that lives for a part of the step and is named by operations. What an
-// allocator owns stays its own.
+// Moves every buffer that lives for a part of the step and is named by operations, and
+// leaves nothing in its place. What an allocator owns stays its own.
 inline StepPlan in_arena(StepPlan plan) {
   std::vector<Lifetime> moved;
   for (const Lifetime& live : lifetimes_of(plan).device) {
@@ -27,6 +27,7 @@ inline StepPlan in_arena(StepPlan plan) {
   for (std::size_t index = 0; index < moved.size(); ++index)
     offsets[moved[index].buffer] = packed.offsets_bytes[index];
   const int arena = static_cast<int>(plan.buffers.size());
+  for (const Lifetime& live : moved) plan.buffers[static_cast<std::size_t>(live.buffer)].bytes = 0;
   plan.buffers.push_back({.name = "arena", .bytes = packed.bytes});
   const auto move = [&](BufferUse& use) {
     const auto found = offsets.find(use.buffer);

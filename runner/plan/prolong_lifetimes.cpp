@@ -51,14 +51,12 @@ class StreamSafety {
     const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(live.buffer)];
     for (int index = live.first; index <= live.last; ++index) {
       const Operation& operation = plan_.operations[static_cast<std::size_t>(index)];
-      const bool launch_in_workspace = buffer.purpose == Purpose::workspace &&
-                                       std::holds_alternative<LaunchKernel>(operation.action);
+      const bool unnamed = buffer.purpose == Purpose::workspace && uses_workspace(operation);
       const std::vector<BufferAccess> accesses = accesses_of(plan_, operation);
       const bool named =
           std::any_of(accesses.begin(), accesses.end(),
                       [&](const BufferAccess& access) { return access.use.buffer == live.buffer; });
-      if (named || launch_in_workspace)
-        used_by_[static_cast<std::size_t>(index)].push_back(lifetime);
+      if (named || unnamed) used_by_[static_cast<std::size_t>(index)].push_back(lifetime);
     }
   }
 
