@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "support/require.h"
 
@@ -16,13 +17,30 @@ bool meet(const Lifetime& a, const Lifetime& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-// The largest first; among equals nothing may depend on the order in which they came.
-std::vector<std::size_t> in_order_of_placing(std::span<const Lifetime> lifetimes) {
+// Who is placed first: who takes the most bytes, the most operations, or the most of both.
+enum class First { largest, longest, largest_area };
+
+std::int64_t weight_of(const Lifetime& live, First first) {
+  const std::int64_t operations = live.last - live.first + 1;
+  switch (first) {
+    case First::largest:
+      return live.bytes;
+    case First::longest:
+      return operations;
+    case First::largest_area:
+      break;
+  }
+  return live.bytes / block_alignment_bytes * operations;
+}
+
+// Among equals nothing may depend on the order in which they came.
+std::vector<std::size_t> in_order_of_placing(std::span<const Lifetime> lifetimes, First first) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto key = [&](std::size_t index) {
     const Lifetime& live = lifetimes[index];
-    return std::tuple(!live.always(), -live.bytes, live.first, live.last, live.buffer, live.slots);
+    return std::tuple(!live.always(), -weight_of(live, first), -live.bytes, live.first, live.last,
+                      live.buffer, live.slots);
   };
   std::sort(order.begin(), order.end(),
             [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -52,13 +70,11 @@ std::int64_t place_for(const Lifetime& lifetime, const std::vector<Placed>& by_b
   return best >= 0 ? best : free_from;
 }
 
-}  // namespace
-
-Arena pack_arena(std::span<const Lifetime> lifetimes) {
+Arena pack(std::span<const Lifetime> lifetimes, First first) {
   Arena arena;
   arena.offsets_bytes.resize(lifetimes.size());
   std::vector<Placed> by_begin;
-  for (const std::size_t index : in_order_of_placing(lifetimes)) {
+  for (const std::size_t index : in_order_of_placing(lifetimes, first)) {
     const Lifetime& lifetime = lifetimes[index];
     require(lifetime.bytes % block_alignment_bytes == 0, "device memory comes in whole blocks");
     const std::int64_t begin = place_for(lifetime, by_begin);
@@ -71,6 +87,19 @@ Arena pack_arena(std::span<const Lifetime> lifetimes) {
     arena.bytes = std::max(arena.bytes, placed.end);
   }
   return arena;
+}
+
+}  // namespace
+
+Arena pack_arena(std::span<const Lifetime> lifetimes) {
+  const std::int64_t bound = most_live_bytes(lifetimes);
+  Arena best = pack(lifetimes, First::largest);
+  for (const First first : {First::longest, First::largest_area}) {
+    if (best.bytes == bound) break;
+    Arena other = pack(lifetimes, first);
+    if (other.bytes < best.bytes) best = std::move(other);
+  }
+  return best;
 }
 
 std::int64_t most_live_bytes(std::span<const Lifetime> lifetimes) {

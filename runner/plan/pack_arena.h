@@ -15,11 +15,12 @@ struct Arena {
   std::int64_t bytes = 0;                   // of the whole
 };
 
-// Greedy by size, as compilers for neural networks plan their memory (Pisarchyk and Lee: Efficient
-// Memory Management for Deep Neural Net Inference, 2020): always live ones at the bottom, then the
-// largest first, each in the smallest gap that holds it between those that are live with it, or on
-// top. Deterministic, and no matter in which order the lifetimes are given. Their bytes are whole
-// blocks, so every offset is one.
+// Greedy, as compilers for neural networks plan their memory (Pisarchyk and Lee: Efficient Memory
+// Management for Deep Neural Net Inference, 2020): always live ones at the bottom, then the largest
+// first, each in the smallest gap that holds it between those that are live with it, or on top.
+// Where that is above the bound, also the longest first and those of the most bytes times
+// operations first; the smallest of the three. Deterministic, and no matter in which order the
+// lifetimes are given. Their bytes are whole blocks, so every offset is one.
 Arena pack_arena(std::span<const Lifetime>);
 
 // The most bytes that are live at one operation: no packing is smaller.

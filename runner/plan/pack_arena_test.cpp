@@ -140,12 +140,13 @@ TEST(PackArena, OfRandomLifetimesIsAFewPercentAboveItsBound) {
   const double p99 = above[above.size() * 99 / 100];
   std::cout << "above the bound: mean " << mean << ", p99 " << p99 << ", most " << above.back()
             << '\n';
-  EXPECT_LT(mean, 0.03);
-  EXPECT_LT(p99, 0.20);
+  EXPECT_LT(mean, 0.02);
+  EXPECT_LT(p99, 0.15);
 }
 
 TEST(PackArena, OfTheSuitesScenariosIsWithinAPercentOfItsBound) {
   int plans = 0;
+  double most = 0;
   for (const auto& entry : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
     if (entry.path().extension() != ".toml") continue;
     for (const StepPlan& plan : build_step_plans(read_scenario(entry.path()), 1)) {
@@ -154,9 +155,11 @@ TEST(PackArena, OfTheSuitesScenariosIsWithinAPercentOfItsBound) {
       expect_apart(lifetimes.device, arena);
       const auto bound = static_cast<double>(most_live_bytes(lifetimes.device));
       EXPECT_LE(static_cast<double>(arena.bytes), 1.01 * bound) << plan.scenario << plan.variant;
+      most = std::max(most, static_cast<double>(arena.bytes) / bound - 1);
       ++plans;
     }
   }
+  std::cout << "above the bound: at most " << most << " over " << plans << " plans\n";
   EXPECT_GT(plans, 20);
 }
 
