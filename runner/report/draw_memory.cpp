@@ -24,6 +24,7 @@ constexpr double left_edge = 96;
 constexpr double right_edge = 1180;
 constexpr double plot_height = 190;
 constexpr double phases_height = 17;
+constexpr double overlap = 0.3;     // of neighbours, so that rounding leaves no gap between them
 constexpr double longest_run = 12;  // operations in which nothing changes; more are drawn as many
 constexpr double headroom = 1.12;   // above the highest line, for the words at the peak
 
@@ -214,7 +215,7 @@ class MemoryPicture {
         const double top = bottom_ - height_of(below[first] + bytes(first));
         const double height = height_of(bytes(first));
         if (height > 0) {
-          svg_.small_box({left_of(first), top, left_of(end) - left_of(first), height},
+          svg_.small_box({left_of(first), top, left_of(end) - left_of(first) + overlap, height},
                          fmt::format("fill=\"{}\" shape-rendering=\"crispEdges\"", layer.fill));
         }
         first = end;
