@@ -42,10 +42,22 @@ struct KernelWork {
 
 enum class Access { read, write, read_write };
 
+// The index of no scalar.
+constexpr std::size_t no_scalar = KernelScalars{}.size();
+
 struct KernelOperand {
   std::string_view name;
   Access access;
+  // A read_write operand is not read by a launch for which this scalar is 0.
+  std::size_t accumulates = no_scalar;
 };
+
+// What a launch with these scalars does with the operand.
+constexpr Access access_of(const KernelOperand& operand, const KernelScalars& scalars) {
+  const bool overwrites = operand.access == Access::read_write &&
+                          operand.accumulates != no_scalar && scalars[operand.accumulates] == 0;
+  return overwrites ? Access::write : operand.access;
+}
 
 // Everything a host reference needs. Pointers are host pointers, one per operand of the kernel, in
 // its order.
@@ -76,6 +88,7 @@ struct Kernel {
   // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
   // CUDA.
   Launch (*prepare)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+  bool uses_workspace = false;  // what it launches writes to that of the context
 };
 
 }  // namespace stepgate

@@ -52,11 +52,6 @@ TrialRecipe in_place(TrialRecipe made, int output, int over) {
   return made;
 }
 
-TrialRecipe accumulating(TrialRecipe made, std::size_t scalar) {
-  made.accumulates = scalar;
-  return made;
-}
-
 std::vector<TrialRecipe> make_recipes() {
   const OperandRecipe numbers{Format::storage, per_element};
   const OperandRecipe column_numbers{Format::storage, per_column};
@@ -76,20 +71,15 @@ std::vector<TrialRecipe> make_recipes() {
               {7, 100, 3001},
               {9, 64, 4096},
               {33, 1024, 1025}}),
-      accumulating(
-          recipe("matmul",
-                 {{Format::storage, rows_depth}, {Format::storage, depth_columns}, numbers},
-                 {Scalars{0, 0, 0}, Scalars{1, 0, 0}, Scalars{0, 1, 0}, Scalars{1, 1, 1},
-                  Scalars{1, 0, 1}},
-                 {{1, 1, 1}, {1, 7, 3}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
-          2),
+      recipe("matmul", {{Format::storage, rows_depth}, {Format::storage, depth_columns}, numbers},
+             {Scalars{0, 0, 0}, Scalars{1, 0, 0}, Scalars{0, 1, 0}, Scalars{1, 1, 1},
+              Scalars{1, 0, 1}},
+             {{1, 1, 1}, {1, 7, 3}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
       in_place(recipe("bias_activation", {numbers, column_numbers, numbers},
                       {Scalars{0}, Scalars{1}}, matrices),
                2, 0),
       in_place(recipe("relu_gradient", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 1),
-      accumulating(
-          recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
-          0),
+      recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
                       {Scalars{}}, matrices),
@@ -157,10 +147,8 @@ void fill(Trial& trial, std::size_t operand, std::uint64_t seed) {
 }
 
 bool is_read(const Trial& trial, std::size_t operand) {
-  const TrialRecipe& recipe = *trial.recipe;
-  const Access access = kernel(recipe.kernel).operands[operand].access;
-  if (access != Access::read_write) return access == Access::read;
-  return recipe.accumulates == no_scalar || trial.scalars[recipe.accumulates] != 0;
+  const KernelOperand& row = kernel(trial.recipe->kernel).operands[operand];
+  return access_of(row, trial.scalars) != Access::write;
 }
 
 }  // namespace

@@ -21,8 +21,6 @@ struct OperandRecipe {
   double lowest = -1;  // of storage and single: uniform in [lowest, 1)
 };
 
-constexpr std::size_t no_scalar = KernelScalars{}.size();
-
 struct TrialRecipe {
   std::string_view kernel;
   std::vector<OperandRecipe> operands;
@@ -31,8 +29,6 @@ struct TrialRecipe {
   // An output that may be the same buffer as an input; equal when there is none.
   int output = 0;
   int output_over = 0;
-  // A read_write operand is not read where this scalar is 0.
-  std::size_t accumulates = no_scalar;
 };
 
 // One for each kernel of the catalogue, in its order.

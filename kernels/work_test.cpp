@@ -53,11 +53,8 @@ TEST(Work, ReadsEachInputOnceAndWritesEachOutputOnce) {
     for (const Trial& trial : all_trials(recipe, 1)) {
       std::int64_t read = 0, written = 0;
       for (std::size_t i = 0; i < row.operands.size(); ++i) {
-        const Access access = row.operands[i].access;
-        const bool unread = access == Access::write ||
-                            (access == Access::read_write && recipe.accumulates != no_scalar &&
-                             trial.scalars[recipe.accumulates] == 0);
-        if (!unread) read += operand_bytes(trial, i);
+        const Access access = access_of(row.operands[i], trial.scalars);
+        if (access != Access::write) read += operand_bytes(trial, i);
         if (access != Access::read) written += operand_bytes(trial, i);
       }
       const KernelWork work = row.work(trial.shape, trial.dtype, trial.scalars);

@@ -3,6 +3,7 @@
 // every way to call it wrongly. What a run decides is cli_run_test.cpp's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "tests/command_line.h"
@@ -58,6 +59,30 @@ TEST_F(CommandLine, ShowsThePlanOfASharedScenario) {
   const Finished plan = stepgate({"plan", file, "--variant", "fix"});
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
   expect_golden(golden_folder / "plan_everything_wrong_fix.txt", plan.out);
+}
+
+TEST_F(CommandLine, ShowsTheMemoryOfAStepWithinAScreen) {
+  const std::string file = STEPGATE_SOURCE_DIR "/scenarios/everything_wrong.toml";
+  const Finished memory = stepgate({"plan", "--memory", file, "--variant", "fix"});
+  EXPECT_EQ(memory.exit_code, 0) << memory.err;
+  expect_golden(golden_folder / "memory_everything_wrong_fix.txt", memory.out);
+  const Finished deep =
+      stepgate({"plan", "--memory", file, "--set", "model.layers=64", "--variant", "baseline"});
+  EXPECT_EQ(deep.exit_code, 0) << deep.err;
+  EXPECT_LE(std::count(deep.out.begin(), deep.out.end(), '\n'), 40) << deep.out;
+}
+
+TEST_F(CommandLine, DrawsTheMemoryOfEveryScenarioIntoAFileOfItsOwn) {
+  write("a.toml", holding);
+  write("b.toml", refuted);
+  const Finished one = stepgate({"plan", "--memory", "a.toml", "--picture", "out/m.svg"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_TRUE(exists("out/m.svg"));
+  const Finished two = stepgate({"plan", "--memory", "a.toml", "b.toml", "--picture", "two/m.svg"});
+  EXPECT_EQ(two.exit_code, 0) << two.err;
+  EXPECT_TRUE(exists("two/m.a.svg"));
+  EXPECT_TRUE(exists("two/m.b.svg"));
+  EXPECT_FALSE(exists("two/m.svg"));
 }
 
 TEST_F(CommandLine, PlansEveryVariantWithWhatTheCallerSets) {
@@ -135,6 +160,19 @@ const std::vector<WrongCall> wrong_calls{
     {"no_folder", {"run"}, "scenarios: no such file; check the path\n"},
     {"empty_folder", {"run", "empty"}, "no scenario files; name a file or a folder with"},
     {"unknown_variant", {"plan", "a.toml", "--variant", "fxi"}, "no variant is named 'fxi'"},
+    {"picture_of_no_memory",
+     {"plan", "a.toml", "--picture", "p.svg"},
+     "--picture requires --memory"},
+    {"picture_is_a_folder",
+     {"plan", "--memory", "a.toml", "--picture", "empty"},
+     "empty: cannot be written: Is a"},
+    {"picture_below_a_file",
+     {"plan", "--memory", "a.toml", "--picture", "a.toml/p.svg"},
+     "a.toml/p.svg: cannot be written"},
+    {"picture_without_a_name", {"plan", "--memory", "a.toml", "--picture"}, "--picture"},
+    {"memory_of_no_variant",
+     {"plan", "--memory", "a.toml", "--variant", "fxi"},
+     "no variant is named 'fxi'"},
     {"unknown_knob", {"plan", "a.toml", "--set", "batch.sise=2"}, "did you mean 'batch.size'?"},
     {"unknown_device", {"run", "a.toml", "--device", "tpu"}, "there is no device 'tpu'; say cuda"},
     {"unknown_profile",

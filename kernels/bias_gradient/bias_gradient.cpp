@@ -13,7 +13,7 @@ namespace {
 
 constexpr KernelOperand operands[] = {
     {"dy", Access::read},
-    {"db", Access::read_write},
+    {"db", Access::read_write, bias_gradient_scalar::accumulate},
 };
 
 bool accumulates(const KernelScalars& scalars) {

@@ -15,7 +15,7 @@ namespace {
 constexpr KernelOperand operands[] = {
     {"a", Access::read},
     {"b", Access::read},
-    {"c", Access::read_write},
+    {"c", Access::read_write, matmul_scalar::accumulate},
 };
 
 bool is_set(const KernelScalars& scalars, std::size_t index) {
@@ -77,7 +77,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel matmul_kernel() {
-  return {"matmul", operands, work, reference, in_cuda_builds<prepare_matmul>()};
+  return {"matmul", operands, work, reference, in_cuda_builds<prepare_matmul>(), true};
 }
 
 }  // namespace stepgate

@@ -26,7 +26,8 @@ struct Accesses {
             "a launch has its kernel's operands");
     std::vector<BufferAccess> accesses;
     for (std::size_t index = 0; index < launch.operands.size(); ++index) {
-      accesses.push_back({launch.operands[index], launched.operands[index].access});
+      accesses.push_back(
+          {launch.operands[index], access_of(launched.operands[index], launch.scalars)});
     }
     return accesses;
   }
@@ -75,6 +76,30 @@ bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {
 bool uses_managed_memory(const StepPlan& plan) {
   return std::any_of(plan.buffers.begin(), plan.buffers.end(),
                      [](const Buffer& buffer) { return buffer.memory == MemoryKind::managed; });
+}
+
+bool uses_workspace(const Operation& operation) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  return launch != nullptr && kernel(launch->kernel).uses_workspace;
+}
+
+StepPlan largest_turn(const StepPlan& plan) {
+  const auto turns = static_cast<std::int64_t>(plan.batch_sizes.size());
+  if (turns == 1) return plan;
+  const auto largest = std::max_element(plan.batch_sizes.begin(), plan.batch_sizes.end());
+  const std::int64_t turn = (largest - plan.batch_sizes.begin() + 1) % turns;
+  StepPlan alone = plan;
+  alone.batch_sizes = {*largest};
+  // What the other turns alone allocate keeps its index and is never allocated.
+  std::erase_if(alone.operations, [&](const Operation& operation) {
+    return operation.every == turns && operation.turn != turn;
+  });
+  for (Operation& operation : alone.operations) {
+    if (operation.every != turns) continue;
+    operation.every = 1;
+    operation.turn = 0;
+  }
+  return alone;
 }
 
 int furthest_ahead(const StepPlan& plan) {

@@ -24,10 +24,17 @@ bool is_pageable(const StepPlan&, const CopyBytes&);
 
 bool uses_managed_memory(const StepPlan&);
 
+// It launches a kernel that needs workspace, which no operation names.
+bool uses_workspace(const Operation&);
+
 // The operation acts for this step.
 inline bool acts_for(const Operation& operation, std::int64_t step) {
   return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == operation.turn);
 }
+
+// The step of the largest batch alone, as if all were like it; the plan itself where batches take
+// no turns.
+StepPlan largest_turn(const StepPlan&);
 
 // The furthest that any operation looks ahead; the host starts this many steps before step 0.
 int furthest_ahead(const StepPlan&);

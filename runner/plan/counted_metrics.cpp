@@ -6,6 +6,7 @@
 
 #include "kernels/catalogue.h"
 #include "plan/access.h"
+#include "plan/step_memory.h"
 
 namespace stepgate {
 namespace {
@@ -87,24 +88,8 @@ double launches(const StepPlan& plan) {
   return per_step(plan, &Tally::launches) + (graph ? 1 : 0);
 }
 
-// The most device memory in use at once: what stays, and what comes and goes in program order.
 double peak_live(const StepPlan& plan) {
-  std::int64_t live = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    if (takes_device_memory(buffer.memory) && buffer.allocated_by == AllocatedBy::the_plan) {
-      live += buffer.bytes * buffer.slots;
-    }
-  }
-  std::int64_t peak = live;
-  for (const Operation& operation : plan.operations) {
-    if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
-      live += buffer_at(plan, allocate->buffer).bytes;
-      peak = std::max(peak, live);
-    } else if (const auto* release = std::get_if<Release>(&operation.action)) {
-      live -= buffer_at(plan, release->buffer).bytes;
-    }
-  }
-  return static_cast<double>(peak);
+  return static_cast<double>(held_memory(plan).most_bytes);
 }
 
 // What a caching allocator keeps beyond the live bytes is its own business; only a fixed plan
@@ -115,6 +100,14 @@ std::optional<double> peak_reserved(const StepPlan& plan) {
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; });
   if (!fixed) return std::nullopt;
   return peak_live(plan);
+}
+
+double arena_bytes(const StepPlan& plan) {
+  return static_cast<double>(pack_arena(lifetimes_of(largest_turn(plan)).device).bytes);
+}
+
+double need(const StepPlan& plan) {
+  return static_cast<double>(most_live_bytes(lifetimes_of(largest_turn(plan)).device));
 }
 
 double host_pinned(const StepPlan& plan) {
@@ -161,6 +154,12 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
       return peak_reserved(plan);
     case Metric::host_pinned:
       return host_pinned(plan);
+    case Metric::need:
+      return need(plan);
+    case Metric::arena_bytes:
+      return arena_bytes(plan);
+    case Metric::live_slope:
+      return growth_bytes_per_step(plan);
     default:
       return std::nullopt;
   }

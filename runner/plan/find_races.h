@@ -11,9 +11,8 @@
 namespace stepgate {
 
 // The first pair of operations that touch the same bytes, at least one of them writing, with
-// nothing that orders them; as a sentence that names both. The host's bounded run-ahead is not
-// taken for an order: it is the runner's, not the scenario's. Method: vector clocks over the host
-// and the streams (Mattern 1989), as race detectors use them.
+// nothing that orders them; as a sentence that names both. What counts as an order:
+// issue_order.h.
 std::optional<std::string> find_race(const StepPlan&);
 
 }  // namespace stepgate

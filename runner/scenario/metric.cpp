@@ -53,6 +53,12 @@ constexpr std::array rows{
     MetricRow{Metric::peak_reserved, "peak_reserved", plan, bytes,
               "most device memory held at once, used or not"},
     MetricRow{Metric::host_pinned, "host_pinned", plan, bytes, "page-locked host memory"},
+    MetricRow{Metric::need, "need", plan, bytes,
+              "most bytes that the buffers' lifetimes have live at once, in blocks of 512"},
+    MetricRow{Metric::arena_bytes, "arena_bytes", plan, bytes,
+              "one piece of device memory with places planned from the lifetimes"},
+    MetricRow{Metric::live_slope, "live_slope", plan, bytes,
+              "device memory that a step allocates and never releases"},
     MetricRow{Metric::gpu_idle, "gpu_idle", traced, ratio,
               "share of the time in which no kernel, copy or fill runs"},
     MetricRow{Metric::kernel_idle, "kernel_idle", traced, ratio,
@@ -86,10 +92,10 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 12> not_built{
-    "tokens_per_s",        "comm_overlap", "reserve_overhead", "fragmentation_peak",
-    "alloc_retries",       "ooms",         "live_slope",       "live_after_empty_cache",
-    "sectors_per_request", "kernel_us",    "kernel_gbps",      "wire_bytes_per_step"};
+constexpr std::array<std::string_view, 11> not_built{
+    "tokens_per_s",  "comm_overlap", "reserve_overhead",       "fragmentation_peak",
+    "alloc_retries", "ooms",         "live_after_empty_cache", "sectors_per_request",
+    "kernel_us",     "kernel_gbps",  "wire_bytes_per_step"};
 
 }  // namespace
 

@@ -43,6 +43,9 @@ enum class Metric {
   peak_live,
   peak_reserved,
   host_pinned,
+  need,
+  arena_bytes,
+  live_slope,
   // traced
   gpu_idle,
   kernel_idle,

@@ -36,9 +36,10 @@ struct Arguments {
   std::string variant;
   std::string filter;
   std::filesystem::path json;
+  bool memory = false;            // plan: the memory of the step
   bool tracing = true;            // run: in a process of its own
   std::filesystem::path trace;    // run: timelines for other tools
-  std::filesystem::path picture;  // run: a drawing of the steady steps
+  std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
   std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;

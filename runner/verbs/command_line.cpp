@@ -114,8 +114,14 @@ class CommandLine {
     takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
     takes_scenarios(
         verb("check", "read and plan, report every fault, run nothing", check_scenarios));
-    takes_scenarios(verb("plan", "the step that a scenario describes", print_plans))
-        ->add_option("--variant", arguments_.variant, "only this one");
+    CLI::App* plan =
+        takes_scenarios(verb("plan", "the step that a scenario describes", print_plans));
+    plan->add_option("--variant", arguments_.variant, "only this one");
+    CLI::Option* memory = plan->add_flag("--memory", arguments_.memory,
+                                         "the device memory of the step instead: what is live over "
+                                         "its operations, what it needs, what an arena takes");
+    plan->add_option("--picture", arguments_.picture, "draw that memory into this SVG")
+        ->needs(memory);
     verb("fields", "every knob that a scenario may set", print_fields)
         ->add_option("filter", arguments_.filter, "part of a name");
   }

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The verbs that run nothing: list, check, plan, fields.
 #include <iostream>
+#include <sstream>
+#include <utility>
+#include <vector>
 
+#include "plan/access.h"
+#include "report/draw_memory.h"
+#include "report/draw_timeline.h"
 #include "report/print_list.h"
+#include "report/print_memory.h"
 #include "report/print_plan.h"
 #include "scenario/field_documents.h"
 #include "scenario/read_scenario.h"
+#include "support/write_file.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
@@ -23,19 +31,42 @@ int list_scenarios(const Arguments& arguments) {
   return 0;
 }
 
-int print_plans(const Arguments& arguments) {
-  bool found = false;
-  for (const Planned& planned : plan_all(arguments, 1)) {
-    for (const StepPlan& plan : planned.plans) {
-      if (!arguments.variant.empty() && plan.variant != arguments.variant) continue;
-      if (found) std::cout << '\n';
-      print_plan(std::cout, plan);
-      found = true;
+namespace {
+
+// The plans of every scenario that has a variant that was asked for, by scenario.
+std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
+  std::vector<std::vector<StepPlan>> scenarios;
+  for (Planned& planned : plan_all(arguments, 1)) {
+    std::erase_if(planned.plans, [&](const StepPlan& plan) {
+      return !arguments.variant.empty() && plan.variant != arguments.variant;
+    });
+    if (arguments.memory) {  // of batches that take turns, the largest needs the most
+      for (StepPlan& plan : planned.plans) plan = largest_turn(plan);
     }
+    if (!planned.plans.empty()) scenarios.push_back(std::move(planned.plans));
   }
-  if (found) return 0;
+  if (!scenarios.empty()) return scenarios;
   throw RequestError("no variant is named '" + arguments.variant + "'",
                      "`stepgate list` shows them");
+}
+
+}  // namespace
+
+int print_plans(const Arguments& arguments) {
+  const std::vector<std::vector<StepPlan>> scenarios = plans_asked_for(arguments);
+  if (!arguments.picture.empty()) check_writable(arguments.picture);
+  bool first = true;
+  for (const std::vector<StepPlan>& plans : scenarios) {
+    for (const StepPlan& plan : plans) {
+      if (!std::exchange(first, false)) std::cout << '\n';
+      arguments.memory ? print_memory(std::cout, plan) : print_plan(std::cout, plan);
+    }
+    if (arguments.picture.empty()) continue;
+    std::ostringstream picture;
+    draw_memory(picture, plans);
+    write_file(picture_file(arguments.picture, plans.front(), scenarios.size()), picture.str());
+  }
+  return 0;
 }
 
 int print_fields(const Arguments& arguments) {

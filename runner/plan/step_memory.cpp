@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "plan/step_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stepgate {
+namespace {
+
+std::size_t moments_of(const StepPlan& plan) {
+  return std::max<std::size_t>(plan.operations.size(), 1);
+}
+
+std::size_t purpose_of(const StepPlan& plan, int buffer) {
+  return static_cast<std::size_t>(plan.buffers[static_cast<std::size_t>(buffer)].purpose);
+}
+
+// Adds the bytes to every operation from the lifetime's first to its last.
+void add(std::vector<BytesByPurpose>& live, const Lifetime& lifetime, std::size_t purpose,
+         std::int64_t bytes) {
+  for (int operation = lifetime.first; operation <= lifetime.last; ++operation)
+    live[static_cast<std::size_t>(operation)][purpose] += bytes;
+}
+
+}  // namespace
+
+std::int64_t sum_of(const BytesByPurpose& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+HeldMemory held_memory(const StepPlan& plan) {
+  BytesByPurpose fixed{};
+  for (const Buffer& buffer : plan.buffers) {
+    const bool stays = buffer.allocated_by == AllocatedBy::the_plan;
+    if (takes_device_memory(buffer.memory) && stays)
+      fixed[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
+  }
+  std::vector<BytesByPurpose> held(moments_of(plan), fixed);
+  for (const Lifetime& lifetime : allocated_lifetimes_of(plan)) {
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(lifetime.buffer)];
+    add(held, lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
+  }
+  HeldMemory most;
+  for (const BytesByPurpose& moment : held) {
+    most.most_bytes = std::max(most.most_bytes, sum_of(moment));
+    for (std::size_t purpose = 0; purpose < moment.size(); ++purpose)
+      most.most[purpose] = std::max(most.most[purpose], moment[purpose]);
+  }
+  return most;
+}
+
+StepMemory step_memory_of(const StepPlan& plan) {
+  StepMemory memory;
+  memory.lifetimes = lifetimes_of(plan);
+  const std::vector<Lifetime>& lifetimes = memory.lifetimes.device;
+  memory.arena = pack_arena(lifetimes);
+  memory.live.resize(moments_of(plan));
+  for (const Lifetime& lifetime : lifetimes) {
+    const std::size_t purpose = purpose_of(plan, lifetime.buffer);
+    if (lifetime.always()) memory.always[purpose] += lifetime.bytes;
+    add(memory.live, lifetime, purpose, lifetime.bytes);
+  }
+  const auto peak = std::max_element(
+      memory.live.begin(), memory.live.end(),
+      [](const BytesByPurpose& a, const BytesByPurpose& b) { return sum_of(a) < sum_of(b); });
+  memory.peak_operation = static_cast<std::size_t>(peak - memory.live.begin());
+  memory.need_bytes = sum_of(*peak);
+  memory.page_locked_bytes = most_live_bytes(memory.lifetimes.page_locked);
+  return memory;
+}
+
+}  // namespace stepgate

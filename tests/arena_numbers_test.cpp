@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Steps whose buffers share one arena compute what they compute with every buffer its own, in
+// whichever order the plan permits: no lifetime is too short. Without numbers: lifetimes_test.cpp.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "device/reference/reference_device.h"
+#include "device_contract.h"
+#include "plan/find_races.h"
+#include "plan/plan_in_arena.h"
+
+namespace stepgate {
+
+// For GoogleTest's messages.
+void PrintTo(const ModelCase& model, std::ostream* out) {
+  *out << model.name;
+}
+
+namespace {
+
+std::vector<float> losses_of(const StepPlan& plan, std::uint64_t order_seed) {
+  const auto device = make_reference_device(order_seed);
+  return device->load(plan)->run({.steps = 5}).losses;
+}
+
+class ArenaNumbers : public testing::TestWithParam<ModelCase> {};
+
+TEST_P(ArenaNumbers, AreThoseOfBuffersOfTheirOwn) {
+  constexpr std::uint64_t seed = 20260407;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  int planned = 0;
+  int smaller = 0;
+  for (const Knobs& knobs : ways_to_run(GetParam().knobs, seed)) {
+    const auto plan = accepted_plan(knobs);
+    if (!plan) continue;
+    const StepPlan packed = in_arena(*plan);
+    const auto order_seed = static_cast<std::uint64_t>(++planned);
+    ASSERT_EQ(find_race(packed), std::nullopt) << describe(knobs);
+    ASSERT_EQ(losses_of(packed, order_seed), losses_of(*plan, order_seed)) << describe(knobs);
+    std::int64_t moved = 0;  // bytes that no longer have a place of their own
+    for (std::size_t index = 0; index < plan->buffers.size(); ++index)
+      moved += packed.buffers[index].bytes == 0 ? in_blocks(plan->buffers[index].bytes) : 0;
+    if (packed.buffers.back().bytes < moved) ++smaller;
+  }
+  EXPECT_GT(planned, 50);
+  if (GetParam().knobs.model.kind == ModelKind::mlp) {
+    EXPECT_GT(smaller, planned / 4);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryModel, ArenaNumbers, testing::ValuesIn(model_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace stepgate
