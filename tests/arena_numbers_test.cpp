@@ -8,6 +8,7 @@
 #include "device/reference/reference_device.h"
 #include "device_contract.h"
 #include "plan/find_races.h"
+#include "plan/lifetimes.h"
 #include "plan/plan_in_arena.h"
 
 namespace stepgate {

@@ -32,6 +32,16 @@ const AllocKnobs allocations[] = {
     {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}},
     {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}},
     {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = 0},
+    {.with = Allocator::arena, .when = AllocWhen::never, .keep_bytes = {}},
+    {.with = Allocator::caching, .when = AllocWhen::never, .keep_bytes = {}},
+    {.with = Allocator::caching, .when = AllocWhen::op, .keep_bytes = {}, .temps = 2},
+    {.with = Allocator::caching,
+     .when = AllocWhen::step,
+     .keep_bytes = {},
+     .empty_cache_every = 2,
+     .leak_bytes = 512},
+    {.with = Allocator::expandable, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
 };
 
 const LoaderKnobs loaders[] = {

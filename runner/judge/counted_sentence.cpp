@@ -43,7 +43,7 @@ void decide_counted(const Expectation& sentence, std::span<const StepPlan> plans
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     SentenceVerdict& verdict) {
   Sources sources{.plans = plans, .counted = counted, .stored = stored};
-  if (evidence_of(sentence) == Evidence::exact) {
+  if (evidence_of(sentence) == Evidence::exact && !measurement.planned_only) {
     if (const auto missing = reason_without_trace(measurement)) {
       const auto left = side_value(sentence.left, sources);
       const auto right = side_value(sentence.right, sources);

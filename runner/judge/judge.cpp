@@ -206,6 +206,7 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.variants = summaries_of(plans.first(std::min(plans.size(), scenario.variants.size())),
                                   measurement, settings.counted);
   if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, settings, verdict);
+  verdict.planned_only = measurement.planned_only;
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.earlier_runs = settings.earlier.runs;
   verdict.earlier_rounds = most_rounds(settings.earlier);

@@ -85,12 +85,14 @@ struct VariantSummary {
   std::optional<double> sm_clock_hertz;  // mean over the scored steps
   std::optional<double> cycles_per_step;
   std::int64_t peak_bytes = 0;
+  std::optional<AllocatorCourse> course;  // of the step's own allocator, by the plan
 };
 
 struct Verdict {
   std::string scenario;
   std::string claim;
   DeviceIdentity device;
+  bool planned_only = false;  // no device took part
   std::vector<VariantSummary> variants;
   std::vector<SentenceVerdict> regime;
   std::vector<SentenceVerdict> sentences;

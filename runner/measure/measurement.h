@@ -71,6 +71,8 @@ struct LossDisagreement {
 };
 
 struct Measurement {
+  // No device took part, and none is needed: what plans count is all that there is.
+  bool planned_only = false;
   DeviceIdentity device;
   std::string scenario;
   std::uint64_t scenario_fingerprint = 0;

@@ -83,16 +83,14 @@ bool uses_workspace(const Operation& operation) {
   return launch != nullptr && kernel(launch->kernel).uses_workspace;
 }
 
-StepPlan largest_turn(const StepPlan& plan) {
+StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {
   const auto turns = static_cast<std::int64_t>(plan.batch_sizes.size());
-  if (turns == 1) return plan;
-  const auto largest = std::max_element(plan.batch_sizes.begin(), plan.batch_sizes.end());
-  const std::int64_t turn = (largest - plan.batch_sizes.begin() + 1) % turns;
+  if (turns <= 1) return plan;
   StepPlan alone = plan;
-  alone.batch_sizes = {*largest};
+  alone.batch_sizes = {plan.batch_sizes[static_cast<std::size_t>(turn)]};
   // What the other turns alone allocate keeps its index and is never allocated.
   std::erase_if(alone.operations, [&](const Operation& operation) {
-    return operation.every == turns && operation.turn != turn;
+    return operation.every == turns && operation.turn != (turn + 1) % turns;
   });
   for (Operation& operation : alone.operations) {
     if (operation.every != turns) continue;
@@ -100,6 +98,12 @@ StepPlan largest_turn(const StepPlan& plan) {
     operation.turn = 0;
   }
   return alone;
+}
+
+StepPlan largest_turn(const StepPlan& plan) {
+  const auto& sizes = plan.batch_sizes;
+  if (sizes.empty()) return plan;
+  return turn_alone(plan, std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
 }
 
 int furthest_ahead(const StepPlan& plan) {

@@ -32,8 +32,9 @@ inline bool acts_for(const Operation& operation, std::int64_t step) {
   return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == operation.turn);
 }
 
-// The step of the largest batch alone, as if all were like it; the plan itself where batches take
-// no turns.
+// The step of one turn of the batches alone, as if all were like it, and that of the largest batch;
+// the plan itself where batches take no turns.
+StepPlan turn_alone(const StepPlan&, std::int64_t turn);
 StepPlan largest_turn(const StepPlan&);
 
 // The furthest that any operation looks ahead; the host starts this many steps before step 0.

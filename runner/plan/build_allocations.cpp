@@ -2,39 +2,58 @@
 #include "plan/build_allocations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "plan/access.h"
 #include "plan/build_input.h"
+#include "plan/lifetimes.h"
+#include "plan/pack_arena.h"
 
 namespace stepgate {
 namespace {
 
-struct Lifetime {
+struct Stay {
   std::size_t first;  // operations, inclusive
   std::size_t last;
 };
 
-std::map<int, Lifetime> lifetimes_of_activations(const StepPlan& plan) {
-  std::map<int, Lifetime> lifetimes;
+std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
+  std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     for (const BufferAccess& access : accesses_of(plan, plan.operations[index])) {
       if (plan.buffers[static_cast<std::size_t>(access.use.buffer)].purpose != Purpose::activations)
         continue;
-      lifetimes.try_emplace(access.use.buffer, Lifetime{index, index}).first->second.last = index;
+      lifetimes.try_emplace(access.use.buffer, Stay{index, index}).first->second.last = index;
     }
   }
   return lifetimes;
 }
 
-void stretch_to_the_longest(std::map<int, Lifetime>& lifetimes) {
-  Lifetime all{lifetimes.begin()->second};
+// Within the turn that the buffer is of.
+void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes) {
+  std::map<std::int64_t, Stay> by_turn;
+  const auto turn_of = [&](const Stay& stay) { return plan.operations[stay.first].turn; };
   for (const auto& [buffer, lifetime] : lifetimes) {
+    Stay& all = by_turn.try_emplace(turn_of(lifetime), lifetime).first->second;
     all.first = std::min(all.first, lifetime.first);
     all.last = std::max(all.last, lifetime.last);
   }
-  for (auto& [buffer, lifetime] : lifetimes) lifetime = all;
+  for (auto& [buffer, lifetime] : lifetimes) lifetime = by_turn.at(turn_of(lifetime));
+}
+
+// As much as the largest activation that a kernel of the forward or backward phase touches; 0 for
+// everything else.
+std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operation) {
+  const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward;
+  if (!computes || !std::holds_alternative<LaunchKernel>(operation.action)) return 0;
+  std::int64_t most = 0;
+  for (const BufferAccess& access : accesses_of(plan, operation)) {
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(access.use.buffer)];
+    if (buffer.purpose == Purpose::activations) most = std::max(most, access.use.bytes);
+  }
+  return most;
 }
 
 // Beside an operation: in its phase, and in its graph if it is captured.
@@ -50,13 +69,74 @@ Operation beside(const Operation& neighbour, std::string name, Action action) {
   return operation;
 }
 
-}  // namespace
+// A list with what is allocated before an operation and released after it.
+void add_temporaries(StepPlan& plan, const AllocKnobs& alloc) {
+  std::map<std::pair<std::int64_t, std::int64_t>, int> temporaries;  // by number and bytes
+  const auto temporary = [&](std::int64_t number, std::int64_t bytes) {
+    const auto [place, is_new] = temporaries.try_emplace({number, bytes}, 0);
+    if (is_new) {
+      place->second = static_cast<int>(plan.buffers.size());
+      plan.buffers.push_back({.name = "temporary " + std::to_string(number),
+                              .purpose = Purpose::activations,
+                              .bytes = bytes,
+                              .allocated_by = allocated_by(alloc.with)});
+    }
+    return place->second;
+  };
+  const std::vector<Operation> before = std::exchange(plan.operations, {});
+  for (const Operation& operation : before) {
+    const std::int64_t bytes = bytes_of_a_temporary(plan, operation);
+    const std::int64_t count = bytes > 0 ? alloc.temps : 0;
+    for (std::int64_t number = 0; number < count; ++number) {
+      plan.operations.push_back(
+          beside(operation, "allocate a temporary", Allocate{temporary(number, bytes)}));
+    }
+    plan.operations.push_back(operation);
+    for (std::int64_t number = 0; number < count; ++number) {
+      plan.operations.push_back(
+          beside(operation, "release a temporary", Release{temporary(number, bytes)}));
+    }
+  }
+}
 
-void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
+Operation at_the_end(Phase phase, std::string name, Action action) {
+  Operation operation;
+  operation.name = std::move(name);
+  operation.phase = phase;
+  operation.action = std::move(action);
+  return operation;
+}
+
+void add_leak(StepPlan& plan, const AllocKnobs& alloc) {
+  const int leak = static_cast<int>(plan.buffers.size());
+  plan.buffers.push_back({.name = "leak",
+                          .purpose = Purpose::activations,
+                          .bytes = alloc.leak_bytes,
+                          .allocated_by = allocated_by(alloc.with)});
+  plan.operations.push_back(at_the_end(Phase::log, "leak memory", Allocate{leak}));
+}
+
+void add_empty_cache(StepPlan& plan, std::int64_t every) {
+  Operation operation = at_the_end(Phase::log, "empty the cache", EmptyCache{});
+  operation.every = every;
+  plan.operations.push_back(std::move(operation));
+}
+
+CachingRules rules_of(const AllocKnobs& alloc) {
+  CachingRules rules;
+  rules.segments = alloc.with == Allocator::expandable ? SegmentKind::growable : SegmentKind::fixed;
+  rules.round_divisions = alloc.round == AllocRound::none       ? 0
+                          : alloc.round == AllocRound::quarters ? 4
+                                                                : 8;
+  rules.split_max_bytes = alloc.split_max_bytes;
+  return rules;
+}
+
+void add_stays(StepPlan& plan, const AllocKnobs& alloc) {
   if (alloc.when == AllocWhen::never) return;
-  std::map<int, Lifetime> lifetimes = lifetimes_of_activations(plan);
+  std::map<int, Stay> lifetimes = lifetimes_of_activations(plan);
   if (lifetimes.empty()) return;
-  if (alloc.when == AllocWhen::step) stretch_to_the_longest(lifetimes);
+  if (alloc.when == AllocWhen::step) stretch_to_the_longest(plan, lifetimes);
   const std::vector<Operation> before = std::exchange(plan.operations, {});
   for (std::size_t index = 0; index < before.size(); ++index) {
     for (const auto& [buffer, lifetime] : lifetimes) {
@@ -73,6 +153,29 @@ void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
       plan.operations.push_back(beside(before[index], "release " + name, Release{buffer}));
     }
   }
+}
+
+}  // namespace
+
+void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
+  add_stays(plan, alloc);
+  if (alloc.temps > 0) add_temporaries(plan, alloc);
+  if (alloc.leak_bytes > 0) add_leak(plan, alloc);
+  if (alloc.empty_cache_every > 0) add_empty_cache(plan, alloc.empty_cache_every);
+}
+
+std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKnobs& alloc) {
+  if (allocated_by(alloc.with) != AllocatedBy::step_allocator) return std::nullopt;
+  AllocatorPlan made;
+  made.kind =
+      alloc.with == Allocator::first_fit ? AllocatorKind::first_fit : AllocatorKind::caching;
+  made.rules = rules_of(alloc);
+  if (alloc.cap.of == CapOf::bytes) made.cap_bytes = static_cast<std::int64_t>(alloc.cap.amount);
+  if (alloc.cap.of == CapOf::need) {
+    const auto need = most_live_bytes(lifetimes_of(largest_turn(plan)).device);
+    made.cap_bytes = std::llround(alloc.cap.amount * static_cast<double>(need));
+  }
+  return made;
 }
 
 }  // namespace stepgate

@@ -8,7 +8,11 @@
 namespace stepgate {
 
 // Activations are allocated and released once a step, or around their first and last use. Weights,
-// gradients, state and batches stay.
+// gradients, state and batches stay. Also what a step leaks, its short-lived tensors, and when the
+// cache is emptied.
 void build_allocations(StepPlan&, const AllocKnobs&);
+
+// Which allocator serves the step, and how much it may take.
+std::optional<AllocatorPlan> allocator_plan(const StepPlan&, const AllocKnobs&);
 
 }  // namespace stepgate

@@ -140,6 +140,12 @@ AllocatedBy allocated_by(Allocator with) {
       return AllocatedBy::cuda;
     case Allocator::cuda_async:
       return AllocatedBy::cuda_async;
+    case Allocator::arena:
+      return AllocatedBy::the_plan;
+    case Allocator::caching:
+    case Allocator::expandable:
+    case Allocator::first_fit:
+      return AllocatedBy::step_allocator;
   }
   require(false, "every allocator is known to plans");
   return AllocatedBy::the_plan;

@@ -63,17 +63,4 @@ InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::in
   return {.batch = made.batch, .consumed = made.consumed};
 }
 
-std::optional<std::string> wrong_managed_input(const Knobs& knobs) {
-  const bool managed = knobs.h2d.host == HostMemory::managed;
-  if (!managed && knobs.h2d.host != HostMemory::managed_prefetch) return std::nullopt;
-  if (knobs.h2d.device_buffer == DeviceBuffer::per_step) {
-    return "'h2d.device_buffer = \"per_step\"' needs a device buffer, and a managed batch has none";
-  }
-  if (managed && (knobs.h2d.stream != CopyStream::compute || knobs.h2d.blocking)) {
-    return "'h2d.stream' and 'h2d.blocking' are about a copy, and page faults bring a managed "
-           "batch";
-  }
-  return std::nullopt;
-}
-
 }  // namespace stepgate

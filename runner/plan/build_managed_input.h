@@ -3,9 +3,6 @@
 // the device. Batches that are copied are build_input.cpp's.
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include "plan/build_input.h"
 
 namespace stepgate {
@@ -13,8 +10,5 @@ namespace stepgate {
 // Appends the operations that bring a batch to the device without a copy call. The host writes a
 // slot only when the device has read the batch that lay in it.
 InputParts build_managed_input(StepBuilder&, const Knobs&, std::int64_t batch_bytes);
-
-// Why the knobs of a managed batch do not go together, in words; nothing when they do.
-std::optional<std::string> wrong_managed_input(const Knobs&);
 
 }  // namespace stepgate

@@ -5,11 +5,12 @@
 
 #include "plan/build_allocations.h"
 #include "plan/build_input.h"
-#include "plan/build_managed_input.h"
 #include "plan/build_model.h"
 #include "plan/build_waits.h"
 #include "plan/find_capture_errors.h"
 #include "plan/find_races.h"
+#include "plan/plan_in_arena.h"
+#include "plan/run_allocator.h"
 #include "plan/step_builder.h"
 #include "support/require.h"
 
@@ -48,11 +49,11 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
                       "lower 'batch.tensors'"};
   }
   if (knobs.h2d.device_buffer == DeviceBuffer::per_step && knobs.h2d.host != HostMemory::resident &&
-      knobs.alloc.with == Allocator::fixed) {
+      allocated_by(knobs.alloc.with) == AllocatedBy::the_plan) {
     return Diagnostic{
         variant.place,
         who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
-        "set 'alloc.with' to cuda or cuda_async"};
+        "set 'alloc.with' to cuda, cuda_async or caching"};
   }
   const bool within_a_step =
       knobs.sync.where != SyncWhere::none && knobs.sync.where != SyncWhere::step;
@@ -62,16 +63,6 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
                           "'batch.sizes' takes turns, and 'sync.every' would count only some of "
                           "them within a step",
                       "leave out 'sync.every', or wait once a step"};
-  }
-  if (knobs.batch.sizes.empty() && knobs.batch.largest_first) {
-    return Diagnostic{variant.place,
-                      who +
-                          "'batch.largest_first' orders 'batch.sizes', which is "
-                          "not there",
-                      "give 'batch.sizes' a list"};
-  }
-  if (const auto managed = wrong_managed_input(knobs)) {
-    return Diagnostic{variant.place, who + *managed, "leave them out, or copy the batch"};
   }
   return std::nullopt;
 }
@@ -175,7 +166,19 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_log(builder, knobs, loss);
   build_sync(builder, knobs, loss);
   build_allocations(plan, knobs.alloc);
+  if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
+  plan.allocator = allocator_plan(plan, knobs.alloc);
+  plan.counted_steps = scenario.measure.steps;
   return plan;
+}
+
+// What the step's allocator will do; in words why there cannot be a step.
+std::optional<std::string> count_allocations(StepPlan& plan) {
+  if (!plan.allocator) return std::nullopt;
+  auto counted = run_allocator(plan, plan.counted_steps);
+  if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return cannot->reason;
+  plan.course = std::get<AllocatorCourse>(counted);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -198,6 +201,16 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
       wrong.push_back({variant.place, who + "is a race: " + *race,
                        "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
                        "with events"});
+    } else if (const auto refused = count_allocations(plan)) {
+      wrong.push_back(
+          {variant.place, who + "has no memory to start with: " + *refused, "raise 'alloc.cap'"});
+    } else if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
+      wrong.push_back(
+          {variant.place,
+           who + "is refused memory in " + std::to_string(plan.course->refused_steps) + " of " +
+               std::to_string(plan.course->steps) +
+               " steps and cannot be timed: " + plan.course->first_refusal,
+           "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"});
     }
     plans.push_back(std::move(plan));
   }

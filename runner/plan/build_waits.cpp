@@ -53,9 +53,9 @@ void log_late(StepBuilder& builder, int loss) {
 // never released.
 void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   const int kept = add_word(builder, "kept losses", MemoryKind::device, most_kept_losses);
-  const bool direct = knobs.alloc.with == Allocator::cuda;
+  const AllocatedBy allocator = allocated_by(knobs.alloc.with);
   builder.plan().buffers[static_cast<std::size_t>(kept)].allocated_by =
-      direct ? AllocatedBy::cuda : AllocatedBy::cuda_async;
+      allocator == AllocatedBy::the_plan ? AllocatedBy::cuda_async : allocator;
   builder.act("allocate a place for the loss", Allocate{kept});
   builder.act("keep the loss", CopyBytes{builder.whole(kept), builder.whole(loss)});
 }

@@ -49,13 +49,18 @@ struct Counter {
   Tally operator()(const FillZero& fill) const {
     return {.memset_bytes = static_cast<double>(fill.what.bytes)};
   }
-  Tally operator()(const Allocate&) const {
-    return {.device_allocs = operation.captured ? 0.0 : 1.0};
+  // What the step's own allocator asks of the driver is its course's.
+  bool served(int buffer) const {
+    return buffer_at(plan, buffer).allocated_by == AllocatedBy::step_allocator;
+  }
+  Tally operator()(const Allocate& allocate) const {
+    return {.device_allocs = operation.captured || served(allocate.buffer) ? 0.0 : 1.0};
   }
   // cudaFree waits for the device; cudaFreeAsync does not.
   Tally operator()(const Release& release) const {
     const bool waits = buffer_at(plan, release.buffer).allocated_by == AllocatedBy::cuda;
-    return {.host_waits = waits ? 1.0 : 0.0, .device_frees = operation.captured ? 0.0 : 1.0};
+    return {.host_waits = waits ? 1.0 : 0.0,
+            .device_frees = operation.captured || served(release.buffer) ? 0.0 : 1.0};
   }
   Tally operator()(const PageLock&) const { return {.pinned_allocs = 1}; }
   // cudaHostUnregister waits for the device; cudaHostRegister does not.
@@ -88,18 +93,59 @@ double launches(const StepPlan& plan) {
   return per_step(plan, &Tally::launches) + (graph ? 1 : 0);
 }
 
+// Of the allocator's course; nothing where plans cannot know.
+std::optional<double> of_course(const StepPlan& plan, std::int64_t AllocatorCourse::*what) {
+  if (plan.course->depends_on_streams) return std::nullopt;
+  return static_cast<double>((*plan.course).*what);
+}
+
 double peak_live(const StepPlan& plan) {
+  if (plan.course) return static_cast<double>(plan.course->peak_live_bytes);
   return static_cast<double>(held_memory(plan).most_bytes);
 }
 
-// What a caching allocator keeps beyond the live bytes is its own business; only a fixed plan
-// reserves what it uses.
+// What the driver's pool keeps beyond the live bytes is its own business.
 std::optional<double> peak_reserved(const StepPlan& plan) {
-  const bool fixed = std::all_of(
+  if (plan.course) return of_course(plan, &AllocatorCourse::peak_reserved_bytes);
+  const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
-      [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; });
-  if (!fixed) return std::nullopt;
+      [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
+  if (pooled) return std::nullopt;
   return peak_live(plan);
+}
+
+std::optional<double> reserve_overhead(const StepPlan& plan) {
+  const auto reserved = peak_reserved(plan);
+  if (!reserved) return std::nullopt;
+  return *reserved / peak_live(plan) - 1;
+}
+
+std::optional<double> fragmentation_peak(const StepPlan& plan) {
+  if (!plan.course) return peak_reserved(plan) ? std::optional(0.0) : std::nullopt;
+  const auto reserved = of_course(plan, &AllocatorCourse::reserved_at_peak_live_bytes);
+  if (!reserved) return std::nullopt;
+  return 1 - peak_live(plan) / *reserved;
+}
+
+// Without an allocator of the step's own nothing is kept that could be given back.
+double live_after_empty_cache(const StepPlan& plan) {
+  if (plan.course) return static_cast<double>(plan.course->live_after_empty_cache_bytes);
+  std::int64_t kept = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (takes_device_memory(buffer.memory) && buffer.allocated_by == AllocatedBy::the_plan)
+      kept += buffer.bytes * buffer.slots;
+  }
+  return static_cast<double>(kept) +
+         growth_bytes_per_step(plan) * static_cast<double>(plan.counted_steps);
+}
+
+// What the step's allocator asks of the driver, a step; each of its frees is a cudaFree, which
+// waits.
+double allocations_of(const StepPlan& plan) {
+  return plan.course ? plan.course->device_allocs : 0;
+}
+double frees_of(const StepPlan& plan) {
+  return plan.course ? plan.course->device_frees : 0;
 }
 
 double arena_bytes(const StepPlan& plan) {
@@ -135,15 +181,15 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
     case Metric::pageable_copies_per_step:
       return per_step(plan, &Tally::pageable_copies);
     case Metric::host_waits_per_step:
-      return per_step(plan, &Tally::host_waits);
+      return per_step(plan, &Tally::host_waits) + frees_of(plan);
     case Metric::device_syncs_per_step:
       return per_step(plan, &Tally::device_syncs);
     case Metric::polls_per_step:
       return per_step(plan, &Tally::polls);
     case Metric::device_allocs_per_step:
-      return per_step(plan, &Tally::device_allocs);
+      return per_step(plan, &Tally::device_allocs) + allocations_of(plan);
     case Metric::device_frees_per_step:
-      return per_step(plan, &Tally::device_frees);
+      return per_step(plan, &Tally::device_frees) + frees_of(plan);
     case Metric::pinned_allocs_per_step:
       return per_step(plan, &Tally::pinned_allocs);
     case Metric::flops_per_step:
@@ -159,7 +205,17 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
     case Metric::arena_bytes:
       return arena_bytes(plan);
     case Metric::live_slope:
-      return growth_bytes_per_step(plan);
+      return plan.course ? plan.course->live_slope_bytes : growth_bytes_per_step(plan);
+    case Metric::reserve_overhead:
+      return reserve_overhead(plan);
+    case Metric::fragmentation_peak:
+      return fragmentation_peak(plan);
+    case Metric::ooms:
+      return plan.course ? of_course(plan, &AllocatorCourse::ooms) : 0;
+    case Metric::alloc_retries:
+      return plan.course ? of_course(plan, &AllocatorCourse::retries) : 0;
+    case Metric::live_after_empty_cache:
+      return live_after_empty_cache(plan);
     default:
       return std::nullopt;
   }

@@ -32,6 +32,15 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
     return "cudaMalloc cannot be captured; stream-ordered allocation can ('alloc.with = "
            "\"cuda_async\"')";
   }
+  const auto served = [&](int buffer) {
+    return plan.buffers[static_cast<std::size_t>(buffer)].allocated_by ==
+           AllocatedBy::step_allocator;
+  };
+  if (const auto* allocate = std::get_if<Allocate>(&operation.action);
+      allocate && served(allocate->buffer)) {
+    return "the step's allocator serves it anew every step, and a graph's addresses are fixed; "
+           "'alloc.when = \"never\"' keeps them";
+  }
   if (operation.every != 1)
     return "it acts for every " + std::to_string(operation.every) + "th step only";
   return std::nullopt;

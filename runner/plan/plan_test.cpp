@@ -117,17 +117,20 @@ TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndHoldsTheLargest) {
 TEST(Plan, AllocatesWhatEachOfTheTurnsNeeds) {
   Knobs knobs = small_mlp();
   knobs.batch.sizes = {4, 8};
-  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
-  const StepPlan plan = plan_of(knobs);
-  std::map<std::int64_t, std::int64_t> bytes_of_turn;
-  for (const Operation& operation : plan.operations) {
-    const auto* allocate = std::get_if<Allocate>(&operation.action);
-    if (!allocate) continue;
-    EXPECT_EQ(operation.every, 2);
-    bytes_of_turn[operation.turn] += plan.buffers[static_cast<std::size_t>(allocate->buffer)].bytes;
+  for (const AllocWhen when : {AllocWhen::op, AllocWhen::step}) {
+    knobs.alloc = {.with = Allocator::cuda_async, .when = when, .keep_bytes = {}};
+    const StepPlan plan = plan_of(knobs);
+    std::map<std::int64_t, std::int64_t> bytes_of_turn;
+    for (const Operation& operation : plan.operations) {
+      const auto* allocate = std::get_if<Allocate>(&operation.action);
+      if (!allocate) continue;
+      EXPECT_EQ(operation.every, 2);
+      bytes_of_turn[operation.turn] +=
+          plan.buffers[static_cast<std::size_t>(allocate->buffer)].bytes;
+    }
+    ASSERT_EQ(bytes_of_turn.size(), 2U);
+    EXPECT_EQ(2 * bytes_of_turn[1], bytes_of_turn[0]) << "step 0 is the first of 2";
   }
-  ASSERT_EQ(bytes_of_turn.size(), 2U);
-  EXPECT_EQ(2 * bytes_of_turn[1], bytes_of_turn[0]) << "step 0 is the first of 2";
 }
 
 TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {

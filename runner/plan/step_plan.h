@@ -14,7 +14,9 @@
 #include <variant>
 #include <vector>
 
+#include "allocators/caching_rules.h"
 #include "kernels/kernel.h"
+#include "plan/allocator_course.h"
 
 namespace stepgate {
 
@@ -45,7 +47,8 @@ constexpr int purpose_count = 8;
 // on every device.
 enum class Content { zeros, weights, payload };
 
-enum class AllocatedBy { the_plan, cuda, cuda_async };
+// step_allocator: StepPlan::allocator, which then also has what the plan keeps.
+enum class AllocatedBy { the_plan, cuda, cuda_async, step_allocator };
 
 struct Buffer {
   std::string name;
@@ -111,6 +114,9 @@ struct Release {
   int buffer = 0;
 };
 
+// The step's allocator gives back what nothing is in.
+struct EmptyCache {};
+
 struct PageLock {  // cudaHostRegister of one slot
   int buffer = 0;
 };
@@ -147,8 +153,8 @@ struct HostWork {
 };
 
 using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
-                            Release, PageLock, PageUnlock, RecordEvent, StreamWaitsEvent, HostWaits,
-                            TakeBatch, HostWork>;
+                            EmptyCache, Release, PageLock, PageUnlock, RecordEvent,
+                            StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
 
 struct Operation {
   std::string name;  // for people: "forward layer 2: product"
@@ -171,6 +177,15 @@ struct LoaderPlan {
   double jitter = 0;  // coefficient of variation
   std::int64_t depth = 0;
   std::int64_t workers = 1;
+};
+
+enum class AllocatorKind { caching, first_fit };
+
+// Serves all device memory of a step.
+struct AllocatorPlan {
+  AllocatorKind kind = AllocatorKind::caching;
+  CachingRules rules;
+  std::optional<std::int64_t> cap_bytes;
 };
 
 // Where to find the numbers that a device reports for every step. All are rings over steps with
@@ -197,6 +212,9 @@ struct StepPlan {
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
+  std::optional<AllocatorPlan> allocator;  // absent: the driver has all memory in pieces of its own
+  std::optional<AllocatorCourse> course;   // of that allocator over `counted_steps`
+  std::int64_t counted_steps = 0;          // of a segment, or of a scenario without a GPU
   std::vector<std::int64_t> batch_sizes;   // samples of the steps, in turns; at least one
   std::int64_t batch_bytes = 0;            // of the largest
   std::int64_t param_bytes = 0;

@@ -27,6 +27,20 @@ std::string amount(double flops) {
 }
 
 // What an operation does, beside its name.
+std::string_view name_of_allocator(AllocatedBy allocator) {
+  switch (allocator) {
+    case AllocatedBy::cuda:
+      return "cudaMalloc";
+    case AllocatedBy::cuda_async:
+      return "the async pool";
+    case AllocatedBy::step_allocator:
+      return "the step's allocator";
+    case AllocatedBy::the_plan:
+      break;
+  }
+  return "nobody";
+}
+
 struct Effect {
   const StepPlan& plan;
 
@@ -68,9 +82,11 @@ struct Effect {
     return allocation(release.buffer) + (waits ? ", the host waits" : "");
   }
   std::string allocation(int index) const {
-    return fmt::format(
-        "{} by {}", rounded_bytes_text(static_cast<double>(buffer(index).bytes)),
-        buffer(index).allocated_by == AllocatedBy::cuda ? "cudaMalloc" : "the async pool");
+    return fmt::format("{} by {}", rounded_bytes_text(static_cast<double>(buffer(index).bytes)),
+                       name_of_allocator(buffer(index).allocated_by));
+  }
+  std::string operator()(const EmptyCache&) const {
+    return "the allocator's free memory goes back";
   }
   std::string operator()(const PageLock& lock) const {
     return rounded_bytes_text(static_cast<double>(buffer(lock.buffer).bytes));

@@ -60,9 +60,31 @@ constexpr std::array clock_columns{
              return of.cycles_per_step ? fmt::format("{:.4g}k", *of.cycles_per_step / 1e3) : "-";
            }}};
 
+// Of steps with an allocator of their own.
+std::string of_course(const VariantSummary& of, std::int64_t AllocatorCourse::*what) {
+  return of.course ? std::to_string((*of.course).*what) : "-";
+}
+constexpr std::array allocator_columns{
+    Column{"reserved",
+           [](Summary of) {
+             return of.course ? in_words(static_cast<double>(of.course->peak_reserved_bytes),
+                                         MetricUnit::bytes)
+                              : "-";
+           }},
+    Column{"refused steps",
+           [](Summary of) { return of_course(of, &AllocatorCourse::refused_steps); }},
+    Column{"cache flushes", [](Summary of) { return of_course(of, &AllocatorCourse::retries); }},
+    Column{"of steps", [](Summary of) { return of_course(of, &AllocatorCourse::steps); }}};
+
 void print_variants(std::ostream& out, const std::vector<VariantSummary>& variants) {
   if (variants.empty()) return;
   std::vector<Column> columns(all_columns.begin(), all_columns.end());
+  const bool is_timed = std::any_of(variants.begin(), variants.end(),
+                                    [](Summary of) { return of.step_seconds_mean.has_value(); });
+  if (!is_timed) columns = {all_columns.front(), all_columns.back()};
+  const bool is_served = std::any_of(variants.begin(), variants.end(),
+                                     [](Summary of) { return of.course.has_value(); });
+  if (is_served) columns.insert(columns.end(), allocator_columns.begin(), allocator_columns.end());
   const bool clock_is_known = std::any_of(variants.begin(), variants.end(),
                                           [](Summary of) { return of.sm_clock_hertz.has_value(); });
   if (clock_is_known) columns.insert(columns.end(), clock_columns.begin(), clock_columns.end());
@@ -139,7 +161,10 @@ std::string cost_in_words(const Verdict& verdict) {
 }  // namespace
 
 void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
-  out << verdict.scenario << " on " << in_words(verdict.device) << '\n';
+  out << verdict.scenario
+      << (verdict.planned_only ? ", by its plans: no device takes part"
+                               : " on " + in_words(verdict.device))
+      << '\n';
   if (!verdict.claim.empty()) out << verdict.claim << '\n';
   if (verdict.calibrated) {
     const Calibrated& found = *verdict.calibrated;
@@ -197,7 +222,8 @@ void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
   out << tally << '\n';
   if (suite.refuted) {
     out << fmt::format(
-        "{}: the suite as a whole: the evidence against the {} statistical lines is {:.3g} on average, "
+        "{}: the suite as a whole: the evidence against the {} statistical lines is {:.3g} on "
+        "average, "
         "and {:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
         coloured(Outcome::refuted, style), suite.lines, suite.mean_evidence, 1 / suite.level,
         100 * suite.level);

@@ -14,51 +14,102 @@ struct Rule {
   std::string_view hint;
 };
 
-// Broken by writing the field at all while the knobs are such.
-constexpr std::array<Rule, 4> must_not_be_set{{
-    {"model.kernels", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
-     "'model.kernels' is only for spin", "remove it, or write model.kind = \"spin\""},
-    {"model.kernel_us", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
-     "'model.kernel_us' is only for spin", "remove it, or write model.kind = \"spin\""},
-    {"model.layers", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
-     "'model.layers' is only for mlp", "remove it, or write model.kind = \"mlp\""},
-    {"alloc.keep", [](const Knobs& knobs) { return knobs.alloc.with != Allocator::cuda_async; },
-     "'alloc.keep' is only for cuda_async", "remove it, or write alloc.with = \"cuda_async\""},
-}};
+bool is_ours(const AllocKnobs& alloc) {
+  return alloc.with == Allocator::caching || alloc.with == Allocator::expandable ||
+         alloc.with == Allocator::first_fit;
+}
 
-constexpr std::array<Rule, 6> must_fit{{
-    {"loader.workers",
-     [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
-     "'loader.workers' have nowhere to put batches when 'loader.depth' is 0",
-     "write loader.depth = 2"},
-    {"loader.jitter",
-     [](const Knobs& knobs) { return knobs.loader.jitter > 0 && knobs.loader.wait_us == 0; },
-     "'loader.jitter' has nothing to vary when 'loader.wait_us' is 0", "write loader.wait_us"},
-    {"alloc.when",
-     [](const Knobs& knobs) {
-       return knobs.alloc.when != AllocWhen::never && knobs.alloc.with == Allocator::fixed;
-     },
-     "a static allocator allocates before the first step, never later",
-     "write alloc.with = \"cuda\" or \"cuda_async\""},
-    {"h2d.buffers",
-     [](const Knobs& knobs) {
-       return knobs.h2d.buffers > 1 && knobs.h2d.device_buffer == DeviceBuffer::per_step;
-     },
-     "a device buffer that is made anew every step cannot be one of several",
-     "write h2d.buffers = 1, or h2d.device_buffer = \"resident\""},
-    {"h2d.device_buffer",
-     [](const Knobs& knobs) {
-       return knobs.h2d.device_buffer == DeviceBuffer::per_step &&
-              knobs.h2d.host == HostMemory::resident;
-     },
-     "a batch that is resident needs no device buffer", "write h2d.host = \"pinned\""},
-    {"batch.tensors",
-     [](const Knobs& knobs) {
-       return knobs.batch.sample_bytes &&
-              *knobs.batch.sample_bytes * knobs.batch.size < knobs.batch.tensors;
-     },
-     "more tensors than the batch has bytes", "make batch.sample_bytes larger"},
-}};
+// Nothing is allocated while steps run.
+bool is_fixed(const AllocKnobs& alloc) {
+  return alloc.with == Allocator::fixed || alloc.with == Allocator::arena;
+}
+
+bool is_managed(const H2dKnobs& h2d) {
+  return h2d.host == HostMemory::managed || h2d.host == HostMemory::managed_prefetch;
+}
+
+// Broken by writing the field at all while the knobs are such.
+constexpr std::array must_not_be_set{
+    Rule{"model.kernels", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
+         "'model.kernels' is only for spin", "remove it, or write model.kind = \"spin\""},
+    Rule{"model.kernel_us", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
+         "'model.kernel_us' is only for spin", "remove it, or write model.kind = \"spin\""},
+    Rule{"model.layers", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
+         "'model.layers' is only for mlp", "remove it, or write model.kind = \"mlp\""},
+    Rule{"alloc.keep", [](const Knobs& knobs) { return knobs.alloc.with != Allocator::cuda_async; },
+         "'alloc.keep' is only for cuda_async", "remove it, or write alloc.with = \"cuda_async\""},
+    Rule{"alloc.cap", [](const Knobs& knobs) { return !is_ours(knobs.alloc); },
+         "'alloc.cap' is only for caching, expandable and first_fit",
+         "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.empty_cache_every", [](const Knobs& knobs) { return !is_ours(knobs.alloc); },
+         "'alloc.empty_cache_every' is only for caching, expandable and first_fit",
+         "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.round",
+         [](const Knobs& knobs) {
+           return !is_ours(knobs.alloc) || knobs.alloc.with == Allocator::first_fit;
+         },
+         "'alloc.round' is only for caching and expandable",
+         "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.split_max",
+         [](const Knobs& knobs) { return knobs.alloc.with != Allocator::caching; },
+         "'alloc.split_max' is only for caching", "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.leak_bytes", [](const Knobs& knobs) { return is_fixed(knobs.alloc); },
+         "'alloc.leak_bytes' needs something that allocates",
+         "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.temps", [](const Knobs& knobs) { return is_fixed(knobs.alloc); },
+         "'alloc.temps' needs something that allocates",
+         "remove it, or write alloc.with = \"caching\""},
+    Rule{"batch.size", [](const Knobs& knobs) { return !knobs.batch.sizes.empty(); },
+         "'batch.size' and 'batch.sizes' are both there", "keep one of them"},
+    Rule{"batch.largest_first", [](const Knobs& knobs) { return knobs.batch.sizes.empty(); },
+         "'batch.largest_first' orders 'batch.sizes', which is not there",
+         "remove it, or give 'batch.sizes' a list"},
+    Rule{"h2d.stream", [](const Knobs& knobs) { return knobs.h2d.host == HostMemory::managed; },
+         "'h2d.stream' is about a copy, and page faults bring a managed batch",
+         "remove it, or write h2d.host = \"managed_prefetch\""},
+    Rule{"h2d.blocking", [](const Knobs& knobs) { return knobs.h2d.host == HostMemory::managed; },
+         "'h2d.blocking' is about a copy, and page faults bring a managed batch",
+         "remove it, or write h2d.host = \"managed_prefetch\""},
+};
+
+constexpr std::array must_fit{
+    Rule{"loader.workers",
+         [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
+         "'loader.workers' have nowhere to put batches when 'loader.depth' is 0",
+         "write loader.depth = 2"},
+    Rule{"loader.jitter",
+         [](const Knobs& knobs) { return knobs.loader.jitter > 0 && knobs.loader.wait_us == 0; },
+         "'loader.jitter' has nothing to vary when 'loader.wait_us' is 0", "write loader.wait_us"},
+    Rule{"alloc.when",
+         [](const Knobs& knobs) {
+           return knobs.alloc.when != AllocWhen::never && is_fixed(knobs.alloc);
+         },
+         "a static allocator or an arena allocates before the first step, never later",
+         "write alloc.with = \"cuda\" or \"cuda_async\""},
+    Rule{"h2d.buffers",
+         [](const Knobs& knobs) {
+           return knobs.h2d.buffers > 1 && knobs.h2d.device_buffer == DeviceBuffer::per_step;
+         },
+         "a device buffer that is made anew every step cannot be one of several",
+         "write h2d.buffers = 1, or h2d.device_buffer = \"resident\""},
+    Rule{"h2d.device_buffer",
+         [](const Knobs& knobs) {
+           return knobs.h2d.device_buffer == DeviceBuffer::per_step && is_managed(knobs.h2d);
+         },
+         "a managed batch has no device buffer", "write h2d.device_buffer = \"resident\""},
+    Rule{"h2d.device_buffer",
+         [](const Knobs& knobs) {
+           return knobs.h2d.device_buffer == DeviceBuffer::per_step &&
+                  knobs.h2d.host == HostMemory::resident;
+         },
+         "a batch that is resident needs no device buffer", "write h2d.host = \"pinned\""},
+    Rule{"batch.tensors",
+         [](const Knobs& knobs) {
+           return knobs.batch.sample_bytes &&
+                  *knobs.batch.sample_bytes * knobs.batch.size < knobs.batch.tensors;
+         },
+         "more tensors than the batch has bytes", "make batch.sample_bytes larger"},
+};
 
 }  // namespace
 

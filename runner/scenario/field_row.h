@@ -41,6 +41,9 @@ FieldValue value_of(const std::optional<T>& member) {
   return member ? FieldValue(*member) : FieldValue();
 }
 
+inline FieldValue value_of(const MemoryCap& member) {
+  return member.of == CapOf::nothing ? FieldValue() : FieldValue(member);
+}
 inline FieldValue value_of(const std::vector<std::int64_t>& member) {
   return member.empty() ? FieldValue() : FieldValue(member);
 }
@@ -62,6 +65,10 @@ void assign(std::optional<T>& member, const FieldValue& value) {
   }
 }
 
+inline void assign(MemoryCap& member, const FieldValue& value) {
+  const auto* cap = std::get_if<MemoryCap>(&value);
+  member = cap ? *cap : MemoryCap();
+}
 inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   member = list ? *list : std::vector<std::int64_t>();
@@ -95,6 +102,10 @@ inline constexpr double tebibyte = kibibyte * gibibyte;
 
 constexpr FieldValues whole(double least, double most) {
   return {.kind = FieldKind::integer, .least = least, .most = most};
+}
+// Bytes, or a multiple of what a step needs.
+constexpr FieldValues capacity(double least, double most) {
+  return {.kind = FieldKind::capacity, .least = least, .most = most};
 }
 // A list of such numbers, 2 to 64 of them.
 constexpr FieldValues list_of(FieldValues whole) {

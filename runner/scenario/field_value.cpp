@@ -25,7 +25,8 @@ std::vector<std::string> built_choices(const FieldValues& values) {
 }
 
 std::string limit_text(const FieldValues& values, double limit) {
-  if (values.kind == FieldKind::bytes) return bytes_text(static_cast<std::int64_t>(limit));
+  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
+    return bytes_text(static_cast<std::int64_t>(limit));
   return values.kind == FieldKind::version ? fmt::format("{:.1f}", limit)
                                            : fmt::format("{}", limit);
 }
@@ -46,6 +47,8 @@ std::string kind_text(FieldKind kind) {
       return "a version as a string";
     case FieldKind::integers:
       return "a list of whole numbers";
+    case FieldKind::capacity:
+      return "a size or a share as a string";
   }
   return "";
 }
@@ -53,6 +56,8 @@ std::string kind_text(FieldKind kind) {
 // An example that the file could write instead.
 std::string example_of(const Field& field) {
   if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
+  if (field.values.kind == FieldKind::capacity)
+    return fmt::format("{} = \"4 GiB\" or \"105% of need\"", field.name);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -88,6 +93,8 @@ class ValueReader {
         return version(text);
       case FieldKind::integers:
         return integers();
+      case FieldKind::capacity:
+        return text != nullptr ? capacity(*text) : wrong_type();
     }
     return std::nullopt;
   }
@@ -204,6 +211,31 @@ class ValueReader {
     return in_range(static_cast<double>(value), value);
   }
 
+  std::optional<FieldValue> capacity(const std::string& text) {
+    const auto prefix = number_prefix(text);
+    if (!prefix || text.find('%') == std::string::npos) {
+      const auto size = bytes(text);
+      if (!size) {
+        problem_.hint = fmt::format("write {}", example_of(field_));
+        return std::nullopt;
+      }
+      return MemoryCap{CapOf::bytes, static_cast<double>(std::get<std::int64_t>(*size))};
+    }
+    const std::string rest = text.substr(prefix->length);
+    if (rest != "% of need" && rest != " % of need") {
+      return fail(fmt::format("'{}' of '{}' is no share of what the step needs", text, field_.name),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    constexpr double least = 1;
+    constexpr double most = 10000;
+    if (!(prefix->value >= least && prefix->value <= most)) {
+      return fail(fmt::format("'{}' must be between {} and {} % of need, but is {}", field_.name,
+                              least, most, text),
+                  "the need is what is live at once at the largest batch");
+    }
+    return MemoryCap{CapOf::need, prefix->value / 100};
+  }
+
   std::optional<FieldValue> version(const std::string* text) {
     if (text == nullptr) return number();
     const auto prefix = number_prefix(*text);
@@ -279,6 +311,10 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
     return field.values.kind == FieldKind::version ? fmt::format("{:.1f}", *real)
                                                    : fmt::format("{}", *real);
   }
+  if (const auto* cap = std::get_if<MemoryCap>(&value)) {
+    return cap->of == CapOf::need ? fmt::format("{:.10g}% of need", 100 * cap->amount)
+                                  : bytes_text(static_cast<std::int64_t>(cap->amount));
+  }
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
     return fmt::format("[{}]", fmt::join(*list, ", "));
   }
@@ -298,6 +334,11 @@ std::string field_values_text(const FieldValues& values) {
       break;
     case FieldKind::choice:
       text = either(built_choices(values));
+      break;
+    case FieldKind::capacity:
+      text = fmt::format("{} to {}, or a share as \"105% of need\"",
+                         bytes_text(static_cast<std::int64_t>(values.least)),
+                         bytes_text(static_cast<std::int64_t>(values.most)));
       break;
     case FieldKind::integers:
       text = fmt::format("a list of {} to {}", limit_text(values, values.least),

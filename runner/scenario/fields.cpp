@@ -37,13 +37,14 @@ constexpr std::array sync_hows{choice("device", SyncHow::device), choice("stream
                                choice("memcpy", SyncHow::memcpy), choice("poll", SyncHow::poll)};
 constexpr std::array sync_waits{choice("spin", SyncWait::spin), choice("yield", SyncWait::yield),
                                 choice("block", SyncWait::block)};
-constexpr std::array allocators{choice("static", Allocator::fixed),
-                                choice("cuda", Allocator::cuda),
-                                choice("cuda_async", Allocator::cuda_async),
-                                choice("arena"),
-                                choice("caching"),
-                                choice("expandable"),
-                                choice("first_fit")};
+constexpr std::array allocators{
+    choice("static", Allocator::fixed),          choice("cuda", Allocator::cuda),
+    choice("cuda_async", Allocator::cuda_async), choice("arena", Allocator::arena),
+    choice("caching", Allocator::caching),       choice("expandable", Allocator::expandable),
+    choice("first_fit", Allocator::first_fit)};
+constexpr std::array alloc_rounds{choice("none", AllocRound::none),
+                                  choice("pow2/4", AllocRound::quarters),
+                                  choice("pow2/8", AllocRound::eighths)};
 constexpr std::array alloc_whens{choice("never", AllocWhen::never), choice("step", AllocWhen::step),
                                  choice("op", AllocWhen::op), choice("resize")};
 constexpr std::array zero_grads{choice("none", ZeroGrad::none), choice("memset", ZeroGrad::memset)};
@@ -154,12 +155,22 @@ constexpr std::array rows{
                                             "before the first step, or again and again"),
     field<&Knobs::alloc, &AllocKnobs::keep_bytes>("alloc.keep", or_word("all", bytes(0, tebibyte)),
                                                   "cuda_async: what its pool keeps at a wait"),
-    not_built("alloc.cap"),
-    not_built("alloc.round"),
-    not_built("alloc.split_max"),
-    not_built("alloc.empty_cache_every"),
-    not_built("alloc.leak_bytes"),
-    not_built("alloc.temps"),
+    added_later(field<&Knobs::alloc, &AllocKnobs::cap>(
+        "alloc.cap", or_word("none", capacity(1, tebibyte)),
+        "caching, expandable, first_fit: device memory that they may take")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::round>(
+        "alloc.round", one_of(alloc_rounds),
+        "caching, expandable: blocks rounded up to so many parts of a power of two")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::split_max_bytes>(
+        "alloc.split_max", or_word("none", bytes(20.0 * kibibyte * kibibyte + 1, tebibyte)),
+        "caching: larger blocks are not split")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::empty_cache_every>(
+        "alloc.empty_cache_every", whole(0, 1000000),
+        "steps after which the cache is given back; 0 never")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::leak_bytes>(
+        "alloc.leak_bytes", bytes(0, gibibyte), "allocated a step and never released")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::temps>(
+        "alloc.temps", whole(0, 64), "short-lived tensors of a layer's size around every kernel")),
 
     field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
                                                    "whether gradients are filled with zeros first"),

@@ -24,7 +24,7 @@ struct Settings {
 };
 
 // `version` is a number that files write as text: "8.0".
-enum class FieldKind { integer, number, boolean, choice, bytes, version, integers };
+enum class FieldKind { integer, number, boolean, choice, bytes, version, integers, capacity };
 
 // Whether variants may override it.
 enum class FieldScope { variant, scenario };
@@ -36,9 +36,9 @@ struct Choice {
 };
 
 // What a field holds: nothing (an absent optional, an empty list), a whole number, bytes or the
-// value of an enum, a number, true and false, or a list of whole numbers.
+// value of an enum, a number, true and false, a list of whole numbers, or a cap.
 using FieldValue =
-    std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>>;
+    std::variant<std::monostate, std::int64_t, double, bool, std::vector<std::int64_t>, MemoryCap>;
 
 // What a file may write.
 struct FieldValues {

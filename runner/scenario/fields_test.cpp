@@ -53,6 +53,8 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
       other = field.values.choices[1].value.value_or(-1);
     } else if (field.values.kind == FieldKind::number || field.values.kind == FieldKind::version) {
       other = field.values.least;
+    } else if (field.values.kind == FieldKind::capacity) {
+      other = MemoryCap{CapOf::need, 1.5};
     } else if (field.values.kind == FieldKind::integers) {
       other = std::vector<std::int64_t>{3, 4};
     } else {

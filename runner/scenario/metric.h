@@ -46,6 +46,11 @@ enum class Metric {
   need,
   arena_bytes,
   live_slope,
+  reserve_overhead,
+  fragmentation_peak,
+  ooms,
+  alloc_retries,
+  live_after_empty_cache,
   // traced
   gpu_idle,
   kernel_idle,

@@ -119,9 +119,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadSentence{"slow.peak_live == 0",
                     "10: no variant 'slow'; the variants are baseline, fix, control"},
         BadSentence{"fix.peak_life == 0", "14: no metric 'peak_life'; did you mean 'peak_live'?"},
-        BadSentence{"fix.ooms == 0",
-                    "14: the metric 'ooms' is not built yet; 'stepgate fields' lists those that "
-                    "are"},
+        BadSentence{
+            "fix.kernel_us == 0",
+            "14: the metric 'kernel_us' is not built yet; 'stepgate fields' lists those that "
+            "are"},
         BadSentence{"peak_live == 0",
                     "10: 'peak_live' without a variant; write baseline.peak_live"},
         BadSentence{"fix.peak_live = 0", "24: no comparison '='; write =="},

@@ -242,6 +242,10 @@ class ScenarioReader {
     return Calibration{draft.name, draft.sentence.text, aim->metric, aim->value, *sentence->within};
   }
 
+  bool planned_only() const {
+    return std::find(draft_.tags.begin(), draft_.tags.end(), "no_gpu") != draft_.tags.end();
+  }
+
   std::vector<Expectation> parsed(const std::vector<SentenceDraft>& drafts) {
     const std::vector<std::string_view> names = variant_names();
     std::vector<Expectation> sentences;
@@ -249,7 +253,16 @@ class ScenarioReader {
     for (const SentenceDraft& draft : drafts) {
       auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
                                         names, diagnostics_);
-      if (sentence) sentences.push_back(std::move(*sentence));
+      if (!sentence) continue;
+      const bool needs_a_device = evidence_of(*sentence) > Evidence::exact;
+      if (needs_a_device && planned_only()) {
+        fail(
+            draft.sentence.place,
+            fmt::format("'{}' needs a device to decide, and the tag no_gpu says that there is none",
+                        draft.sentence.text),
+            "compare what plans count, such as ooms or peak_reserved, or remove the tag");
+      }
+      sentences.push_back(std::move(*sentence));
     }
     return sentences;
   }
@@ -263,6 +276,10 @@ class ScenarioReader {
 };
 
 }  // namespace
+
+bool is_planned_only(const Scenario& scenario) {
+  return std::find(scenario.tags.begin(), scenario.tags.end(), "no_gpu") != scenario.tags.end();
+}
 
 TextOrProblem no_base(const std::string& file) {
   return Diagnostic{Place{file, 0, 0}, "no such file", "check the path"};

@@ -30,7 +30,9 @@ enum class DeviceBuffer { resident, per_step };
 enum class SyncWhere { none, step, micro, phase, op };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
 enum class SyncWait { spin, yield, block };
-enum class Allocator { fixed, cuda, cuda_async };  // `fixed` is written "static" in files
+// `fixed` is written "static" in files.
+enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, first_fit };
+enum class AllocRound { none, quarters, eighths };  // of the power of two below
 enum class AllocWhen { never, step, op };
 enum class ZeroGrad { none, memset };
 enum class OptimKind { sgd, adamw };
@@ -89,10 +91,25 @@ struct SyncKnobs {
   bool operator==(const SyncKnobs&) const = default;
 };
 
+enum class CapOf { nothing, bytes, need };
+
+// How much device memory an allocator may take.
+struct MemoryCap {
+  CapOf of = CapOf::nothing;
+  double amount = 0;  // bytes, or a multiple of what the step needs
+  bool operator==(const MemoryCap&) const = default;
+};
+
 struct AllocKnobs {
   Allocator with = Allocator::fixed;
   AllocWhen when = AllocWhen::never;
   std::optional<std::int64_t> keep_bytes;  // cuda_async's release threshold; absent: keep all
+  MemoryCap cap;
+  AllocRound round = AllocRound::none;          // of blocks, beyond multiples of 512 bytes
+  std::optional<std::int64_t> split_max_bytes;  // larger blocks are not split; absent: all are
+  std::int64_t empty_cache_every = 0;           // steps; 0: never
+  std::int64_t leak_bytes = 0;                  // allocated a step and never released
+  std::int64_t temps = 0;                       // short-lived tensors around every kernel
   bool operator==(const AllocKnobs&) const = default;
 };
 
@@ -175,7 +192,7 @@ struct Scenario {
   std::string file;  // as given
   std::string claim;
   std::string source;
-  std::vector<std::string> tags;
+  std::vector<std::string> tags;  // "no_gpu": see is_planned_only
   Requirements requirements;
   MeasureKnobs measure;
   std::vector<Variant> variants;         // in the file's order, at least one
@@ -185,5 +202,9 @@ struct Scenario {
   std::uint64_t fingerprint =
       0;  // of all knobs and sentences; comments and order of keys do not change it
 };
+
+// Tagged "no_gpu": decided by its plans and the allocator's model alone, on any machine; nothing
+// is measured.
+bool is_planned_only(const Scenario&);
 
 }  // namespace stepgate

@@ -70,6 +70,7 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
 int accept_here(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   Planned planned = plan_all(arguments, seed).front();
+  refuse_planned_only({planned});
   planned.traced = trace_all(arguments, {planned}, seed).front();
   const OpenedDevice opened = open_device_for(arguments, seed);
   if (!opened.note.empty()) std::cout << opened.note << '\n';
@@ -108,10 +109,15 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
-  const std::vector<std::filesystem::path> files = scenario_files(arguments);
+  std::vector<std::filesystem::path> files = scenario_files(arguments);
   if (files.size() == 1 && arguments.runs == 1) return accept_here(arguments);
-  refuse_calibration(
-      plan_all(arguments, 0));  // a fault in the last file is found before the first is measured
+  // A fault in the last file is found before the first is measured.
+  const std::vector<Planned> all = plan_all(arguments, 0);
+  refuse_calibration(all);
+  for (std::size_t index = all.size(); index-- > 0;) {  // whose plans decide them store nothing
+    if (is_planned_only(all[index].scenario))
+      files.erase(files.begin() + static_cast<std::ptrdiff_t>(index));
+  }
   int worst = 0;
   for (const std::filesystem::path& file : files) {
     for (std::int64_t run = 0; run < arguments.runs; ++run) {

@@ -113,6 +113,7 @@ int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
   refuse_calibration(all);
+  refuse_planned_only(all);
   const OpenedDevice opened = open_device_for(arguments, seed);
   const DeviceIdentity device = opened.device->identity();
   check_files(all, device, arguments);

@@ -21,6 +21,14 @@ JudgeSettings settings_of(const Planned& planned, JudgeSettings settings) {
   return settings;
 }
 
+Measurement by_plans_alone(const Planned& planned, DeviceIdentity device) {
+  Measurement none;
+  none.planned_only = true;
+  none.scenario = planned.scenario.name;
+  none.device = std::move(device);
+  return none;
+}
+
 // Why a knob that is to be calibrated has no value, in words.
 std::optional<std::string> calibration_failure(const Planned& planned) {
   if (planned.traced && planned.traced->calibrated) {
@@ -41,6 +49,10 @@ Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeS
 Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
                    JudgeSettings settings) {
   settings = settings_of(planned, std::move(settings));
+  if (is_planned_only(planned.scenario)) {
+    Measurement none = by_plans_alone(planned, device.identity());
+    return {judge(planned.scenario, planned.plans, none, settings), std::move(none)};
+  }
   if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
     return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
   }

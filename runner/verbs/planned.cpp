@@ -114,6 +114,18 @@ JudgeSettings settings_for(const std::vector<Planned>& all) {
   return suite_settings(scenarios, counted);
 }
 
+void refuse_planned_only(const std::vector<Planned>& all) {
+  std::vector<Diagnostic> wrong;
+  for (const Planned& planned : all) {
+    if (!is_planned_only(planned.scenario)) continue;
+    wrong.push_back({{planned.scenario.file, 0, 0},
+                     "'" + planned.scenario.name +
+                         "' is tagged no_gpu: its plans decide it, and there is nothing to measure",
+                     "leave it out; `run` decides it"});
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
 void refuse_calibration(const std::vector<Planned>& all) {
   std::vector<Diagnostic> wrong;
   for (const Planned& planned : all) {

@@ -44,6 +44,9 @@ JudgeSettings settings_for(const std::vector<Planned>&);
 // Throws RequestError for scenarios whose [calibrate] only a run can solve.
 void refuse_calibration(const std::vector<Planned>&);
 
+// For verbs that only measure. Throws RequestError that names the scenarios without a device.
+void refuse_planned_only(const std::vector<Planned>&);
+
 // The plan of that variant, or of the last one when the name is empty. Throws RequestError.
 const StepPlan& plan_named(const Planned&, const std::string& variant);
 

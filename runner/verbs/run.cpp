@@ -31,8 +31,10 @@ struct Decisions {
 bool decide(const Planned& planned, Device& device, std::uint64_t seed,
             const JudgeSettings& settings, const std::optional<EvidenceRequest>& evidence,
             Style style, Decisions& decisions) {
-  Decided decided = evidence ? decide_with_evidence(planned, device, seed, settings, *evidence)
-                             : decide_one(planned, device, seed, settings);
+  const bool measures = !is_planned_only(planned.scenario);
+  Decided decided = evidence && measures
+                        ? decide_with_evidence(planned, device, seed, settings, *evidence)
+                        : decide_one(planned, device, seed, settings);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name
               << "' is not decided, nothing was written\n";
@@ -95,7 +97,7 @@ int run_scenarios(const Arguments& arguments) {
     std::vector<Traced> traced = trace_all(arguments, all, seed);
     if (interrupted) return interrupted_exit_code(interrupted);
     for (std::size_t index = 0; index < all.size(); ++index) {
-      all[index].traced = std::move(traced[index]);
+      if (!is_planned_only(all[index].scenario)) all[index].traced = std::move(traced[index]);
     }
     apply_calibrations(all, arguments, seed);
   } else {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <system_error>
@@ -56,6 +57,10 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     none.unavailable = reason;
     traced.resize(all.size(), none);
   };
+  const bool none = std::all_of(all.begin(), all.end(), [](const Planned& planned) {
+    return is_planned_only(planned.scenario);
+  });
+  if (none) return std::vector<Traced>(all.size());
   try {
     const TemporaryFolder folder;
     const auto file_of = [&](std::size_t index) {

@@ -44,6 +44,7 @@ Calibrated calibrated(Device& device, const Arguments& arguments, const Planned&
 Traced traced(Device& device, const Arguments& arguments, const Planned& planned,
               const JudgeSettings& settings, std::uint64_t seed) {
   Traced result;
+  if (is_planned_only(planned.scenario)) return result;
   result.unavailable = device.reason_against_tracing();
   if (!result.unavailable.empty()) return result;
   std::optional<Calibrated> found;

@@ -15,6 +15,7 @@ int work_for_duel(const Arguments& arguments) {
   std::vector<StepPlan> plans;
   std::vector<Planned> all = plan_all(arguments, seed);
   refuse_calibration(all);
+  refuse_planned_only(all);
   for (Planned& planned : all) {
     std::move(planned.plans.begin(), planned.plans.end(), std::back_inserter(plans));
   }

@@ -45,6 +45,8 @@ constexpr std::array rows{
     Row{"cudaMallocPitch", CallKind::allocate, returns},
     Row{"cudaMalloc3D*", CallKind::allocate, returns},
     Row{"cudaMalloc", CallKind::allocate, returns},
+    Row{"cuMemCreate", CallKind::allocate, returns},
+    Row{"cuMemUnmap", CallKind::release, blocks},
     Row{"cuMemAllocAsync", CallKind::allocate, returns},
     Row{"cuMemAllocFromPoolAsync", CallKind::allocate, returns},
     Row{"cuMemAllocHost*", CallKind::page_lock, blocks},

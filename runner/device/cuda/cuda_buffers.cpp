@@ -74,6 +74,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
   kept_.reset(&kept);
   require_free_memory();
   require_modest_managed_memory();
+  if (plan.allocator) open_allocator();
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
@@ -84,7 +85,12 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
         slots_.emplace_back(static_cast<std::size_t>(buffer.slots), nullptr);
     if (comes_and_goes(buffer)) continue;
     count(buffer, buffer.bytes * buffer.slots);
-    if (buffer.memory == MemoryKind::device) {
+    if (buffer.memory == MemoryKind::device && served_) {
+      for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+        slots[slot] = reinterpret_cast<void*>(
+            served_->address(static_cast<int>(index), static_cast<std::int64_t>(slot)));
+      }
+    } else if (buffer.memory == MemoryKind::device) {
       take_device(buffer, slots);
     } else if (buffer.memory == MemoryKind::managed) {
       take_managed(buffer, slots);
@@ -97,6 +103,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
 
 CudaBuffers::~CudaBuffers() {
   for (std::size_t index = 0; index < slots_.size(); ++index) {
+    if (plan_.buffers[index].allocated_by == AllocatedBy::step_allocator) continue;
     if (comes_and_goes(plan_.buffers[index])) {
       for (void* left : slots_[index]) (void)cudaFree(left);
     } else if (locked_by_the_step(plan_, index)) {
@@ -157,6 +164,32 @@ void CudaBuffers::require_modest_managed_memory() const {
   }
 }
 
+void CudaBuffers::open_allocator() {
+  driver_ = std::make_unique<CudaDeviceMemory>();
+  served_ = std::make_unique<StepAllocator>(plan_, *driver_);
+  if (const auto refusal = served_->take_kept()) {
+    throw DeviceError(fmt::format("variant '{}': {}", plan_.variant,
+                                  in_words(*refusal, "what stays from step to step")));
+  }
+}
+
+void CudaBuffers::use_streams(const std::array<cudaStream_t, stream_count>& streams) {
+  if (driver_) driver_->use_streams(streams);
+}
+
+void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, StreamName stream) {
+  if (const auto refusal = served_->allocate(buffer, step, stream)) {
+    throw DeviceError(
+        fmt::format("variant '{}': {}", plan_.variant,
+                    in_words(*refusal, plan_.buffers[static_cast<std::size_t>(buffer)].name)));
+  }
+  slot = reinterpret_cast<void*>(served_->address(buffer, step));
+}
+
+void CudaBuffers::empty_cache() {
+  if (served_) served_->empty_cache();
+}
+
 void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) {
   for (void*& slot : slots) {
     check_allocation(cudaMallocManaged(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
@@ -166,6 +199,7 @@ void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) 
 }
 
 void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
+  if (buffer.bytes == 0) return;  // it lies in an arena
   for (void*& slot : slots) {
     check_allocation(kept_->take_device(slot, buffer.bytes), buffer);
   }
@@ -194,6 +228,7 @@ void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, boo
 void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
                        const std::vector<void*>& slots) const {
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
+  if (bytes == 0) return;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
     const bool on_device = buffer.memory == MemoryKind::device;
     if (buffer.content == Content::zeros) {
@@ -214,12 +249,13 @@ void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
   }
 }
 
-void CudaBuffers::allocate(int buffer, std::int64_t step, cudaStream_t stream) {
+void CudaBuffers::allocate(int buffer, std::int64_t step, StreamName name, cudaStream_t stream) {
   const Buffer& asked = plan_.buffers[static_cast<std::size_t>(buffer)];
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
   const auto bytes = static_cast<std::size_t>(asked.bytes);
   count(asked, asked.bytes);
+  if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, name);
   // A step that never releases comes back to a slot that it still holds.
   if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
@@ -234,6 +270,11 @@ void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
   const Buffer& given = plan_.buffers[static_cast<std::size_t>(buffer)];
   count(given, -given.bytes);
+  if (given.allocated_by == AllocatedBy::step_allocator) {
+    served_->release(buffer, step);
+    slot = nullptr;
+    return;
+  }
   if (given.allocated_by == AllocatedBy::cuda) {
     check(cudaFree(slot), "free within the step");
   } else {
@@ -258,7 +299,8 @@ MemoryUse CudaBuffers::use() const {
   for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {
     use.allocated_bytes[purpose] = by_purpose_[purpose].most;
   }
-  use.peak_allocated_bytes = device_.most;
+  use.peak_allocated_bytes =
+      served_ ? served_->statistics().allocated_bytes.all.peak : device_.most;
   use.pinned_bytes = pinned_.most;
   std::uint64_t in_pool = 0;
   if (pool_) {
@@ -266,7 +308,8 @@ MemoryUse CudaBuffers::use() const {
           "ask how much the memory pool took");
   }
   use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_bytes_ +
-                            static_cast<std::int64_t>(in_pool);
+                            static_cast<std::int64_t>(in_pool) +
+                            (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
   return use;
 }
 

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "device/contents.h"
+#include "device/cuda/cuda_device_memory.h"
 #include "device/cuda/handles.h"
 #include "device/cuda/kept_memory.h"
 #include "device/trace.h"
+#include "plan/step_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -30,8 +32,12 @@ class CudaBuffers {
   }
 
   // For buffers that come and go.
-  void allocate(int buffer, std::int64_t step, cudaStream_t stream);
+  void allocate(int buffer, std::int64_t step, StreamName, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
+  // Of the step's own allocator, if it has one.
+  void empty_cache();
+  // On which the step's operations run; before the first of them.
+  void use_streams(const std::array<cudaStream_t, stream_count>& streams);
 
   // Since it was loaded.
   MemoryUse use() const;
@@ -42,6 +48,8 @@ class CudaBuffers {
  private:
   void require_free_memory() const;
   void require_modest_managed_memory() const;
+  void open_allocator();
+  void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_managed(const Buffer&, std::vector<void*>& slots);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
@@ -55,7 +63,9 @@ class CudaBuffers {
 
   const StepPlan& plan_;
   std::unique_ptr<KeptMemory, EndOfUse> kept_;
-  std::vector<std::vector<void*>> slots_;  // by buffer, then slot
+  std::vector<std::vector<void*>> slots_;     // by buffer, then slot
+  std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
+  std::unique_ptr<StepAllocator> served_;
   std::vector<PageLockOf> locks_;
   std::vector<ManagedMemory> managed_;
   MemoryPool pool_;

@@ -70,7 +70,7 @@ constexpr std::array recorded_kinds{
     CUPTI_ACTIVITY_KIND_MEMORY2, CUPTI_ACTIVITY_KIND_OVERHEAD};
 
 // What libraries call directly. Of all others the runtime's call is enough.
-constexpr std::array<CUpti_CallbackId, 14> recorded_driver_calls{
+constexpr std::array<CUpti_CallbackId, 16> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
@@ -84,7 +84,9 @@ constexpr std::array<CUpti_CallbackId, 14> recorded_driver_calls{
     CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2,
     CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
     CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async,
-    CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize};
+    CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize,
+    CUPTI_DRIVER_TRACE_CBID_cuMemCreate,
+    CUPTI_DRIVER_TRACE_CBID_cuMemUnmap};
 
 constexpr std::array counted_page_events{
     CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,

@@ -79,6 +79,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
   if (prepared.launch) return issue_launch(prepared, step);
   struct Issue {
     CudaStep& self;
+    StreamName name;
     cudaStream_t on;
     std::int64_t step;
 
@@ -95,7 +96,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     }
     void operator()(const Prefetch& prefetch) const { self.issue_prefetch(prefetch, on, step); }
     void operator()(const Allocate& allocate) const {
-      self.buffers_.allocate(allocate.buffer, step, on);
+      self.buffers_.allocate(allocate.buffer, step, name, on);
     }
     void operator()(const Release& release) const {
       const Buffer& buffer = self.plan_.buffers[static_cast<std::size_t>(release.buffer)];
@@ -103,6 +104,9 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
         return self.waiting([&] { self.buffers_.release(release.buffer, step, on); });
       }
       self.buffers_.release(release.buffer, step, on);
+    }
+    void operator()(const EmptyCache&) const {
+      self.waiting([&] { self.buffers_.empty_cache(); });
     }
     void operator()(const PageLock& lock) const {
       const auto bytes =
@@ -130,7 +134,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     }
     void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
   };
-  std::visit(Issue{*this, on, step}, operation.action);
+  std::visit(Issue{*this, operation.stream, on, step}, operation.action);
 }
 
 void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {

@@ -66,6 +66,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
       slots.push_back(make_event(cudaEventDisableTiming | wait));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
+  buffers_.use_streams({compute_.get(), side_.get(), cudaStreamLegacy});
   prepare(services.blas);
   capture_graphs();
   const bool takes_batches =

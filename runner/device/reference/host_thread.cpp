@@ -119,14 +119,14 @@ void HostThread::act(const StreamWaitsEvent& wait) {
 
 void HostThread::act(const Allocate& allocation) {
   const SharedBlock fresh = memory_->allocate(allocation.buffer, acts_for_);
-  if (plan_->buffers[allocation.buffer].allocated_by != AllocatedBy::cuda_async) return;
+  if (plan_->buffers[allocation.buffer].allocated_by == AllocatedBy::cuda) return;
   // What other streams write before the allocation's turn is lost.
   issue([this, fresh] { memory_->fill_with_garbage(*fresh); });
 }
 
 void HostThread::act(const Release& release) {
   const SharedBlock old = memory_->block(release.buffer, acts_for_);
-  if (plan_->buffers[release.buffer].allocated_by == AllocatedBy::cuda_async) {
+  if (plan_->buffers[release.buffer].allocated_by != AllocatedBy::cuda) {
     issue([this, old] { memory_->fill_with_garbage(*old); });
     return;
   }

@@ -44,6 +44,7 @@ class HostThread {
   void act(const Prefetch&);
   void act(const Allocate&);
   void act(const Release&);
+  void act(const EmptyCache&) {}  // changes no number
   void act(const PageLock&);
   void act(const PageUnlock&);
   void act(const RecordEvent&);

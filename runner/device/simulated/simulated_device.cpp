@@ -89,6 +89,10 @@ class SimulatedStep : public LoadedStep {
     if (observe.trace) {
       result.trace = timeline_.recorder().take(observe.steps);
       result.trace->memory = planned_memory(plan_);
+      if (const MemoryStatistics* held = timeline_.allocator_statistics()) {
+        result.trace->memory.peak_allocated_bytes = held->allocated_bytes.all.peak;
+        result.trace->memory.peak_reserved_bytes = held->reserved_bytes.all.peak;
+      }
     }
     timeline_.drain();
     machine_->now = timeline_.host_now();

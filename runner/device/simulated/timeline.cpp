@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "device/device.h"
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
 #include "plan/access.h"
@@ -24,6 +25,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanosecon
     : plan_(plan),
       profile_(profile),
       pages_(plan),
+      memory_(profile.memory_bytes),
       step_ends_(static_cast<std::size_t>(plan.run_ahead_steps), 0),
       stamps_(static_cast<std::size_t>(plan.bookkeeping.capacity), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
@@ -31,6 +33,10 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanosecon
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);
   start_at(start);
+  if (!plan.allocator) return;
+  served_.emplace(plan, memory_);
+  if (const auto refusal = served_->take_kept())
+    throw DeviceError(in_words(*refusal, "what stays from step to step"));
 }
 
 void Timeline::start_at(Nanoseconds now) {
@@ -82,8 +88,9 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const FillZero& fill) const { self.fill(operation, fill); }
     void operator()(const HostCopies& copy) const { self.copy_on_host(copy, step); }
     void operator()(const Prefetch& prefetch) const { self.prefetch(operation, prefetch, step); }
-    void operator()(const Allocate& allocate) const { self.allocate(operation, allocate); }
-    void operator()(const Release& release) const { self.release(operation, release); }
+    void operator()(const Allocate& allocate) const { self.allocate(operation, allocate, step); }
+    void operator()(const Release& release) const { self.release(operation, release, step); }
+    void operator()(const EmptyCache&) const { self.empty_cache(); }
     void operator()(const PageLock& lock) const { self.lock_pages(lock); }
     void operator()(const PageUnlock& unlock) const { self.unlock_pages(unlock); }
     void operator()(const RecordEvent& record) const { self.record_event(operation, record, step); }

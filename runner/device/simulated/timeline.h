@@ -6,11 +6,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "allocators/modelled_memory.h"
 #include "device/profile.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
+#include "plan/step_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -34,6 +37,11 @@ class Timeline {
   // The host returns from a wait for everything.
   void drain();
 
+  // Of the step's allocator; null where it has none.
+  const MemoryStatistics* allocator_statistics() const {
+    return served_ ? &served_->statistics() : nullptr;
+  }
+
   // Told everything that the host and the device do; records once it is started.
   TraceRecorder& recorder() { return recorder_; }
 
@@ -56,8 +64,12 @@ class Timeline {
   void prefetch(const Operation&, const Prefetch&, std::int64_t step);
   Nanoseconds fault_in(const LaunchKernel&, std::int64_t step, Nanoseconds begin);
   std::int64_t bytes_of_blocks(std::int64_t blocks, const BufferUse&) const;
-  void allocate(const Operation&, const Allocate&);
-  void release(const Operation&, const Release&);
+  void allocate(const Operation&, const Allocate&, std::int64_t step);
+  void release(const Operation&, const Release&, std::int64_t step);
+  void empty_cache();
+  void catch_up_allocator();
+  void serve(const Operation&, const Allocate&, std::int64_t step);
+  void pay_driver(const MemoryStatistics& before);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
   void lock_pages(const PageLock&);
   void unlock_pages(const PageUnlock&);
@@ -83,6 +95,8 @@ class Timeline {
   const DeviceProfile& profile_;
   TraceRecorder recorder_;
   ManagedPages pages_;
+  ModelledMemory memory_;
+  std::optional<StepAllocator> served_;
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;

@@ -1,18 +1,68 @@
 // SPDX-License-Identifier: MIT
 // What allocating, releasing and locking memory costs the host. The rest of a timeline is
 // timeline.cpp's.
+#include "device/device.h"
 #include "device/simulated/timeline.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::int64_t mebibyte = 1024 * 1024;
+// A block from an allocator's own cache, or back: half of what allocators_bench shows for a pair.
+constexpr Nanoseconds served_nanoseconds = 100;
 
 }  // namespace
 
-void Timeline::allocate(const Operation& operation, const Allocate& allocate) {
+// Frees across streams pass when the stream has done all that was issued.
+void Timeline::catch_up_allocator() {
+  for (int stream = 0; stream < stream_count; ++stream) {
+    if (streams_[static_cast<std::size_t>(stream)] <= host_) memory_.finish(stream);
+  }
+}
+
+// What the allocator asked the driver for.
+void Timeline::pay_driver(const MemoryStatistics& before) {
+  const MemoryStatistics& after = served_->statistics();
+  const bool growable = plan_.allocator->rules.segments == SegmentKind::growable;
+  for (std::int64_t call_number = before.num_device_free; call_number < after.num_device_free;
+       ++call_number) {
+    recorder_.begin_call({CallKind::release, growable ? "cuMemUnmap" : "cudaFree", true}, host_);
+    wait_until(all_work_end());
+    pass_host(profile_.host.free_nanoseconds);
+    recorder_.end_call(host_);
+  }
+  for (std::int64_t call_number = before.num_device_alloc; call_number < after.num_device_alloc;
+       ++call_number) {
+    call({CallKind::allocate, growable ? "cuMemCreate" : "cudaMalloc"},
+         profile_.host.malloc_nanoseconds);
+  }
+  const std::int64_t taken = after.reserved_bytes.all.current - before.reserved_bytes.all.current;
+  if (taken != 0) recorder_.memory(taken, MemoryKind::device, host_);
+}
+
+void Timeline::serve(const Operation& operation, const Allocate& allocate, std::int64_t step) {
+  catch_up_allocator();
+  const MemoryStatistics before = served_->statistics();
+  const auto refusal = served_->allocate(allocate.buffer, step, operation.stream);
+  pass_host(served_nanoseconds);
+  pay_driver(before);
+  if (refusal) {
+    throw DeviceError("variant '" + plan_.variant + "', '" + operation.name +
+                      "': " + in_words(*refusal, buffer(allocate.buffer).name));
+  }
+}
+
+void Timeline::empty_cache() {
+  catch_up_allocator();
+  const MemoryStatistics before = served_->statistics();
+  served_->empty_cache();
+  pay_driver(before);
+}
+
+void Timeline::allocate(const Operation& operation, const Allocate& allocate, std::int64_t step) {
   if (operation.captured) return;
   const Buffer& taken = buffer(allocate.buffer);
+  if (taken.allocated_by == AllocatedBy::step_allocator) return serve(operation, allocate, step);
   const HostCosts& costs = profile_.host;
   const Nanoseconds pooled =
       pool_is_empty_ ? costs.pool_grow_nanoseconds : costs.malloc_async_nanoseconds;
@@ -21,9 +71,13 @@ void Timeline::allocate(const Operation& operation, const Allocate& allocate) {
   recorder_.memory(taken.bytes, MemoryKind::device, host_);
 }
 
-void Timeline::release(const Operation& operation, const Release& release) {
+void Timeline::release(const Operation& operation, const Release& release, std::int64_t step) {
   if (operation.captured) return;
   const Buffer& given_back = buffer(release.buffer);
+  if (given_back.allocated_by == AllocatedBy::step_allocator) {
+    served_->release(release.buffer, step);
+    return pass_host(served_nanoseconds);
+  }
   recorder_.begin_call(call_of_release(given_back.allocated_by), host_);
   if (given_back.allocated_by == AllocatedBy::cuda) {
     wait_until(all_work_end());

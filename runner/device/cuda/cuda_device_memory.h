@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The GPU's memory, as an allocator asks for it: cudaMalloc for segments, the driver's virtual
+// memory for growable ones, events for how far the streams are.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "allocators/device_memory.h"
+#include "device/cuda/handles.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class CudaDeviceMemory : public DeviceMemory {
+ public:
+  // Throws DeviceError where the driver has no virtual memory management.
+  CudaDeviceMemory();
+  ~CudaDeviceMemory() override;
+
+  // Before the first point is recorded; by StreamName.
+  void use_streams(const std::array<cudaStream_t, stream_count>& streams) { streams_ = streams; }
+
+  std::int64_t total_bytes() const override;
+  std::int64_t free_bytes() const override;
+  std::optional<Address> take_segment(std::int64_t bytes) override;
+  void give_back_segment(Address, std::int64_t bytes) override;
+  Address reserve_addresses(std::int64_t bytes) override;
+  void release_addresses(Address, std::int64_t bytes) override;
+  bool map_pages(Address, std::int64_t bytes, std::int64_t page_bytes) override;
+  void unmap_pages(Address, std::int64_t bytes, std::int64_t page_bytes, StreamId) override;
+  StreamPoint record_point(StreamId) override;
+  bool has_passed(StreamPoint) override;
+  void wait_for(StreamPoint) override;
+  void wait_for_all() override;
+
+ private:
+  struct Driver;  // functions of libcuda that the runtime has no call for
+
+  cudaStream_t stream(StreamId id) const { return streams_[static_cast<std::size_t>(id)]; }
+  bool map_page(Address, std::int64_t page_bytes);
+  void unmap(Address, std::int64_t bytes, std::int64_t page_bytes) const;
+
+  std::unique_ptr<Driver> driver_;
+  int device_ = 0;
+  std::array<cudaStream_t, stream_count> streams_{};
+  std::vector<CudaEvent> events_;    // by point
+  std::vector<std::size_t> unused_;  // events whose point has passed and was asked for
+};
+
+}  // namespace stepgate

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "plan/run_allocator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "allocators/modelled_memory.h"
+#include "plan/access.h"
+#include "plan/step_allocator.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t endless_bytes = std::int64_t{1} << 50;
+constexpr std::size_t most_slope_points = 1000;
+
+// So many values at most, from the second half, evenly apart.
+std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>& values) {
+  const std::size_t first = values.size() / 2;
+  const std::size_t apart = std::max<std::size_t>(1, (values.size() - first) / most_slope_points);
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t step = first; step < values.size(); step += apart)
+    points.emplace_back(static_cast<double>(step), static_cast<double>(values[step]));
+  return points;
+}
+
+double theil_sen_slope(const std::vector<std::pair<double, double>>& points) {
+  std::vector<double> slopes;
+  for (std::size_t one = 0; one < points.size(); ++one) {
+    for (std::size_t other = one + 1; other < points.size(); ++other) {
+      slopes.push_back((points[other].second - points[one].second) /
+                       (points[other].first - points[one].first));
+    }
+  }
+  if (slopes.empty()) return 0;
+  const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
+  std::nth_element(slopes.begin(), middle, slopes.end());
+  return *middle;
+}
+
+class AllocatorRun {
+ public:
+  AllocatorRun(const StepPlan& plan, std::int64_t steps)
+      : plan_(plan), steps_(steps), memory_(endless_bytes), allocator_(plan, memory_) {
+    for (const Operation& operation : plan.operations) {
+      const bool acts = std::holds_alternative<Allocate>(operation.action) ||
+                        std::holds_alternative<Release>(operation.action) ||
+                        std::holds_alternative<EmptyCache>(operation.action);
+      if (acts && !operation.captured) operations_.push_back(&operation);
+    }
+    course_.steps = steps;
+    course_.depends_on_streams = frees_depend_on_streams(plan);
+  }
+
+  std::variant<AllocatorCourse, CannotLoad> run() {
+    if (const auto refusal = allocator_.take_kept())
+      return CannotLoad{in_words(*refusal, "what stays from step to step")};
+    note_peak();
+    std::vector<std::int64_t> live;
+    const std::int64_t last_steps = steps_that_repeat();
+    MemoryStatistics before_last = allocator_.statistics();
+    for (std::int64_t step = -furthest_ahead(plan_); step < steps_; ++step) {
+      if (step == steps_ - last_steps) before_last = allocator_.statistics();
+      issue_step(step);
+      // As if the device kept up with the host; only frees across streams can tell.
+      for (int stream = 0; stream < stream_count; ++stream) memory_.finish(stream);
+      if (step >= 0) live.push_back(allocator_.statistics().allocated_bytes.all.current);
+    }
+    finish(before_last, last_steps, live);
+    return course_;
+  }
+
+ private:
+  // After so many steps the allocator is asked for the same again.
+  std::int64_t steps_that_repeat() const {
+    std::int64_t period = 1;
+    for (const Operation* operation : operations_) {
+      period = std::lcm(period, operation->every);
+      if (period > steps_) return steps_;
+    }
+    return period;
+  }
+
+  void issue_step(std::int64_t step) {
+    for (const Operation* operation : operations_) {
+      const std::int64_t acted_for = step + operation->ahead;
+      if (acts_for(*operation, acted_for)) carry_out(*operation, acted_for);
+    }
+    refused_.erase(refused_.begin(), refused_.lower_bound(step));
+  }
+
+  void carry_out(const Operation& operation, std::int64_t step) {
+    if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
+      if (refused_.contains(step)) return;
+      const auto refusal = allocator_.allocate(allocate->buffer, step, operation.stream);
+      note_peak();
+      if (!refusal) return;
+      refused_.insert(step);
+      ++course_.refused_steps;
+      if (course_.first_refusal.empty()) {
+        course_.first_refusal =
+            "step " + std::to_string(step) + ", '" + operation.name + "': " +
+            in_words(*refusal, plan_.buffers[static_cast<std::size_t>(allocate->buffer)].name);
+      }
+    } else if (const auto* release = std::get_if<Release>(&operation.action)) {
+      allocator_.release(release->buffer, step);
+    } else {
+      allocator_.empty_cache();
+    }
+  }
+
+  // After every request, since live memory is at its most right after one.
+  void note_peak() {
+    const MemoryStatistics& now = allocator_.statistics();
+    if (now.allocated_bytes.all.current <= course_.peak_live_bytes) return;
+    course_.peak_live_bytes = now.allocated_bytes.all.current;
+    course_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
+  }
+
+  void finish(const MemoryStatistics& before_last, std::int64_t last_steps,
+              const std::vector<std::int64_t>& live) {
+    const MemoryStatistics after = allocator_.statistics();
+    const auto a_step = [&](std::int64_t count) {
+      return static_cast<double>(count) / static_cast<double>(last_steps);
+    };
+    course_.ooms = after.num_ooms;
+    course_.retries = after.num_alloc_retries;
+    course_.peak_live_bytes = after.allocated_bytes.all.peak;
+    course_.peak_reserved_bytes = after.reserved_bytes.all.peak;
+    course_.device_allocs = a_step(after.num_device_alloc - before_last.num_device_alloc);
+    course_.device_frees = a_step(after.num_device_free - before_last.num_device_free);
+    course_.live_slope_bytes = theil_sen_slope(points_of(live));
+    allocator_.empty_cache();
+    course_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
+  }
+
+  const StepPlan& plan_;
+  std::int64_t steps_;
+  ModelledMemory memory_;
+  StepAllocator allocator_;
+  std::vector<const Operation*> operations_;  // that the allocator carries out
+  std::set<std::int64_t> refused_;            // steps given up that are still under way
+  AllocatorCourse course_;
+};
+
+}  // namespace
+
+std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps) {
+  return AllocatorRun(plan, steps).run();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "plan/step_allocator.h"
+
+#include <algorithm>
+
+#include "allocators/caching_allocator.h"
+#include "allocators/first_fit_allocator.h"
+#include "plan/access.h"
+#include "support/require.h"
+#include "support/units.h"
+
+namespace stepgate {
+namespace {
+
+StreamId id_of(StreamName stream) {
+  return static_cast<StreamId>(stream);
+}
+
+std::unique_ptr<MemoryAllocator> make_allocator(const AllocatorPlan& plan, DeviceMemory& memory) {
+  switch (plan.kind) {
+    case AllocatorKind::caching:
+      return std::make_unique<CachingAllocator>(memory, plan.rules, plan.cap_bytes);
+    case AllocatorKind::first_fit:
+      return std::make_unique<FirstFitAllocator>(memory, plan.cap_bytes);
+  }
+  require(false, "every allocator can be made");
+  return nullptr;
+}
+
+std::vector<std::vector<StreamName>> streams_of_buffers(const StepPlan& plan) {
+  std::vector<std::vector<StreamName>> streams(plan.buffers.size());
+  for (const Operation& operation : plan.operations) {
+    for (const BufferAccess& access : accesses_of(plan, operation)) {
+      auto& of_buffer = streams[static_cast<std::size_t>(access.use.buffer)];
+      if (std::find(of_buffer.begin(), of_buffer.end(), operation.stream) == of_buffer.end())
+        of_buffer.push_back(operation.stream);
+    }
+  }
+  return streams;
+}
+
+std::string size_text(std::int64_t bytes) {
+  return rounded_bytes_text(static_cast<double>(bytes));
+}
+
+std::string way_out(const Refusal& refusal) {
+  const bool splintered = refusal.free_inside_bytes >= refusal.rounded_bytes;
+  if (splintered) {
+    return "so much is free, but in pieces: batches that begin with the largest "
+           "('batch.largest_first') or growable segments ('alloc.with = \"expandable\"') do not "
+           "splinter it";
+  }
+  if (refusal.by == RefusedBy::cap) return "raise 'alloc.cap', or lower 'batch.size'";
+  return "lower 'batch.size', or trade time for memory";
+}
+
+}  // namespace
+
+StepAllocator::StepAllocator(const StepPlan& plan, DeviceMemory& memory)
+    : plan_(plan),
+      allocator_(make_allocator(plan.allocator.value(), memory)),
+      streams_(streams_of_buffers(plan)) {
+  for (const Buffer& buffer : plan.buffers)
+    slots_.emplace_back(static_cast<std::size_t>(buffer.slots));
+}
+
+StepAllocator::~StepAllocator() = default;
+
+std::optional<StepAllocator::Held>& StepAllocator::slot(int buffer, std::int64_t step) {
+  auto& slots = slots_[static_cast<std::size_t>(buffer)];
+  return slots[static_cast<std::size_t>(step) % slots.size()];
+}
+
+const std::optional<StepAllocator::Held>& StepAllocator::slot(int buffer, std::int64_t step) const {
+  const auto& slots = slots_[static_cast<std::size_t>(buffer)];
+  return slots[static_cast<std::size_t>(step) % slots.size()];
+}
+
+std::optional<Refusal> StepAllocator::take(int buffer, std::optional<Held>& held,
+                                           StreamName stream) {
+  const std::int64_t bytes = plan_.buffers[static_cast<std::size_t>(buffer)].bytes;
+  const BlockOrRefusal answer =
+      allocator_->allocate(std::max<std::int64_t>(bytes, 1), id_of(stream));
+  if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
+  held = Held{std::get<HeldBlock>(answer), stream};
+  return std::nullopt;
+}
+
+std::optional<Refusal> StepAllocator::take_kept() {
+  for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+    const Buffer& kept = plan_.buffers[static_cast<std::size_t>(buffer)];
+    if (kept.memory != MemoryKind::device || kept.allocated_by != AllocatedBy::the_plan) continue;
+    for (std::int64_t step = 0; step < kept.slots; ++step) {
+      if (auto refusal = take(buffer, slot(buffer, step), StreamName::compute)) return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> StepAllocator::allocate(int buffer, std::int64_t step, StreamName stream) {
+  return take(buffer, slot(buffer, step), stream);
+}
+
+void StepAllocator::release(int buffer, std::int64_t step) {
+  std::optional<Held>& held = slot(buffer, step);
+  if (!held) return;
+  for (const StreamName stream : streams_[static_cast<std::size_t>(buffer)]) {
+    if (stream != held->stream) allocator_->used_on(held->block.id, id_of(stream));
+  }
+  allocator_->free(held->block.id);
+  held.reset();
+}
+
+Address StepAllocator::address(int buffer, std::int64_t step) const {
+  const std::optional<Held>& held = slot(buffer, step);
+  return held ? held->block.address : 0;
+}
+
+bool frees_depend_on_streams(const StepPlan& plan) {
+  const auto streams = streams_of_buffers(plan);
+  for (std::size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    const bool comes_and_goes = plan.buffers[buffer].allocated_by == AllocatedBy::step_allocator;
+    if (comes_and_goes && streams[buffer].size() > 1) return true;
+  }
+  return false;
+}
+
+std::string in_words(const Refusal& refusal, const std::string& buffer) {
+  std::string words = "cannot allocate " + size_text(refusal.requested_bytes) + " for '" + buffer +
+                      "': " + size_text(refusal.live_bytes) + " are live of " +
+                      size_text(refusal.reserved_bytes) + " reserved";
+  if (refusal.cap_bytes) words += " under a cap of " + size_text(*refusal.cap_bytes);
+  words += ", " + size_text(refusal.free_inside_bytes) + " of them are free, the largest piece " +
+           size_text(refusal.largest_usable_bytes);
+  if (refusal.by == RefusedBy::device)
+    words += ", and the device has " + size_text(refusal.device_free_bytes);
+  return words + "; " + way_out(refusal);
+}
+
+}  // namespace stepgate

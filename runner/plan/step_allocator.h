@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The memory of one step from one allocator: every buffer of its plan, by slot. Counting ahead and
+// carrying out on a device go through the same code, over modelled memory and over a GPU's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "allocators/memory_allocator.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class StepAllocator {
+ public:
+  // The plan says which allocator. Both must outlive it.
+  StepAllocator(const StepPlan&, DeviceMemory&);
+  ~StepAllocator();
+
+  // Blocks for everything in device memory that stays from step to step. Nothing when all is there.
+  std::optional<Refusal> take_kept();
+
+  // For buffers that come and go. A slot that is still held is forgotten, and its block is held for
+  // good: that is what a leak is.
+  std::optional<Refusal> allocate(int buffer, std::int64_t step, StreamName);
+  // Not held: nothing happens.
+  void release(int buffer, std::int64_t step);
+  void empty_cache() { allocator_->empty_cache(); }
+
+  bool holds(int buffer, std::int64_t step) const { return slot(buffer, step).has_value(); }
+  // 0 where nothing is held.
+  Address address(int buffer, std::int64_t step) const;
+
+  const MemoryStatistics& statistics() const { return allocator_->statistics(); }
+  const MemoryAllocator& allocator() const { return *allocator_; }
+
+ private:
+  struct Held {
+    HeldBlock block;
+    StreamName stream;
+  };
+  std::optional<Held>& slot(int buffer, std::int64_t step);
+  const std::optional<Held>& slot(int buffer, std::int64_t step) const;
+  std::optional<Refusal> take(int buffer, std::optional<Held>&, StreamName);
+
+  const StepPlan& plan_;
+  std::unique_ptr<MemoryAllocator> allocator_;
+  std::vector<std::vector<std::optional<Held>>> slots_;  // by buffer, then slot
+  std::vector<std::vector<StreamName>> streams_;         // that touch the buffer
+};
+
+// Whether a buffer that the step allocates is used on another stream than its own: then it depends
+// on how far the streams are when its memory can be used again.
+bool frees_depend_on_streams(const StepPlan&);
+
+// "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...; raise
+// 'alloc.cap'".
+std::string in_words(const Refusal&, const std::string& buffer);
+
+}  // namespace stepgate
