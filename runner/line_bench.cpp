@@ -42,6 +42,7 @@ void decide_the_suite_simulated(benchmark::State& state) {
   for ([[maybe_unused]] auto once : state) {
     for (const std::filesystem::path& file : suite()) {
       const Scenario scenario = read_scenario(file);
+      if (is_planned_only(scenario)) continue;
       const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
       const auto device = make_simulated_device(profile, {.seed = 1});
       const JudgeSettings settings{.counted = counted};

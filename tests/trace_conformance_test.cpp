@@ -54,7 +54,9 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   int variants = 0;
   for (const std::filesystem::path& file : files_of_the_suite()) {
-    const std::vector<StepPlan> plans = build_step_plans(read_scenario(file), seed);
+    const Scenario scenario = read_scenario(file);
+    if (is_planned_only(scenario)) continue;
+    const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
     const auto device = simulated({.seed = seed});
     const Traced result = traced(*device, plans);
     ASSERT_EQ(result.rounds.size(), 1u);

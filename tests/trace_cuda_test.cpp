@@ -24,8 +24,9 @@ std::vector<StepPlan> all_plans() {
     if (entry.path().extension() == ".toml") files.insert(entry.path());
   }
   for (const auto& file : files) {
-    for (StepPlan& plan : build_step_plans(read_scenario(file), 7))
-      plans.push_back(std::move(plan));
+    const Scenario scenario = read_scenario(file);
+    if (is_planned_only(scenario)) continue;
+    for (StepPlan& plan : build_step_plans(scenario, 7)) plans.push_back(std::move(plan));
   }
   return plans;
 }

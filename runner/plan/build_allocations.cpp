@@ -164,17 +164,26 @@ void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
   if (alloc.empty_cache_every > 0) add_empty_cache(plan, alloc.empty_cache_every);
 }
 
+std::optional<std::int64_t> cap_bytes(const StepPlan& plan, const MemoryCap& cap) {
+  switch (cap.of) {
+    case CapOf::nothing:
+      return std::nullopt;
+    case CapOf::bytes:
+      return static_cast<std::int64_t>(cap.amount);
+    case CapOf::need:
+      break;
+  }
+  const std::int64_t need = most_live_bytes(lifetimes_of(largest_turn(plan)).device);
+  return std::llround(cap.amount * static_cast<double>(need));
+}
+
 std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKnobs& alloc) {
   if (allocated_by(alloc.with) != AllocatedBy::step_allocator) return std::nullopt;
   AllocatorPlan made;
   made.kind =
       alloc.with == Allocator::first_fit ? AllocatorKind::first_fit : AllocatorKind::caching;
   made.rules = rules_of(alloc);
-  if (alloc.cap.of == CapOf::bytes) made.cap_bytes = static_cast<std::int64_t>(alloc.cap.amount);
-  if (alloc.cap.of == CapOf::need) {
-    const auto need = most_live_bytes(lifetimes_of(largest_turn(plan)).device);
-    made.cap_bytes = std::llround(alloc.cap.amount * static_cast<double>(need));
-  }
+  made.cap_bytes = cap_bytes(plan, alloc.cap);
   return made;
 }
 

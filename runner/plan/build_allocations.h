@@ -12,6 +12,9 @@ namespace stepgate {
 // cache is emptied.
 void build_allocations(StepPlan&, const AllocKnobs&);
 
+// What the cap allows, in bytes; nothing where there is none.
+std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
+
 // Which allocator serves the step, and how much it may take.
 std::optional<AllocatorPlan> allocator_plan(const StepPlan&, const AllocKnobs&);
 

@@ -12,7 +12,9 @@
 #include "plan/plan_in_arena.h"
 #include "plan/run_allocator.h"
 #include "plan/step_builder.h"
+#include "plan/step_memory.h"
 #include "support/require.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
@@ -126,7 +128,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
   for (std::int64_t turn = 0; turn < turns; ++turn) {
     Knobs of_turn = knobs;
     of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
-    builder.begin_turn(turn, turns, of_turn.batch.size, knobs.alloc.when != AllocWhen::never);
+    builder.begin_turn(turn, turns, knobs.alloc.when != AllocWhen::never);
     const InputParts input = build_input(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
@@ -173,10 +175,18 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
 }
 
 // What the step's allocator will do; in words why there cannot be a step.
-std::optional<std::string> count_allocations(StepPlan& plan) {
-  if (!plan.allocator) return std::nullopt;
+std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap) {
+  if (!plan.allocator) {
+    const auto allowed = cap_bytes(plan, cap);
+    const std::int64_t held = held_memory(plan).most_bytes;
+    if (!allowed || held <= *allowed) return std::nullopt;
+    return CannotLoad{"its buffers and its arena take " +
+                          rounded_bytes_text(static_cast<double>(held)) + " under a cap of " +
+                          rounded_bytes_text(static_cast<double>(*allowed)),
+                      "raise 'alloc.cap'"};
+  }
   auto counted = run_allocator(plan, plan.counted_steps);
-  if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return cannot->reason;
+  if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
   plan.course = std::get<AllocatorCourse>(counted);
   return std::nullopt;
 }
@@ -201,9 +211,9 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
       wrong.push_back({variant.place, who + "is a race: " + *race,
                        "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
                        "with events"});
-    } else if (const auto refused = count_allocations(plan)) {
-      wrong.push_back(
-          {variant.place, who + "has no memory to start with: " + *refused, "raise 'alloc.cap'"});
+    } else if (const auto refused = count_allocations(plan, variant.knobs.alloc.cap)) {
+      wrong.push_back({variant.place, who + "has no memory to start with: " + refused->reason,
+                       refused->way_out});
     } else if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
       wrong.push_back(
           {variant.place,

@@ -133,6 +133,15 @@ TEST(Plan, AllocatesWhatEachOfTheTurnsNeeds) {
   }
 }
 
+TEST(Plan, HoldsNothingOfATurnLongerWhenItsSizeComesAgain) {
+  Knobs knobs = small_mlp();
+  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
+  knobs.batch.sizes = {4, 8, 6};
+  const double once = value(knobs, Metric::peak_live);
+  knobs.batch.sizes = {6, 4, 8, 6};
+  EXPECT_EQ(value(knobs, Metric::peak_live), once);
+}
+
 TEST(Plan, CountsAWaitEveryFewStepsAsAFraction) {
   Knobs knobs = small_mlp();
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 4};

@@ -56,7 +56,7 @@ class AllocatorRun {
 
   std::variant<AllocatorCourse, CannotLoad> run() {
     if (const auto refusal = allocator_.take_kept())
-      return CannotLoad{in_words(*refusal, "what stays from step to step")};
+      return CannotLoad{in_words(*refusal, "what stays from step to step"), way_out(*refusal)};
     note_peak();
     std::vector<std::int64_t> live;
     const std::int64_t last_steps = steps_that_repeat();

@@ -14,6 +14,7 @@ namespace stepgate {
 // Why the allocator refuses what stays from step to step, in words: then there is no step.
 struct CannotLoad {
   std::string reason;
+  std::string way_out;
 };
 
 // The plan has an allocator.

@@ -43,17 +43,6 @@ std::string size_text(std::int64_t bytes) {
   return rounded_bytes_text(static_cast<double>(bytes));
 }
 
-std::string way_out(const Refusal& refusal) {
-  const bool splintered = refusal.free_inside_bytes >= refusal.rounded_bytes;
-  if (splintered) {
-    return "so much is free, but in pieces: batches that begin with the largest "
-           "('batch.largest_first') or growable segments ('alloc.with = \"expandable\"') do not "
-           "splinter it";
-  }
-  if (refusal.by == RefusedBy::cap) return "raise 'alloc.cap', or lower 'batch.size'";
-  return "lower 'batch.size', or trade time for memory";
-}
-
 }  // namespace
 
 StepAllocator::StepAllocator(const StepPlan& plan, DeviceMemory& memory)
@@ -134,7 +123,18 @@ std::string in_words(const Refusal& refusal, const std::string& buffer) {
            size_text(refusal.largest_usable_bytes);
   if (refusal.by == RefusedBy::device)
     words += ", and the device has " + size_text(refusal.device_free_bytes);
-  return words + "; " + way_out(refusal);
+  return words;
+}
+
+std::string way_out(const Refusal& refusal) {
+  const bool splintered = refusal.free_inside_bytes >= refusal.rounded_bytes;
+  if (splintered) {
+    return "so much is free, but in pieces: batches that begin with the largest "
+           "('batch.largest_first') or growable segments ('alloc.with = \"expandable\"') do not "
+           "splinter it";
+  }
+  if (refusal.by == RefusedBy::cap) return "raise 'alloc.cap', or lower 'batch.size'";
+  return "lower 'batch.size', or trade time for memory";
 }
 
 }  // namespace stepgate

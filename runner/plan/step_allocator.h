@@ -56,8 +56,9 @@ class StepAllocator {
 // on how far the streams are when its memory can be used again.
 bool frees_depend_on_streams(const StepPlan&);
 
-// "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...; raise
-// 'alloc.cap'".
+// "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...".
 std::string in_words(const Refusal&, const std::string& buffer);
+// Which knob would help.
+std::string way_out(const Refusal&);
 
 }  // namespace stepgate

@@ -15,11 +15,10 @@ class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
 
-  // Operations that follow are those of steps whose batch has this size: the turn-th of so many
-  // turns. What an earlier turn has added is found again by its name: a buffer is as large as its
-  // largest turn. With `own_activations`, memory that a step allocates is not shared between turns.
-  void begin_turn(std::int64_t turn, std::int64_t turns, std::int64_t batch_size,
-                  bool own_activations);
+  // Operations that follow are those of the turn-th of so many turns that batches take. What an
+  // earlier turn has added is found again by its name: a buffer is as large as its largest turn.
+  // With `own_activations`, memory that a step allocates is not shared between turns.
+  void begin_turn(std::int64_t turn, std::int64_t turns, bool own_activations);
   // Operations that follow are those of every step.
   void end_turns();
 

@@ -38,8 +38,11 @@ constexpr std::array must_not_be_set{
          "'model.layers' is only for mlp", "remove it, or write model.kind = \"mlp\""},
     Rule{"alloc.keep", [](const Knobs& knobs) { return knobs.alloc.with != Allocator::cuda_async; },
          "'alloc.keep' is only for cuda_async", "remove it, or write alloc.with = \"cuda_async\""},
-    Rule{"alloc.cap", [](const Knobs& knobs) { return !is_ours(knobs.alloc); },
-         "'alloc.cap' is only for caching, expandable and first_fit",
+    Rule{"alloc.cap",
+         [](const Knobs& knobs) {
+           return !is_ours(knobs.alloc) && knobs.alloc.with != Allocator::arena;
+         },
+         "'alloc.cap' is only for arena, caching, expandable and first_fit",
          "remove it, or write alloc.with = \"caching\""},
     Rule{"alloc.empty_cache_every", [](const Knobs& knobs) { return !is_ours(knobs.alloc); },
          "'alloc.empty_cache_every' is only for caching, expandable and first_fit",

@@ -27,7 +27,7 @@ std::int64_t median_of(std::vector<std::int64_t> values) {
 
 CostBench::CostBench()
     : stream_(make_stream()), blas_(make_blas()), begin_(make_event()), end_(make_event()) {
-  for (DeviceMemory& memory : scratch_) memory = make_device_memory(scratch_bytes);
+  for (DeviceMemoryBlock& memory : scratch_) memory = make_device_memory(scratch_bytes);
   fill_factors(DType::fp32);
   workspace_ = make_device_memory(workspace_bytes);
   small_ = kernel("accumulate_loss").prepare({}, DType::fp32, {}, {});

@@ -53,8 +53,8 @@ class CostBench {
   Stream stream_;
   BlasHandle blas_;
   CudaEvent begin_, end_;
-  DeviceMemory scratch_[3];
-  DeviceMemory workspace_;
+  DeviceMemoryBlock scratch_[3];
+  DeviceMemoryBlock workspace_;
   Launch small_;
 };
 

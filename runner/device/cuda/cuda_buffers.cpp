@@ -168,8 +168,9 @@ void CudaBuffers::open_allocator() {
   driver_ = std::make_unique<CudaDeviceMemory>();
   served_ = std::make_unique<StepAllocator>(plan_, *driver_);
   if (const auto refusal = served_->take_kept()) {
-    throw DeviceError(fmt::format("variant '{}': {}", plan_.variant,
-                                  in_words(*refusal, "what stays from step to step")));
+    throw DeviceError(fmt::format("variant '{}': {}; {}", plan_.variant,
+                                  in_words(*refusal, "what stays from step to step"),
+                                  way_out(*refusal)));
   }
 }
 
@@ -179,9 +180,9 @@ void CudaBuffers::use_streams(const std::array<cudaStream_t, stream_count>& stre
 
 void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, StreamName stream) {
   if (const auto refusal = served_->allocate(buffer, step, stream)) {
-    throw DeviceError(
-        fmt::format("variant '{}': {}", plan_.variant,
-                    in_words(*refusal, plan_.buffers[static_cast<std::size_t>(buffer)].name)));
+    const std::string& name = plan_.buffers[static_cast<std::size_t>(buffer)].name;
+    throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
+                                  in_words(*refusal, name), way_out(*refusal)));
   }
   slot = reinterpret_cast<void*>(served_->address(buffer, step));
 }

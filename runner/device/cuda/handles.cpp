@@ -23,10 +23,10 @@ BlasHandle make_blas() {
   return BlasHandle(blas);
 }
 
-DeviceMemory make_device_memory(std::int64_t bytes) {
+DeviceMemoryBlock make_device_memory(std::int64_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate device memory");
-  return DeviceMemory(memory);
+  return DeviceMemoryBlock(memory);
 }
 
 }  // namespace stepgate

@@ -26,7 +26,7 @@ using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using MemoryPool = Owned<cudaMemPool_t, cudaMemPoolDestroy>;
 using BlasHandle = Owned<cublasLtHandle_t, cublasLtDestroy>;
-using DeviceMemory = Owned<void*, cudaFree>;
+using DeviceMemoryBlock = Owned<void*, cudaFree>;
 using ManagedMemory = Owned<void*, cudaFree>;
 using PinnedMemory = Owned<void*, cudaFreeHost>;
 using PageLockOf = Owned<void*, cudaHostUnregister>;
@@ -36,6 +36,6 @@ using HostMemoryBlock = Owned<void*, std::free>;
 Stream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
 BlasHandle make_blas();
-DeviceMemory make_device_memory(std::int64_t bytes);
+DeviceMemoryBlock make_device_memory(std::int64_t bytes);
 
 }  // namespace stepgate

@@ -39,7 +39,7 @@ cudaError_t KeptMemory::take_device(void*& memory, std::int64_t bytes) {
     block = {};
     const cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes));
     if (status != cudaSuccess) return status;
-    block = {DeviceMemory(memory), bytes};
+    block = {DeviceMemoryBlock(memory), bytes};
   }
   memory = block.memory.get();
   return cudaSuccess;

@@ -42,7 +42,7 @@ class KeptMemory {
     std::int64_t bytes() const;
   };
 
-  Row<DeviceMemory> device_;
+  Row<DeviceMemoryBlock> device_;
   Row<PinnedMemory> pinned_;
   Row<HostMemoryBlock> pageable_;
   bool in_use_ = false;

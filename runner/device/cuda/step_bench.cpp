@@ -124,7 +124,7 @@ class PlainStep {
     return memory;
   }
 
-  std::vector<DeviceMemory> memory_;
+  std::vector<DeviceMemoryBlock> memory_;
   Stream stream_;
   BlasHandle blas_;
   Launch ingest_, forward_, input_gradient_, weight_gradient_, relu_, no_relu_, loss_, report_,

@@ -36,7 +36,8 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanosecon
   if (!plan.allocator) return;
   served_.emplace(plan, memory_);
   if (const auto refusal = served_->take_kept())
-    throw DeviceError(in_words(*refusal, "what stays from step to step"));
+    throw DeviceError(in_words(*refusal, "what stays from step to step") + "; " +
+                      way_out(*refusal));
 }
 
 void Timeline::start_at(Nanoseconds now) {

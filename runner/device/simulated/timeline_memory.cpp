@@ -47,8 +47,8 @@ void Timeline::serve(const Operation& operation, const Allocate& allocate, std::
   pass_host(served_nanoseconds);
   pay_driver(before);
   if (refusal) {
-    throw DeviceError("variant '" + plan_.variant + "', '" + operation.name +
-                      "': " + in_words(*refusal, buffer(allocate.buffer).name));
+    throw DeviceError("variant '" + plan_.variant + "', '" + operation.name + "': " +
+                      in_words(*refusal, buffer(allocate.buffer).name) + "; " + way_out(*refusal));
   }
 }
 
