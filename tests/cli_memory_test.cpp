@@ -42,9 +42,10 @@ TEST_F(CommandLine, TimesNoVariantThatIsRefusedMemory) {
   const Finished run = simulate({"churn.toml"});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_EQ(run.out, "");
-  EXPECT_TRUE(contains(run.err,
-                       "churn.toml:5:10: variant 'baseline' is refused memory in 25 of 50 steps and "
-                       "cannot be timed: step 1, 'allocate "))
+  EXPECT_TRUE(
+      contains(run.err,
+               "churn.toml:5:10: variant 'baseline' is refused memory in 25 of 50 steps and "
+               "cannot be timed: step 1, 'allocate "))
       << run.err;
   EXPECT_TRUE(contains(run.err, "; tag the scenario \"no_gpu\" to have its plans decide it"))
       << run.err;
@@ -58,6 +59,23 @@ TEST_F(CommandLine, MeasuresNothingWherePlansDecide) {
     EXPECT_TRUE(contains(refused.err, "'churn' is tagged no_gpu: its plans decide it"))
         << refused.err;
   }
+}
+
+TEST_F(CommandLine, WritesWhatAnAllocatorDoesForAMemoryViewer) {
+  write("churn.toml", churn(no_gpu, "fix.ooms == 0"));
+  const Finished plan = stepgate({"plan", "churn.toml", "--memory-snapshot", "m.pickle"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  for (const char* file : {"m.churn.baseline.pickle", "m.churn.fix.pickle"}) {
+    std::ifstream written(place() / file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(written), {}};
+    ASSERT_FALSE(bytes.empty()) << file;
+    EXPECT_EQ(bytes.front(), '\x80');
+    EXPECT_EQ(bytes.back(), '.');
+  }
+  write("static.toml", holding);
+  const Finished none = stepgate({"plan", "static.toml", "--memory-snapshot", "m.pickle"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(contains(none.err, "no variant has an allocator of its own")) << none.err;
 }
 
 }  // namespace

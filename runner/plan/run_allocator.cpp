@@ -40,10 +40,47 @@ double theil_sen_slope(const std::vector<std::pair<double, double>>& points) {
   return *middle;
 }
 
+// Tells of every segment.
+class WatchedMemory : public ModelledMemory {
+ public:
+  explicit WatchedMemory(MemoryHistory* history)
+      : ModelledMemory(endless_bytes), history_(history) {}
+
+  std::optional<Address> take_segment(std::int64_t bytes) override {
+    const auto taken = ModelledMemory::take_segment(bytes);
+    if (taken) tell(MemoryAction::take_segment, *taken, bytes);
+    return taken;
+  }
+  void give_back_segment(Address address, std::int64_t bytes) override {
+    ModelledMemory::give_back_segment(address, bytes);
+    tell(MemoryAction::give_back_segment, address, bytes);
+  }
+  bool map_pages(Address address, std::int64_t bytes, std::int64_t page_bytes) override {
+    const bool mapped = ModelledMemory::map_pages(address, bytes, page_bytes);
+    if (mapped) tell(MemoryAction::take_segment, address, bytes);
+    return mapped;
+  }
+  void unmap_pages(Address address, std::int64_t bytes, std::int64_t page_bytes,
+                   StreamId stream) override {
+    ModelledMemory::unmap_pages(address, bytes, page_bytes, stream);
+    tell(MemoryAction::give_back_segment, address, bytes);
+  }
+
+  void stop_telling() { history_ = nullptr; }
+
+ private:
+  void tell(MemoryAction action, Address address, std::int64_t bytes) {
+    if (history_ != nullptr)
+      history_->events.push_back({.action = action, .address = address, .bytes = bytes});
+  }
+
+  MemoryHistory* history_;
+};
+
 class AllocatorRun {
  public:
-  AllocatorRun(const StepPlan& plan, std::int64_t steps)
-      : plan_(plan), steps_(steps), memory_(endless_bytes), allocator_(plan, memory_) {
+  AllocatorRun(const StepPlan& plan, std::int64_t steps, MemoryHistory* history)
+      : plan_(plan), steps_(steps), history_(history), memory_(history), allocator_(plan, memory_) {
     for (const Operation& operation : plan.operations) {
       const bool acts = std::holds_alternative<Allocate>(operation.action) ||
                         std::holds_alternative<Release>(operation.action) ||
@@ -58,6 +95,7 @@ class AllocatorRun {
     if (const auto refusal = allocator_.take_kept())
       return CannotLoad{in_words(*refusal, "what stays from step to step"), way_out(*refusal)};
     note_peak();
+    tell_what_is_kept();
     std::vector<std::int64_t> live;
     const std::int64_t last_steps = steps_that_repeat();
     MemoryStatistics before_last = allocator_.statistics();
@@ -91,12 +129,44 @@ class AllocatorRun {
     refused_.erase(refused_.begin(), refused_.lower_bound(step));
   }
 
+  void tell(MemoryAction action, int buffer, const Operation* operation, std::int64_t step) {
+    if (history_ == nullptr) return;
+    history_->events.push_back(
+        {.action = action,
+         .address = allocator_.address(buffer, step),
+         .bytes = plan_.buffers[static_cast<std::size_t>(buffer)].bytes,
+         .stream = operation ? static_cast<int>(operation->stream) : 0,
+         .buffer = buffer,
+         .operation = operation ? static_cast<int>(operation - plan_.operations.data()) : -1,
+         .step = step});
+  }
+
+  void tell_what_is_kept() {
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+      const std::int64_t slots = plan_.buffers[static_cast<std::size_t>(buffer)].slots;
+      for (std::int64_t step = 0; step < slots; ++step) {
+        if (allocator_.holds(buffer, step)) tell(MemoryAction::allocate, buffer, nullptr, step);
+      }
+    }
+  }
+
+  void tell_refusal(const Allocate& allocate, const Operation& operation, std::int64_t step,
+                    const Refusal& refusal) {
+    if (history_ == nullptr) return;
+    tell(MemoryAction::refuse, allocate.buffer, &operation, step);
+    history_->events.back().address = 0;
+    history_->events.back().free_bytes =
+        refusal.cap_bytes ? std::max<std::int64_t>(0, *refusal.cap_bytes - refusal.reserved_bytes)
+                          : refusal.device_free_bytes;
+  }
+
   void carry_out(const Operation& operation, std::int64_t step) {
     if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
       if (refused_.contains(step)) return;
       const auto refusal = allocator_.allocate(allocate->buffer, step, operation.stream);
       note_peak();
-      if (!refusal) return;
+      if (!refusal) return tell(MemoryAction::allocate, allocate->buffer, &operation, step);
+      tell_refusal(*allocate, operation, step, *refusal);
       refused_.insert(step);
       ++course_.refused_steps;
       if (course_.first_refusal.empty()) {
@@ -105,6 +175,8 @@ class AllocatorRun {
             in_words(*refusal, plan_.buffers[static_cast<std::size_t>(allocate->buffer)].name);
       }
     } else if (const auto* release = std::get_if<Release>(&operation.action)) {
+      if (allocator_.holds(release->buffer, step))
+        tell(MemoryAction::release, release->buffer, &operation, step);
       allocator_.release(release->buffer, step);
     } else {
       allocator_.empty_cache();
@@ -132,13 +204,16 @@ class AllocatorRun {
     course_.device_allocs = a_step(after.num_device_alloc - before_last.num_device_alloc);
     course_.device_frees = a_step(after.num_device_free - before_last.num_device_free);
     course_.live_slope_bytes = theil_sen_slope(points_of(live));
+    if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
+    memory_.stop_telling();  // what follows is no part of the steps
     allocator_.empty_cache();
     course_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
   }
 
   const StepPlan& plan_;
   std::int64_t steps_;
-  ModelledMemory memory_;
+  MemoryHistory* history_;
+  WatchedMemory memory_;
   StepAllocator allocator_;
   std::vector<const Operation*> operations_;  // that the allocator carries out
   std::set<std::int64_t> refused_;            // steps given up that are still under way
@@ -147,8 +222,9 @@ class AllocatorRun {
 
 }  // namespace
 
-std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps) {
-  return AllocatorRun(plan, steps).run();
+std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps,
+                                                        MemoryHistory* history) {
+  return AllocatorRun(plan, steps, history).run();
 }
 
 }  // namespace stepgate

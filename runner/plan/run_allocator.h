@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "plan/allocator_course.h"
+#include "plan/memory_event.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -17,7 +18,8 @@ struct CannotLoad {
   std::string way_out;
 };
 
-// The plan has an allocator.
-std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps);
+// The plan has an allocator. `history`, where there is one, is told everything.
+std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps,
+                                                        MemoryHistory* history = nullptr);
 
 }  // namespace stepgate

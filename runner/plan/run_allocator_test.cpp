@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "plan/counted_metrics.h"
 #include "plan/plan_by_hand.h"
 #include "plan/step_allocator.h"
@@ -151,6 +153,51 @@ TEST(RunAllocator, AnArenaTakesWhatTheStepNeedsAndNoMore) {
     Knobs own = knobs;
     own.alloc.with = Allocator::fixed;
     EXPECT_LT(of(plan, Metric::peak_live), of(planned(own), Metric::peak_live));
+  }
+}
+
+TEST(RunAllocator, TellsAHistoryThatAddsUpToWhatIsHeldAtTheEnd) {
+  for (const Allocator with : {Allocator::caching, Allocator::expandable, Allocator::first_fit}) {
+    Knobs knobs = served(with, AllocWhen::op);
+    knobs.batch.sizes = {256, 8192, 512};
+    knobs.alloc.leak_bytes = 4096;
+    knobs.alloc.empty_cache_every = 7;
+    const StepPlan plan = planned(knobs);
+    MemoryHistory history;
+    const auto course = std::get<AllocatorCourse>(run_allocator(plan, 20, &history));
+    std::map<Address, std::int64_t> held;
+    std::int64_t reserved = 0;
+    for (const MemoryEvent& event : history.events) {
+      switch (event.action) {
+        case MemoryAction::take_segment:
+          reserved += event.bytes;
+          break;
+        case MemoryAction::give_back_segment:
+          reserved -= event.bytes;
+          break;
+        case MemoryAction::allocate:
+          EXPECT_TRUE(held.emplace(event.address, event.bytes).second) << event.address;
+          break;
+        case MemoryAction::release:
+          EXPECT_EQ(held.erase(event.address), 1U) << event.address;
+          break;
+        case MemoryAction::refuse:
+          ADD_FAILURE() << "nothing is refused here";
+      }
+      EXPECT_LE(reserved, course.peak_reserved_bytes);
+    }
+    std::int64_t in_segments = 0;
+    std::size_t live_blocks = 0;
+    for (const SegmentState& segment : history.segments) {
+      in_segments += segment.bytes;
+      for (const BlockState& block : segment.blocks) {
+        if (block.use != BlockUse::live) continue;
+        ++live_blocks;
+        EXPECT_TRUE(held.contains(block.address));
+      }
+    }
+    EXPECT_EQ(reserved, in_segments);
+    EXPECT_EQ(held.size(), live_blocks);
   }
 }
 

@@ -39,6 +39,7 @@ struct Arguments {
   bool memory = false;            // plan: the memory of the step
   bool tracing = true;            // run: in a process of its own
   std::filesystem::path trace;    // run: timelines for other tools
+  std::filesystem::path memory_snapshot;  // plan: what the step's allocator does, for a viewer
   std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
   std::vector<ExportRequest> exports;
   std::filesystem::path profile;

@@ -120,6 +120,8 @@ class CommandLine {
     CLI::Option* memory = plan->add_flag("--memory", arguments_.memory,
                                          "the device memory of the step instead: what is live over "
                                          "its operations, what it needs, what an arena takes");
+    plan->add_option("--memory-snapshot", arguments_.memory_snapshot,
+                     "what the step's allocator does, for PyTorch's memory viewer");
     plan->add_option("--picture", arguments_.picture, "draw that memory into this SVG")
         ->needs(memory);
     verb("fields", "every knob that a scenario may set", print_fields)

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "plan/access.h"
+#include "plan/run_allocator.h"
 #include "report/draw_memory.h"
 #include "report/draw_timeline.h"
 #include "report/print_list.h"
 #include "report/print_memory.h"
 #include "report/print_plan.h"
+#include "report/write_snapshot.h"
 #include "scenario/field_documents.h"
 #include "scenario/read_scenario.h"
 #include "support/write_file.h"
@@ -40,9 +42,6 @@ std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
     std::erase_if(planned.plans, [&](const StepPlan& plan) {
       return !arguments.variant.empty() && plan.variant != arguments.variant;
     });
-    if (arguments.memory) {  // of batches that take turns, the largest needs the most
-      for (StepPlan& plan : planned.plans) plan = largest_turn(plan);
-    }
     if (!planned.plans.empty()) scenarios.push_back(std::move(planned.plans));
   }
   if (!scenarios.empty()) return scenarios;
@@ -50,13 +49,35 @@ std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
                      "`stepgate list` shows them");
 }
 
+// A file for every variant that has an allocator of its own.
+void write_snapshots(const std::vector<std::vector<StepPlan>>& scenarios,
+                     const std::filesystem::path& asked_for) {
+  bool any = false;
+  for (const std::vector<StepPlan>& plans : scenarios) {
+    for (const StepPlan& plan : plans) {
+      if (!plan.allocator) continue;
+      MemoryHistory history;
+      (void)run_allocator(plan, plan.counted_steps, &history);
+      write_file(snapshot_file(asked_for, plan), snapshot_pickle(plan, history));
+      any = true;
+    }
+  }
+  if (any) return;
+  throw RequestError("no variant has an allocator of its own, so there is nothing to look at",
+                     "set 'alloc.with' to caching, expandable or first_fit");
+}
+
 }  // namespace
 
 int print_plans(const Arguments& arguments) {
-  const std::vector<std::vector<StepPlan>> scenarios = plans_asked_for(arguments);
+  std::vector<std::vector<StepPlan>> scenarios = plans_asked_for(arguments);
   if (!arguments.picture.empty()) check_writable(arguments.picture);
+  if (!arguments.memory_snapshot.empty()) write_snapshots(scenarios, arguments.memory_snapshot);
   bool first = true;
-  for (const std::vector<StepPlan>& plans : scenarios) {
+  for (std::vector<StepPlan>& plans : scenarios) {
+    if (arguments.memory) {  // of batches that take turns, the largest needs the most
+      for (StepPlan& plan : plans) plan = largest_turn(plan);
+    }
     for (const StepPlan& plan : plans) {
       if (!std::exchange(first, false)) std::cout << '\n';
       arguments.memory ? print_memory(std::cout, plan) : print_plan(std::cout, plan);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What an allocator did, one thing after the other: for people who look at it in a memory viewer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "allocators/memory_allocator.h"
+
+namespace stepgate {
+
+enum class MemoryAction { take_segment, give_back_segment, allocate, release, refuse };
+
+struct MemoryEvent {
+  MemoryAction action = MemoryAction::allocate;
+  Address address = 0;     // 0 of a refusal
+  std::int64_t bytes = 0;  // asked for, or of the segment
+  int stream = 0;
+  int buffer = -1;              // index into StepPlan::buffers; -1: a segment's
+  int operation = -1;           // of StepPlan::operations; -1: before the first step
+  std::int64_t step = 0;        // that the operation acted for
+  std::int64_t free_bytes = 0;  // of a refusal: what the cap or the device would still have given
+};
+
+struct MemoryHistory {
+  std::vector<MemoryEvent> events;
+  std::vector<SegmentState> segments;  // at the end
+};
+
+}  // namespace stepgate
