@@ -21,6 +21,9 @@ std::optional<FieldValue> read_field_value(const Field&, const TomlValue&,
 // What the field would read from a command line: 2, true and 0.5 as such, the rest as a string.
 TomlValue toml_of_argument(const Field&, std::string_view text, const Place&);
 
+// A least or most value, as a file writes it.
+std::string limit_text(const FieldValues&, double limit);
+
 // As a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
 std::string field_value_text(const Field&, const FieldValue&);
 

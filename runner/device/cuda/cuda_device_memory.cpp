@@ -168,14 +168,16 @@ bool CudaDeviceMemory::has_passed(StreamPoint point) {
   return true;
 }
 
+// What an allocator waits for in its destructor must not throw; an error of the work stays with the
+// device and shows at its next call.
 void CudaDeviceMemory::wait_for(StreamPoint point) {
   const auto event = static_cast<std::size_t>(point);
-  check(cudaEventSynchronize(events_[event].get()), "wait for the last use of a block");
+  (void)cudaEventSynchronize(events_[event].get());
   unused_.push_back(event);
 }
 
 void CudaDeviceMemory::wait_for_all() {
-  check(cudaDeviceSynchronize(), "wait for the last uses of blocks");
+  (void)cudaDeviceSynchronize();
 }
 
 }  // namespace stepgate
