@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "support/diagnostic.h"
+#include "support/temporary_folder.h"
 #include "tests/golden.h"
 
 namespace stepgate {
@@ -53,9 +54,6 @@ Certificate by_hand() {
 
 class CertificateFile : public testing::Test {
  protected:
-  CertificateFile() { std::filesystem::remove_all(folder); }
-  ~CertificateFile() override { std::filesystem::remove_all(folder); }
-
   std::string content() const {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
@@ -85,9 +83,8 @@ class CertificateFile : public testing::Test {
     return said;
   }
 
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) /
-      testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path() / "f";  // not there at first
   const std::filesystem::path file = folder / "certificates" / "small.fix.toml";
 };
 

@@ -11,6 +11,7 @@
 
 #include "support/diagnostic.h"
 #include "support/random.h"
+#include "support/temporary_folder.h"
 #include "support/write_file.h"
 #include "tests/golden.h"
 
@@ -47,9 +48,6 @@ EvidenceFile by_hand() {
 
 class EvidenceFileTest : public testing::Test {
  protected:
-  EvidenceFileTest() { std::filesystem::remove_all(folder); }
-  ~EvidenceFileTest() override { std::filesystem::remove_all(folder); }
-
   std::string content() const {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
@@ -79,9 +77,8 @@ class EvidenceFileTest : public testing::Test {
     return said;
   }
 
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) /
-      testing::UnitTest::GetInstance()->current_test_info()->name();
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path() / "f";  // not there at first
   const std::filesystem::path file = folder / "e.toml";
 };
 

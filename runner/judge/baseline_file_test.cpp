@@ -13,6 +13,7 @@
 #include "judge/read_baseline.h"
 #include "judge/stored_runs_by_hand.h"
 #include "support/diagnostic.h"
+#include "support/temporary_folder.h"
 #include "support/write_file.h"
 
 namespace stepgate {
@@ -20,9 +21,6 @@ namespace {
 
 class BaselineFile : public testing::Test {
  protected:
-  BaselineFile() { std::filesystem::remove_all(folder); }
-  ~BaselineFile() override { std::filesystem::remove_all(folder); }
-
   std::string content() const {
     std::ostringstream text;
     text << std::ifstream(file).rdbuf();
@@ -33,10 +31,8 @@ class BaselineFile : public testing::Test {
     return static_cast<std::size_t>(std::distance(begin, {}));
   }
 
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
-       std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path() / "f";  // not there at first
   const std::filesystem::path file = folder / "device" / "small.toml";
   const Scenario scenario = scenario_of_one({});
 };
