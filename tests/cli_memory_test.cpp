@@ -33,6 +33,7 @@ TEST_F(CommandLine, DecidesByPlansAloneWhatIsTaggedSo) {
   std::ifstream file(place() / "report.json");
   const auto report = nlohmann::json::parse(file);
   EXPECT_EQ(report["outcome"], "holds");
+  EXPECT_TRUE(report["device"].is_null());
   write("churn.toml", churn(no_gpu, "baseline.ooms == 0"));
   EXPECT_EQ(stepgate({"run", "churn.toml"}).exit_code, 1);
 }

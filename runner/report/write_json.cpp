@@ -177,7 +177,8 @@ void write_json(std::ostream& out, const Verdict& verdict, const Measurement& me
       {"claim", verdict.claim},
       {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
       {"seed", fmt::format("{:016x}", measurement.seed)},
-      {"device", json_of(verdict.device)},
+      // Null where no device took part: the plans decided.
+      {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
       {"outcome", in_words(verdict.outcome)},
       {"broken", json_or_null(verdict.broken)},
       {"skipped_because", verdict.skipped_because},

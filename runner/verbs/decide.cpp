@@ -26,6 +26,7 @@ Measurement by_plans_alone(const Planned& planned, DeviceIdentity device) {
   none.planned_only = true;
   none.scenario = planned.scenario.name;
   none.device = std::move(device);
+  none.scenario_fingerprint = planned.scenario.fingerprint;
   return none;
 }
 
