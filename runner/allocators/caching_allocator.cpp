@@ -166,17 +166,12 @@ CachedBlock& CachingAllocator::part_of(CachedBlock& whole, Address address, std:
 }
 
 Refusal CachingAllocator::refuse(const Request& request) {
-  Refusal refusal{.by = refused_by_,
-                  .stream = request.stream,
-                  .requested_bytes = request.requested_bytes,
-                  .rounded_bytes = request.bytes,
-                  .segment_bytes = request.segment_bytes,
-                  .live_bytes = statistics_.allocated_bytes.all.current,
-                  .reserved_bytes = statistics_.reserved_bytes.all.current,
-                  .device_free_bytes = memory_.free_bytes(),
-                  .cap_bytes = cap_bytes_};
-  refusal.pending_bytes = statistics_.active_bytes.all.current - refusal.live_bytes;
-  refusal.free_inside_bytes = refusal.reserved_bytes - statistics_.active_bytes.all.current;
+  Refusal refusal = refusal_of(statistics_, memory_, cap_bytes_);
+  refusal.by = refused_by_;
+  refusal.stream = request.stream;
+  refusal.requested_bytes = request.requested_bytes;
+  refusal.rounded_bytes = request.bytes;
+  refusal.segment_bytes = request.segment_bytes;
   const auto largest_of = [&](const BlockPool& pool) {
     for (const CachedBlock* free : pool.free.all()) {
       refusal.largest_free_bytes = std::max(refusal.largest_free_bytes, free->bytes);

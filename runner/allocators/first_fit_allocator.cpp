@@ -121,17 +121,12 @@ void FirstFitAllocator::empty_cache() {
 
 Refusal FirstFitAllocator::refuse(std::int64_t requested, std::int64_t rounded, StreamId stream,
                                   RefusedBy by) {
-  Refusal refusal{.by = by,
-                  .stream = stream,
-                  .requested_bytes = requested,
-                  .rounded_bytes = rounded,
-                  .segment_bytes = rounded,
-                  .live_bytes = statistics_.allocated_bytes.all.current,
-                  .reserved_bytes = statistics_.reserved_bytes.all.current,
-                  .device_free_bytes = memory_.free_bytes(),
-                  .cap_bytes = cap_bytes_};
-  refusal.pending_bytes = statistics_.active_bytes.all.current - refusal.live_bytes;
-  refusal.free_inside_bytes = refusal.reserved_bytes - statistics_.active_bytes.all.current;
+  Refusal refusal = refusal_of(statistics_, memory_, cap_bytes_);
+  refusal.by = by;
+  refusal.stream = stream;
+  refusal.requested_bytes = requested;
+  refusal.rounded_bytes = rounded;
+  refusal.segment_bytes = rounded;
   for (const WholeBlock* block : list_) {
     if (block->use != BlockUse::free) continue;
     refusal.largest_free_bytes = std::max(refusal.largest_free_bytes, block->bytes);

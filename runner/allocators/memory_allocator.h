@@ -49,6 +49,10 @@ struct Refusal {
   std::optional<std::int64_t> cap_bytes = {};
 };
 
+// The parts of a refusal that follow from an allocator's statistics; the rest is the caller's.
+Refusal refusal_of(const MemoryStatistics&, const DeviceMemory&,
+                   std::optional<std::int64_t> cap_bytes);
+
 using BlockOrRefusal = std::variant<HeldBlock, Refusal>;
 
 // Above this a request is refused before anything is rounded.
