@@ -19,7 +19,7 @@
 namespace stepgate {
 namespace {
 
-constexpr double picture_width = 1200;  // in pixels, as all of these
+// In pixels.
 constexpr double left_edge = 96;
 constexpr double right_edge = 1180;
 constexpr double plot_height = 190;
@@ -27,10 +27,6 @@ constexpr double phases_height = 17;
 constexpr double overlap = 0.3;     // of neighbours, so that rounding leaves no gap between them
 constexpr double longest_run = 12;  // operations in which nothing changes; more are drawn as many
 constexpr double headroom = 1.12;   // above the highest line, for the words at the peak
-
-constexpr std::string_view head =
-    R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
-)svg";
 
 // From the bottom of the pile upwards, what stays before what comes and goes. Okabe and Ito's
 // colours, which people with any colour vision tell apart.
@@ -100,7 +96,7 @@ class MemoryPicture {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
         picture_width, top_);
-    all += head;
+    all += text_style;
     all += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     return all + svg_.body() + "</svg>\n";
   }

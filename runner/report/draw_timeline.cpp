@@ -12,9 +12,9 @@
 
 #include "plan/step_names.h"
 #include "report/svg.h"
+#include "report/timeline_pieces.h"
 #include "report/timeline_row.h"
 #include "report/timeline_window.h"
-#include "report/trace_arguments.h"
 #include "report/trace_rows.h"
 #include "support/require.h"
 #include "support/units.h"
@@ -22,24 +22,19 @@
 namespace stepgate {
 namespace {
 
-constexpr double picture_width = 1200;  // in pixels, as all of these
+// In pixels.
 constexpr double row_height = 26;
 constexpr double row_gap = 6;
 constexpr double step_marks_height = 15;
 
-constexpr std::string_view head =
-    R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
-<defs>
+constexpr std::string_view patterns =
+    R"svg(<defs>
 <pattern id="wait" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#fff"/><rect width="2.2" height="5" fill="#000"/></pattern>
 <pattern id="copy" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 1.5h6M0 4.5h6" stroke="#fff" stroke-width="1.1" stroke-opacity="0.85"/></pattern>
 <pattern id="fill" width="5" height="5" patternUnits="userSpaceOnUse"><circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
 <pattern id="none" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" fill="#f3f3f3"/><circle cx="3.5" cy="3.5" r="0.8" fill="#bbb"/></pattern>
 </defs>
 )svg";
-
-std::string time_text(TraceTime time) {
-  return seconds_text(static_cast<double>(time.count()) * 1e-9);
-}
 
 class Timeline {
  public:
@@ -62,7 +57,8 @@ class Timeline {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
         picture_width, top_);
-    all += head;
+    all += text_style;
+    all += patterns;
     all += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     return all + lines.body() + svg_.body() + "</svg>\n";
   }
@@ -116,36 +112,13 @@ class Timeline {
     return variant.plan.operations.at(static_cast<std::size_t>(index));
   }
 
-  // "step 293 us   GPU idle 29 %   1 host wait a step"
-  static std::string facts(const TracedStep& numbers) {
-    std::vector<std::string> all;
-    if (numbers.time.step > 0) all.push_back("step " + seconds_text(numbers.time.step));
-    const auto value = [&](Metric metric) -> std::optional<double> {
-      const auto found = numbers.values.find(metric);
-      return found == numbers.values.end() ? std::nullopt : std::optional(found->second);
-    };
-    if (const auto idle = value(Metric::gpu_idle)) {
-      all.push_back("GPU idle " + percent_text(*idle));
-    }
-    if (const auto waits = value(Metric::host_waits_per_step)) {
-      all.push_back(fmt::format("{:.3g} host wait{} a step", *waits, *waits == 1 ? "" : "s"));
-    }
-    if (const auto blocked = value(Metric::host_blocked_us); blocked && *blocked > 0) {
-      all.push_back("host blocked " + seconds_text(*blocked));
-    }
-    if (const auto exposed = value(Metric::exposed_copy_us); exposed && *exposed > 0) {
-      all.push_back("copies not hidden " + seconds_text(*exposed));
-    }
-    return fmt::format("{}", fmt::join(all, "  \u00b7  "));
-  }
-
   void draw_variant(std::size_t index) {
     const DrawnVariant& variant = variants_[index];
     const Window& window = windows_.of_variants[index];
     const Axis axis(window.begin, windows_.length);
     svg_.text(20, top_ + 15, 15, Anchor::start, variant.plan.variant, "font-weight=\"bold\"");
     if (variant.numbers != nullptr) {
-      svg_.text(left_edge, top_ + 15, 13, Anchor::start, facts(*variant.numbers));
+      svg_.text(left_edge, top_ + 15, 13, Anchor::start, facts_of(*variant.numbers));
     }
     top_ += 24;
     draw_step_marks(axis, steps_of_the_host(variant.trace));
@@ -195,15 +168,7 @@ class Timeline {
   void draw_host(const DrawnVariant& variant, const Axis& axis) {
     std::vector<Piece> pieces;
     for (const HostSpan& span : variant.trace.spans) {
-      Piece piece{{span.begin, span.end}, &runners_own, {}, "held back", "held back by stepgate"};
-      if (span.operation >= 0) {
-        const Operation& what = operation(variant, span.operation);
-        piece.colour = &colour_of(what.phase);
-        piece.label = what.name;
-        piece.words = fmt::format("{}: {}, step {}, {}", name_of(what.phase), what.name, span.step,
-                                  time_text(span.end - span.begin));
-      }
-      pieces.push_back(std::move(piece));
+      pieces.push_back(piece_of(variant.plan, span));
     }
     RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
     draw_waits(variant, axis);
@@ -253,7 +218,7 @@ class Timeline {
     const std::vector<int> rows = rows_without_overlap(stretches);
     std::map<int, std::vector<Piece>> by_row;
     for (std::size_t index = 0; index < work.size(); ++index) {
-      by_row[rows[index]].push_back(piece_of(variant, *work[index]));
+      by_row[rows[index]].push_back(piece_of(variant.plan, *work[index]));
     }
     for (const auto& [row, pieces] : by_row) {
       begin_row(row == 0 ? name : std::string(), axis, window.device_recorded);
@@ -279,25 +244,6 @@ class Timeline {
       svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, size, Anchor::middle, words,
                 "style=\"fill:#777\" font-style=\"italic\"");
     }
-  }
-
-  static Piece piece_of(const DrawnVariant& variant, const DeviceWork& work) {
-    Piece piece{{work.begin, work.end}, &runners_own, {}, name_of_work(work), {}};
-    std::string place = "not part of the step";
-    if (work.operation >= 0) {
-      const Operation& what = operation(variant, work.operation);
-      piece.colour = &colour_of(what.phase);
-      piece.label = what.name;
-      place = fmt::format("{}: {}, step {}", name_of(what.phase), what.name, work.step);
-    }
-    if (work.kind == WorkKind::copy) piece.pattern = "copy";
-    if (work.kind == WorkKind::fill) piece.pattern = "fill";
-    piece.words =
-        fmt::format("{} ({}), {}", place, name_of_work(work), time_text(work.end - work.begin));
-    if (work.kind != WorkKind::kernel) {
-      piece.words += ", " + rounded_bytes_text(static_cast<double>(work.bytes));
-    }
-    return piece;
   }
 
   void draw_axis(Svg& lines, double top_of_variants) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few shapes that a timeline needs, as SVG text. What they stand for is draw_timeline's.
+// The few shapes that pictures need, as SVG text. What they stand for is draw_timeline's and
+// draw_memory's.
 #pragma once
 
 #include <map>
@@ -7,6 +8,14 @@
 #include <string_view>
 
 namespace stepgate {
+
+// Of every picture, in pixels.
+constexpr double picture_width = 1200;
+
+// How all their words look; to stand in front of what is drawn.
+constexpr std::string_view text_style =
+    R"svg(<style>text{font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif;fill:#222}</style>
+)svg";
 
 // A place on the picture, in pixels from its upper left corner.
 struct Box {
