@@ -115,9 +115,11 @@ int accept_runs(const Arguments& arguments) {
   const std::vector<Planned> all = plan_all(arguments, 0);
   refuse_calibration(all);
   for (std::size_t index = all.size(); index-- > 0;) {  // whose plans decide them store nothing
-    if (is_planned_only(all[index].scenario))
-      files.erase(files.begin() + static_cast<std::ptrdiff_t>(index));
+    if (!is_planned_only(all[index].scenario)) continue;
+    std::cout << all[index].scenario.name << ": decided by its plans, nothing to store\n";
+    files.erase(files.begin() + static_cast<std::ptrdiff_t>(index));
   }
+  if (files.empty()) refuse_planned_only(all);
   int worst = 0;
   for (const std::filesystem::path& file : files) {
     for (std::int64_t run = 0; run < arguments.runs; ++run) {
