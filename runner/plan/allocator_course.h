@@ -21,9 +21,6 @@ struct AllocatorCourse {
   std::int64_t peak_live_bytes = 0;  // in blocks
   std::int64_t reserved_at_peak_live_bytes = 0;
   std::int64_t peak_reserved_bytes = 0;
-  // A step, over the last steps.
-  double device_allocs = 0;
-  double device_frees = 0;
   // Of the live bytes at the ends of the steps, the first half left out (Theil and Sen: the median
   // of the slopes between any two).
   double live_slope_bytes = 0;

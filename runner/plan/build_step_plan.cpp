@@ -185,9 +185,15 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap
                           rounded_bytes_text(static_cast<double>(*allowed)),
                       "raise 'alloc.cap'"};
   }
-  auto counted = run_allocator(plan, plan.counted_steps);
+  const auto counted = run_allocator(plan, plan.counted_steps);
   if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
-  plan.course = std::get<AllocatorCourse>(counted);
+  const auto& [course, calls] = std::get<CountedAllocations>(counted);
+  plan.course = course;
+  for (std::size_t index = 0; index < calls.size(); ++index) {
+    Action& action = plan.operations[index].action;
+    if (auto* allocate = std::get_if<Allocate>(&action)) allocate->driver = calls[index];
+    if (auto* empty = std::get_if<EmptyCache>(&action)) empty->driver = calls[index];
+  }
   return std::nullopt;
 }
 

@@ -49,13 +49,18 @@ struct Counter {
   Tally operator()(const FillZero& fill) const {
     return {.memset_bytes = static_cast<double>(fill.what.bytes)};
   }
-  // What the step's own allocator asks of the driver is its course's.
   bool served(int buffer) const {
     return buffer_at(plan, buffer).allocated_by == AllocatedBy::step_allocator;
   }
-  Tally operator()(const Allocate& allocate) const {
-    return {.device_allocs = operation.captured || served(allocate.buffer) ? 0.0 : 1.0};
+  static Tally tally_of(const DriverCalls& calls) {
+    return {
+        .host_waits = calls.frees, .device_allocs = calls.allocations, .device_frees = calls.frees};
   }
+  Tally operator()(const Allocate& allocate) const {
+    if (served(allocate.buffer)) return tally_of(allocate.driver);
+    return {.device_allocs = operation.captured ? 0.0 : 1.0};
+  }
+  Tally operator()(const EmptyCache& empty) const { return tally_of(empty.driver); }
   // cudaFree waits for the device; cudaFreeAsync does not.
   Tally operator()(const Release& release) const {
     const bool waits = buffer_at(plan, release.buffer).allocated_by == AllocatedBy::cuda;
@@ -139,15 +144,6 @@ double live_after_empty_cache(const StepPlan& plan) {
          growth_bytes_per_step(plan) * static_cast<double>(plan.counted_steps);
 }
 
-// What the step's allocator asks of the driver, a step; each of its frees is a cudaFree, which
-// waits.
-double allocations_of(const StepPlan& plan) {
-  return plan.course ? plan.course->device_allocs : 0;
-}
-double frees_of(const StepPlan& plan) {
-  return plan.course ? plan.course->device_frees : 0;
-}
-
 double arena_bytes(const StepPlan& plan) {
   return static_cast<double>(pack_arena(lifetimes_of(largest_turn(plan)).device).bytes);
 }
@@ -181,15 +177,15 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
     case Metric::pageable_copies_per_step:
       return per_step(plan, &Tally::pageable_copies);
     case Metric::host_waits_per_step:
-      return per_step(plan, &Tally::host_waits) + frees_of(plan);
+      return per_step(plan, &Tally::host_waits);
     case Metric::device_syncs_per_step:
       return per_step(plan, &Tally::device_syncs);
     case Metric::polls_per_step:
       return per_step(plan, &Tally::polls);
     case Metric::device_allocs_per_step:
-      return per_step(plan, &Tally::device_allocs) + allocations_of(plan);
+      return per_step(plan, &Tally::device_allocs);
     case Metric::device_frees_per_step:
-      return per_step(plan, &Tally::device_frees) + frees_of(plan);
+      return per_step(plan, &Tally::device_frees);
     case Metric::pinned_allocs_per_step:
       return per_step(plan, &Tally::pinned_allocs);
     case Metric::flops_per_step:

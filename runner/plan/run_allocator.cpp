@@ -87,27 +87,27 @@ class AllocatorRun {
                         std::holds_alternative<EmptyCache>(operation.action);
       if (acts && !operation.captured) operations_.push_back(&operation);
     }
+    calls_.resize(plan.operations.size());
     course_.steps = steps;
     course_.depends_on_streams = frees_depend_on_streams(plan);
   }
 
-  std::variant<AllocatorCourse, CannotLoad> run() {
+  std::variant<CountedAllocations, CannotLoad> run() {
     if (const auto refusal = allocator_.take_kept())
       return CannotLoad{in_words(*refusal, "what stays from step to step"), way_out(*refusal)};
     note_peak();
     tell_what_is_kept();
     std::vector<std::int64_t> live;
     const std::int64_t last_steps = steps_that_repeat();
-    MemoryStatistics before_last = allocator_.statistics();
     for (std::int64_t step = -furthest_ahead(plan_); step < steps_; ++step) {
-      if (step == steps_ - last_steps) before_last = allocator_.statistics();
+      if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
       // As if the device kept up with the host; only frees across streams can tell.
       for (int stream = 0; stream < stream_count; ++stream) memory_.finish(stream);
       if (step >= 0) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
-    finish(before_last, last_steps, live);
-    return course_;
+    finish(live);
+    return CountedAllocations{course_, mean_calls()};
   }
 
  private:
@@ -124,7 +124,10 @@ class AllocatorRun {
   void issue_step(std::int64_t step) {
     for (const Operation* operation : operations_) {
       const std::int64_t acted_for = step + operation->ahead;
-      if (acts_for(*operation, acted_for)) carry_out(*operation, acted_for);
+      if (!acts_for(*operation, acted_for)) continue;
+      const MemoryStatistics before = allocator_.statistics();
+      carry_out(*operation, acted_for);
+      note_calls(*operation, before);
     }
     refused_.erase(refused_.begin(), refused_.lower_bound(step));
   }
@@ -191,24 +194,44 @@ class AllocatorRun {
     course_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
   }
 
-  void finish(const MemoryStatistics& before_last, std::int64_t last_steps,
-              const std::vector<std::int64_t>& live) {
+  // An operation's share of what the driver was asked for in the last steps.
+  void note_calls(const Operation& operation, const MemoryStatistics& before) {
+    if (!steady_) return;
+    const MemoryStatistics& after = allocator_.statistics();
+    Calls& calls = calls_[static_cast<std::size_t>(&operation - plan_.operations.data())];
+    ++calls.times;
+    calls.allocations += after.num_device_alloc - before.num_device_alloc;
+    calls.frees += after.num_device_free - before.num_device_free;
+  }
+
+  std::vector<DriverCalls> mean_calls() const {
+    std::vector<DriverCalls> means;
+    for (const Calls& calls : calls_) {
+      const auto times = static_cast<double>(std::max<std::int64_t>(calls.times, 1));
+      means.push_back({.allocations = static_cast<double>(calls.allocations) / times,
+                       .frees = static_cast<double>(calls.frees) / times});
+    }
+    return means;
+  }
+
+  void finish(const std::vector<std::int64_t>& live) {
     const MemoryStatistics after = allocator_.statistics();
-    const auto a_step = [&](std::int64_t count) {
-      return static_cast<double>(count) / static_cast<double>(last_steps);
-    };
     course_.ooms = after.num_ooms;
     course_.retries = after.num_alloc_retries;
     course_.peak_live_bytes = after.allocated_bytes.all.peak;
     course_.peak_reserved_bytes = after.reserved_bytes.all.peak;
-    course_.device_allocs = a_step(after.num_device_alloc - before_last.num_device_alloc);
-    course_.device_frees = a_step(after.num_device_free - before_last.num_device_free);
     course_.live_slope_bytes = theil_sen_slope(points_of(live));
     if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
     memory_.stop_telling();  // what follows is no part of the steps
     allocator_.empty_cache();
     course_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
   }
+
+  struct Calls {
+    std::int64_t times = 0;
+    std::int64_t allocations = 0;
+    std::int64_t frees = 0;
+  };
 
   const StepPlan& plan_;
   std::int64_t steps_;
@@ -217,13 +240,15 @@ class AllocatorRun {
   StepAllocator allocator_;
   std::vector<const Operation*> operations_;  // that the allocator carries out
   std::set<std::int64_t> refused_;            // steps given up that are still under way
+  bool steady_ = false;                       // within the last steps, in which everything repeats
+  std::vector<Calls> calls_;                  // by operation, in these
   AllocatorCourse course_;
 };
 
 }  // namespace
 
-std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps,
-                                                        MemoryHistory* history) {
+std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps,
+                                                           MemoryHistory* history) {
   return AllocatorRun(plan, steps, history).run();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "plan/allocator_course.h"
 #include "plan/memory_event.h"
@@ -18,8 +19,13 @@ struct CannotLoad {
   std::string way_out;
 };
 
+struct CountedAllocations {
+  AllocatorCourse course;
+  std::vector<DriverCalls> calls;  // by operation of the plan
+};
+
 // The plan has an allocator. `history`, where there is one, is told everything.
-std::variant<AllocatorCourse, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps,
-                                                        MemoryHistory* history = nullptr);
+std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps,
+                                                           MemoryHistory* history = nullptr);
 
 }  // namespace stepgate

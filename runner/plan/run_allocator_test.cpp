@@ -87,6 +87,19 @@ TEST(RunAllocator, EmptyingTheCacheGivesBackAndTakesEveryTime) {
                    of(every, Metric::device_frees_per_step) / 5);
 }
 
+TEST(RunAllocator, BlamesTheDriversCallsOnTheOperationsThatNeedThem) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::step);
+  knobs.alloc.empty_cache_every = 5;
+  StepPlan plan = planned(knobs);
+  std::erase_if(plan.operations, [](const Operation& operation) {
+    return !std::holds_alternative<EmptyCache>(operation.action);
+  });
+  EXPECT_GE(of(plan, Metric::device_frees_per_step), 0.2);
+  EXPECT_EQ(of(plan, Metric::device_allocs_per_step), 0) << "which the next step makes";
+  plan.operations.clear();
+  EXPECT_EQ(of(plan, Metric::host_waits_per_step), 0);
+}
+
 TEST(RunAllocator, TemporariesRaiseWhatIsLiveAndAreGoneAfterTheStep) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
   const double plain = of(planned(knobs), Metric::peak_live);
@@ -164,7 +177,7 @@ TEST(RunAllocator, TellsAHistoryThatAddsUpToWhatIsHeldAtTheEnd) {
     knobs.alloc.empty_cache_every = 7;
     const StepPlan plan = planned(knobs);
     MemoryHistory history;
-    const auto course = std::get<AllocatorCourse>(run_allocator(plan, 20, &history));
+    const auto course = std::get<CountedAllocations>(run_allocator(plan, 20, &history)).course;
     std::map<Address, std::int64_t> held;
     std::int64_t reserved = 0;
     for (const MemoryEvent& event : history.events) {
@@ -208,7 +221,7 @@ TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
     if (operation.name == "loss") operation.stream = StreamName::side;
   }
   EXPECT_TRUE(frees_depend_on_streams(plan));
-  plan.course = std::get<AllocatorCourse>(run_allocator(plan, 50));
+  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
   EXPECT_FALSE(counted(plan, Metric::peak_reserved));
   EXPECT_FALSE(counted(plan, Metric::ooms));
 }

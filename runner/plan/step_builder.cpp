@@ -25,7 +25,7 @@ StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {
 void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, bool own_activations) {
   turns_ = turns;
   turn_of_enter_ = (turn + 1) % turns;
-  own_name_ = own_activations && turns > 1 ? ", turn " + std::to_string(turn) : "";
+  own_name_ = own_activations && turns > 1 ? ", turn " + std::to_string(turn + 1) : "";
 }
 
 void StepBuilder::end_turns() {

@@ -106,8 +106,16 @@ struct Prefetch {
   BufferUse what;
 };
 
+// What the step's own allocator asks of the driver for one operation, on average over steady steps.
+// None where the driver is asked directly, which is a call each.
+struct DriverCalls {
+  double allocations = 0;
+  double frees = 0;  // each waits for the device
+};
+
 struct Allocate {
   int buffer = 0;
+  DriverCalls driver = {};
 };
 
 struct Release {
@@ -115,7 +123,9 @@ struct Release {
 };
 
 // The step's allocator gives back what nothing is in.
-struct EmptyCache {};
+struct EmptyCache {
+  DriverCalls driver = {};
+};
 
 struct PageLock {  // cudaHostRegister of one slot
   int buffer = 0;

@@ -175,6 +175,14 @@ class MemoryScreen {
                            percent_of(arena - memory_.need_bytes, memory_.need_bytes))},
               {"held", size_text(held_.most_bytes),
                "as the plan is, every buffer its own; an arena would save " + saved_in_words()}};
+    if (plan_.course) {
+      const AllocatorCourse& course = *plan_.course;
+      rows.push_back(
+          {"served", size_text(course.peak_reserved_bytes),
+           fmt::format("reserved by the step's allocator over {} steps, {} live in its "
+                       "blocks; {} steps refused",
+                       course.steps, size_text(course.peak_live_bytes), course.refused_steps)});
+    }
     if (const double growth = growth_bytes_per_step(plan_); growth > 0) {
       rows.push_back({"growth", rounded_bytes_text(growth), "a step, never released"});
     }

@@ -153,9 +153,10 @@ TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefuted) {
   print_suite_summary(out, suite,
                       {.lines = 2, .mean_evidence = 1234, .level = 0.005, .refuted = true},
                       Style::plain);
-  EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against the 2 statistical lines "
-                           "is 1.23e+03 on average"),
-            std::string::npos)
+  EXPECT_NE(
+      out.str().find("refuted: the suite as a whole: the evidence against the 2 statistical lines "
+                     "is 1.23e+03 on average"),
+      std::string::npos)
       << out.str();
 }
 

@@ -36,9 +36,9 @@ struct Arguments {
   std::string variant;
   std::string filter;
   std::filesystem::path json;
-  bool memory = false;            // plan: the memory of the step
-  bool tracing = true;            // run: in a process of its own
-  std::filesystem::path trace;    // run: timelines for other tools
+  bool memory = false;                    // plan: the memory of the step
+  bool tracing = true;                    // run: in a process of its own
+  std::filesystem::path trace;            // run: timelines for other tools
   std::filesystem::path memory_snapshot;  // plan: what the step's allocator does, for a viewer
   std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
   std::vector<ExportRequest> exports;
