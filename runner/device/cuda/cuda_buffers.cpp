@@ -68,13 +68,14 @@ MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes) {
 
 }  // namespace
 
-CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept)
+CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept,
+                         const StepStreams& streams)
     : plan_(plan) {
   kept.begin();
   kept_.reset(&kept);
   require_free_memory();
   require_modest_managed_memory();
-  if (plan.allocator) open_allocator();
+  if (plan.allocator) open_allocator(streams);
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
@@ -164,18 +165,14 @@ void CudaBuffers::require_modest_managed_memory() const {
   }
 }
 
-void CudaBuffers::open_allocator() {
-  driver_ = std::make_unique<CudaDeviceMemory>();
+void CudaBuffers::open_allocator(const StepStreams& streams) {
+  driver_ = std::make_unique<CudaDeviceMemory>(streams);
   served_ = std::make_unique<StepAllocator>(plan_, *driver_);
   if (const auto refusal = served_->take_kept()) {
     throw DeviceError(fmt::format("variant '{}': {}; {}", plan_.variant,
                                   in_words(*refusal, "what stays from step to step"),
                                   way_out(*refusal)));
   }
-}
-
-void CudaBuffers::use_streams(const std::array<cudaStream_t, stream_count>& streams) {
-  if (driver_) driver_->use_streams(streams);
 }
 
 void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, StreamName stream) {

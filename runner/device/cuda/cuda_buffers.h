@@ -21,8 +21,9 @@ namespace stepgate {
 class CudaBuffers {
  public:
   // Takes and fills everything that the plan keeps. Throws DeviceError; for a lack of memory with
-  // what was asked and what was free. `kept` is this step's alone until it goes.
-  CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept);
+  // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
+  // outlive it.
+  CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept, const StepStreams&);
   ~CudaBuffers();
 
   // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
@@ -36,8 +37,6 @@ class CudaBuffers {
   void release(int buffer, std::int64_t step, cudaStream_t stream);
   // Of the step's own allocator, if it has one.
   void empty_cache();
-  // On which the step's operations run; before the first of them.
-  void use_streams(const std::array<cudaStream_t, stream_count>& streams);
 
   // Since it was loaded.
   MemoryUse use() const;
@@ -48,7 +47,7 @@ class CudaBuffers {
  private:
   void require_free_memory() const;
   void require_modest_managed_memory() const;
-  void open_allocator();
+  void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_managed(const Buffer&, std::vector<void*>& slots);

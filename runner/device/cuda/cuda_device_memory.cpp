@@ -60,7 +60,8 @@ struct CudaDeviceMemory::Driver {
   }
 };
 
-CudaDeviceMemory::CudaDeviceMemory() : driver_(std::make_unique<Driver>()) {
+CudaDeviceMemory::CudaDeviceMemory(const StepStreams& streams)
+    : driver_(std::make_unique<Driver>()), streams_(streams) {
   check(cudaGetDevice(&device_), "ask for the current device");
 }
 

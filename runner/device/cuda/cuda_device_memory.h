@@ -12,14 +12,15 @@
 
 namespace stepgate {
 
+// By StreamName.
+using StepStreams = std::array<cudaStream_t, stream_count>;
+
 class CudaDeviceMemory : public DeviceMemory {
  public:
-  // Throws DeviceError where the driver has no virtual memory management.
-  CudaDeviceMemory();
+  // The streams are the step's, and outlive this. Throws DeviceError where the driver has no
+  // virtual memory management.
+  explicit CudaDeviceMemory(const StepStreams&);
   ~CudaDeviceMemory() override;
-
-  // Before the first point is recorded; by StreamName.
-  void use_streams(const std::array<cudaStream_t, stream_count>& streams) { streams_ = streams; }
 
   std::int64_t total_bytes() const override;
   std::int64_t free_bytes() const override;
@@ -43,7 +44,7 @@ class CudaDeviceMemory : public DeviceMemory {
 
   std::unique_ptr<Driver> driver_;
   int device_ = 0;
-  std::array<cudaStream_t, stream_count> streams_{};
+  StepStreams streams_;
   std::vector<CudaEvent> events_;    // by point
   std::vector<std::size_t> unused_;  // events whose point has passed and was asked for
 };

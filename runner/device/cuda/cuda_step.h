@@ -92,9 +92,10 @@ class CudaStep : public LoadedStep {
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   KeptMemory own_memory_;
-  CudaBuffers buffers_;
+  // Before the buffers: a step's allocator still waits for its streams when it goes.
   Stream compute_;
   Stream side_;
+  CudaBuffers buffers_;
   std::vector<std::vector<CudaEvent>> events_;
   std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns
   CudaEvent first_mark_;

@@ -49,11 +49,12 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
     : plan_(plan),
       cupti_(services.cupti),
       always_watches_(services.observer),
-      buffers_(plan, services.contents, kept ? *kept : own_memory_),
       // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
       // stays correct.
       compute_(make_stream(cudaStreamDefault)),
       side_(make_stream(cudaStreamNonBlocking)),
+      buffers_(plan, services.contents, kept ? *kept : own_memory_,
+               {compute_.get(), side_.get(), cudaStreamLegacy}),
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
       furthest_ahead_(furthest_ahead(plan)) {
@@ -66,7 +67,6 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
       slots.push_back(make_event(cudaEventDisableTiming | wait));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
-  buffers_.use_streams({compute_.get(), side_.get(), cudaStreamLegacy});
   prepare(services.blas);
   capture_graphs();
   const bool takes_batches =
