@@ -14,19 +14,22 @@ enum class PagesAre { on_host, on_device };
 
 class ManagedPages {
  public:
-  // The driver keeps managed memory in blocks of 2 MiB and, when a kernel reads through a batch,
-  // soon brings whole ones. The model takes one fault for each.
-  static constexpr std::int64_t block_bytes = std::int64_t{2} << 20;
+  // What one fault of the device brings.
+  static constexpr std::int64_t page_bytes = std::int64_t{64} << 10;
 
   // All of them on the host, which has written them last.
   explicit ManagedPages(const StepPlan&);
 
-  // Afterwards this part of the slot that the step uses is there. How many blocks had to move; none
+  // Afterwards this part of the slot that the step uses is there. How many pages had to move; none
   // for other memory.
   std::int64_t bring(const BufferUse&, std::int64_t step, PagesAre);
 
  private:
-  std::vector<std::vector<std::vector<PagesAre>>> blocks_;  // by buffer, slot, block
+  std::vector<std::vector<std::vector<PagesAre>>> pages_;  // by buffer, slot, page
 };
+
+// How often the host stops when it writes through so many pages that are on the device. The driver
+// brings as much again with every fault, up to its blocks of 2 MiB.
+std::int64_t host_faults_for(std::int64_t pages);
 
 }  // namespace stepgate

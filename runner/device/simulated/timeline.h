@@ -63,7 +63,7 @@ class Timeline {
   void copy_on_host(const HostCopies&, std::int64_t step);
   void prefetch(const Operation&, const Prefetch&, std::int64_t step);
   Nanoseconds fault_in(const LaunchKernel&, std::int64_t step, Nanoseconds begin);
-  std::int64_t bytes_of_blocks(std::int64_t blocks, const BufferUse&) const;
+  std::int64_t bytes_of_pages(std::int64_t pages, const BufferUse&) const;
   void allocate(const Operation&, const Allocate&, std::int64_t step);
   void release(const Operation&, const Release&, std::int64_t step);
   void empty_cache();

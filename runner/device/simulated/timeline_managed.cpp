@@ -2,7 +2,9 @@
 // What managed memory costs: the pages that a kernel or the host finds on the other side, and those
 // that a prefetch has brought before. The rest of a timeline is timeline.cpp's.
 //
-// The costs of a fault and of the host's own copy are a model, not measured.
+// The costs are those of one H200 (driver 580, a batch of 4 MiB that a kernel reads through): 65 to
+// 70 faults of the device and 13 of the host a step; the kernel took 0.90 ms longer than from
+// memory of its own, the host's writing 1.0 ms longer, and a prefetch 0.195 ms.
 #include <algorithm>
 
 #include "device/simulated/timeline.h"
@@ -11,26 +13,28 @@ namespace stepgate {
 namespace {
 
 // The driver notices, stops what has faulted, maps, and lets it go on.
-constexpr Nanoseconds device_fault_nanoseconds = 30'000;
-constexpr Nanoseconds host_fault_nanoseconds = 15'000;
+constexpr Nanoseconds device_fault_nanoseconds = 12'500;
+constexpr Nanoseconds host_fault_nanoseconds = 70'000;
+constexpr Nanoseconds prefetch_call_nanoseconds = 60'000;
+constexpr double prefetch_over_pinned_copy = 2.4;  // the time that the same bytes take
 // One thread, from ordinary memory to pages that are there.
 constexpr std::int64_t host_copy_bytes_per_microsecond = 10'000;
 
 }  // namespace
 
-// Of so many blocks within the use; a use may be smaller than one.
-std::int64_t Timeline::bytes_of_blocks(std::int64_t blocks, const BufferUse& use) const {
-  return std::min(blocks * ManagedPages::block_bytes, buffer(use.buffer).bytes);
+// Of so many pages within the use; a use may be smaller than one.
+std::int64_t Timeline::bytes_of_pages(std::int64_t pages, const BufferUse& use) const {
+  return std::min(pages * ManagedPages::page_bytes, buffer(use.buffer).bytes);
 }
 
 Nanoseconds Timeline::fault_in(const LaunchKernel& launch, std::int64_t step, Nanoseconds begin) {
   Nanoseconds now = begin;
   for (const BufferUse& use : launch.operands) {
-    const std::int64_t blocks = pages_.bring(use, step, PagesAre::on_device);
-    if (blocks == 0) continue;
-    const std::int64_t bytes = bytes_of_blocks(blocks, use);
-    const Nanoseconds end = now + blocks * device_fault_nanoseconds + profile_.pinned.of(bytes);
-    recorder_.pages(PageEventKind::device_faults, blocks, now, end);
+    const std::int64_t pages = pages_.bring(use, step, PagesAre::on_device);
+    if (pages == 0) continue;
+    const std::int64_t bytes = bytes_of_pages(pages, use);
+    const Nanoseconds end = now + pages * device_fault_nanoseconds + profile_.pinned.of(bytes);
+    recorder_.pages(PageEventKind::device_faults, pages, now, end);
     recorder_.pages(PageEventKind::to_device, bytes, now, end);
     now = end;
   }
@@ -38,24 +42,29 @@ Nanoseconds Timeline::fault_in(const LaunchKernel& launch, std::int64_t step, Na
 }
 
 void Timeline::copy_on_host(const HostCopies& copy, std::int64_t step) {
-  const std::int64_t blocks = pages_.bring(copy.to, step, PagesAre::on_host);
-  if (blocks > 0) {
-    const std::int64_t bytes = bytes_of_blocks(blocks, copy.to);
+  const std::int64_t pages = pages_.bring(copy.to, step, PagesAre::on_host);
+  if (pages > 0) {
+    const std::int64_t bytes = bytes_of_pages(pages, copy.to);
+    const std::int64_t faults = host_faults_for(pages);
     const Nanoseconds begin = host_;
-    pass_host(blocks * host_fault_nanoseconds + profile_.pinned.of(bytes));
-    recorder_.pages(PageEventKind::host_faults, blocks, begin, host_);
-    recorder_.pages(PageEventKind::to_host, bytes, begin, host_);
+    pass_host(faults * host_fault_nanoseconds);
+    const Nanoseconds moving = host_;
+    pass_host(profile_.pinned.of(bytes));
+    recorder_.pages(PageEventKind::host_faults, faults, begin, host_);
+    recorder_.pages(PageEventKind::to_host, bytes, moving, host_);
   }
   pass_host(copy.to.bytes * 1000 / host_copy_bytes_per_microsecond);
 }
 
 void Timeline::prefetch(const Operation& operation, const Prefetch& prefetch, std::int64_t step) {
-  call({CallKind::other, "cudaMemPrefetchAsync"}, profile_.host.copy_call_nanoseconds);
-  const std::int64_t blocks = pages_.bring(prefetch.what, step, PagesAre::on_device);
-  if (blocks == 0) return;
-  const std::int64_t bytes = bytes_of_blocks(blocks, prefetch.what);
+  call({CallKind::other, "cudaMemPrefetchAsync"}, prefetch_call_nanoseconds);
+  const std::int64_t pages = pages_.bring(prefetch.what, step, PagesAre::on_device);
+  if (pages == 0) return;
+  const std::int64_t bytes = bytes_of_pages(pages, prefetch.what);
   const Nanoseconds begin = std::max(ready(operation), to_device_engine_);
-  to_device_engine_ = begin + scaled_for_device(profile_.pinned.of(bytes));
+  const auto moving = static_cast<Nanoseconds>(prefetch_over_pinned_copy *
+                                               static_cast<double>(profile_.pinned.of(bytes)));
+  to_device_engine_ = begin + scaled_for_device(moving);
   finish(operation, to_device_engine_);
   recorder_.pages(PageEventKind::to_device, bytes, begin, to_device_engine_);
 }
