@@ -15,6 +15,8 @@ constexpr HostMemory host_memories[] = {HostMemory::resident,        HostMemory:
                                         HostMemory::pinned,          HostMemory::registered,
                                         HostMemory::pin_each_step,   HostMemory::managed,
                                         HostMemory::managed_prefetch};
+constexpr ManagedAdvice managed_advices[] = {ManagedAdvice::none, ManagedAdvice::read_mostly,
+                                             ManagedAdvice::preferred, ManagedAdvice::accessed_by};
 constexpr CopyStream copy_streams[] = {CopyStream::compute, CopyStream::side, CopyStream::legacy};
 constexpr DeviceBuffer device_buffers[] = {DeviceBuffer::resident, DeviceBuffer::per_step};
 constexpr SyncWhere sync_places[] = {SyncWhere::none, SyncWhere::step, SyncWhere::micro,
@@ -59,7 +61,11 @@ void append_arrivals(const Knobs& model, std::vector<Knobs>& ways) {
           for (const bool blocking : {false, true})
             for (const LaunchVia via : launch_kinds) {
               Knobs knobs = model;
-              knobs.h2d = {host, stream, blocking, buffers, device_buffer};
+              knobs.h2d = {.host = host,
+                           .stream = stream,
+                           .blocking = blocking,
+                           .buffers = buffers,
+                           .device_buffer = device_buffer};
               knobs.batch.tensors = 2 * buffers - 1;
               knobs.launch.via = via;
               if (device_buffer == DeviceBuffer::per_step) knobs.alloc.with = Allocator::cuda_async;
@@ -97,8 +103,9 @@ const Value& any_of(Random& random, const Value (&values)[count]) {
 
 Knobs mix(const Knobs& model, Random& random) {
   Knobs knobs = model;
-  knobs.h2d = {any_of(random, host_memories), any_of(random, copy_streams), random.below(2) == 0,
-               static_cast<std::int64_t>(1 + random.below(3)), any_of(random, device_buffers)};
+  knobs.h2d = {any_of(random, host_memories),  any_of(random, copy_streams),
+               random.below(2) == 0,           static_cast<std::int64_t>(1 + random.below(3)),
+               any_of(random, device_buffers), any_of(random, managed_advices)};
   knobs.batch.tensors = static_cast<std::int64_t>(1 + random.below(4));
   knobs.loader = any_of(random, loaders);
   knobs.sync = {any_of(random, sync_places), any_of(random, sync_kinds),
@@ -157,16 +164,18 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
 std::string describe(const Knobs& knobs) {
   const auto number = [](auto choice) { return static_cast<int>(choice); };
   return fmt::format(
-      "h2d host {} stream {} blocking {} buffers {} device_buffer {}; tensors {}; loader depth {} "
+      "h2d host {} stream {} blocking {} buffers {} device_buffer {} advise {}; tensors {}; loader "
+      "depth {} "
       "workers {}; sync where {} how {} every {}; alloc with {} when {} keep {}; launch via {}; "
       "log "
       "via {} every {}; host {} {} us; optim impl {}; zero_grad {}",
       number(knobs.h2d.host), number(knobs.h2d.stream), knobs.h2d.blocking, knobs.h2d.buffers,
-      number(knobs.h2d.device_buffer), knobs.batch.tensors, knobs.loader.depth,
-      knobs.loader.workers, number(knobs.sync.where), number(knobs.sync.how), knobs.sync.every,
-      number(knobs.alloc.with), number(knobs.alloc.when), knobs.alloc.keep_bytes.value_or(-1),
-      number(knobs.launch.via), number(knobs.log.via), knobs.log.every, knobs.host.step_us,
-      knobs.host.launch_us, number(knobs.optim.impl), number(knobs.memory.zero_grad));
+      number(knobs.h2d.device_buffer), number(knobs.h2d.advise), knobs.batch.tensors,
+      knobs.loader.depth, knobs.loader.workers, number(knobs.sync.where), number(knobs.sync.how),
+      knobs.sync.every, number(knobs.alloc.with), number(knobs.alloc.when),
+      knobs.alloc.keep_bytes.value_or(-1), number(knobs.launch.via), number(knobs.log.via),
+      knobs.log.every, knobs.host.step_us, knobs.host.launch_us, number(knobs.optim.impl),
+      number(knobs.memory.zero_grad));
 }
 
 std::optional<StepPlan> accepted_plan(const Knobs& knobs) {

@@ -20,6 +20,7 @@ constexpr std::int64_t fewest_steps = 20;
 constexpr std::int64_t most_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
+constexpr int patience = 5;
 constexpr std::int64_t first_steps = 8;  // after a load, to know how long a step takes
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
@@ -44,14 +45,18 @@ class Tracing {
 
   Traced run() {
     const nanoseconds start = request_.clock();
-    const nanoseconds most = std::chrono::duration_cast<nanoseconds>(
+    const auto most = std::chrono::duration_cast<nanoseconds>(
         std::chrono::duration<double>(request_.max_seconds));
+    const auto goes_on = [&] {
+      const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
+      return traced_.wall_time < (enough ? most : patience * most);
+    };
     traced_.steps = traced_steps(plans_);
     do {
       run_round();
       traced_.wall_time = request_.clock() - start;
     } while (traced_.unavailable.empty() && std::ssize(traced_.rounds) < request_.rounds &&
-             traced_.wall_time < most);
+             goes_on());
     return std::move(traced_);
   }
 

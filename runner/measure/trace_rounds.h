@@ -16,8 +16,11 @@ namespace stepgate {
 
 struct TraceRequest {
   std::int64_t rounds = 1;  // at least 1
-  double max_seconds = 30;  // after that no further round is begun; the first one always is
-  std::uint64_t seed = 0;   // of the orders
+  // A sentence that lacks rounds is not decided at all, so the time ends nothing before there are
+  // enough, unless it is up five times over. The first round always is made.
+  std::int64_t enough_rounds = 1;
+  double max_seconds = 30;
+  std::uint64_t seed = 0;                           // of the orders
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
 };
 

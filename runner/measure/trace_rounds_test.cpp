@@ -117,6 +117,22 @@ TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
   EXPECT_EQ(rounds_in(4.5), 5u);
 }
 
+TEST(TraceRounds, LacksNoRoundForALittleTime) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const auto rounds_for = [&](std::int64_t enough) {
+    return trace_rounds(*device, plans,
+                        {.rounds = 100,
+                         .enough_rounds = enough,
+                         .max_seconds = 2.5,
+                         .clock = SteppedClock{}})
+        .rounds.size();
+  };
+  EXPECT_EQ(rounds_for(1), 3u);
+  EXPECT_EQ(rounds_for(7), 7u);
+  EXPECT_EQ(rounds_for(50), 13u);
+}
+
 TEST(TraceRounds, SaysWhyThereIsNoTrace) {
   Script script;
   ScriptedDevice device(script);

@@ -97,6 +97,21 @@ TEST(Plan, WritesAndPrefetchesEveryTensorOfAManagedBatch) {
   EXPECT_EQ(prefetched, plan.batch_bytes);
 }
 
+TEST(Plan, PrefetchesAManagedBatchAsManyStepsAheadAsThereAreBuffersLeft) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 3};
+  for (const Operation& operation : plan_of(knobs).operations) {
+    const bool of_the_next = std::holds_alternative<TakeBatch>(operation.action) ||
+                             std::holds_alternative<HostCopies>(operation.action) ||
+                             std::holds_alternative<Prefetch>(operation.action);
+    EXPECT_EQ(operation.ahead, of_the_next || operation.name == "wait until the slot is free" ||
+                                       operation.name == "batch is filled"
+                                   ? 2
+                                   : 0)
+        << operation.name;
+  }
+}
+
 TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndHoldsTheLargest) {
   Knobs knobs = small_mlp();
   knobs.h2d = {.host = HostMemory::pinned};

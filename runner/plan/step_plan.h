@@ -31,6 +31,11 @@ constexpr bool takes_device_memory(MemoryKind memory) {
   return memory == MemoryKind::device || memory == MemoryKind::managed;
 }
 
+// What the driver is told of managed memory before the first step, about this device: that it
+// mostly reads it, that pages should stay there, or that it should have mappings and need not
+// fault.
+enum class Advice { none, read_mostly, preferred_location, accessed_by };
+
 enum class Purpose {
   weights,
   gradients,
@@ -57,8 +62,9 @@ struct Buffer {
   std::int64_t bytes = 0;  // of one slot
   std::int64_t slots = 1;
   Content content = Content::zeros;
-  DType dtype = DType::fp32;  // how `weights` content is stored
-  double scale = 0;           // `weights`: uniform in [-scale, scale)
+  DType dtype = DType::fp32;     // how `weights` content is stored
+  double scale = 0;              // `weights`: uniform in [-scale, scale)
+  Advice advice = Advice::none;  // of managed memory
   // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
   // first.
   AllocatedBy allocated_by = AllocatedBy::the_plan;

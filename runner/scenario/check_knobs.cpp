@@ -73,6 +73,8 @@ constexpr std::array must_not_be_set{
     Rule{"h2d.blocking", [](const Knobs& knobs) { return knobs.h2d.host == HostMemory::managed; },
          "'h2d.blocking' is about a copy, and page faults bring a managed batch",
          "remove it, or write h2d.host = \"managed_prefetch\""},
+    Rule{"h2d.advise", [](const Knobs& knobs) { return !is_managed(knobs.h2d); },
+         "'h2d.advise' is about managed memory", "remove it, or write h2d.host = \"managed\""},
 };
 
 constexpr std::array must_fit{

@@ -29,6 +29,10 @@ constexpr std::array copy_streams{choice("compute", CopyStream::compute),
                                   choice("legacy", CopyStream::legacy)};
 constexpr std::array device_buffers{choice("resident", DeviceBuffer::resident),
                                     choice("per_step", DeviceBuffer::per_step)};
+constexpr std::array managed_advices{choice("none", ManagedAdvice::none),
+                                     choice("read_mostly", ManagedAdvice::read_mostly),
+                                     choice("preferred", ManagedAdvice::preferred),
+                                     choice("accessed_by", ManagedAdvice::accessed_by)};
 constexpr std::array sync_wheres{choice("none", SyncWhere::none), choice("step", SyncWhere::step),
                                  choice("micro", SyncWhere::micro),
                                  choice("phase", SyncWhere::phase), choice("op", SyncWhere::op)};
@@ -139,7 +143,9 @@ constexpr std::array rows{
                                            "device buffers that the batches rotate over"),
     field<&Knobs::h2d, &H2dKnobs::device_buffer>("h2d.device_buffer", one_of(device_buffers),
                                                  "kept, or allocated anew every step"),
-    not_built("h2d.advise"),
+    added_later(field<&Knobs::h2d, &H2dKnobs::advise>(
+        "h2d.advise", one_of(managed_advices),
+        "what the driver is told of a managed batch, about the device")),
 
     field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(sync_wheres),
                                            "after what the host waits"),

@@ -27,6 +27,7 @@ enum class HostMemory {
 };
 enum class CopyStream { compute, side, legacy };
 enum class DeviceBuffer { resident, per_step };
+enum class ManagedAdvice { none, read_mostly, preferred, accessed_by };
 enum class SyncWhere { none, step, micro, phase, op };
 enum class SyncHow { device, stream, event, item, memcpy, poll };
 enum class SyncWait { spin, yield, block };
@@ -80,6 +81,7 @@ struct H2dKnobs {
   bool blocking = false;
   std::int64_t buffers = 1;  // device buffers the batches rotate over
   DeviceBuffer device_buffer = DeviceBuffer::resident;
+  ManagedAdvice advise = ManagedAdvice::none;
   bool operator==(const H2dKnobs&) const = default;
 };
 

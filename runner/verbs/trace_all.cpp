@@ -12,6 +12,7 @@
 #include "measure/traced_file.h"
 #include "plan/build_step_plan.h"
 #include "report/progress_line.h"
+#include "support/attached_tool.h"
 #include "support/temporary_folder.h"
 #include "verbs/interruption.h"
 
@@ -61,6 +62,10 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     return is_planned_only(planned.scenario);
   });
   if (none) return std::vector<Traced>(all.size());
+  if (const auto mark = attached_tool()) {
+    give_up("another tool is attached to this process: " + *mark + " is set");
+    return traced;
+  }
   try {
     const TemporaryFolder folder;
     const auto file_of = [&](std::size_t index) {

@@ -24,10 +24,12 @@ constexpr double most_seconds = 2;
 // A trial of a knob's value: the median of these.
 constexpr std::int64_t trial_rounds = 3;
 
-TraceRequest request_for(std::int64_t rounds, std::uint64_t seed) {
-  return {.rounds = rounds, .max_seconds = most_seconds, .seed = seed, .clock = [] {
-            return std::chrono::steady_clock::now().time_since_epoch();
-          }};
+TraceRequest request_for(std::int64_t rounds, std::int64_t enough, std::uint64_t seed) {
+  return {.rounds = rounds,
+          .enough_rounds = enough,
+          .max_seconds = most_seconds,
+          .seed = seed,
+          .clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); }};
 }
 
 Calibrated calibrated(Device& device, const Arguments& arguments, const Planned& planned,
@@ -38,7 +40,7 @@ Calibrated calibrated(Device& device, const Arguments& arguments, const Planned&
   };
   return calibrate(device, calibration,
                    calibration_range(calibration, planned.scenario, planned.plans), plans_with,
-                   request_for(trial_rounds, seed));
+                   request_for(trial_rounds, 1, seed));
 }
 
 Traced traced(Device& device, const Arguments& arguments, const Planned& planned,
@@ -55,7 +57,7 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   }
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
-  result = trace_rounds(device, plans, request_for(fewest + spare, seed));
+  result = trace_rounds(device, plans, request_for(fewest + spare, fewest, seed));
   result.calibrated = found;
   return result;
 }

@@ -77,7 +77,7 @@ class Assembly {
       const bool nested = record.of_driver && record.begin <= runtime_end;
       if (!record.of_driver) runtime_end = record.end;
       if (nested) continue;
-      const CallMeaning meaning = meaning_of_call(record.name);
+      const CallMeaning meaning = meaning_within(span, record.name);
       if (meaning.kind == CallKind::poll && continues_polling(span)) {
         HostCall& polls = trace_.calls.back();
         polls.end = record.end;
@@ -95,6 +95,19 @@ class Assembly {
                               .begin = record.begin,
                               .end = record.end});
     }
+  }
+
+  // An allocator that looks whether another stream is done with a block polls nothing that the step
+  // waits for, and how often it looks depends on the time.
+  CallMeaning meaning_within(int span, std::string_view name) const {
+    CallMeaning meaning = meaning_of_call(name);
+    const int index = trace_.spans[static_cast<std::size_t>(span)].operation;
+    if (meaning.kind != CallKind::poll || index < 0) return meaning;
+    const Action& action = plan_.operations[static_cast<std::size_t>(index)].action;
+    if (std::holds_alternative<Allocate>(action) || std::holds_alternative<Release>(action)) {
+      meaning.kind = CallKind::other;
+    }
+    return meaning;
   }
 
   bool continues_polling(int span) const {

@@ -99,6 +99,17 @@ TEST(AssembleTrace, PutsTheQueriesOfOneOperationTogether) {
   EXPECT_EQ(trace.calls[1].count, 1);
 }
 
+TEST(AssembleTrace, AnAllocatorThatLooksForFreeBlocksDoesNotPoll) {
+  StepPlan plan = two_operations();
+  plan.operations[0].action = Allocate{};
+  ActivityRecords records;
+  records.calls = {call("cudaEventQuery", 0, 110, 111), call("cudaEventQuery", 0, 210, 211)};
+  const Trace trace = assemble_trace(plan, records, spans(), 4, 1);
+  ASSERT_EQ(trace.calls.size(), 2U);
+  EXPECT_EQ(trace.calls[0].kind, CallKind::other);
+  EXPECT_EQ(trace.calls[1].kind, CallKind::poll);
+}
+
 TEST(AssembleTrace, AnAsynchronousCopyCanBlockOnlyWithAPageableEnd) {
   ActivityRecords records;
   records.calls = {call("cudaMemcpyAsync", 1, 110, 120), call("cudaMemcpyAsync", 2, 130, 140),

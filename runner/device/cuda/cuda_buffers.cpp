@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
+#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -47,6 +48,21 @@ void check_allocation(cudaError_t status, const Buffer& buffer) {
   check(status, fmt::format("allocate {:.3f} MiB for '{}' where {:.3f} MiB are free",
                             static_cast<double>(buffer.bytes) / mebibyte, buffer.name,
                             static_cast<double>(free_bytes) / mebibyte));
+}
+
+cudaMemoryAdvise in_words_of_cuda(Advice advice) {
+  switch (advice) {
+    case Advice::read_mostly:
+      return cudaMemAdviseSetReadMostly;
+    case Advice::preferred_location:
+      return cudaMemAdviseSetPreferredLocation;
+    case Advice::accessed_by:
+      return cudaMemAdviseSetAccessedBy;
+    case Advice::none:
+      break;
+  }
+  require(false, "there is something to advise");
+  return cudaMemAdviseUnsetReadMostly;
 }
 
 // A pool of the step's own, so that what one variant keeps does not serve another.
@@ -188,11 +204,22 @@ void CudaBuffers::empty_cache() {
   if (served_) served_->empty_cache();
 }
 
+void CudaBuffers::advise(const Buffer& buffer, const void* slot) {
+  if (buffer.advice == Advice::none) return;
+  int device = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  const cudaMemLocation location{.type = cudaMemLocationTypeDevice, .id = device};
+  check(cudaMemAdvise(slot, static_cast<std::size_t>(buffer.bytes), in_words_of_cuda(buffer.advice),
+                      location),
+        fmt::format("advise the driver of '{}'", buffer.name));
+}
+
 void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) {
   for (void*& slot : slots) {
     check_allocation(cudaMallocManaged(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
     managed_.emplace_back(slot);
     managed_bytes_ += buffer.bytes;
+    advise(buffer, slot);
   }
 }
 

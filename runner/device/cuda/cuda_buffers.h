@@ -51,6 +51,7 @@ class CudaBuffers {
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_managed(const Buffer&, std::vector<void*>& slots);
+  static void advise(const Buffer&, const void* slot);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
   void count(const Buffer&, std::int64_t bytes);
   void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;

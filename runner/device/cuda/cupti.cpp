@@ -14,6 +14,7 @@
 
 #include "device/cuda/cupti_records.h"
 #include "device/device.h"
+#include "support/attached_tool.h"
 
 namespace stepgate {
 namespace {
@@ -127,6 +128,7 @@ struct Cupti::Library {
   decltype(&cuptiActivityRegisterTimestampCallback) register_clock = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
+  decltype(&cuptiActivityDisable) disable = nullptr;
   decltype(&cuptiActivityEnableDriverApi) enable_driver_call = nullptr;
   decltype(&cuptiActivityFlushAll) flush_all = nullptr;
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
@@ -134,6 +136,8 @@ struct Cupti::Library {
   decltype(&cuptiGetCallbackName) callback_name = nullptr;
   decltype(&cuptiActivityConfigureUnifiedMemoryCounter) configure_pages = nullptr;
   bool watches_pages = false;
+
+  CUptiResult count_pages(bool on);
 
   template <class Function>
   bool find(Function& function, const char* name) {
@@ -148,11 +152,9 @@ struct Cupti::Library {
   }
 
   void open() {
-    // Profilers inject themselves through these, and two of them in one process may wait for each
-    // other instead of saying so.
-    for (const char* injection : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-      if (!std::getenv(injection)) continue;
-      unavailable = fmt::format("another tool is attached to the process: {} is set", injection);
+    // Two profilers in one process may wait for each other instead of saying so.
+    if (const auto mark = attached_tool()) {
+      unavailable = fmt::format("another tool is attached to the process: {} is set", *mark);
       return;
     }
     std::string reasons;
@@ -177,6 +179,7 @@ struct Cupti::Library {
     find(result_string, "cuptiGetResultString");
     find(subscribe_v2, "cuptiSubscribe_v2");
     find(unsubscribe, "cuptiUnsubscribe");
+    find(disable, "cuptiActivityDisable");
     find(enable_driver_call, "cuptiActivityEnableDriverApi");
     find(configure_pages, "cuptiActivityConfigureUnifiedMemoryCounter");
     if (!usable) {
@@ -226,27 +229,37 @@ struct Cupti::Library {
   }
 };
 
-void Cupti::watch_pages() {
-  if (library_->watches_pages || !library_->configure_pages) return;
+CUptiResult Cupti::Library::count_pages(bool on) {
   std::vector<CUpti_ActivityUnifiedMemoryCounterConfig> counters;
   for (const CUpti_ActivityUnifiedMemoryCounterKind kind : counted_page_events) {
     counters.push_back({.scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES,
                         .kind = kind,
                         .deviceId = 0,
-                        .enable = 1});
+                        .enable = on ? 1U : 0U});
   }
-  const auto count = static_cast<std::uint32_t>(counters.size());
-  library_->watches_pages =
-      library_->configure_pages(counters.data(), count) == CUPTI_SUCCESS &&
-      library_->enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER) == CUPTI_SUCCESS;
+  return configure_pages(counters.data(), static_cast<std::uint32_t>(counters.size()));
+}
+
+void Cupti::watch_pages() {
+  if (library_->watches_pages || !library_->configure_pages) return;
+  CUptiResult result = library_->count_pages(true);
+  if (result == CUPTI_SUCCESS) {
+    result = library_->enable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+  }
+  library_->watches_pages = result == CUPTI_SUCCESS;
 }
 
 Cupti::Cupti() : library_(std::make_unique<Library>()) {
   library_->open();
 }
 
-// The library stays open: its threads may still be at work when the process ends.
+// The library stays open: its threads may still be at work when the process ends. Counters that
+// stay configured could not be configured again.
 Cupti::~Cupti() {
+  if (library_->watches_pages) {
+    if (library_->disable) (void)library_->disable(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+    (void)library_->count_pages(false);
+  }
   if (library_->subscriber && library_->unsubscribe) {
     (void)library_->unsubscribe(library_->subscriber);
   }

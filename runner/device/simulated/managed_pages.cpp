@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "device/simulated/managed_pages.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -25,6 +26,13 @@ std::int64_t ManagedPages::bring(const BufferUse& use, std::int64_t step, PagesA
     moved += std::exchange(pages[static_cast<std::size_t>(page)], place) != place;
   }
   return moved;
+}
+
+bool ManagedPages::are_on_host(const BufferUse& use, std::int64_t step) const {
+  const auto& slots = pages_[static_cast<std::size_t>(use.buffer)];
+  const auto& pages = slots[static_cast<std::size_t>(step) % slots.size()];
+  return std::any_of(pages.begin(), pages.end(),
+                     [](PagesAre page) { return page == PagesAre::on_host; });
 }
 
 std::int64_t host_faults_for(std::int64_t pages) {

@@ -24,6 +24,9 @@ class ManagedPages {
   // for other memory.
   std::int64_t bring(const BufferUse&, std::int64_t step, PagesAre);
 
+  // Whether any page of the slot that the step uses is, of managed memory.
+  bool are_on_host(const BufferUse&, std::int64_t step) const;
+
  private:
   std::vector<std::vector<std::vector<PagesAre>>> pages_;  // by buffer, slot, page
 };
