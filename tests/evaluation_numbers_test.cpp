@@ -3,14 +3,23 @@
 // changes nothing of the training. By the host reference of every kernel, without any device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <ostream>
 
 #include "device/contents.h"
 #include "device_contract.h"
 #include "kernels/catalogue.h"
 
 namespace stepgate {
+
+// For GoogleTest's messages.
+void PrintTo(const EvalKnobs& eval, std::ostream* out) {
+  *out << eval.batches << " batches, store " << static_cast<int>(eval.store) << ", saves "
+       << eval.save_for_backward;
+}
+
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -109,14 +118,22 @@ TEST_P(EvaluationNumbers, AreThoseOfTheNextForwardPassOnTheSameBatch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Every, EvaluationNumbers, testing::ValuesIn([] {
-      std::vector<EvalKnobs> all;
-      for (const std::int64_t batches : {1, 3})
-        for (const EvalStore store : {EvalStore::none, EvalStore::host, EvalStore::device})
-          for (const bool saves : {false, true}) all.push_back({1, batches, store, saves});
-      return all;
-    }()));
+std::vector<EvalKnobs> evaluations() {
+  std::vector<EvalKnobs> all;
+  for (const std::int64_t batches : {1, 3})
+    for (const EvalStore store : {EvalStore::none, EvalStore::host, EvalStore::device})
+      for (const bool saves : {false, true}) all.push_back({1, batches, store, saves});
+  return all;
+}
+
+std::string name_of(const EvalKnobs& eval) {
+  constexpr const char* stores[] = {"drops", "copies", "keeps"};
+  return "of_" + std::to_string(eval.batches) + "_batches_" + stores[static_cast<int>(eval.store)] +
+         (eval.save_for_backward ? "_and_saves" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, EvaluationNumbers, testing::ValuesIn(evaluations()),
+                         [](const auto& test) { return name_of(test.param); });
 
 }  // namespace
 }  // namespace stepgate

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build_evaluation.h"
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plan/mlp_layers.h"
+#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -155,6 +156,8 @@ class Evaluation {
 
 void build_evaluation(StepBuilder& builder, const Knobs& knobs, int weights,
                       const InputParts& input, std::int64_t sample_bytes) {
+  require(knobs.model.kind == ModelKind::mlp, "only an mlp is evaluated");
+  require(knobs.eval.every == 1 || knobs.batch.sizes.empty(), "turns are evaluated every step");
   Evaluation(builder, knobs, weights, input, sample_bytes).build();
 }
 
