@@ -180,6 +180,23 @@ TEST(Evaluation, AllocatesAndReleasesItsMemoryInItsStepsOnly) {
   }
 }
 
+TEST(Evaluation, StaysInsideTheArenaWithWhatItKeeps) {
+  Knobs knobs =
+      evaluating({.every = 2, .batches = 3, .store = EvalStore::device, .save_for_backward = true});
+  knobs.alloc.with = Allocator::arena;
+  const StepPlan plan = plan_of(knobs);
+  std::int64_t kept = 0;
+  for (const Operation& operation : plan.operations) {
+    kept += std::ssize(operation.keeps);
+    for (const BufferAccess& access : accesses_of(plan, operation)) {
+      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(access.use.buffer)];
+      EXPECT_LE(access.use.offset_bytes + access.use.bytes, buffer.bytes)
+          << operation.name << ", " << buffer.name;
+    }
+  }
+  EXPECT_EQ(kept, 3 * 3 + 2) << "inputs of every pass, and the outputs of two at the end";
+}
+
 // --- products ------------------------------------------------------------------------------------
 
 TEST(Products, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
