@@ -35,6 +35,16 @@ std::vector<Knobs> ways_to_take_turns() {
     knobs.sync = {.where = SyncWhere::phase, .how = SyncHow::event, .every = 1};
     knobs.log = {.every = 2, .via = LogVia::mean_on_device};
     ways.push_back(knobs);
+    knobs.eval = {.every = 1, .batches = 2, .store = EvalStore::host};
+    knobs.model.inplace = false;
+    ways.push_back(knobs);
+  }
+  for (const Allocator with : {Allocator::arena, Allocator::caching}) {
+    Knobs knobs = turning();
+    knobs.alloc.with = with;
+    knobs.alloc.when = with == Allocator::arena ? AllocWhen::never : AllocWhen::op;
+    knobs.eval = {.every = 1, .batches = 2, .store = EvalStore::device, .save_for_backward = true};
+    ways.push_back(knobs);
   }
   return ways;
 }

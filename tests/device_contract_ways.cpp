@@ -5,6 +5,8 @@
 
 #include "device_contract.h"
 #include "plan/build_step_plan.h"
+#include "scenario/field_value.h"
+#include "scenario/fields.h"
 #include "support/random.h"
 #include "support/require.h"
 
@@ -24,6 +26,7 @@ constexpr SyncWhere sync_places[] = {SyncWhere::none, SyncWhere::step, SyncWhere
 constexpr SyncHow sync_kinds[] = {SyncHow::device, SyncHow::stream, SyncHow::event,
                                   SyncHow::item,   SyncHow::memcpy, SyncHow::poll};
 constexpr LaunchVia launch_kinds[] = {LaunchVia::stream, LaunchVia::graph};
+constexpr EvalStore eval_stores[] = {EvalStore::none, EvalStore::host, EvalStore::device};
 constexpr LogVia log_kinds[] = {LogVia::mean_on_device, LogVia::item, LogVia::late_pinned,
                                 LogVia::keep_on_device};
 
@@ -96,6 +99,33 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
         }
 }
 
+// Beside arrivals that must wait until the evaluation is done with the batch, and with memory that
+// comes and goes in its steps only.
+void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
+  const H2dKnobs arrivals[] = {
+      {},
+      {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2},
+      {.host = HostMemory::managed_prefetch}};
+  std::size_t next = 0;  // arrival; the allocators are a multiple of the arrivals
+  for (const EvalKnobs& eval : {EvalKnobs{.every = 1}, {.every = 3, .batches = 2}})
+    for (const EvalStore store : eval_stores)
+      for (const bool saves : {false, true}) {
+        ++next;
+        for (const AllocKnobs& alloc : allocations) {
+          ++next;
+          for (const LaunchVia via : launch_kinds) {
+            Knobs knobs = model;
+            knobs.eval = {eval.every, eval.batches, store, saves};
+            knobs.model.inplace = saves;
+            knobs.h2d = arrivals[next % std::size(arrivals)];
+            knobs.alloc = alloc;
+            knobs.launch.via = via;
+            ways.push_back(knobs);
+          }
+        }
+      }
+}
+
 template <class Value, std::size_t count>
 const Value& any_of(Random& random, const Value (&values)[count]) {
   return values[random.below(count)];
@@ -118,6 +148,12 @@ Knobs mix(const Knobs& model, Random& random) {
   if (model.model.kind == ModelKind::mlp) {
     knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
+    knobs.model.inplace = random.below(2) == 0;
+    if (random.below(2) == 0) {
+      knobs.eval = {static_cast<std::int64_t>(1 + random.below(3)),
+                    static_cast<std::int64_t>(1 + random.below(3)), any_of(random, eval_stores),
+                    random.below(2) == 0};
+    }
   }
   return knobs;
 }
@@ -156,26 +192,24 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_arrivals(model, ways);
   append_waits(model, ways);
   append_allocations(model, ways);
+  if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;
 }
 
+// What of them is not the default.
 std::string describe(const Knobs& knobs) {
-  const auto number = [](auto choice) { return static_cast<int>(choice); };
-  return fmt::format(
-      "h2d host {} stream {} blocking {} buffers {} device_buffer {} advise {}; tensors {}; loader "
-      "depth {} "
-      "workers {}; sync where {} how {} every {}; alloc with {} when {} keep {}; launch via {}; "
-      "log "
-      "via {} every {}; host {} {} us; optim impl {}; zero_grad {}",
-      number(knobs.h2d.host), number(knobs.h2d.stream), knobs.h2d.blocking, knobs.h2d.buffers,
-      number(knobs.h2d.device_buffer), number(knobs.h2d.advise), knobs.batch.tensors,
-      knobs.loader.depth, knobs.loader.workers, number(knobs.sync.where), number(knobs.sync.how),
-      knobs.sync.every, number(knobs.alloc.with), number(knobs.alloc.when),
-      knobs.alloc.keep_bytes.value_or(-1), number(knobs.launch.via), number(knobs.log.via),
-      knobs.log.every, knobs.host.step_us, knobs.host.launch_us, number(knobs.optim.impl),
-      number(knobs.memory.zero_grad));
+  std::string words;
+  const Settings settings{.knobs = knobs, .measure = {}, .requirements = {}};
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != FieldScope::variant) continue;
+    const FieldValue value = field.get(settings);
+    if (value == default_of(field)) continue;
+    words += fmt::format("{}{}={}", words.empty() ? "" : " ", field.name,
+                         field_value_text(field, value));
+  }
+  return words;
 }
 
 std::optional<StepPlan> accepted_plan(const Knobs& knobs) {

@@ -129,6 +129,17 @@ TEST_P(CudaStepNumbers, AgreeWithTheReferenceWithinTheRoundingOfTheirFormat) {
   EXPECT_LE(losses, bounds.loss);
 }
 
+// Without one, cuBLASLt may take another algorithm: the same numbers but for rounding.
+TEST_P(CudaStepNumbers, NeedNoWorkspace) {
+  Knobs knobs = knobs_of(GetParam());
+  const auto expected = make_reference_device(1)->load(plan_of(knobs))->run({0, 20}).losses;
+  for (const std::int64_t bytes : {0, 1024, 1 << 20}) {
+    knobs.model.workspace_bytes = bytes;
+    const auto losses = make_cuda_device()->load(plan_of(knobs))->run({0, 20}).losses;
+    EXPECT_LE(relative_error(losses, expected), bounds_of(GetParam().dtype).loss) << bytes;
+  }
+}
+
 // --- against itself ------------------------------------------------------------------------------
 
 struct Numbers {
@@ -178,6 +189,18 @@ const Way ways[] = {
      }},
     {"with an update of every tensor by itself",
      [](Knobs& knobs) { knobs.optim.impl = OptimImpl::per_tensor; }},
+    {"with products beside their activations", [](Knobs& knobs) { knobs.model.inplace = false; }},
+    {"with an evaluation after every other step",
+     [](Knobs& knobs) {
+       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+       knobs.eval = {.every = 2, .batches = 2, .store = EvalStore::host};
+     }},
+    {"with an evaluation that saves and keeps, beside a graph",
+     [](Knobs& knobs) {
+       knobs.launch.via = LaunchVia::graph;
+       knobs.eval = {
+           .every = 3, .batches = 2, .store = EvalStore::device, .save_for_backward = true};
+     }},
     {"with a wait after every operation",
      [](Knobs& knobs) { knobs.sync = {.where = SyncWhere::op, .how = SyncHow::item, .every = 1}; }},
 };

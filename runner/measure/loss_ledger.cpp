@@ -13,8 +13,18 @@
 namespace stepgate {
 namespace {
 
-// What two variants must share for their losses to be comparable: the same batches, parameters and
-// precision, and the same kernels for the model and the optimizer.
+// By which cuBLASLt chooses how a product adds up.
+std::int64_t workspace_bytes_of(const StepPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.purpose == Purpose::workspace) bytes += buffer.bytes;
+  }
+  return bytes;
+}
+
+// What two variants must share for their losses to be comparable: the same batches, parameters,
+// precision and workspace, and the same kernels for the model and the optimizer. What evaluates
+// the model changes nothing of it.
 auto arithmetic_of(const StepPlan& plan) {
   std::set<std::string_view> kernels;
   for (const Operation& operation : plan.operations) {
@@ -24,7 +34,7 @@ auto arithmetic_of(const StepPlan& plan) {
     if (computes && launch) kernels.insert(launch->kernel);
   }
   return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.param_bytes, plan.dtype,
-                    std::move(kernels));
+                    workspace_bytes_of(plan), std::move(kernels));
 }
 
 }  // namespace

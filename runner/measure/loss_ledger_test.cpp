@@ -69,6 +69,27 @@ TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
   EXPECT_EQ(found->against, 1);
 }
 
+TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluation) {
+  auto plans = plans_named({"baseline", "evaluated", "tuned", "tuned_fix"});
+  plans[1].operations.push_back({.name = "loss of an evaluation",
+                                 .phase = Phase::evaluation,
+                                 .action = LaunchKernel{.kernel = "cross_entropy"}});
+  for (const std::size_t variant : {2, 3}) {
+    plans[variant].buffers.push_back(
+        {.name = "product workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
+  }
+  LossLedger ledger(plans);
+  for (int variant = 0; variant < 4; ++variant)
+    ledger.add(variant, losses(0, {variant < 2 ? 1.0F : 3.0F}));
+  EXPECT_FALSE(ledger.first_disagreement());
+  for (int variant = 0; variant < 4; ++variant)
+    ledger.add(variant, losses(1, {1.0F + static_cast<float>(variant)}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->variant, 1);
+  EXPECT_EQ(found->against, 0);
+}
+
 TEST(LossLedger, IsTenTimesWiderAfterAHundredSteps) {
   for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16}) {
     EXPECT_DOUBLE_EQ(loss_bound(dtype, 100), 10 * loss_bound(dtype, 99));

@@ -65,7 +65,9 @@ struct Accesses {
 }  // namespace
 
 std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
-  return std::visit(Accesses{plan}, operation.action);
+  std::vector<BufferAccess> accesses = std::visit(Accesses{plan}, operation.action);
+  for (const BufferUse& kept : operation.keeps) accesses.push_back({kept, Access::read});
+  return accesses;
 }
 
 bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {

@@ -15,7 +15,7 @@ struct BufferAccess {
 };
 
 // In the order of the operands. Allocation and release count as writes of the whole slot,
-// page-locking as well.
+// page-locking as well; what an operation only keeps counts as read.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 
 // One end of the copy is ordinary host memory, so the host stays in the call until it has been read

@@ -31,10 +31,13 @@ std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
   return lifetimes;
 }
 
-// Within the turn that the buffer is of.
+// Within the turn that the buffer is of; an evaluation is by itself.
 void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes) {
-  std::map<std::int64_t, Stay> by_turn;
-  const auto turn_of = [&](const Stay& stay) { return plan.operations[stay.first].turn; };
+  std::map<std::pair<bool, std::int64_t>, Stay> by_turn;
+  const auto turn_of = [&](const Stay& stay) {
+    const Operation& first = plan.operations[stay.first];
+    return std::pair(first.phase == Phase::evaluation, first.turn);
+  };
   for (const auto& [buffer, lifetime] : lifetimes) {
     Stay& all = by_turn.try_emplace(turn_of(lifetime), lifetime).first->second;
     all.first = std::min(all.first, lifetime.first);
@@ -43,10 +46,11 @@ void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes
   for (auto& [buffer, lifetime] : lifetimes) lifetime = by_turn.at(turn_of(lifetime));
 }
 
-// As much as the largest activation that a kernel of the forward or backward phase touches; 0 for
+// As much as the largest activation that a kernel of a forward or backward pass touches; 0 for
 // everything else.
 std::int64_t bytes_of_a_temporary(const StepPlan& plan, const Operation& operation) {
-  const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward;
+  const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward ||
+                        operation.phase == Phase::evaluation;
   if (!computes || !std::holds_alternative<LaunchKernel>(operation.action)) return 0;
   std::int64_t most = 0;
   for (const BufferAccess& access : accesses_of(plan, operation)) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "plan/mlp_layers.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -14,7 +15,6 @@ constexpr std::int64_t word_bytes = 4;
 constexpr std::int64_t steps_kept = 8192;  // losses and stamps; a device reads them in time
 // Spinning kernels have no features of their own; this many let the batch be read at full speed.
 constexpr std::int64_t most_spin_features = 256;
-constexpr std::int64_t workspace_bytes = 32 * 1024 * 1024;  // what cuBLAS recommends for Hopper
 
 // Chosen so that thousands of steps over a few batches stay finite in every dtype.
 constexpr double sgd_learning_rate = 0.01;
@@ -60,10 +60,10 @@ class Mlp {
   Mlp(StepBuilder& builder, const Knobs& knobs)
       : builder_(builder),
         knobs_(knobs),
-        layers_(knobs.model.layers),
-        hidden_(knobs.model.hidden),
-        rows_(knobs.batch.size),
-        element_(bytes_of(knobs.model.dtype)) {
+        shape_(mlp_shape(knobs)),
+        layers_(shape_.layers),
+        hidden_(shape_.hidden),
+        rows_(shape_.rows) {
     add_buffers();
   }
 
@@ -85,27 +85,18 @@ class Mlp {
     for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) backward(layer);
     builder_.enter(Phase::optimizer);
     optimize();
-    return {ends_.loss, first_reader};
+    return {ends_.loss, first_reader, weights_};
   }
 
  private:
   bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
-  std::int64_t weight_bytes() const { return hidden_ * hidden_ * element_; }
-  std::int64_t layer_bytes() const { return weight_bytes() + hidden_ * element_; }
-  std::int64_t parameters() const { return layers_ * hidden_ * (hidden_ + 1); }
-  BufferUse weight(int flat, std::int64_t layer) const {
-    return StepBuilder::part(flat, layer * layer_bytes(), weight_bytes());
-  }
-  BufferUse bias(int flat, std::int64_t layer) const {
-    return StepBuilder::part(flat, layer * layer_bytes() + weight_bytes(), hidden_ * element_);
-  }
   int activation(const std::string& name) {
     return builder_.add(
-        {.name = name, .purpose = Purpose::activations, .bytes = rows_ * hidden_ * element_});
+        {.name = name, .purpose = Purpose::activations, .bytes = shape_.activation_bytes()});
   }
 
   void add_buffers() {
-    const std::int64_t flat_bytes = layers_ * layer_bytes();
+    const std::int64_t flat_bytes = shape_.flat_bytes();
     builder_.plan().param_bytes = flat_bytes;
     weights_ = builder_.add({.name = "weights",
                              .purpose = Purpose::weights,
@@ -121,7 +112,7 @@ class Mlp {
       for (const char* name : {"first moments", "second moments"}) {
         moments_.push_back(builder_.add({.name = name,
                                          .purpose = Purpose::optimizer_state,
-                                         .bytes = parameters() * word_bytes}));
+                                         .bytes = shape_.parameters() * word_bytes}));
       }
     }
     activations_.push_back(activation("features"));
@@ -134,19 +125,29 @@ class Mlp {
     labels_ = builder_.add(
         {.name = "labels", .purpose = Purpose::activations, .bytes = rows_ * word_bytes});
     ends_ = add_ends(builder_, rows_);
-    builder_.add(
-        {.name = "product workspace", .purpose = Purpose::workspace, .bytes = workspace_bytes});
+    if (!knobs_.model.inplace) add_own_products();
+    if (knobs_.model.workspace_bytes == 0) return;
+    builder_.add({.name = "product workspace",
+                  .purpose = Purpose::workspace,
+                  .bytes = knobs_.model.workspace_bytes});
+  }
+
+  // Instead of being overwritten, a product is kept beside its activation, and the gradient of the
+  // one beside that of the other.
+  void add_own_products() {
+    for (std::int64_t layer = 0; layer < layers_; ++layer)
+      products_.push_back(activation("product " + std::to_string(layer)));
+    for (std::int64_t layer = 0; layer + 1 < layers_; ++layer)
+      product_gradients_.push_back(activation("product gradient " + std::to_string(layer)));
   }
 
   void forward(std::int64_t layer) {
-    const std::string name = "layer " + std::to_string(layer);
-    const BufferUse in = builder_.whole(activations_[layer]);
-    const BufferUse out = builder_.whole(activations_[layer + 1]);
-    builder_.launch(name + ": product", "matmul", {rows_, hidden_, hidden_},
-                    {in, weight(weights_, layer), out}, {0, 1, 0});
-    const double relu = layer + 1 < layers_ ? 1 : 0;
-    builder_.launch(name + ": bias and activation", "bias_activation", {rows_, hidden_},
-                    {out, bias(weights_, layer), out}, {relu});
+    const int out = activations_[layer + 1];
+    forward_layer(builder_, shape_, layer,
+                  {.weights = weights_,
+                   .in = activations_[layer],
+                   .product = knobs_.model.inplace ? out : products_[layer],
+                   .out = out});
   }
 
   void backward(std::int64_t layer) {
@@ -154,26 +155,29 @@ class Mlp {
     const double accumulate = accumulates() ? 1 : 0;
     // The two gradient buffers take turns, from the loss downwards.
     const std::size_t turn = static_cast<std::size_t>((layers_ - 1 - layer) % 2);
-    const BufferUse gradient = builder_.whole(activation_gradients_[turn]);
+    BufferUse gradient = builder_.whole(activation_gradients_[turn]);
     if (layer + 1 < layers_) {
+      const BufferUse of_activation = gradient;
+      if (!knobs_.model.inplace) gradient = builder_.whole(product_gradients_[layer]);
       builder_.launch(name + ": activation gradient", "relu_gradient", {rows_, hidden_},
-                      {builder_.whole(activations_[layer + 1]), gradient, gradient});
+                      {builder_.whole(activations_[layer + 1]), of_activation, gradient});
     }
     builder_.launch(name + ": bias gradient", "bias_gradient", {rows_, hidden_},
-                    {gradient, bias(gradients_, layer)}, {accumulate});
-    builder_.launch(name + ": weight gradient", "matmul", {hidden_, hidden_, rows_},
-                    {gradient, builder_.whole(activations_[layer]), weight(gradients_, layer)},
-                    {1, 0, accumulate});
+                    {gradient, shape_.bias(gradients_, layer)}, {accumulate});
+    builder_.launch(
+        name + ": weight gradient", "matmul", {hidden_, hidden_, rows_},
+        {gradient, builder_.whole(activations_[layer]), shape_.weight(gradients_, layer)},
+        {1, 0, accumulate});
     if (layer > 0) {
-      builder_.launch(
-          name + ": input gradient", "matmul", {rows_, hidden_, hidden_},
-          {gradient, weight(weights_, layer), builder_.whole(activation_gradients_[1 - turn])});
+      builder_.launch(name + ": input gradient", "matmul", {rows_, hidden_, hidden_},
+                      {gradient, shape_.weight(weights_, layer),
+                       builder_.whole(activation_gradients_[1 - turn])});
     }
   }
 
   void optimize() {
     if (knobs_.optim.impl == OptimImpl::fused) {
-      update("update all parameters", 0, parameters());
+      update("update all parameters", 0, shape_.parameters());
       return;
     }
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
@@ -188,7 +192,8 @@ class Mlp {
     const auto range = [&](int flat, std::int64_t element) {
       return StepBuilder::part(flat, first * element, count * element);
     };
-    std::vector<BufferUse> operands = {range(weights_, element_), range(gradients_, element_)};
+    std::vector<BufferUse> operands = {range(weights_, shape_.element_bytes),
+                                       range(gradients_, shape_.element_bytes)};
     if (knobs_.optim.kind == OptimKind::sgd) {
       builder_.launch(name, "sgd", {.columns = count}, operands, {sgd_learning_rate});
       return;
@@ -200,9 +205,11 @@ class Mlp {
 
   StepBuilder& builder_;
   const Knobs& knobs_;
-  std::int64_t layers_, hidden_, rows_, element_;
+  MlpShape shape_;
+  std::int64_t layers_, hidden_, rows_;
   int weights_ = 0, gradients_ = 0, labels_ = 0;
   std::vector<int> moments_, activations_, activation_gradients_;
+  std::vector<int> products_, product_gradients_;  // by layer, where they are not overwritten
   Ends ends_{};
 };
 

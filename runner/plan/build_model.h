@@ -15,6 +15,7 @@ std::int64_t model_sample_bytes(const ModelKnobs&);
 struct ModelParts {
   int loss = 0;          // buffer: the step's loss, one fp32
   int first_reader = 0;  // index of the operation that reads the batch
+  int weights = 0;       // mlp: the buffer of all parameters
 };
 
 // Appends the model's operations, reading the batch from `batch`, and fills in the plan's

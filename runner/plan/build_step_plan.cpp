@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/build_allocations.h"
+#include "plan/build_evaluation.h"
 #include "plan/build_input.h"
 #include "plan/build_model.h"
 #include "plan/build_waits.h"
@@ -129,11 +130,15 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     Knobs of_turn = knobs;
     of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
     builder.begin_turn(turn, turns, knobs.alloc.when != AllocWhen::never);
-    const InputParts input = build_input(builder, of_turn, sample_bytes);
+    InputParts input = build_input(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
     if (captured) capture(plan, first, plan.operations.size());
+    const bool evaluates = knobs.eval.every > 0;
+    const InputParts of_evaluation = input;
+    if (evaluates) input.release_batch = false;
     hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
+    if (evaluates) build_evaluation(builder, of_turn, model.weights, of_evaluation, sample_bytes);
     loss = model.loss;
   }
   builder.end_turns();

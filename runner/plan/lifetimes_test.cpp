@@ -177,6 +177,16 @@ TEST(Lifetimes, OfAPlanThatReleasesWhatItAllocatesDoNotGrow) {
   EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 4.0 / 2);
 }
 
+TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
+  Step step;
+  const int kept = step.buffer("kept");
+  const int other = step.buffer("other");
+  step.write(kept).write(other).write(other).write(other);
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 0, LiveBecause::it_is_used));
+  step.plan.operations[2].keeps = {step.builder.whole(kept)};
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 2, LiveBecause::it_is_used));
+}
+
 // --- host memory ---------------------------------------------------------------------------------
 
 TEST(Lifetimes, OfPageLockedMemoryAreWholeStepsUnlessTheStepLocksItItself) {

@@ -50,6 +50,7 @@ void move_uses(Operation& operation, const Offsets& offsets, int arena) {
   } else if (auto* fill = std::get_if<FillZero>(&operation.action)) {
     move(fill->what);
   }
+  for (BufferUse& kept : operation.keeps) move(kept);
 }
 
 }  // namespace

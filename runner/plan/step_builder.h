@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/step_plan.h"
@@ -47,6 +48,8 @@ class StepBuilder {
   void launch_as(DType dtype, std::string name, std::string_view kernel, KernelShape shape,
                  std::vector<BufferUse> operands, KernelScalars scalars = {});
   void act(std::string name, Action action);
+  // The operation added last also needs these, though it touches none of them.
+  void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
 
   StepPlan& plan() { return plan_; }
 

@@ -10,7 +10,7 @@ namespace {
 
 // In the order of the enums.
 constexpr std::array<std::string_view, phase_count> phase_names{
-    "data wait", "h2d", "forward", "backward", "optimizer", "log", "sync", "host"};
+    "data wait", "h2d", "forward", "backward", "optimizer", "evaluation", "log", "sync", "host"};
 constexpr std::array<std::string_view, stream_count> stream_names{"compute", "side", "legacy"};
 constexpr std::array<std::string_view, 5> memory_names{"device", "pinned", "pageable", "registered",
                                                        "managed"};

@@ -20,8 +20,8 @@
 
 namespace stepgate {
 
-enum class Phase { data_wait, h2d, forward, backward, optimizer, log, sync, host };
-constexpr int phase_count = 8;
+enum class Phase { data_wait, h2d, forward, backward, optimizer, evaluation, log, sync, host };
+constexpr int phase_count = 9;
 
 // Managed memory has one address on host and device; its pages go to whoever touches them.
 enum class MemoryKind { device, pinned, pageable, registered, managed };
@@ -181,6 +181,7 @@ struct Operation {
   std::int64_t turn = 0;   // below `every`
   int ahead = 0;
   bool captured = false;  // part of the step's graph; captured operations are contiguous
+  std::vector<BufferUse> keeps = {};  // needed until it is over, though it touches none of them
 };
 
 struct Event {

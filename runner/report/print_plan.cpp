@@ -129,6 +129,9 @@ std::string occasion(const Operation& operation) {
   } else if (operation.every != 1) {
     text += fmt::format("  [every {} steps]", operation.every);
   }
+  double kept = 0;
+  for (const BufferUse& use : operation.keeps) kept += static_cast<double>(use.bytes);
+  if (kept > 0) text += fmt::format("  [keeps {} besides]", rounded_bytes_text(kept));
   return text;
 }
 

@@ -60,6 +60,8 @@ constexpr std::array launch_vias{choice("stream", LaunchVia::stream),
 constexpr std::array log_vias{
     choice("mean_on_device", LogVia::mean_on_device), choice("item", LogVia::item),
     choice("late_pinned", LogVia::late_pinned), choice("keep_on_device", LogVia::keep_on_device)};
+constexpr std::array eval_stores{choice("none", EvalStore::none), choice("host", EvalStore::host),
+                                 choice("device", EvalStore::device)};
 constexpr std::array round_orders{choice("random", RoundOrder::random),
                                   choice("abba", RoundOrder::abba)};
 
@@ -77,7 +79,7 @@ constexpr std::array groups{
     FieldGroup{"optim", "the optimizer"},
     FieldGroup{"launch", "how kernels are launched"},
     FieldGroup{"log", "how the loss is read"},
-    FieldGroup{"eval", "evaluation between steps"},
+    FieldGroup{"eval", "evaluation of the model between steps"},
     FieldGroup{"dist", "several devices"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
     FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
@@ -101,9 +103,11 @@ constexpr std::array rows{
     not_built("model.vocab"),
     not_built("model.layout"),
     not_built("model.stride"),
-    not_built("model.inplace"),
+    added_later(field<&Knobs::model, &ModelKnobs::inplace>(
+        "model.inplace", yes_or_no(), "mlp: whether activations overwrite the products")),
     not_built("model.extra_copies"),
-    not_built("model.workspace"),
+    added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
+        "model.workspace", bytes(0, gibibyte), "mlp: memory that a product may use besides")),
 
     field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(
@@ -198,9 +202,16 @@ constexpr std::array rows{
     field<&Knobs::log, &LogKnobs::via>("log.via", one_of(log_vias),
                                        "how the value reaches the host"),
 
-    not_built("eval.every"),
-    not_built("eval.store"),
-    not_built("eval.save_for_backward"),
+    added_later(field<&Knobs::eval, &EvalKnobs::every>(
+        "eval.every", whole(0, 1000000), "mlp: evaluated after every so many steps; 0 never")),
+    added_later(field<&Knobs::eval, &EvalKnobs::batches>("eval.batches", whole(1, 64),
+                                                         "validation batches an evaluation")),
+    added_later(field<&Knobs::eval, &EvalKnobs::store>(
+        "eval.store", one_of(eval_stores),
+        "what becomes of their outputs: dropped, copied to the host, or kept until the end")),
+    added_later(field<&Knobs::eval, &EvalKnobs::save_for_backward>(
+        "eval.save_for_backward", yes_or_no(),
+        "whether layers keep their outputs, as if a backward pass followed")),
     not_built("dist.gpus"),
     not_built("dist.strategy"),
     not_built("dist.overlap"),

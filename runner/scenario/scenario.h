@@ -40,6 +40,7 @@ enum class OptimKind { sgd, adamw };
 enum class OptimImpl { fused, per_tensor };
 enum class LaunchVia { stream, graph };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
+enum class EvalStore { none, host, device };
 enum class RoundOrder { abba, random };
 
 struct ModelKnobs {
@@ -49,6 +50,8 @@ struct ModelKnobs {
   std::int64_t kernels = 10;    // spin: how many a step
   std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
   DType dtype = DType::fp32;
+  bool inplace = true;                                // mlp: activations overwrite the products
+  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // mlp: of a product; cuBLAS's for Hopper
   bool operator==(const ModelKnobs&) const = default;
 };
 
@@ -137,6 +140,14 @@ struct LogKnobs {
   bool operator==(const LogKnobs&) const = default;
 };
 
+struct EvalKnobs {
+  std::int64_t every = 0;    // steps; 0 never evaluates
+  std::int64_t batches = 1;  // validation batches an evaluation
+  EvalStore store = EvalStore::none;
+  bool save_for_backward = false;  // every layer's output is kept until the forward pass ends
+  bool operator==(const EvalKnobs&) const = default;
+};
+
 // Everything a variant may override.
 struct Knobs {
   ModelKnobs model;
@@ -150,6 +161,7 @@ struct Knobs {
   OptimKnobs optim;
   LaunchKnobs launch;
   LogKnobs log;
+  EvalKnobs eval;
   bool operator==(const Knobs&) const = default;
 };
 
