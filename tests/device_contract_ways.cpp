@@ -44,6 +44,10 @@ const AllocKnobs allocations[] = {
     {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
 };
 
+constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer};
+constexpr OffloadVia offload_vias[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
+                                       OffloadVia::pageable};
+
 const LoaderKnobs loaders[] = {
     {},
     {.wait_us = 2, .jitter = 0.3, .depth = 0, .workers = 1},
@@ -90,6 +94,31 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
         }
 }
 
+// Where the model has anything to offload.
+bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
+  if (offload == Offload::none || knobs.model.kind != ModelKind::mlp) return false;
+  if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;
+  knobs.memory.offload = offload;
+  knobs.memory.offload_via = via;
+  if (offload == Offload::optimizer) knobs.optim.impl = OptimImpl::per_tensor;
+  return true;
+}
+
+void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const Offload offload : offloads)
+    for (const OffloadVia via : offload_vias)
+      for (const AllocKnobs& alloc : allocations)
+        for (const LaunchVia launch : launch_kinds)
+          for (const HostMemory host : {HostMemory::resident, HostMemory::pinned}) {
+            Knobs knobs = model;
+            if (!set_offload(knobs, offload, via)) continue;
+            knobs.alloc = alloc;
+            knobs.launch.via = launch;
+            if (host == HostMemory::pinned) knobs.h2d = {host, CopyStream::side, false, 2};
+            ways.push_back(knobs);
+          }
+}
+
 template <class Value, std::size_t count>
 const Value& any_of(Random& random, const Value (&values)[count]) {
   return values[random.below(count)];
@@ -111,6 +140,7 @@ Knobs mix(const Knobs& model, Random& random) {
   if (model.model.kind == ModelKind::mlp) {
     knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
+    (void)set_offload(knobs, any_of(random, offloads), any_of(random, offload_vias));
   }
   return knobs;
 }
@@ -127,7 +157,9 @@ std::vector<ModelCase> model_cases() {
                                           {"tf32_sgd", DType::tf32, OptimKind::sgd},
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;
-    mlp.model = {.layers = 2, .hidden = 8, .dtype = dtype};
+    // Four layers' activations and moments go round in two places.
+    const std::int64_t layers = kind == OptimKind::adamw ? 4 : 2;
+    mlp.model = {.layers = layers, .hidden = 8, .dtype = dtype};
     mlp.batch.size = 4;
     mlp.optim.kind = kind;
     cases.push_back({name, mlp});
@@ -149,6 +181,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_arrivals(model, ways);
   append_waits(model, ways);
   append_allocations(model, ways);
+  append_offloads(model, ways);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;
@@ -160,13 +193,14 @@ std::string describe(const Knobs& knobs) {
       "h2d host {} stream {} blocking {} buffers {} device_buffer {}; tensors {}; loader depth {} "
       "workers {}; sync where {} how {} every {}; alloc with {} when {} keep {}; launch via {}; "
       "log "
-      "via {} every {}; host {} {} us; optim impl {}; zero_grad {}",
+      "via {} every {}; host {} {} us; optim impl {}; zero_grad {}; offload {} via {}",
       number(knobs.h2d.host), number(knobs.h2d.stream), knobs.h2d.blocking, knobs.h2d.buffers,
       number(knobs.h2d.device_buffer), knobs.batch.tensors, knobs.loader.depth,
       knobs.loader.workers, number(knobs.sync.where), number(knobs.sync.how), knobs.sync.every,
       number(knobs.alloc.with), number(knobs.alloc.when), knobs.alloc.keep_bytes.value_or(-1),
       number(knobs.launch.via), number(knobs.log.via), knobs.log.every, knobs.host.step_us,
-      knobs.host.launch_us, number(knobs.optim.impl), number(knobs.memory.zero_grad));
+      knobs.host.launch_us, number(knobs.optim.impl), number(knobs.memory.zero_grad),
+      number(knobs.memory.offload), number(knobs.memory.offload_via));
 }
 
 std::optional<StepPlan> accepted_plan(const Knobs& knobs) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
+#include "plan/build_offload.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -74,6 +76,7 @@ class Mlp {
         "ingest the batch", "ingest",
         {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
+    if (offloaded_) offloaded_->is_written(0);
     for (std::int64_t layer = 0; layer < layers_; ++layer) forward(layer);
     const int gradient = activation_gradients_[0];
     builder_.launch("loss", "cross_entropy", {.rows = rows_, .columns = hidden_},
@@ -81,6 +84,7 @@ class Mlp {
                      builder_.whole(gradient), builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, rows_);
     builder_.enter(Phase::backward);
+    if (offloaded_) offloaded_->begin_to_return();
     if (accumulates()) builder_.act("zero the gradients", FillZero{builder_.whole(gradients_)});
     for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) backward(layer);
     builder_.enter(Phase::optimizer);
@@ -104,6 +108,36 @@ class Mlp {
         {.name = name, .purpose = Purpose::activations, .bytes = rows_ * hidden_ * element_});
   }
 
+  // What the backward pass reads of what the forward pass has written.
+  int left_behind(std::int64_t index) const {
+    return offloaded_ ? offloaded_->coming_back(index)
+                      : activations_[static_cast<std::size_t>(index)];
+  }
+
+  void add_moments() {
+    if (knobs_.optim.kind != OptimKind::adamw) return;
+    if (knobs_.memory.offload == Offload::optimizer) {
+      offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
+                                 parameters() / layers_ * word_bytes);
+      return;
+    }
+    for (const char* name : {"first moments", "second moments"}) {
+      moments_.push_back(builder_.add(
+          {.name = name, .purpose = Purpose::optimizer_state, .bytes = parameters() * word_bytes}));
+    }
+  }
+
+  void add_activations() {
+    const bool offloads = knobs_.memory.offload == Offload::activations;
+    if (offloads)
+      offloaded_.emplace(builder_, knobs_.memory.offload_via, layers_, rows_ * hidden_ * element_);
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      const std::string name = layer == 0 ? "features" : "hidden " + std::to_string(layer);
+      activations_.push_back(offloads ? offloaded_->going_out(layer) : activation(name));
+    }
+    activations_.push_back(activation("logits"));
+  }
+
   void add_buffers() {
     const std::int64_t flat_bytes = layers_ * layer_bytes();
     builder_.plan().param_bytes = flat_bytes;
@@ -117,18 +151,8 @@ class Mlp {
                                .purpose = Purpose::gradients,
                                .bytes = flat_bytes,
                                .dtype = knobs_.model.dtype});
-    if (knobs_.optim.kind == OptimKind::adamw) {
-      for (const char* name : {"first moments", "second moments"}) {
-        moments_.push_back(builder_.add({.name = name,
-                                         .purpose = Purpose::optimizer_state,
-                                         .bytes = parameters() * word_bytes}));
-      }
-    }
-    activations_.push_back(activation("features"));
-    for (std::int64_t layer = 1; layer < layers_; ++layer) {
-      activations_.push_back(activation("hidden " + std::to_string(layer)));
-    }
-    activations_.push_back(activation("logits"));
+    add_moments();
+    add_activations();
     activation_gradients_ = {activation("activation gradient 0"),
                              activation("activation gradient 1")};
     labels_ = builder_.add(
@@ -142,11 +166,15 @@ class Mlp {
     const std::string name = "layer " + std::to_string(layer);
     const BufferUse in = builder_.whole(activations_[layer]);
     const BufferUse out = builder_.whole(activations_[layer + 1]);
+    const bool leaves_it = offloaded_ && layer + 1 < layers_;
+    if (leaves_it) offloaded_->make_room(layer + 1);
     builder_.launch(name + ": product", "matmul", {rows_, hidden_, hidden_},
                     {in, weight(weights_, layer), out}, {0, 1, 0});
+    if (offloaded_) offloaded_->is_read(layer);
     const double relu = layer + 1 < layers_ ? 1 : 0;
     builder_.launch(name + ": bias and activation", "bias_activation", {rows_, hidden_},
                     {out, bias(weights_, layer), out}, {relu});
+    if (leaves_it) offloaded_->is_written(layer + 1);
   }
 
   void backward(std::int64_t layer) {
@@ -157,12 +185,14 @@ class Mlp {
     const BufferUse gradient = builder_.whole(activation_gradients_[turn]);
     if (layer + 1 < layers_) {
       builder_.launch(name + ": activation gradient", "relu_gradient", {rows_, hidden_},
-                      {builder_.whole(activations_[layer + 1]), gradient, gradient});
+                      {builder_.whole(left_behind(layer + 1)), gradient, gradient});
+      if (offloaded_) offloaded_->is_used_up(layer + 1);
     }
     builder_.launch(name + ": bias gradient", "bias_gradient", {rows_, hidden_},
                     {gradient, bias(gradients_, layer)}, {accumulate});
+    if (offloaded_) offloaded_->is_needed(layer);
     builder_.launch(name + ": weight gradient", "matmul", {hidden_, hidden_, rows_},
-                    {gradient, builder_.whole(activations_[layer]), weight(gradients_, layer)},
+                    {gradient, builder_.whole(left_behind(layer)), weight(gradients_, layer)},
                     {1, 0, accumulate});
     if (layer > 0) {
       builder_.launch(
@@ -173,15 +203,33 @@ class Mlp {
 
   void optimize() {
     if (knobs_.optim.impl == OptimImpl::fused) {
+      require(!offloaded_moments_, "moments that visit the device are used layer by layer");
       update("update all parameters", 0, parameters());
       return;
     }
+    if (offloaded_moments_) offloaded_moments_->begin();
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
       const std::string name = "layer " + std::to_string(layer);
       const std::int64_t first = layer * hidden_ * (hidden_ + 1);
+      if (offloaded_moments_) offloaded_moments_->is_needed(layer);
       update(name + ": update the weight", first, hidden_ * hidden_);
       update(name + ": update the bias", first + hidden_ * hidden_, hidden_);
+      if (offloaded_moments_) offloaded_moments_->is_updated(layer);
     }
+  }
+
+  // Parts of both moments, which are all of the layer's where only those are on the device.
+  void add_moments_of(std::int64_t first, std::int64_t count, std::vector<BufferUse>& operands) {
+    const std::int64_t of_a_layer = parameters() / layers_;
+    const auto add = [&](int buffer, std::int64_t start) {
+      operands.push_back(
+          StepBuilder::part(buffer, (first - start) * word_bytes, count * word_bytes));
+    };
+    if (offloaded_moments_) {
+      const std::int64_t layer = first / of_a_layer;
+      for (const int buffer : offloaded_moments_->visiting(layer)) add(buffer, layer * of_a_layer);
+    }
+    for (const int buffer : moments_) add(buffer, 0);
   }
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
@@ -193,7 +241,7 @@ class Mlp {
       builder_.launch(name, "sgd", {.columns = count}, operands, {sgd_learning_rate});
       return;
     }
-    for (const int moments : moments_) operands.push_back(range(moments, word_bytes));
+    add_moments_of(first, count, operands);
     operands.push_back(builder_.whole(ends_.counter));
     builder_.launch(name, "adamw", {.columns = count}, operands, adamw_scalars);
   }
@@ -203,6 +251,8 @@ class Mlp {
   std::int64_t layers_, hidden_, rows_, element_;
   int weights_ = 0, gradients_ = 0, labels_ = 0;
   std::vector<int> moments_, activations_, activation_gradients_;
+  std::optional<OffloadedActivations> offloaded_;
+  std::optional<OffloadedMoments> offloaded_moments_;
   Ends ends_{};
 };
 
