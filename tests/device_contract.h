@@ -37,8 +37,8 @@ std::vector<ModelCase> model_cases();
 Knobs model_knobs(const std::string& name);
 
 // The model in every way that the other knobs allow: the full product of the ways in which a batch
-// arrives, of waits, and of allocators with launches and logs; then mixes of everything from the
-// seed. Ways that plans refuse are among them.
+// arrives, of waits, of allocators with launches and logs, and of what is offloaded; then mixes of
+// everything from the seed. Ways that plans refuse are among them.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
 // The knobs that ways_to_run turns, as numbers, to find a failing way again.

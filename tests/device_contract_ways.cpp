@@ -49,6 +49,10 @@ const AllocKnobs allocations[] = {
     {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
 };
 
+constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer};
+constexpr OffloadVia offload_vias[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
+                                       OffloadVia::pageable};
+
 const LoaderKnobs loaders[] = {
     {},
     {.wait_us = 2, .jitter = 0.3, .depth = 0, .workers = 1},
@@ -126,6 +130,31 @@ void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
       }
 }
 
+// Where the model has anything to offload.
+bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
+  if (offload == Offload::none || knobs.model.kind != ModelKind::mlp) return false;
+  if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;
+  knobs.memory.offload = offload;
+  knobs.memory.offload_via = via;
+  if (offload == Offload::optimizer) knobs.optim.impl = OptimImpl::per_tensor;
+  return true;
+}
+
+void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const Offload offload : offloads)
+    for (const OffloadVia via : offload_vias)
+      for (const AllocKnobs& alloc : allocations)
+        for (const LaunchVia launch : launch_kinds)
+          for (const HostMemory host : {HostMemory::resident, HostMemory::pinned}) {
+            Knobs knobs = model;
+            if (!set_offload(knobs, offload, via)) continue;
+            knobs.alloc = alloc;
+            knobs.launch.via = launch;
+            if (host == HostMemory::pinned) knobs.h2d = {host, CopyStream::side, false, 2};
+            ways.push_back(knobs);
+          }
+}
+
 template <class Value, std::size_t count>
 const Value& any_of(Random& random, const Value (&values)[count]) {
   return values[random.below(count)];
@@ -154,6 +183,7 @@ Knobs mix(const Knobs& model, Random& random) {
                     static_cast<std::int64_t>(1 + random.below(3)), any_of(random, eval_stores),
                     random.below(2) == 0};
     }
+    (void)set_offload(knobs, any_of(random, offloads), any_of(random, offload_vias));
   }
   return knobs;
 }
@@ -170,7 +200,9 @@ std::vector<ModelCase> model_cases() {
                                           {"tf32_sgd", DType::tf32, OptimKind::sgd},
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;
-    mlp.model = {.layers = 2, .hidden = 8, .dtype = dtype};
+    // Four layers' activations and moments go round in two places.
+    const std::int64_t layers = kind == OptimKind::adamw ? 4 : 2;
+    mlp.model = {.layers = layers, .hidden = 8, .dtype = dtype};
     mlp.batch.size = 4;
     mlp.optim.kind = kind;
     cases.push_back({name, mlp});
@@ -193,6 +225,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_waits(model, ways);
   append_allocations(model, ways);
   if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
+  append_offloads(model, ways);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;

@@ -22,6 +22,12 @@ std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 // or written.
 bool is_pageable(const StepPlan&, const CopyBytes&);
 
+// Device memory that holds something within a step only, under a name of the turn's own.
+inline bool is_passing(const Buffer& buffer) {
+  return buffer.memory == MemoryKind::device &&
+         (buffer.purpose == Purpose::activations || buffer.purpose == Purpose::staging);
+}
+
 bool uses_managed_memory(const StepPlan&);
 
 // It launches a kernel that needs workspace, which no operation names.

@@ -8,6 +8,7 @@
 
 #include "plan/access.h"
 #include "plan/build_input.h"
+#include "plan/hand_overs.h"
 #include "plan/lifetimes.h"
 #include "plan/pack_arena.h"
 
@@ -23,9 +24,12 @@ std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     for (const BufferAccess& access : accesses_of(plan, plan.operations[index])) {
-      if (plan.buffers[static_cast<std::size_t>(access.use.buffer)].purpose != Purpose::activations)
-        continue;
-      lifetimes.try_emplace(access.use.buffer, Stay{index, index}).first->second.last = index;
+      if (!is_passing(plan.buffers[static_cast<std::size_t>(access.use.buffer)])) continue;
+      const std::size_t first = handed_over_at(plan, index);
+      const std::size_t last = handed_back_at(plan, index);
+      Stay& stay = lifetimes.try_emplace(access.use.buffer, Stay{first, last}).first->second;
+      stay.first = std::min(stay.first, first);
+      stay.last = std::max(stay.last, last);
     }
   }
   return lifetimes;

@@ -101,10 +101,10 @@ class Evaluation {
   void forward(std::int64_t batch, std::int64_t layer, const std::string& prefix) {
     const auto index = static_cast<std::size_t>(layer);
     const int out = layer + 1 < shape_.layers ? inputs_[index + 1] : logits_of(batch);
-    forward_layer(
-        builder_, shape_, layer,
-        {.weights = weights_, .in = inputs_[index], .product = product_.value_or(out), .out = out},
-        prefix);
+    const LayerBuffers buffers{
+        .weights = weights_, .in = inputs_[index], .product = product_.value_or(out), .out = out};
+    launch_product(builder_, shape_, layer, buffers, prefix);
+    launch_activation(builder_, shape_, layer, buffers, prefix);
   }
 
   void loss(std::int64_t batch, const std::string& prefix) {

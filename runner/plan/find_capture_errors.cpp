@@ -4,6 +4,7 @@
 #include <set>
 
 #include "plan/access.h"
+#include "plan/hand_overs.h"
 
 namespace stepgate {
 namespace {
@@ -46,13 +47,32 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
   return std::nullopt;
 }
 
+// What is captured on the side stream is a branch: it must come out of the graph and return to it.
+std::optional<std::string> reason_against_branch(const StepPlan& plan, std::size_t index) {
+  const Operation& operation = plan.operations[index];
+  const bool only_waits = std::holds_alternative<StreamWaitsEvent>(operation.action);
+  if (operation.stream != StreamName::side || only_waits) return std::nullopt;
+  const auto in_the_graph = [&](std::size_t other) {
+    return other != index && plan.operations[other].captured;
+  };
+  if (!in_the_graph(handed_over_at(plan, index)))
+    return "its stream has waited for nothing that the graph records";
+  if (std::holds_alternative<RecordEvent>(operation.action)) return std::nullopt;
+  if (!in_the_graph(handed_back_at(plan, index)))
+    return "the compute stream never waits for it within the graph";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> find_capture_error(const StepPlan& plan) {
   const std::set<int> moving = allocated_outside(plan);
-  for (const Operation& operation : plan.operations) {
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& operation = plan.operations[index];
     if (!operation.captured) continue;
-    if (const auto reason = reason_against(plan, operation)) {
+    auto reason = reason_against(plan, operation);
+    if (!reason) reason = reason_against_branch(plan, index);
+    if (reason) {
       return "'" + operation.name + "' cannot be part of a graph: " + *reason;
     }
     for (const BufferAccess& access : accesses_of(plan, operation)) {

@@ -20,7 +20,8 @@ struct PastAccess {
 
 const char* name_of_thread(int thread) {
   constexpr std::array<const char*, order_threads> names = {"the compute stream", "the side stream",
-                                                            "the legacy stream", "the host"};
+                                                            "the legacy stream", "the host",
+                                                            "a branch of the graph"};
   return names[static_cast<std::size_t>(thread)];
 }
 

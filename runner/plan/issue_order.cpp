@@ -17,6 +17,11 @@ bool runs_on_host(const Operation& operation) {
          std::holds_alternative<PageUnlock>(operation.action);
 }
 
+int thread_of(const Operation& operation) {
+  const bool branches = operation.captured && operation.stream == StreamName::side;
+  return branches ? branch_thread : static_cast<int>(operation.stream);
+}
+
 }  // namespace
 
 IssueOrder::IssueOrder(const StepPlan& plan) : plan_(plan) {
@@ -30,7 +35,7 @@ Issued IssueOrder::issue(const Operation& operation, std::int64_t step) {
     wait_on_host(operation, step);
     return {host_thread, host()[host_thread]};
   }
-  const auto stream = static_cast<std::size_t>(operation.stream);
+  const auto stream = static_cast<std::size_t>(thread_of(operation));
   enqueue(static_cast<int>(stream));
   if (const auto* record = std::get_if<RecordEvent>(&operation.action)) {
     event_at(record->event, step) = clocks_[stream];
@@ -54,6 +59,7 @@ void IssueOrder::join(Clock& clock, const Clock& other) {
 
 void IssueOrder::join_every_stream(Clock& clock) {
   for (std::size_t stream = 0; stream < stream_count; ++stream) join(clock, clocks_[stream]);
+  join(clock, clocks_[branch_thread]);
 }
 
 // The order that the legacy stream brings: it waits for the compute stream and the compute stream

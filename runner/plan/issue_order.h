@@ -12,9 +12,11 @@
 
 namespace stepgate {
 
-// The streams by StreamName, then the host.
-constexpr int order_threads = stream_count + 1;
+// The streams by StreamName, then the host, then the branch of a graph: what of it is captured on
+// the side stream is ordered with the graph, and not with what else that stream has.
+constexpr int order_threads = stream_count + 2;
 constexpr int host_thread = stream_count;
+constexpr int branch_thread = stream_count + 1;
 
 // When an operation was issued: the time of the thread that it runs on.
 struct Issued {

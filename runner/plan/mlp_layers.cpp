@@ -18,16 +18,23 @@ MlpShape mlp_shape(const Knobs& knobs) {
           .element_bytes = bytes_of(knobs.model.dtype)};
 }
 
-void forward_layer(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
-                   const LayerBuffers& buffers, const std::string& prefix) {
-  const std::string name = prefix + "layer " + std::to_string(layer);
-  const BufferUse product = builder.whole(buffers.product);
-  builder.launch(name + ": product", "matmul", {shape.rows, shape.hidden, shape.hidden},
-                 {builder.whole(buffers.in), shape.weight(buffers.weights, layer), product},
+void launch_product(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
+                    const LayerBuffers& buffers, const std::string& prefix) {
+  builder.launch(prefix + "layer " + std::to_string(layer) + ": product", "matmul",
+                 {shape.rows, shape.hidden, shape.hidden},
+                 {builder.whole(buffers.in), shape.weight(buffers.weights, layer),
+                  builder.whole(buffers.product)},
                  {0, 1, 0});
+}
+
+void launch_activation(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
+                       const LayerBuffers& buffers, const std::string& prefix) {
   const double relu = layer + 1 < shape.layers ? 1 : 0;
-  builder.launch(name + ": bias and activation", "bias_activation", {shape.rows, shape.hidden},
-                 {product, shape.bias(buffers.weights, layer), builder.whole(buffers.out)}, {relu});
+  builder.launch(prefix + "layer " + std::to_string(layer) + ": bias and activation",
+                 "bias_activation", {shape.rows, shape.hidden},
+                 {builder.whole(buffers.product), shape.bias(buffers.weights, layer),
+                  builder.whole(buffers.out)},
+                 {relu});
 }
 
 }  // namespace stepgate

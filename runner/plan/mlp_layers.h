@@ -40,8 +40,11 @@ struct LayerBuffers {
   int out = 0;
 };
 
-// The product and the activation of a layer; the last layer has none. `prefix` begins their names.
-void forward_layer(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
-                   const std::string& prefix = "");
+// The product of a layer, then its activation; the last layer has none. `prefix` begins their
+// names.
+void launch_product(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                    const std::string& prefix = "");
+void launch_activation(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                       const std::string& prefix = "");
 
 }  // namespace stepgate

@@ -226,5 +226,19 @@ TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
   EXPECT_FALSE(counted(plan, Metric::ooms));
 }
 
+TEST(RunAllocator, KnowsThatWhatTheComputeStreamHasWaitedForIsFreeAtOnce) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.memory.offload = Offload::activations;
+  StepPlan plan = planned(knobs);
+  EXPECT_FALSE(frees_depend_on_streams(plan));
+  EXPECT_TRUE(counted(plan, Metric::peak_reserved));
+  EXPECT_GT(std::erase_if(plan.operations,
+                          [](const Operation& operation) {
+                            return operation.name.starts_with("wait until it is back");
+                          }),
+            0U);
+  EXPECT_TRUE(frees_depend_on_streams(plan));
+}
+
 }  // namespace
 }  // namespace stepgate

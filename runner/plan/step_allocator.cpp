@@ -6,6 +6,7 @@
 #include "allocators/caching_allocator.h"
 #include "allocators/first_fit_allocator.h"
 #include "plan/access.h"
+#include "plan/hand_overs.h"
 #include "support/require.h"
 #include "support/units.h"
 
@@ -27,11 +28,43 @@ std::unique_ptr<MemoryAllocator> make_allocator(const AllocatorPlan& plan, Devic
   return nullptr;
 }
 
+template <class Action>
+bool is_for(const Operation& operation, int buffer) {
+  const auto* action = std::get_if<Action>(&operation.action);
+  return action && action->buffer == buffer;
+}
+
+// Allocated and released on the compute stream, which has waited for this use of another stream in
+// between.
+bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
+  for (const Operation& operation : plan.operations) {
+    const bool elsewhere = operation.stream != StreamName::compute;
+    if (elsewhere && (is_for<Allocate>(operation, buffer) || is_for<Release>(operation, buffer)))
+      return false;
+  }
+  const std::size_t back = handed_back_at(plan, use);
+  if (back == use) return false;
+  const auto release = std::find_if(
+      plan.operations.begin() + static_cast<std::ptrdiff_t>(use), plan.operations.end(),
+      [&](const Operation& operation) { return is_for<Release>(operation, buffer); });
+  return release != plan.operations.end() &&
+         release - plan.operations.begin() > static_cast<std::ptrdiff_t>(back);
+}
+
+// By buffer, those that may still be at it when it is released, and the one that it is allocated
+// on.
 std::vector<std::vector<StreamName>> streams_of_buffers(const StepPlan& plan) {
   std::vector<std::vector<StreamName>> streams(plan.buffers.size());
-  for (const Operation& operation : plan.operations) {
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& operation = plan.operations[index];
     for (const BufferAccess& access : accesses_of(plan, operation)) {
-      auto& of_buffer = streams[static_cast<std::size_t>(access.use.buffer)];
+      const int buffer = access.use.buffer;
+      const bool served = plan.buffers[static_cast<std::size_t>(buffer)].allocated_by ==
+                          AllocatedBy::step_allocator;
+      if (!served ||
+          (operation.stream != StreamName::compute && is_handed_back(plan, index, buffer)))
+        continue;
+      auto& of_buffer = streams[static_cast<std::size_t>(buffer)];
       if (std::find(of_buffer.begin(), of_buffer.end(), operation.stream) == of_buffer.end())
         of_buffer.push_back(operation.stream);
     }

@@ -52,8 +52,8 @@ class StepAllocator {
   std::vector<std::vector<StreamName>> streams_;         // that touch the buffer
 };
 
-// Whether a buffer that the step allocates is used on another stream than its own: then it depends
-// on how far the streams are when its memory can be used again.
+// Whether a buffer that the step allocates may still be used on another stream than its own when it
+// is released: then it depends on how far the streams are when its memory can be used again.
 bool frees_depend_on_streams(const StepPlan&);
 
 // "cannot allocate 64 MiB for 'logits': 3 GiB are live of 3.2 GiB reserved, ...".

@@ -28,6 +28,10 @@ bool is_managed(const H2dKnobs& h2d) {
   return h2d.host == HostMemory::managed || h2d.host == HostMemory::managed_prefetch;
 }
 
+bool offloads_the_optimizer(const Knobs& knobs) {
+  return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
+}
+
 // Broken by writing the field at all while the knobs are such.
 constexpr std::array must_not_be_set{
     Rule{"model.kernels", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
@@ -82,6 +86,10 @@ constexpr std::array must_not_be_set{
     Rule{"batch.largest_first", [](const Knobs& knobs) { return knobs.batch.sizes.empty(); },
          "'batch.largest_first' orders 'batch.sizes', which is not there",
          "remove it, or give 'batch.sizes' a list"},
+    Rule{"memory.offload_via",
+         [](const Knobs& knobs) { return knobs.memory.offload == Offload::none; },
+         "'memory.offload_via' says how to offload, and nothing is",
+         "remove it, or write memory.offload = \"activations\""},
     Rule{"h2d.stream", [](const Knobs& knobs) { return knobs.h2d.host == HostMemory::managed; },
          "'h2d.stream' is about a copy, and page faults bring a managed batch",
          "remove it, or write h2d.host = \"managed_prefetch\""},
@@ -127,6 +135,24 @@ constexpr std::array must_fit{
          [](const Knobs& knobs) { return knobs.eval.every > 1 && !knobs.batch.sizes.empty(); },
          "'batch.sizes' takes turns, and 'eval.every' would evaluate only some of them",
          "write eval.every = 1, or give batch.size one size"},
+    Rule{"memory.offload",
+         [](const Knobs& knobs) {
+           return knobs.memory.offload != Offload::none && knobs.model.kind == ModelKind::spin;
+         },
+         "kernels that only spin have neither a backward pass nor an optimizer",
+         "remove 'memory.offload', or write model.kind = \"mlp\""},
+    Rule{"memory.offload",
+         [](const Knobs& knobs) {
+           return offloads_the_optimizer(knobs) && knobs.optim.kind == OptimKind::sgd;
+         },
+         "sgd keeps nothing that could lie in host memory", "write optim.kind = \"adamw\""},
+    Rule{"memory.offload",
+         [](const Knobs& knobs) {
+           return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::sgd &&
+                  knobs.optim.impl == OptimImpl::fused;
+         },
+         "one kernel that updates all parameters needs all their moments at once",
+         "write optim.impl = \"per_tensor\""},
     Rule{"batch.tensors",
          [](const Knobs& knobs) {
            return knobs.batch.sample_bytes &&

@@ -52,6 +52,12 @@ constexpr std::array alloc_rounds{choice("none", AllocRound::none),
 constexpr std::array alloc_whens{choice("never", AllocWhen::never), choice("step", AllocWhen::step),
                                  choice("op", AllocWhen::op), choice("resize")};
 constexpr std::array zero_grads{choice("none", ZeroGrad::none), choice("memset", ZeroGrad::memset)};
+constexpr std::array offloads{choice("none", Offload::none),
+                              choice("activations", Offload::activations),
+                              choice("optimizer", Offload::optimizer)};
+constexpr std::array offload_vias{choice("pinned_overlap", OffloadVia::pinned_overlap),
+                                  choice("pinned", OffloadVia::pinned),
+                                  choice("pageable", OffloadVia::pageable)};
 constexpr std::array optim_kinds{choice("sgd", OptimKind::sgd), choice("adamw", OptimKind::adamw)};
 constexpr std::array optim_impls{choice("fused", OptimImpl::fused),
                                  choice("per_tensor", OptimImpl::per_tensor), choice("foreach")};
@@ -185,8 +191,13 @@ constexpr std::array rows{
     field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
                                                    "whether gradients are filled with zeros first"),
     not_built("memory.checkpoint"),
-    not_built("memory.offload"),
-    not_built("memory.offload_via"),
+    added_later(field<&Knobs::memory, &MemoryKnobs::offload>(
+        "memory.offload", one_of(offloads),
+        "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "
+        "on the device, or AdamW's moments")),
+    added_later(field<&Knobs::memory, &MemoryKnobs::offload_via>(
+        "memory.offload_via", one_of(offload_vias),
+        "copied beside the kernels, between them, or by a waiting host")),
 
     field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(optim_kinds), "its rule"),
     field<&Knobs::optim, &OptimKnobs::impl>("optim.impl", one_of(optim_impls),

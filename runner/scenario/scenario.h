@@ -36,6 +36,8 @@ enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, firs
 enum class AllocRound { none, quarters, eighths };  // of the power of two below
 enum class AllocWhen { never, step, op };
 enum class ZeroGrad { none, memset };
+enum class Offload { none, activations, optimizer };
+enum class OffloadVia { pinned_overlap, pinned, pageable };
 enum class OptimKind { sgd, adamw };
 enum class OptimImpl { fused, per_tensor };
 enum class LaunchVia { stream, graph };
@@ -120,6 +122,8 @@ struct AllocKnobs {
 
 struct MemoryKnobs {
   ZeroGrad zero_grad = ZeroGrad::none;
+  Offload offload = Offload::none;  // what lies in host memory between its uses
+  OffloadVia offload_via = OffloadVia::pinned_overlap;
   bool operator==(const MemoryKnobs&) const = default;
 };
 

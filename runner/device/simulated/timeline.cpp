@@ -251,15 +251,24 @@ void Timeline::fill(const Operation& operation, const FillZero& fill) {
       begin + std::max(profile_.compute.kernel_floor_nanoseconds, scaled_for_device(duration)));
 }
 
+// In a graph it is an edge and no call.
+void Timeline::issue_event(const Operation& operation, const char* name) {
+  if (operation.captured) {
+    launch_graph();
+  } else {
+    call({CallKind::other, name}, profile_.host.event_nanoseconds);
+  }
+}
+
 void Timeline::record_event(const Operation& operation, const RecordEvent& record,
                             std::int64_t step) {
-  call({CallKind::other, "cudaEventRecord"}, profile_.host.event_nanoseconds);
+  issue_event(operation, "cudaEventRecord");
   event_at(record.event, step) = ready(operation);
 }
 
 void Timeline::stream_waits(const Operation& operation, const StreamWaitsEvent& waits,
                             std::int64_t step) {
-  call({CallKind::other, "cudaStreamWaitEvent"}, profile_.host.event_nanoseconds);
+  issue_event(operation, "cudaStreamWaitEvent");
   finish(operation, std::max(ready(operation), event_at(waits.event, step)));
 }
 

@@ -73,6 +73,7 @@ class Timeline {
   void wait(const Operation&, const HostWaits&, std::int64_t step);
   void lock_pages(const PageLock&);
   void unlock_pages(const PageUnlock&);
+  void issue_event(const Operation&, const char* name);
   void record_event(const Operation&, const RecordEvent&, std::int64_t step);
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
