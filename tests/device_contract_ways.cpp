@@ -42,6 +42,13 @@ const AllocKnobs allocations[] = {
      .leak_bytes = 512},
     {.with = Allocator::expandable, .when = AllocWhen::op, .keep_bytes = {}},
     {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::caching, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async,
+     .when = AllocWhen::op,
+     .keep_bytes = {},
+     .cap = {CapOf::bytes, 1 << 30}},
 };
 
 const LoaderKnobs loaders[] = {
@@ -158,15 +165,17 @@ std::string describe(const Knobs& knobs) {
   const auto number = [](auto choice) { return static_cast<int>(choice); };
   return fmt::format(
       "h2d host {} stream {} blocking {} buffers {} device_buffer {}; tensors {}; loader depth {} "
-      "workers {}; sync where {} how {} every {}; alloc with {} when {} keep {}; launch via {}; "
+      "workers {}; sync where {} how {} every {}; alloc with {} when {} keep {} release {}; launch "
+      "via {}; "
       "log "
       "via {} every {}; host {} {} us; optim impl {}; zero_grad {}",
       number(knobs.h2d.host), number(knobs.h2d.stream), knobs.h2d.blocking, knobs.h2d.buffers,
       number(knobs.h2d.device_buffer), knobs.batch.tensors, knobs.loader.depth,
       knobs.loader.workers, number(knobs.sync.where), number(knobs.sync.how), knobs.sync.every,
       number(knobs.alloc.with), number(knobs.alloc.when), knobs.alloc.keep_bytes.value_or(-1),
-      number(knobs.launch.via), number(knobs.log.via), knobs.log.every, knobs.host.step_us,
-      knobs.host.launch_us, number(knobs.optim.impl), number(knobs.memory.zero_grad));
+      knobs.alloc.release, number(knobs.launch.via), number(knobs.log.via), knobs.log.every,
+      knobs.host.step_us, knobs.host.launch_us, number(knobs.optim.impl),
+      number(knobs.memory.zero_grad));
 }
 
 std::optional<StepPlan> accepted_plan(const Knobs& knobs) {
