@@ -10,6 +10,7 @@
 #include "plan/build_input.h"
 #include "plan/lifetimes.h"
 #include "plan/pack_arena.h"
+#include "plan/step_memory.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -210,12 +211,7 @@ std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKno
 std::optional<std::int64_t> pool_cap_bytes(const StepPlan& plan, const AllocKnobs& alloc,
                                            std::optional<std::int64_t> cap) {
   if (!cap || alloc.with != Allocator::cuda_async) return std::nullopt;
-  std::int64_t kept = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    if (takes_device_memory(buffer.memory) && buffer.allocated_by == AllocatedBy::the_plan)
-      kept += buffer.bytes * buffer.slots;
-  }
-  return *cap - kept;
+  return *cap - kept_bytes(plan);
 }
 
 }  // namespace stepgate

@@ -34,14 +34,18 @@ bool lasts_over_steps(const StepPlan& plan) {
                      });
 }
 
-HeldMemory held_by_operations(const StepPlan& plan) {
-  BytesByPurpose fixed{};
+BytesByPurpose kept_by_purpose(const StepPlan& plan) {
+  BytesByPurpose kept{};
   for (const Buffer& buffer : plan.buffers) {
     const bool stays = buffer.allocated_by == AllocatedBy::the_plan;
     if (takes_device_memory(buffer.memory) && stays)
-      fixed[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
+      kept[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
   }
-  std::vector<BytesByPurpose> held(moments_of(plan), fixed);
+  return kept;
+}
+
+HeldMemory held_by_operations(const StepPlan& plan) {
+  std::vector<BytesByPurpose> held(moments_of(plan), kept_by_purpose(plan));
   for (const Lifetime& lifetime : allocated_lifetimes_of(plan)) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(lifetime.buffer)];
     add(held, lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
@@ -59,6 +63,10 @@ HeldMemory held_by_operations(const StepPlan& plan) {
 
 std::int64_t sum_of(const BytesByPurpose& bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+std::int64_t kept_bytes(const StepPlan& plan) {
+  return sum_of(kept_by_purpose(plan));
 }
 
 HeldMemory held_memory(const StepPlan& plan) {

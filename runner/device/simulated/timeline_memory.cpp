@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "device/simulated/timeline.h"
 #include "plan/pool_refusal.h"
+#include "plan/step_memory.h"
 
 namespace stepgate {
 namespace {
@@ -72,11 +73,12 @@ void Timeline::capture_allocations() {
 void Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
   const std::int64_t live = pool_live_bytes_ + taken.bytes;
   if (plan_.pool_cap_bytes && live > *plan_.pool_cap_bytes) {
-    const PoolRefusal refusal{.requested_bytes = taken.bytes,
-                              .live_bytes = pool_live_bytes_,
-                              .reserved_bytes = pool_live_bytes_,
-                              .device_free_bytes = profile_.memory_bytes - pool_live_bytes_,
-                              .cap_bytes = plan_.pool_cap_bytes};
+    const PoolRefusal refusal{
+        .requested_bytes = taken.bytes,
+        .live_bytes = pool_live_bytes_,
+        .reserved_bytes = pool_live_bytes_,
+        .device_free_bytes = profile_.memory_bytes - kept_bytes(plan_) - pool_live_bytes_,
+        .cap_bytes = plan_.pool_cap_bytes};
     throw DeviceError("variant '" + plan_.variant + "', '" + operation.name +
                       "': " + in_words(refusal, taken.name) + "; " + way_out(refusal));
   }
