@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/counted_metrics.h"
+#include "plan/find_capture_errors.h"
 #include "plan/plan_by_hand.h"
 #include "plan/run_allocator.h"
 #include "plan/step_allocator.h"
@@ -96,6 +97,17 @@ TEST(CapturedAllocations, RefuseWhatAGraphWouldTakeOnceAndAnAllocatorWithoutPool
   EXPECT_NE(refusal_of(captured(Allocator::first_fit, AllocWhen::op))
                 .find("first_fit keeps no memory apart for a graph"),
             std::string::npos);
+}
+
+TEST(CapturedAllocations, AreNotForMemoryThatAnotherStreamUses) {
+  StepPlan plan = plan_of(captured(Allocator::caching, AllocWhen::op));
+  ASSERT_EQ(find_capture_error(plan), std::nullopt);
+  for (Operation& operation : plan.operations) {
+    if (operation.name == "loss") operation.stream = StreamName::side;
+  }
+  const auto error = find_capture_error(plan);
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->find("another stream uses '"), std::string::npos) << *error;
 }
 
 // --- caps ----------------------------------------------------------------------------------------

@@ -19,6 +19,17 @@ std::set<int> allocated_outside(const StepPlan& plan) {
   return buffers;
 }
 
+// On another stream than the graph's.
+bool is_used_elsewhere(const StepPlan& plan, int buffer) {
+  return std::any_of(
+      plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
+        if (operation.stream == StreamName::compute) return false;
+        const std::vector<BufferAccess> accesses = accesses_of(plan, operation);
+        return std::any_of(accesses.begin(), accesses.end(),
+                           [&](const BufferAccess& access) { return access.use.buffer == buffer; });
+      });
+}
+
 // What a graph allocates is there for all of its launches, at the same addresses.
 std::optional<std::string> reason_against_serving(const StepPlan& plan, int buffer) {
   const Buffer& asked = plan.buffers[static_cast<std::size_t>(buffer)];
@@ -30,7 +41,11 @@ std::optional<std::string> reason_against_serving(const StepPlan& plan, int buff
   if (!released)
     return "a graph that allocates '" + asked.name +
            "' without releasing it allocates it once and not in every step";
-  if (asked.allocated_by == AllocatedBy::step_allocator &&
+  if (asked.allocated_by == AllocatedBy::step_allocator && is_used_elsewhere(plan, buffer)) {
+    return "another stream uses '" + asked.name +
+           "', and the allocator may not ask how far streams are while one is captured";
+  }
+  if (asked.allocated_by == AllocatedBy::step_allocator && plan.allocator &&
       plan.allocator->kind == AllocatorKind::first_fit) {
     return "first_fit keeps no memory apart for a graph; 'alloc.with = \"caching\"' does";
   }
