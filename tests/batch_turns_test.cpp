@@ -69,6 +69,21 @@ TEST_P(BatchTurns, TrainTheSameInEveryWay) {
   }
 }
 
+TEST_P(BatchTurns, TrainTheSameWhenMemoryIsMadeAnewAtAChangeOfSize) {
+  Knobs knobs = turning();
+  knobs.batch.sizes = {4, 4, 2, 6, 6, 6, 2};
+  const auto expected = losses_of(knobs, 20);
+  knobs.alloc.when = AllocWhen::resize;
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
+                               Allocator::expandable, Allocator::first_fit}) {
+    for (const bool release : {true, false}) {
+      knobs.alloc.with = with;
+      knobs.alloc.release = release;
+      EXPECT_EQ(losses_of(knobs, 20), expected) << describe(knobs);
+    }
+  }
+}
+
 TEST_P(BatchTurns, BeginWithTheStepOfTheFirstSizeAlone) {
   for (const bool largest_first : {false, true}) {
     Knobs turns = turning();

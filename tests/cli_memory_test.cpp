@@ -62,6 +62,74 @@ TEST_F(CommandLine, MeasuresNothingWherePlansDecide) {
   }
 }
 
+// A step of some 100 MiB under a share of a device's memory.
+std::string shared(const std::string& tags, const std::string& cap, std::int64_t batch) {
+  return "claim = \"a share of the device\"\n" + tags +
+         "model = { layers = 2, hidden = 1024 }\nbatch = { size = " + std::to_string(batch) +
+         " }\nalloc = { with = \"caching\", when = \"op\" }\n"
+         "[variant.capped]\nalloc.cap = \"" +
+         cap +
+         "\"\n[variant.fix]\n"
+         "[expect]\nsame = \"capped.peak_reserved == 1 * fix.peak_reserved\"\n";
+}
+
+TEST_F(CommandLine, CapsAtAShareOfTheDeviceThatRuns) {
+  write("share.toml", shared("", "60% of device", 512));
+  const Finished run = simulate({"share.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  write("share.toml", shared("", "1% of device", 1048576));
+  const Finished refused = simulate({"share.toml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "share.toml:5:10: variant 'capped' ")) << refused.err;
+  EXPECT_TRUE(contains(refused.err, " under a cap of ")) << refused.err;
+}
+
+TEST_F(CommandLine, RefusesAShareOfADeviceWhereThereIsNone) {
+  write("share.toml", shared("", "60% of device", 512));
+  EXPECT_EQ(stepgate({"check", "share.toml"}).exit_code, 0);
+  const Finished plan = stepgate({"plan", "share.toml", "--memory"});
+  EXPECT_EQ(plan.exit_code, 2);
+  EXPECT_EQ(plan.err,
+            "share.toml: variant 'capped' is capped at 60% of a device's memory, and a plan alone "
+            "has no device; say how much that is: --set alloc.cap=<bytes>\n");
+  EXPECT_EQ(stepgate({"plan", "share.toml", "--memory", "--variant", "fix"}).exit_code, 0);
+  EXPECT_EQ(stepgate({"plan", "share.toml", "--set", "alloc.cap=1GiB"}).exit_code, 0);
+  const Finished reference = stepgate({"run", "share.toml", "--device", "reference"});
+  EXPECT_EQ(reference.exit_code, 2);
+  EXPECT_TRUE(contains(reference.err, "and the host reference (no times) has none; "))
+      << reference.err;
+  write("share.toml", shared(no_gpu, "60% of device", 512));
+  const Finished planned_only = stepgate({"run", "share.toml"});
+  EXPECT_EQ(planned_only.exit_code, 2);
+  EXPECT_TRUE(contains(planned_only.err, "is decided without a device; write it in bytes"))
+      << planned_only.err;
+}
+
+TEST_F(CommandLine, EndsARunWhosePoolMayTakeNoMoreWithOneSentence) {
+  write("leak.toml",
+        "claim = \"a leak in a pool\"\nmodel = { layers = 2, hidden = 256 }\n"
+        "alloc = { with = \"cuda_async\", when = \"step\", cap = \"100 MiB\", "
+        "leak_bytes = \"1 MiB\" }\n[variant.fix]\n"
+        "[expect]\nline = \"fix.device_allocs_per_step >= 1\"\n");
+  const Finished run = simulate({"leak.toml"});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_TRUE(contains(run.err, "variant 'fix', 'leak memory': cannot allocate 1 MiB for 'leak': "))
+      << run.err;
+  EXPECT_TRUE(contains(run.err, " in the pool, which may take ")) << run.err;
+  EXPECT_TRUE(contains(run.err, "; raise 'alloc.cap', or lower 'batch.size'")) << run.err;
+}
+
+TEST_F(CommandLine, MeasuresAStepThatForgetsToRelease) {
+  write("forgets.toml",
+        "claim = \"a step forgets\"\nmodel = { layers = 2, hidden = 256 }\n"
+        "alloc = { with = \"caching\", when = \"step\" }\n"
+        "[variant.baseline]\nalloc.release = false\n[variant.fix]\n"
+        "[expect]\nleaks = \"baseline.live_slope >= 100 KiB/step\"\n"
+        "clean = \"fix.live_slope == 0 B/step\"\n");
+  const Finished run = simulate({"forgets.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+}
+
 TEST_F(CommandLine, WritesWhatAnAllocatorDoesForAMemoryViewer) {
   write("churn.toml", churn(no_gpu, "fix.ooms == 0"));
   const Finished plan = stepgate({"plan", "churn.toml", "--memory-snapshot", "m.pickle"});

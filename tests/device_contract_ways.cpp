@@ -47,6 +47,13 @@ const AllocKnobs allocations[] = {
      .leak_bytes = 512},
     {.with = Allocator::expandable, .when = AllocWhen::op, .keep_bytes = {}},
     {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::caching, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async,
+     .when = AllocWhen::op,
+     .keep_bytes = {},
+     .cap = {CapOf::bytes, 1 << 30}},
 };
 
 constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer};

@@ -87,6 +87,24 @@ TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
   EXPECT_GT(accepted, 1000);
 }
 
+TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
+  Knobs knobs = model_knobs("fp32_sgd");
+  knobs.batch.sizes = {64, 64, 16, 64, 32};
+  knobs.alloc.when = AllocWhen::resize;
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
+                               Allocator::expandable, Allocator::first_fit}) {
+    for (const bool release : {true, false}) {
+      knobs.alloc.with = with;
+      knobs.alloc.release = release;
+      SCOPED_TRACE(describe(knobs));
+      const StepPlan plan = plan_of(knobs);
+      const auto device = simulated({.seed = 1});
+      const Traced result = traced(*device, {&plan, 1});
+      EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
+    }
+  }
+}
+
 TEST(TraceConformance, FailsForAVariantThatDoesWhatItsPlanDoesNotSay) {
   const std::vector<StepPlan> plans =
       build_step_plans(read_scenario(source / "scenarios/sync_every_step.toml"), 1);

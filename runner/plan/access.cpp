@@ -2,6 +2,7 @@
 #include "plan/access.h"
 
 #include <algorithm>
+#include <set>
 
 #include "kernels/catalogue.h"
 #include "support/require.h"
@@ -62,6 +63,33 @@ struct Accesses {
   }
 };
 
+// That the operation allocates or releases; -1 for any other.
+int buffer_that_comes_or_goes(const Operation& operation) {
+  if (const auto* allocate = std::get_if<Allocate>(&operation.action)) return allocate->buffer;
+  if (const auto* release = std::get_if<Release>(&operation.action)) return release->buffer;
+  return -1;
+}
+
+std::set<int> released_by(const StepPlan& plan) {
+  std::set<int> released;
+  for (const Operation& operation : plan.operations) {
+    if (const auto* release = std::get_if<Release>(&operation.action))
+      released.insert(release->buffer);
+  }
+  return released;
+}
+
+// There from one step to the next: in a step alone, all the time.
+std::set<int> allocated_over_steps(const StepPlan& plan, const std::set<int>& released) {
+  std::set<int> over_steps;
+  for (const Operation& operation : plan.operations) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    if (allocate && allocate->steps > 1 && released.contains(allocate->buffer))
+      over_steps.insert(allocate->buffer);
+  }
+  return over_steps;
+}
+
 }  // namespace
 
 std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
@@ -90,14 +118,27 @@ StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {
   if (turns <= 1) return plan;
   StepPlan alone = plan;
   alone.batch_sizes = {plan.batch_sizes[static_cast<std::size_t>(turn)]};
-  // What the other turns alone allocate keeps its index and is never allocated.
-  std::erase_if(alone.operations, [&](const Operation& operation) {
-    return operation.every == turns && operation.turn != (turn + 1) % turns;
-  });
-  for (Operation& operation : alone.operations) {
-    if (operation.every != turns) continue;
-    operation.every = 1;
-    operation.turn = 0;
+  alone.operations.clear();
+  const std::set<int> released = released_by(plan);
+  const std::set<int> over_steps = allocated_over_steps(plan, released);
+  const auto forgotten = [&](const Operation& operation) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    return allocate && !released.contains(allocate->buffer);
+  };
+  // What other turns took and never gave back is there from the start. The rest of what they alone
+  // allocate keeps its index and is never allocated.
+  for (const Operation& operation : plan.operations) {
+    const bool of_another = operation.every == turns && operation.turn != (turn + 1) % turns;
+    if (of_another && forgotten(operation)) alone.operations.push_back(operation);
+  }
+  for (const Operation& operation : plan.operations) {
+    const bool of_turns = operation.every == turns;
+    if (of_turns && operation.turn != (turn + 1) % turns) continue;
+    if (over_steps.contains(buffer_that_comes_or_goes(operation))) continue;
+    Operation& kept = alone.operations.emplace_back(operation);
+    if (!of_turns || forgotten(operation)) continue;
+    kept.every = 1;
+    kept.turn = 0;
   }
   return alone;
 }

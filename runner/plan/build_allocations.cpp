@@ -11,6 +11,8 @@
 #include "plan/hand_overs.h"
 #include "plan/lifetimes.h"
 #include "plan/pack_arena.h"
+#include "plan/step_memory.h"
+#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -35,7 +37,8 @@ std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
   return lifetimes;
 }
 
-// Within the turn that the buffer is of; an evaluation is by itself.
+// Within the turn that the buffer is of, or the turns of one size that share it; an evaluation is
+// by itself.
 void stretch_to_the_longest(const StepPlan& plan, std::map<int, Stay>& lifetimes) {
   std::map<std::pair<bool, std::int64_t>, Stay> by_turn;
   const auto turn_of = [&](const Stay& stay) {
@@ -140,11 +143,18 @@ CachingRules rules_of(const AllocKnobs& alloc) {
   return rules;
 }
 
+// From the step that uses it first to that which uses it last.
+std::int64_t steps_of(const std::vector<Operation>& operations, const Stay& stay) {
+  const Operation& first = operations[stay.first];
+  const Operation& last = operations[stay.last];
+  return (last.turn - first.turn + first.every) % first.every + 1;
+}
+
 void add_stays(StepPlan& plan, const AllocKnobs& alloc) {
   if (alloc.when == AllocWhen::never) return;
   std::map<int, Stay> lifetimes = lifetimes_of_activations(plan);
   if (lifetimes.empty()) return;
-  if (alloc.when == AllocWhen::step) stretch_to_the_longest(plan, lifetimes);
+  if (alloc.when != AllocWhen::op) stretch_to_the_longest(plan, lifetimes);
   const std::vector<Operation> before = std::exchange(plan.operations, {});
   for (std::size_t index = 0; index < before.size(); ++index) {
     for (const auto& [buffer, lifetime] : lifetimes) {
@@ -152,11 +162,12 @@ void add_stays(StepPlan& plan, const AllocKnobs& alloc) {
       Buffer& allocated = plan.buffers[static_cast<std::size_t>(buffer)];
       allocated.allocated_by = allocated_by(alloc.with);
       plan.operations.push_back(
-          beside(before[index], "allocate " + allocated.name, Allocate{buffer}));
+          beside(before[index], "allocate " + allocated.name,
+                 Allocate{.buffer = buffer, .steps = steps_of(before, lifetime)}));
     }
     plan.operations.push_back(before[index]);
     for (const auto& [buffer, lifetime] : lifetimes) {
-      if (lifetime.last != index) continue;
+      if (lifetime.last != index || !alloc.release) continue;
       const std::string& name = plan.buffers[static_cast<std::size_t>(buffer)].name;
       plan.operations.push_back(beside(before[index], "release " + name, Release{buffer}));
     }
@@ -172,6 +183,13 @@ void build_allocations(StepPlan& plan, const AllocKnobs& alloc) {
   if (alloc.empty_cache_every > 0) add_empty_cache(plan, alloc.empty_cache_every);
 }
 
+MemoryCap known_cap(const MemoryCap& cap, std::optional<std::int64_t> device_memory_bytes) {
+  if (cap.of != CapOf::device) return cap;
+  if (!device_memory_bytes) return {};
+  // As PyTorch does for a share of the device's memory: what is left of a byte is cut off.
+  return {CapOf::bytes, std::floor(cap.amount * static_cast<double>(*device_memory_bytes))};
+}
+
 std::optional<std::int64_t> cap_bytes(const StepPlan& plan, const MemoryCap& cap) {
   switch (cap.of) {
     case CapOf::nothing:
@@ -179,20 +197,30 @@ std::optional<std::int64_t> cap_bytes(const StepPlan& plan, const MemoryCap& cap
     case CapOf::bytes:
       return static_cast<std::int64_t>(cap.amount);
     case CapOf::need:
+      return std::llround(cap.amount * static_cast<double>(most_live_bytes(
+                                           lifetimes_of(largest_turn(plan)).device)));
+    case CapOf::device:
       break;
   }
-  const std::int64_t need = most_live_bytes(lifetimes_of(largest_turn(plan)).device);
-  return std::llround(cap.amount * static_cast<double>(need));
+  require(false, "a share of a device's memory is made bytes of first");
+  return std::nullopt;
 }
 
-std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKnobs& alloc) {
+std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKnobs& alloc,
+                                            std::optional<std::int64_t> cap) {
   if (allocated_by(alloc.with) != AllocatedBy::step_allocator) return std::nullopt;
   AllocatorPlan made;
   made.kind =
       alloc.with == Allocator::first_fit ? AllocatorKind::first_fit : AllocatorKind::caching;
   made.rules = rules_of(alloc);
-  made.cap_bytes = cap_bytes(plan, alloc.cap);
+  made.cap_bytes = cap;
   return made;
+}
+
+std::optional<std::int64_t> pool_cap_bytes(const StepPlan& plan, const AllocKnobs& alloc,
+                                           std::optional<std::int64_t> cap) {
+  if (!cap || alloc.with != Allocator::cuda_async) return std::nullopt;
+  return *cap - kept_bytes(plan);
 }
 
 }  // namespace stepgate

@@ -7,15 +7,25 @@
 
 namespace stepgate {
 
-// Activations are allocated and released once a step, or around their first and last use. Weights,
+// Activations are allocated and released once a step, around their first and last use, or when the
+// batch's size is not that of the step before; released where that is not forgotten. Weights,
 // gradients, state and batches stay. Also what a step leaks, its short-lived tensors, and when the
 // cache is emptied.
 void build_allocations(StepPlan&, const AllocKnobs&);
 
-// What the cap allows, in bytes; nothing where there is none.
+// A cap that is a share of a device's memory in bytes; none while that memory is not known.
+MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_bytes);
+
+// What a known cap allows, in bytes; nothing where there is none.
 std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 
 // Which allocator serves the step, and how much it may take.
-std::optional<AllocatorPlan> allocator_plan(const StepPlan&, const AllocKnobs&);
+std::optional<AllocatorPlan> allocator_plan(const StepPlan&, const AllocKnobs&,
+                                            std::optional<std::int64_t> cap);
+
+// What the cap leaves for the driver's pool beside what is not its own; nothing where there is
+// none.
+std::optional<std::int64_t> pool_cap_bytes(const StepPlan&, const AllocKnobs&,
+                                           std::optional<std::int64_t> cap);
 
 }  // namespace stepgate

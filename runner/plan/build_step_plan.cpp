@@ -31,6 +31,28 @@ std::int64_t sample_bytes_of(const Knobs& knobs) {
   return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs.model));
 }
 
+std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
+  if (batch.sizes.empty()) return {batch.size};
+  std::vector<std::int64_t> sizes = batch.sizes;
+  if (batch.largest_first) {
+    std::rotate(sizes.begin(), std::max_element(sizes.begin(), sizes.end()), sizes.end());
+  }
+  return sizes;
+}
+
+// Every step that allocates must come after one of another size, the first one too.
+std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
+  const std::vector<std::int64_t> sizes = sizes_in_turns(variant.knobs.batch);
+  if (variant.knobs.alloc.when != AllocWhen::resize || sizes.front() != sizes.back())
+    return std::nullopt;
+  return Diagnostic{variant.place,
+                    "variant '" + variant.name +
+                        "': the turns of 'batch.sizes' begin and end with " +
+                        std::to_string(sizes.front()) +
+                        ", so the first step would use what no step before it has allocated",
+                    "begin the list with another of its sizes, in the same order"};
+}
+
 // What is wrong with the sizes, before anything is built from them.
 std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   const Knobs& knobs = variant.knobs;
@@ -67,7 +89,7 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
                           "them within a step",
                       "leave out 'sync.every', or wait once a step"};
   }
-  return std::nullopt;
+  return wrong_resizing(variant);
 }
 
 void capture(StepPlan& plan, std::size_t first, std::size_t last) {
@@ -110,13 +132,15 @@ void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool 
                          back.end());
 }
 
-std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
-  if (batch.sizes.empty()) return {batch.size};
-  std::vector<std::int64_t> sizes = batch.sizes;
-  if (batch.largest_first) {
-    std::rotate(sizes.begin(), std::max_element(sizes.begin(), sizes.end()), sizes.end());
+// Turns share what a step allocates only where nothing is allocated between them.
+std::string own_name_of_turn(const std::vector<std::int64_t>& sizes, std::int64_t turn,
+                             AllocWhen when) {
+  if (when == AllocWhen::never || sizes.size() == 1) return "";
+  auto first = static_cast<std::size_t>(turn);
+  if (when == AllocWhen::resize) {
+    while (first > 0 && sizes[first - 1] == sizes[first]) --first;
   }
-  return sizes;
+  return ", turn " + std::to_string(first + 1);
 }
 
 // Input and model once for every size that a batch may have. The buffer of the loss.
@@ -129,7 +153,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
   for (std::int64_t turn = 0; turn < turns; ++turn) {
     Knobs of_turn = knobs;
     of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
-    builder.begin_turn(turn, turns, knobs.alloc.when != AllocWhen::never);
+    builder.begin_turn(turn, turns, own_name_of_turn(plan.batch_sizes, turn, knobs.alloc.when));
     InputParts input = build_input(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
@@ -145,7 +169,8 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
   return loss;
 }
 
-StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed) {
+StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed,
+               const MemoryCap& cap) {
   const Knobs& knobs = variant.knobs;
   StepPlan plan;
   plan.scenario = scenario.name;
@@ -174,7 +199,9 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_sync(builder, knobs, loss);
   build_allocations(plan, knobs.alloc);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
-  plan.allocator = allocator_plan(plan, knobs.alloc);
+  const auto allowed = cap_bytes(plan, cap);
+  plan.allocator = allocator_plan(plan, knobs.alloc, allowed);
+  plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, allowed);
   plan.counted_steps = scenario.measure.steps;
   return plan;
 }
@@ -185,7 +212,8 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap
     const auto allowed = cap_bytes(plan, cap);
     const std::int64_t held = held_memory(plan).most_bytes;
     if (!allowed || held <= *allowed) return std::nullopt;
-    return CannotLoad{"its buffers and its arena take " +
+    return CannotLoad{std::string("its buffers and its ") +
+                          (plan.pool_cap_bytes ? "pool" : "arena") + " take " +
                           rounded_bytes_text(static_cast<double>(held)) + " under a cap of " +
                           rounded_bytes_text(static_cast<double>(*allowed)),
                       "raise 'alloc.cap'"};
@@ -202,37 +230,65 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap
   return std::nullopt;
 }
 
+// Plans that decide alone know no device.
+std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& variant) {
+  if (variant.knobs.alloc.cap.of != CapOf::device || !is_planned_only(scenario))
+    return std::nullopt;
+  return Diagnostic{variant.place,
+                    "variant '" + variant.name +
+                        "': 'alloc.cap' is a share of a device's memory, and a scenario tagged "
+                        "no_gpu is decided without a device",
+                    "write it in bytes or as a share of need, or take the tag out"};
+}
+
+// Why the plan cannot be carried out. Counts what its allocator will do.
+std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
+                                         StepPlan& plan, const MemoryCap& cap) {
+  const std::string who = "variant '" + variant.name + "' ";
+  if (const auto error = find_capture_error(plan)) {
+    return Diagnostic{
+        variant.place, who + "cannot be launched as a graph: " + *error,
+        "launch it through the stream ('launch.via = \"stream\"'), or take that operation out"};
+  }
+  if (const auto race = find_race(plan)) {
+    return Diagnostic{variant.place, who + "is a race: " + *race,
+                      "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
+                      "with events"};
+  }
+  if (const auto refused = count_allocations(plan, cap)) {
+    return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,
+                      refused->way_out};
+  }
+  if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
+    return Diagnostic{
+        variant.place,
+        who + "is refused memory in " + std::to_string(plan.course->refused_steps) + " of " +
+            std::to_string(plan.course->steps) +
+            " steps and cannot be timed: " + plan.course->first_refusal,
+        "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t seed) {
+std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t seed,
+                                       std::optional<std::int64_t> device_memory_bytes) {
   std::vector<StepPlan> plans;
   std::vector<Diagnostic> wrong;
   for (const Variant& variant : scenario.variants) {
-    if (const auto sizes = wrong_sizes(variant)) {
-      wrong.push_back(*sizes);
+    auto fault = wrong_sizes(variant);
+    if (!fault) fault = wrong_cap(scenario, variant);
+    if (fault) {
+      wrong.push_back(*std::move(fault));
       continue;
     }
-    StepPlan plan = build(scenario, variant, seed);
-    const std::string who = "variant '" + variant.name + "' ";
-    if (const auto error = find_capture_error(plan)) {
-      wrong.push_back(
-          {variant.place, who + "cannot be launched as a graph: " + *error,
-           "launch it through the stream ('launch.via = \"stream\"'), or take that operation out"});
-    } else if (const auto race = find_race(plan)) {
-      wrong.push_back({variant.place, who + "is a race: " + *race,
-                       "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
-                       "with events"});
-    } else if (const auto refused = count_allocations(plan, variant.knobs.alloc.cap)) {
-      wrong.push_back({variant.place, who + "has no memory to start with: " + refused->reason,
-                       refused->way_out});
-    } else if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
-      wrong.push_back(
-          {variant.place,
-           who + "is refused memory in " + std::to_string(plan.course->refused_steps) + " of " +
-               std::to_string(plan.course->steps) +
-               " steps and cannot be timed: " + plan.course->first_refusal,
-           "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"});
-    }
+    const MemoryCap cap = known_cap(variant.knobs.alloc.cap, device_memory_bytes);
+    StepPlan plan = build(scenario, variant, seed, cap);
+    if (variant.knobs.alloc.cap.of == CapOf::device && !device_memory_bytes)
+      plan.cap_of_device = variant.knobs.alloc.cap.amount;
+    fault = reason_against(scenario, variant, plan, cap);
+    if (fault) wrong.push_back(*std::move(fault));
     plans.push_back(std::move(plan));
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));

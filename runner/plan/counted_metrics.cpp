@@ -135,12 +135,7 @@ std::optional<double> fragmentation_peak(const StepPlan& plan) {
 // Without an allocator of the step's own nothing is kept that could be given back.
 double live_after_empty_cache(const StepPlan& plan) {
   if (plan.course) return static_cast<double>(plan.course->live_after_empty_cache_bytes);
-  std::int64_t kept = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    if (takes_device_memory(buffer.memory) && buffer.allocated_by == AllocatedBy::the_plan)
-      kept += buffer.bytes * buffer.slots;
-  }
-  return static_cast<double>(kept) +
+  return static_cast<double>(kept_bytes(plan)) +
          growth_bytes_per_step(plan) * static_cast<double>(plan.counted_steps);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/find_capture_errors.h"
 
+#include <algorithm>
 #include <set>
 
 #include "plan/access.h"
@@ -19,6 +20,39 @@ std::set<int> allocated_outside(const StepPlan& plan) {
   return buffers;
 }
 
+// On another stream than the graph's.
+bool is_used_elsewhere(const StepPlan& plan, int buffer) {
+  return std::any_of(
+      plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
+        if (operation.stream == StreamName::compute) return false;
+        const std::vector<BufferAccess> accesses = accesses_of(plan, operation);
+        return std::any_of(accesses.begin(), accesses.end(),
+                           [&](const BufferAccess& access) { return access.use.buffer == buffer; });
+      });
+}
+
+// What a graph allocates is there for all of its launches, at the same addresses.
+std::optional<std::string> reason_against_serving(const StepPlan& plan, int buffer) {
+  const Buffer& asked = plan.buffers[static_cast<std::size_t>(buffer)];
+  const bool released =
+      std::any_of(plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
+        const auto* release = std::get_if<Release>(&operation.action);
+        return release && operation.captured && release->buffer == buffer;
+      });
+  if (!released)
+    return "a graph that allocates '" + asked.name +
+           "' without releasing it allocates it once and not in every step";
+  if (asked.allocated_by == AllocatedBy::step_allocator && is_used_elsewhere(plan, buffer)) {
+    return "another stream uses '" + asked.name +
+           "', and the allocator may not ask how far streams are while one is captured";
+  }
+  if (asked.allocated_by == AllocatedBy::step_allocator && plan.allocator &&
+      plan.allocator->kind == AllocatorKind::first_fit) {
+    return "first_fit keeps no memory apart for a graph; 'alloc.with = \"caching\"' does";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> reason_against(const StepPlan& plan, const Operation& operation) {
   if (std::holds_alternative<HostWaits>(operation.action)) return "the host waits there";
   if (const auto* copy = std::get_if<CopyBytes>(&operation.action)) {
@@ -33,14 +67,8 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
     return "cudaMalloc cannot be captured; stream-ordered allocation can ('alloc.with = "
            "\"cuda_async\"')";
   }
-  const auto served = [&](int buffer) {
-    return plan.buffers[static_cast<std::size_t>(buffer)].allocated_by ==
-           AllocatedBy::step_allocator;
-  };
-  if (const auto* allocate = std::get_if<Allocate>(&operation.action);
-      allocate && served(allocate->buffer)) {
-    return "the step's allocator serves it anew every step, and a graph's addresses are fixed; "
-           "'alloc.when = \"never\"' keeps them";
+  if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
+    if (auto reason = reason_against_serving(plan, allocate->buffer)) return reason;
   }
   if (operation.every != 1)
     return "it acts for every " + std::to_string(operation.every) + "th step only";

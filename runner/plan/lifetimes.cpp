@@ -65,6 +65,21 @@ struct Stays {
   std::vector<int> unmatched;
 };
 
+// So many steps in a row, from the one that takes to the one that gives back.
+std::int64_t steps_of(const Allocate& allocate) {
+  return allocate.steps;
+}
+std::int64_t steps_of(const PageLock&) {
+  return 1;
+}
+
+template <class Take>
+bool belong_together(const Operation& take, const Operation& give) {
+  if (take.every != give.every) return false;
+  const std::int64_t apart = (give.turn - take.turn + take.every) % take.every;
+  return apart + 1 == steps_of(std::get<Take>(take.action));
+}
+
 template <class Take, class Give>
 Stays stays_of(const StepPlan& plan, int buffer) {
   std::vector<int> takes;
@@ -78,11 +93,11 @@ Stays stays_of(const StepPlan& plan, int buffer) {
   }
   Stays stays;
   for (std::size_t index = 0; index < takes.size(); ++index) {
-    const auto when = [&](int operation) {
-      const Operation& acting = plan.operations[static_cast<std::size_t>(operation)];
-      return std::pair(acting.every, acting.turn);
-    };
-    if (index < gives.size() && when(takes[index]) == when(gives[index])) {
+    const bool given_back =
+        index < gives.size() &&
+        belong_together<Take>(plan.operations[static_cast<std::size_t>(takes[index])],
+                              plan.operations[static_cast<std::size_t>(gives[index])]);
+    if (given_back) {
       stays.pairs.emplace_back(takes[index], gives[index]);
     } else {
       stays.unmatched.push_back(takes[index]);
@@ -171,6 +186,9 @@ class LifetimeFinder {
 
   void find_allocated(int buffer) {
     const Stays stays = stays_of<Allocate, Release>(plan_, buffer);
+    const bool stays_over_steps = stays.pairs.empty() && stays.unmatched.empty();
+    if (stays_over_steps && !uses_of(buffer).empty())
+      found_.device.push_back(always(buffer, 1, LiveBecause::it_spans_steps));
     for (const auto& [take, give] : stays.pairs) add_stay(found_.device, buffer, take, give);
     for (const int take : stays.unmatched) {
       found_.device.push_back(

@@ -61,7 +61,7 @@ struct Lifetimes {
 //  - through the whole graph when a captured operation uses it, because the graph keeps its
 //    address;
 //  - from its Allocate to its Release, where the plan has them, also when these act for another
-//  step;
+//  step; always where it is used without an Allocate, which was another step's;
 //  - longer than that when streams need it: until no operation of any stream can touch other such
 //    memory before its last use is over (issue_order.h says what orders two operations). What is
 //    not over before the next step begins to use memory is always live.

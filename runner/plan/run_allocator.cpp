@@ -97,16 +97,20 @@ class AllocatorRun {
       return CannotLoad{in_words(*refusal, "what stays from step to step"), way_out(*refusal)};
     note_peak();
     tell_what_is_kept();
+    if (auto cannot = capture_graph()) return *std::move(cannot);
     std::vector<std::int64_t> live;
     const std::int64_t last_steps = steps_that_repeat();
+    // In a few repetitions at least, only what is live after each: within one it comes and goes.
+    const std::int64_t steps_apart = last_steps <= steps_ / 4 ? last_steps : 1;
     for (std::int64_t step = -furthest_ahead(plan_); step < steps_; ++step) {
       if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
       // As if the device kept up with the host; only frees across streams can tell.
       for (int stream = 0; stream < stream_count; ++stream) memory_.finish(stream);
-      if (step >= 0) live.push_back(allocator_.statistics().allocated_bytes.all.current);
+      const bool repeats = (step + 1) % steps_apart == 0;
+      if (step >= 0 && repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
-    finish(live);
+    finish(live, steps_apart);
     return CountedAllocations{course_, mean_calls()};
   }
 
@@ -163,6 +167,24 @@ class AllocatorRun {
                           : refusal.device_free_bytes;
   }
 
+  // Once, before the first step.
+  std::optional<CannotLoad> capture_graph() {
+    const auto captured = served_by_capture(plan_);
+    if (captured.empty()) return std::nullopt;
+    allocator_.begin_capture();
+    for (const Operation* operation : captured) {
+      const auto* release = std::get_if<Release>(&operation->action);
+      if (release) tell(MemoryAction::release, release->buffer, operation, 0);
+      if (const auto refusal = allocator_.serve(*operation, 0))
+        return CannotLoad{in_words(*refusal, "the graph: " + operation->name), way_out(*refusal)};
+      const auto* allocate = std::get_if<Allocate>(&operation->action);
+      if (allocate) tell(MemoryAction::allocate, allocate->buffer, operation, 0);
+      note_peak();
+    }
+    allocator_.end_capture();
+    return std::nullopt;
+  }
+
   void carry_out(const Operation& operation, std::int64_t step) {
     if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
       if (refused_.contains(step)) return;
@@ -170,8 +192,7 @@ class AllocatorRun {
       note_peak();
       if (!refusal) return tell(MemoryAction::allocate, allocate->buffer, &operation, step);
       tell_refusal(*allocate, operation, step, *refusal);
-      refused_.insert(step);
-      ++course_.refused_steps;
+      give_up(step, allocate->steps);
       if (course_.first_refusal.empty()) {
         course_.first_refusal =
             "step " + std::to_string(step) + ", '" + operation.name + "': " +
@@ -183,6 +204,14 @@ class AllocatorRun {
       allocator_.release(release->buffer, step);
     } else {
       allocator_.empty_cache();
+    }
+  }
+
+  // All steps that would have used it.
+  void give_up(std::int64_t step, std::int64_t count) {
+    for (std::int64_t given_up = step; given_up < step + count; ++given_up) {
+      refused_.insert(given_up);
+      if (given_up < steps_) ++course_.refused_steps;
     }
   }
 
@@ -214,13 +243,13 @@ class AllocatorRun {
     return means;
   }
 
-  void finish(const std::vector<std::int64_t>& live) {
+  void finish(const std::vector<std::int64_t>& live, std::int64_t steps_apart) {
     const MemoryStatistics after = allocator_.statistics();
     course_.ooms = after.num_ooms;
     course_.retries = after.num_alloc_retries;
     course_.peak_live_bytes = after.allocated_bytes.all.peak;
     course_.peak_reserved_bytes = after.reserved_bytes.all.peak;
-    course_.live_slope_bytes = theil_sen_slope(points_of(live));
+    course_.live_slope_bytes = theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
     if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
     memory_.stop_telling();  // what follows is no part of the steps
     allocator_.empty_cache();

@@ -13,6 +13,8 @@
 namespace stepgate {
 namespace {
 
+constexpr int pool_of_graphs = 1;
+
 StreamId id_of(StreamName stream) {
   return static_cast<StreamId>(stream);
 }
@@ -82,6 +84,7 @@ StepAllocator::StepAllocator(const StepPlan& plan, DeviceMemory& memory)
     : plan_(plan),
       allocator_(make_allocator(plan.allocator.value(), memory)),
       streams_(streams_of_buffers(plan)) {
+  captures_ = dynamic_cast<CachingAllocator*>(allocator_.get());
   for (const Buffer& buffer : plan.buffers)
     slots_.emplace_back(static_cast<std::size_t>(buffer.slots));
 }
@@ -133,9 +136,37 @@ void StepAllocator::release(int buffer, std::int64_t step) {
   held.reset();
 }
 
+std::optional<Refusal> StepAllocator::serve(const Operation& operation, std::int64_t step) {
+  if (const auto* asks = std::get_if<Allocate>(&operation.action))
+    return allocate(asks->buffer, step, operation.stream);
+  if (const auto* gives = std::get_if<Release>(&operation.action)) release(gives->buffer, step);
+  if (std::holds_alternative<EmptyCache>(operation.action)) empty_cache();
+  return std::nullopt;
+}
+
+void StepAllocator::begin_capture() {
+  require(captures_ != nullptr, "only a caching allocator serves graphs");
+  captures_->begin_capture(pool_of_graphs, {id_of(StreamName::compute)});
+}
+
+void StepAllocator::end_capture() {
+  captures_->end_capture(pool_of_graphs);
+}
+
 Address StepAllocator::address(int buffer, std::int64_t step) const {
   const std::optional<Held>& held = slot(buffer, step);
   return held ? held->block.address : 0;
+}
+
+std::vector<const Operation*> served_by_capture(const StepPlan& plan) {
+  std::vector<const Operation*> served;
+  if (!plan.allocator) return served;
+  for (const Operation& operation : plan.operations) {
+    const bool acts = std::holds_alternative<Allocate>(operation.action) ||
+                      std::holds_alternative<Release>(operation.action);
+    if (operation.captured && acts) served.push_back(&operation);
+  }
+  return served;
 }
 
 bool frees_depend_on_streams(const StepPlan& plan) {

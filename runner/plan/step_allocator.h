@@ -14,6 +14,8 @@
 
 namespace stepgate {
 
+class CachingAllocator;
+
 class StepAllocator {
  public:
   // The plan says which allocator. Both must outlive it.
@@ -29,6 +31,14 @@ class StepAllocator {
   // Not held: nothing happens.
   void release(int buffer, std::int64_t step);
   void empty_cache() { allocator_->empty_cache(); }
+  // Whichever of these three the operation asks for; nothing happens for any other.
+  std::optional<Refusal> serve(const Operation&, std::int64_t step);
+
+  // Between the two the operations of a graph are served once, from memory that is its own: their
+  // addresses stay with it, and its launches ask for nothing. Graphs of one step run one after the
+  // other and share that memory. Not for first_fit.
+  void begin_capture();
+  void end_capture();
 
   bool holds(int buffer, std::int64_t step) const { return slot(buffer, step).has_value(); }
   // 0 where nothing is held.
@@ -48,9 +58,13 @@ class StepAllocator {
 
   const StepPlan& plan_;
   std::unique_ptr<MemoryAllocator> allocator_;
+  CachingAllocator* captures_ = nullptr;                 // the same, where it can
   std::vector<std::vector<std::optional<Held>>> slots_;  // by buffer, then slot
   std::vector<std::vector<StreamName>> streams_;         // that touch the buffer
 };
+
+// That the step's allocator serves while the graph is captured, in program order.
+std::vector<const Operation*> served_by_capture(const StepPlan&);
 
 // Whether a buffer that the step allocates may still be used on another stream than its own when it
 // is released: then it depends on how far the streams are when its memory can be used again.

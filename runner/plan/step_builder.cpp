@@ -24,14 +24,14 @@ StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {
   for (const Buffer& buffer : plan.buffers) needed_bytes_.push_back(buffer.bytes);
 }
 
-void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, bool own_activations) {
+void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name) {
   turns_ = turns;
   turn_of_enter_ = (turn + 1) % turns;
-  own_name_ = own_activations && turns > 1 ? ", turn " + std::to_string(turn + 1) : "";
+  own_name_ = std::move(own_name);
 }
 
 void StepBuilder::end_turns() {
-  begin_turn(0, 1, false);
+  begin_turn(0, 1, "");
 }
 
 int StepBuilder::add(Buffer buffer) {

@@ -18,8 +18,9 @@ class StepBuilder {
 
   // Operations that follow are those of the turn-th of so many turns that batches take. What an
   // earlier turn has added is found again by its name: a buffer is as large as its largest turn.
-  // With `own_activations`, memory that a step allocates is not shared between turns.
-  void begin_turn(std::int64_t turn, std::int64_t turns, bool own_activations);
+  // Memory that steps allocate is shared only between turns of one `own_name`, which its names end
+  // in.
+  void begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name);
   // Operations that follow are those of every step.
   void end_turns();
 
@@ -62,7 +63,7 @@ class StepBuilder {
   std::int64_t turn_ = 0;
   std::int64_t turns_ = 1;
   std::int64_t turn_of_enter_ = 0;
-  std::string own_name_;  // what buffers of this turn alone are called besides; empty: none are
+  std::string own_name_;  // what such buffers are called besides; empty: they are all shared
   std::vector<std::int64_t> needed_bytes_;  // by buffer, in this turn
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "plan/access.h"
+
 namespace stepgate {
 namespace {
 
@@ -22,20 +24,28 @@ void add(std::vector<BytesByPurpose>& live, const Lifetime& lifetime, std::size_
     live[static_cast<std::size_t>(operation)][purpose] += bytes;
 }
 
-}  // namespace
-
-std::int64_t sum_of(const BytesByPurpose& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+// Something is allocated for several steps, between which other operations come than stand between
+// its own.
+bool lasts_over_steps(const StepPlan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& operation) {
+                       const auto* allocate = std::get_if<Allocate>(&operation.action);
+                       return allocate && allocate->steps > 1;
+                     });
 }
 
-HeldMemory held_memory(const StepPlan& plan) {
-  BytesByPurpose fixed{};
+BytesByPurpose kept_by_purpose(const StepPlan& plan) {
+  BytesByPurpose kept{};
   for (const Buffer& buffer : plan.buffers) {
     const bool stays = buffer.allocated_by == AllocatedBy::the_plan;
     if (takes_device_memory(buffer.memory) && stays)
-      fixed[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
+      kept[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
   }
-  std::vector<BytesByPurpose> held(moments_of(plan), fixed);
+  return kept;
+}
+
+HeldMemory held_by_operations(const StepPlan& plan) {
+  std::vector<BytesByPurpose> held(moments_of(plan), kept_by_purpose(plan));
   for (const Lifetime& lifetime : allocated_lifetimes_of(plan)) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(lifetime.buffer)];
     add(held, lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
@@ -45,6 +55,28 @@ HeldMemory held_memory(const StepPlan& plan) {
     most.most_bytes = std::max(most.most_bytes, sum_of(moment));
     for (std::size_t purpose = 0; purpose < moment.size(); ++purpose)
       most.most[purpose] = std::max(most.most[purpose], moment[purpose]);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::int64_t sum_of(const BytesByPurpose& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+std::int64_t kept_bytes(const StepPlan& plan) {
+  return sum_of(kept_by_purpose(plan));
+}
+
+HeldMemory held_memory(const StepPlan& plan) {
+  if (!lasts_over_steps(plan)) return held_by_operations(plan);
+  HeldMemory most;
+  for (std::int64_t turn = 0; turn < std::ssize(plan.batch_sizes); ++turn) {
+    const HeldMemory held = held_by_operations(turn_alone(plan, turn));
+    most.most_bytes = std::max(most.most_bytes, held.most_bytes);
+    for (std::size_t purpose = 0; purpose < held.most.size(); ++purpose)
+      most.most[purpose] = std::max(most.most[purpose], held.most[purpose]);
   }
   return most;
 }

@@ -17,6 +17,9 @@ using BytesByPurpose = std::array<std::int64_t, purpose_count>;
 
 std::int64_t sum_of(const BytesByPurpose&);
 
+// Device memory that the plan itself keeps from step to step, every buffer its own.
+std::int64_t kept_bytes(const StepPlan&);
+
 // What a device holds that carries out the plan as it is: every buffer its own for good, but for
 // those that the step allocates and releases.
 struct HeldMemory {

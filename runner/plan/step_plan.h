@@ -122,6 +122,7 @@ struct DriverCalls {
 struct Allocate {
   int buffer = 0;
   DriverCalls driver = {};
+  std::int64_t steps = 1;  // one after the other that use it; its Release acts for the last of them
 };
 
 struct Release {
@@ -229,6 +230,10 @@ struct StepPlan {
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
+  std::optional<std::int64_t> pool_cap_bytes;  // what the async pool may take; absent: everything
+  // The cap is this share of a device's memory, and nobody has said yet how much that is; such a
+  // plan is only looked at.
+  std::optional<double> cap_of_device;
   std::optional<AllocatorPlan> allocator;  // absent: the driver has all memory in pieces of its own
   std::optional<AllocatorCourse> course;   // of that allocator over `counted_steps`
   std::int64_t counted_steps = 0;          // of a segment, or of a scenario without a GPU

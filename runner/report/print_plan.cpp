@@ -76,7 +76,10 @@ struct Effect {
     return fmt::format("{} of pages to the device",
                        rounded_bytes_text(static_cast<double>(prefetch.what.bytes)));
   }
-  std::string operator()(const Allocate& allocate) const { return allocation(allocate.buffer); }
+  std::string operator()(const Allocate& allocate) const {
+    const std::string what = allocation(allocate.buffer);
+    return allocate.steps == 1 ? what : fmt::format("{}, for {} steps", what, allocate.steps);
+  }
   std::string operator()(const Release& release) const {
     const bool waits = buffer(release.buffer).allocated_by == AllocatedBy::cuda;
     return allocation(release.buffer) + (waits ? ", the host waits" : "");

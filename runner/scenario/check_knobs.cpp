@@ -2,7 +2,9 @@
 // The rules, one row each: a knob without effect is refused, never ignored.
 #include "scenario/check_knobs.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 namespace stepgate {
 namespace {
@@ -22,6 +24,11 @@ bool is_ours(const AllocKnobs& alloc) {
 // Nothing is allocated while steps run.
 bool is_fixed(const AllocKnobs& alloc) {
   return alloc.with == Allocator::fixed || alloc.with == Allocator::arena;
+}
+
+bool is_one_size(const BatchKnobs& batch) {
+  return std::adjacent_find(batch.sizes.begin(), batch.sizes.end(), std::not_equal_to<>()) ==
+         batch.sizes.end();
 }
 
 bool is_managed(const H2dKnobs& h2d) {
@@ -59,9 +66,10 @@ constexpr std::array must_not_be_set{
          "'alloc.keep' is only for cuda_async", "remove it, or write alloc.with = \"cuda_async\""},
     Rule{"alloc.cap",
          [](const Knobs& knobs) {
-           return !is_ours(knobs.alloc) && knobs.alloc.with != Allocator::arena;
+           return !is_ours(knobs.alloc) && knobs.alloc.with != Allocator::arena &&
+                  knobs.alloc.with != Allocator::cuda_async;
          },
-         "'alloc.cap' is only for arena, caching, expandable and first_fit",
+         "'alloc.cap' is only for arena, cuda_async, caching, expandable and first_fit",
          "remove it, or write alloc.with = \"caching\""},
     Rule{"alloc.empty_cache_every", [](const Knobs& knobs) { return !is_ours(knobs.alloc); },
          "'alloc.empty_cache_every' is only for caching, expandable and first_fit",
@@ -78,6 +86,9 @@ constexpr std::array must_not_be_set{
     Rule{"alloc.leak_bytes", [](const Knobs& knobs) { return is_fixed(knobs.alloc); },
          "'alloc.leak_bytes' needs something that allocates",
          "remove it, or write alloc.with = \"caching\""},
+    Rule{"alloc.release", [](const Knobs& knobs) { return knobs.alloc.when == AllocWhen::never; },
+         "'alloc.release' is about what steps allocate, and 'alloc.when' is never",
+         "remove it, or write alloc.when = \"step\", \"op\" or \"resize\""},
     Rule{"alloc.temps", [](const Knobs& knobs) { return is_fixed(knobs.alloc); },
          "'alloc.temps' needs something that allocates",
          "remove it, or write alloc.with = \"caching\""},
@@ -114,6 +125,19 @@ constexpr std::array must_fit{
          },
          "a static allocator or an arena allocates before the first step, never later",
          "write alloc.with = \"cuda\" or \"cuda_async\""},
+    Rule{"alloc.when",
+         [](const Knobs& knobs) {
+           return knobs.alloc.when == AllocWhen::resize && is_one_size(knobs.batch);
+         },
+         "batches of one size are never resized", "give 'batch.sizes' sizes that differ"},
+    Rule{"alloc.cap",
+         [](const Knobs& knobs) {
+           return knobs.alloc.cap.of != CapOf::nothing &&
+                  knobs.alloc.with == Allocator::cuda_async &&
+                  knobs.alloc.when != AllocWhen::never && knobs.launch.via == LaunchVia::graph;
+         },
+         "the cap of a pool does not reach what a graph allocates",
+         "write launch.via = \"stream\", or alloc.with = \"caching\""},
     Rule{"h2d.buffers",
          [](const Knobs& knobs) {
            return knobs.h2d.buffers > 1 && knobs.h2d.device_buffer == DeviceBuffer::per_step;

@@ -103,7 +103,7 @@ inline constexpr double tebibyte = kibibyte * gibibyte;
 constexpr FieldValues whole(double least, double most) {
   return {.kind = FieldKind::integer, .least = least, .most = most};
 }
-// Bytes, or a multiple of what a step needs.
+// Bytes, a multiple of what a step needs, or a share of a device's memory.
 constexpr FieldValues capacity(double least, double most) {
   return {.kind = FieldKind::capacity, .least = least, .most = most};
 }

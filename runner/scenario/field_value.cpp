@@ -35,8 +35,9 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
                                                    : fmt::format("{}", *real);
   }
   if (const auto* cap = std::get_if<MemoryCap>(&value)) {
-    return cap->of == CapOf::need ? fmt::format("{:.10g}% of need", 100 * cap->amount)
-                                  : bytes_text(static_cast<std::int64_t>(cap->amount));
+    if (cap->of == CapOf::bytes) return bytes_text(static_cast<std::int64_t>(cap->amount));
+    return fmt::format("{:.10g}% of {}", 100 * cap->amount,
+                       cap->of == CapOf::need ? "need" : "device");
   }
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
     return fmt::format("[{}]", fmt::join(*list, ", "));
@@ -59,7 +60,7 @@ std::string field_values_text(const FieldValues& values) {
       text = either(built_choices(values));
       break;
     case FieldKind::capacity:
-      text = fmt::format("{} to {}, or a share as \"105% of need\"",
+      text = fmt::format("{} to {}, or a share as \"105% of need\" or \"60% of device\"",
                          bytes_text(static_cast<std::int64_t>(values.least)),
                          bytes_text(static_cast<std::int64_t>(values.most)));
       break;

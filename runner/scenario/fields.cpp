@@ -50,7 +50,7 @@ constexpr std::array alloc_rounds{choice("none", AllocRound::none),
                                   choice("pow2/4", AllocRound::quarters),
                                   choice("pow2/8", AllocRound::eighths)};
 constexpr std::array alloc_whens{choice("never", AllocWhen::never), choice("step", AllocWhen::step),
-                                 choice("op", AllocWhen::op), choice("resize")};
+                                 choice("op", AllocWhen::op), choice("resize", AllocWhen::resize)};
 constexpr std::array zero_grads{choice("none", ZeroGrad::none), choice("memset", ZeroGrad::memset)};
 constexpr std::array offloads{choice("none", Offload::none),
                               choice("activations", Offload::activations),
@@ -173,7 +173,7 @@ constexpr std::array rows{
                                                   "cuda_async: what its pool keeps at a wait"),
     added_later(field<&Knobs::alloc, &AllocKnobs::cap>(
         "alloc.cap", or_word("none", capacity(1, tebibyte)),
-        "caching, expandable, first_fit: device memory that they may take")),
+        "device memory that a step may take; not with static and cuda")),
     added_later(field<&Knobs::alloc, &AllocKnobs::round>(
         "alloc.round", one_of(alloc_rounds),
         "caching, expandable: blocks rounded up to so many parts of a power of two")),
@@ -187,6 +187,8 @@ constexpr std::array rows{
         "alloc.leak_bytes", bytes(0, gibibyte), "allocated a step and never released")),
     added_later(field<&Knobs::alloc, &AllocKnobs::temps>(
         "alloc.temps", whole(0, 64), "short-lived tensors of a layer's size around every kernel")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::release>(
+        "alloc.release", yes_or_no(), "whether what 'alloc.when' allocates is released")),
 
     field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
                                                    "whether gradients are filled with zeros first"),

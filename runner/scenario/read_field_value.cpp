@@ -39,7 +39,7 @@ std::string kind_text(FieldKind kind) {
 std::string example_of(const Field& field) {
   if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
   if (field.values.kind == FieldKind::capacity)
-    return fmt::format("{} = \"4 GiB\" or \"105% of need\"", field.name);
+    return fmt::format("{} = \"4 GiB\", \"105% of need\" or \"60% of device\"", field.name);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -203,19 +203,27 @@ class ValueReader {
       }
       return MemoryCap{CapOf::bytes, static_cast<double>(std::get<std::int64_t>(*size))};
     }
-    const std::string rest = text.substr(prefix->length);
-    if (rest != "% of need" && rest != " % of need") {
-      return fail(fmt::format("'{}' of '{}' is no share of what the step needs", text, field_.name),
+    return share(text, prefix->value, text.substr(prefix->length));
+  }
+
+  std::optional<FieldValue> share(const std::string& text, double percent,
+                                  const std::string& rest) {
+    const bool of_need = rest == "% of need" || rest == " % of need";
+    const bool of_device = rest == "% of device" || rest == " % of device";
+    if (!of_need && !of_device) {
+      return fail(fmt::format("'{}' of '{}' is no share of what the step needs or a device has",
+                              text, field_.name),
                   fmt::format("write {}", example_of(field_)));
     }
     constexpr double least = 1;
-    constexpr double most = 10000;
-    if (!(prefix->value >= least && prefix->value <= most)) {
-      return fail(fmt::format("'{}' must be between {} and {} % of need, but is {}", field_.name,
-                              least, most, text),
-                  "the need is what is live at once at the largest batch");
+    const double most = of_need ? 10000 : 100;
+    if (!(percent >= least && percent <= most)) {
+      return fail(fmt::format("'{}' must be between {} and {} % of {}, but is {}", field_.name,
+                              least, most, of_need ? "need" : "device", text),
+                  of_need ? "the need is what is live at once at the largest batch"
+                          : "no allocator can take more than the device has");
     }
-    return MemoryCap{CapOf::need, prefix->value / 100};
+    return MemoryCap{of_need ? CapOf::need : CapOf::device, percent / 100};
   }
 
   std::optional<FieldValue> version(const std::string* text) {

@@ -34,7 +34,7 @@ enum class SyncWait { spin, yield, block };
 // `fixed` is written "static" in files.
 enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, first_fit };
 enum class AllocRound { none, quarters, eighths };  // of the power of two below
-enum class AllocWhen { never, step, op };
+enum class AllocWhen { never, step, op, resize };   // resize: when the batch has another size
 enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
@@ -98,12 +98,13 @@ struct SyncKnobs {
   bool operator==(const SyncKnobs&) const = default;
 };
 
-enum class CapOf { nothing, bytes, need };
+enum class CapOf { nothing, bytes, need, device };
 
 // How much device memory an allocator may take.
 struct MemoryCap {
   CapOf of = CapOf::nothing;
-  double amount = 0;  // bytes, or a multiple of what the step needs
+  double amount =
+      0;  // bytes, a multiple of what the step needs, or a share of all that a device has
   bool operator==(const MemoryCap&) const = default;
 };
 
@@ -117,6 +118,7 @@ struct AllocKnobs {
   std::int64_t empty_cache_every = 0;           // steps; 0: never
   std::int64_t leak_bytes = 0;                  // allocated a step and never released
   std::int64_t temps = 0;                       // short-lived tensors around every kernel
+  bool release = true;                          // what `when` allocates; false forgets to
   bool operator==(const AllocKnobs&) const = default;
 };
 

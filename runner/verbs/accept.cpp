@@ -15,6 +15,7 @@
 #include "support/run_program.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
+#include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
@@ -69,10 +70,12 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
 
 int accept_here(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  Planned planned = plan_all(arguments, seed).front();
-  refuse_planned_only({planned});
-  planned.traced = trace_all(arguments, {planned}, seed).front();
+  std::vector<Planned> one = plan_all(arguments, seed);
+  Planned& planned = one.front();
+  refuse_planned_only(one);
+  planned.traced = trace_all(arguments, one, seed).front();
   const OpenedDevice opened = open_device_for(arguments, seed);
+  fit_to_device(one, opened.device->identity(), seed);
   if (!opened.note.empty()) std::cout << opened.note << '\n';
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);

@@ -11,6 +11,7 @@
 #include "plan/counted_metrics.h"
 #include "plan/inject.h"
 #include "report/print_certificate.h"
+#include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -111,11 +112,12 @@ void check_files(const std::vector<Planned>& all, const DeviceIdentity& device,
 
 int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  const std::vector<Planned> all = plan_all(arguments, seed);
+  std::vector<Planned> all = plan_all(arguments, seed);
   refuse_calibration(all);
   refuse_planned_only(all);
   const OpenedDevice opened = open_device_for(arguments, seed);
   const DeviceIdentity device = opened.device->identity();
+  fit_to_device(all, device, seed);
   check_files(all, device, arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   bool trusted = true;

@@ -16,6 +16,7 @@
 #include "scenario/field_documents.h"
 #include "scenario/read_scenario.h"
 #include "support/write_file.h"
+#include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
@@ -42,6 +43,7 @@ std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
     std::erase_if(planned.plans, [&](const StepPlan& plan) {
       return !arguments.variant.empty() && plan.variant != arguments.variant;
     });
+    refuse_shares_of_a_device(planned);
     if (!planned.plans.empty()) scenarios.push_back(std::move(planned.plans));
   }
   if (!scenarios.empty()) return scenarios;

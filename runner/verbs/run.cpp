@@ -12,6 +12,7 @@
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
+#include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
@@ -104,6 +105,7 @@ int run_scenarios(const Arguments& arguments) {
     refuse_calibration(all);
   }
   const OpenedDevice opened = open_device_for(arguments, seed);
+  fit_to_device(all, opened.device->identity(), seed);
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);
   const auto evidence = evidence_for(arguments, all, opened.device->identity(), seed);

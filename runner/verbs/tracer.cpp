@@ -7,8 +7,8 @@
 #include "measure/calibrate.h"
 #include "measure/trace_rounds.h"
 #include "measure/traced_file.h"
-#include "plan/build_step_plan.h"
 #include "scenario/read_scenario.h"
+#include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -36,7 +36,8 @@ Calibrated calibrated(Device& device, const Arguments& arguments, const Planned&
                       std::uint64_t seed) {
   const Calibration& calibration = *planned.scenario.calibrate;
   const auto plans_with = [&](const std::string& value) {
-    return build_step_plans(with_knob(planned, arguments, calibration.knob, value), seed);
+    return plans_on(device.identity(), with_knob(planned, arguments, calibration.knob, value),
+                    seed);
   };
   return calibrate(device, calibration,
                    calibration_range(calibration, planned.scenario, planned.plans), plans_with,
@@ -53,7 +54,8 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   std::vector<StepPlan> plans = planned.plans;
   if (planned.scenario.calibrate) {
     found = calibrated(device, arguments, planned, seed);
-    plans = build_step_plans(with_knob(planned, arguments, found->knob, found->value), seed);
+    plans =
+        plans_on(device.identity(), with_knob(planned, arguments, found->knob, found->value), seed);
   }
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
@@ -67,12 +69,13 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
 int trace_for_run(const Arguments& arguments) {
   end_when_interrupted();
   const std::uint64_t seed = seed_of(arguments);
-  const std::vector<Planned> all = plan_all(arguments, seed);
-  const JudgeSettings settings = settings_for(all);
+  std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;
   choice.seed = seed;
   choice.tracing = true;
   const OpenedDevice opened = open_device(choice);
+  fit_to_device(all, opened.device->identity(), seed);
+  const JudgeSettings settings = settings_for(all);
   std::string file;
   for (const Planned& planned : all) {
     if (!std::getline(std::cin, file)) break;

@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
+#include "plan/pool_refusal.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -66,12 +67,17 @@ cudaMemoryAdvise in_words_of_cuda(Advice advice) {
 }
 
 // A pool of the step's own, so that what one variant keeps does not serve another.
-MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes) {
+MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes,
+                     const std::optional<std::int64_t>& cap_bytes) {
   int device = 0;
   check(cudaGetDevice(&device), "ask for the current device");
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
   properties.location = {cudaMemLocationTypeDevice, device};
+  if (cap_bytes) {
+    require(*cap_bytes > 0, "a pool that may take nothing is not made: 0 would be no cap");
+    properties.maxSize = static_cast<std::size_t>(*cap_bytes);
+  }
   cudaMemPool_t pool = nullptr;
   check(cudaMemPoolCreate(&pool, &properties), "create the step's memory pool");
   MemoryPool owned(pool);
@@ -95,7 +101,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
-  if (pooled) pool_ = make_pool(plan.keep_bytes);
+  if (pooled) pool_ = make_pool(plan.keep_bytes, plan.pool_cap_bytes);
   for (std::size_t index = 0; index < plan.buffers.size(); ++index) {
     const Buffer& buffer = plan.buffers[index];
     std::vector<void*>& slots =
@@ -214,6 +220,14 @@ void CudaBuffers::advise(const Buffer& buffer, const void* slot) {
         fmt::format("advise the driver of '{}'", buffer.name));
 }
 
+void CudaBuffers::begin_capture() {
+  if (!served_by_capture(plan_).empty()) served_->begin_capture();
+}
+
+void CudaBuffers::end_capture() {
+  if (!served_by_capture(plan_).empty()) served_->end_capture();
+}
+
 void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) {
   for (void*& slot : slots) {
     check_allocation(cudaMallocManaged(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
@@ -286,8 +300,34 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, StreamName name, cudaS
   if (asked.allocated_by == AllocatedBy::cuda) {
     check_allocation(cudaMalloc(&slot, bytes), asked);
   } else {
-    check_allocation(cudaMallocFromPoolAsync(&slot, bytes, pool_.get(), stream), asked);
+    take_from_pool(asked, step, slot, stream);
   }
+}
+
+std::int64_t CudaBuffers::pool_bytes(cudaMemPoolAttr attribute) const {
+  std::uint64_t bytes = 0;
+  check(cudaMemPoolGetAttribute(pool_.get(), attribute, &bytes),
+        "ask how much the memory pool has");
+  return static_cast<std::int64_t>(bytes);
+}
+
+void CudaBuffers::take_from_pool(const Buffer& asked, std::int64_t step, void*& slot,
+                                 cudaStream_t stream) {
+  const cudaError_t status =
+      cudaMallocFromPoolAsync(&slot, static_cast<std::size_t>(asked.bytes), pool_.get(), stream);
+  if (status != cudaErrorMemoryAllocation) return check(status, "allocate from the memory pool");
+  (void)cudaGetLastError();
+  slot = nullptr;
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  const PoolRefusal refusal{.requested_bytes = asked.bytes,
+                            .live_bytes = pool_bytes(cudaMemPoolAttrUsedMemCurrent),
+                            .reserved_bytes = pool_bytes(cudaMemPoolAttrReservedMemCurrent),
+                            .device_free_bytes = static_cast<std::int64_t>(free_bytes),
+                            .cap_bytes = plan_.pool_cap_bytes};
+  throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
+                                in_words(refusal, asked.name), way_out(refusal)));
 }
 
 void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
@@ -327,13 +367,8 @@ MemoryUse CudaBuffers::use() const {
   use.peak_allocated_bytes =
       served_ ? served_->statistics().allocated_bytes.all.peak : device_.most;
   use.pinned_bytes = pinned_.most;
-  std::uint64_t in_pool = 0;
-  if (pool_) {
-    check(cudaMemPoolGetAttribute(pool_.get(), cudaMemPoolAttrReservedMemHigh, &in_pool),
-          "ask how much the memory pool took");
-  }
-  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_bytes_ +
-                            static_cast<std::int64_t>(in_pool) +
+  const std::int64_t in_pool = pool_ ? pool_bytes(cudaMemPoolAttrReservedMemHigh) : 0;
+  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_bytes_ + in_pool +
                             (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
   return use;
 }

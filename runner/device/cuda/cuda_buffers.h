@@ -37,6 +37,9 @@ class CudaBuffers {
   void release(int buffer, std::int64_t step, cudaStream_t stream);
   // Of the step's own allocator, if it has one.
   void empty_cache();
+  // Around the capture of a graph: what it allocates lies in memory that stays its own.
+  void begin_capture();
+  void end_capture();
 
   // Since it was loaded.
   MemoryUse use() const;
@@ -49,6 +52,8 @@ class CudaBuffers {
   void require_modest_managed_memory() const;
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
+  void take_from_pool(const Buffer&, std::int64_t step, void*& slot, cudaStream_t);
+  std::int64_t pool_bytes(cudaMemPoolAttr) const;
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_managed(const Buffer&, std::vector<void*>& slots);
   static void advise(const Buffer&, const void* slot);

@@ -30,6 +30,19 @@ void check_driver(CUresult result, const char* deed) {
         fmt::format("cannot {}: error {} of the driver", deed, static_cast<int>(result)));
 }
 
+// Calls that take memory or give it back are no part of what the thread captures, and a capture
+// that is not told so fails at them.
+class BesideCapture {
+ public:
+  BesideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~BesideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  BesideCapture(const BesideCapture&) = delete;
+  BesideCapture& operator=(const BesideCapture&) = delete;
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // then what it was before
+};
+
 void* pointer(Address address) {
   return reinterpret_cast<void*>(address);
 }
@@ -75,6 +88,7 @@ std::int64_t CudaDeviceMemory::total_bytes() const {
 }
 
 std::int64_t CudaDeviceMemory::free_bytes() const {
+  const BesideCapture beside;
   std::size_t free = 0;
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total), "ask for the free memory");
@@ -82,6 +96,7 @@ std::int64_t CudaDeviceMemory::free_bytes() const {
 }
 
 std::optional<Address> CudaDeviceMemory::take_segment(std::int64_t bytes) {
+  const BesideCapture beside;
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, size(bytes));
   if (status == cudaErrorMemoryAllocation) {
@@ -99,6 +114,7 @@ void CudaDeviceMemory::give_back_segment(Address address, std::int64_t) {
 }
 
 Address CudaDeviceMemory::reserve_addresses(std::int64_t bytes) {
+  const BesideCapture beside;
   CUdeviceptr address = 0;
   check_driver(driver_->address_reserve(&address, size(bytes), 0, 0, 0), "reserve addresses");
   return address;
@@ -123,6 +139,7 @@ bool CudaDeviceMemory::map_page(Address address, std::int64_t page_bytes) {
 }
 
 bool CudaDeviceMemory::map_pages(Address address, std::int64_t bytes, std::int64_t page_bytes) {
+  const BesideCapture beside;
   for (std::int64_t mapped = 0; mapped < bytes; mapped += page_bytes) {
     if (map_page(address + static_cast<Address>(mapped), page_bytes)) continue;
     unmap(address, mapped, page_bytes);

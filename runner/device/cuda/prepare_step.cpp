@@ -143,11 +143,13 @@ void CudaStep::capture_graphs() {
   }
   if (!any) return;
   for (std::int64_t step = 0; step < period; ++step) {
+    buffers_.begin_capture();
     Capture capture(compute_.get());
     for (const Prepared& prepared : prepared_) {
       if (prepared.operation->captured) issue(prepared, step);
     }
     const Graph graph = capture.end();
+    buffers_.end_capture();
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiate the step's graph");
     graphs_.emplace_back(executable);

@@ -38,6 +38,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanosecon
   if (const auto refusal = served_->take_kept())
     throw DeviceError(in_words(*refusal, "what stays from step to step") + "; " +
                       way_out(*refusal));
+  capture_allocations();
 }
 
 void Timeline::start_at(Nanoseconds now) {

@@ -70,6 +70,8 @@ class Timeline {
   void catch_up_allocator();
   void serve(const Operation&, const Allocate&, std::int64_t step);
   void pay_driver(const MemoryStatistics& before);
+  void capture_allocations();
+  void take_from_pool(const Operation&, const Buffer&);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
   void lock_pages(const PageLock&);
   void unlock_pages(const PageUnlock&);
@@ -106,6 +108,7 @@ class Timeline {
   Nanoseconds from_device_engine_ = 0;
   bool graph_issued_ = false;
   bool pool_is_empty_ = true;
+  std::int64_t pool_live_bytes_ = 0;
   std::vector<std::vector<Nanoseconds>> events_;
   std::vector<Nanoseconds> step_ends_;    // ring of the bounded run-ahead
   std::vector<Nanoseconds> stamps_;       // ring

@@ -3,6 +3,8 @@
 // timeline.cpp's.
 #include "device/device.h"
 #include "device/simulated/timeline.h"
+#include "plan/pool_refusal.h"
+#include "plan/step_memory.h"
 
 namespace stepgate {
 namespace {
@@ -52,6 +54,37 @@ void Timeline::serve(const Operation& operation, const Allocate& allocate, std::
   }
 }
 
+// Before the first step, which costs it nothing.
+void Timeline::capture_allocations() {
+  const std::vector<const Operation*> captured = served_by_capture(plan_);
+  if (captured.empty()) return;
+  served_->begin_capture();
+  for (const Operation* operation : captured) {
+    if (const auto refusal = served_->serve(*operation, 0)) {
+      throw DeviceError("variant '" + plan_.variant +
+                        "': " + in_words(*refusal, "the graph: " + operation->name) + "; " +
+                        way_out(*refusal));
+    }
+  }
+  served_->end_capture();
+}
+
+// As if what is given back served the next request at once, and nothing were lost to rounding.
+void Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
+  const std::int64_t live = pool_live_bytes_ + taken.bytes;
+  if (plan_.pool_cap_bytes && live > *plan_.pool_cap_bytes) {
+    const PoolRefusal refusal{
+        .requested_bytes = taken.bytes,
+        .live_bytes = pool_live_bytes_,
+        .reserved_bytes = pool_live_bytes_,
+        .device_free_bytes = profile_.memory_bytes - kept_bytes(plan_) - pool_live_bytes_,
+        .cap_bytes = plan_.pool_cap_bytes};
+    throw DeviceError("variant '" + plan_.variant + "', '" + operation.name +
+                      "': " + in_words(refusal, taken.name) + "; " + way_out(refusal));
+  }
+  pool_live_bytes_ = live;
+}
+
 void Timeline::empty_cache() {
   catch_up_allocator();
   const MemoryStatistics before = served_->statistics();
@@ -63,6 +96,7 @@ void Timeline::allocate(const Operation& operation, const Allocate& allocate, st
   if (operation.captured) return;
   const Buffer& taken = buffer(allocate.buffer);
   if (taken.allocated_by == AllocatedBy::step_allocator) return serve(operation, allocate, step);
+  if (taken.allocated_by == AllocatedBy::cuda_async) take_from_pool(operation, taken);
   const HostCosts& costs = profile_.host;
   const Nanoseconds pooled =
       pool_is_empty_ ? costs.pool_grow_nanoseconds : costs.malloc_async_nanoseconds;
@@ -84,6 +118,7 @@ void Timeline::release(const Operation& operation, const Release& release, std::
     pass_host(profile_.host.free_nanoseconds);
   } else {
     pass_host(profile_.host.malloc_async_nanoseconds);
+    pool_live_bytes_ -= given_back.bytes;
     if (!plan_.keep_bytes) pool_is_empty_ = false;
   }
   recorder_.end_call(host_);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What to say when the driver's stream-ordered pool refuses memory. Why it does is the pool's
+// own affair; what an allocator of ours refuses, step_allocator.h says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stepgate {
+
+struct PoolRefusal {
+  std::int64_t requested_bytes = 0;
+  std::int64_t live_bytes = 0;      // of the pool, handed out and not given back
+  std::int64_t reserved_bytes = 0;  // taken from the device
+  std::int64_t device_free_bytes = 0;
+  std::optional<std::int64_t> cap_bytes = {};
+};
+
+// "cannot allocate 64 MiB for 'logits': 96 MiB are live of 128 MiB in the pool, which may take 140
+// MiB, and the device has 40 GiB".
+std::string in_words(const PoolRefusal&, const std::string& buffer);
+// Which knob would help.
+std::string way_out(const PoolRefusal&);
+
+}  // namespace stepgate

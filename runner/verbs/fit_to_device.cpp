@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/fit_to_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/build_step_plan.h"
+
+namespace stepgate {
+namespace {
+
+bool has_share_of_a_device(const std::vector<StepPlan>& plans) {
+  return std::any_of(plans.begin(), plans.end(),
+                     [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
+}
+
+}  // namespace
+
+std::vector<StepPlan> plans_on(const DeviceIdentity& device, const Scenario& scenario,
+                               std::uint64_t seed) {
+  std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  if (!has_share_of_a_device(plans)) return plans;
+  if (device.memory_bytes > 0) return build_step_plans(scenario, seed, device.memory_bytes);
+  const Place place{scenario.file, 0, 0};
+  const std::string message =
+      "'alloc.cap' is a share of a device's memory, and " + in_words(device) + " has none";
+  const std::string hint = "write it in bytes or as a share of need, or choose another --device";
+  throw RequestError(std::vector<Diagnostic>{{place, message, hint}});
+}
+
+void fit_to_device(std::vector<Planned>& all, const DeviceIdentity& device, std::uint64_t seed) {
+  std::vector<Diagnostic> wrong;
+  for (Planned& planned : all) {
+    if (!has_share_of_a_device(planned.plans)) continue;
+    try {
+      planned.plans = plans_on(device, planned.scenario, seed);
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+void refuse_shares_of_a_device(const Planned& planned) {
+  std::vector<Diagnostic> wrong;
+  for (const StepPlan& plan : planned.plans) {
+    if (!plan.cap_of_device) continue;
+    const std::string message = fmt::format(
+        "variant '{}' is capped at {:.10g}% of a device's memory, and a plan alone has "
+        "no device",
+        plan.variant, 100 * *plan.cap_of_device);
+    const Place place{planned.scenario.file, 0, 0};
+    const std::string hint = "say how much that is: --set alloc.cap=<bytes>";
+    wrong.push_back({place, message, hint});
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+}
+
+}  // namespace stepgate

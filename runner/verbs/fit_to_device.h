@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Plans whose cap is a share of a device's memory, once there is a device. What such a cap means is
+// plan's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "verbs/planned.h"
+
+namespace stepgate {
+
+// The scenario's plans on that device, whose memory a cap may be a share of. Throws RequestError.
+std::vector<StepPlan> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
+
+// Plans anew those whose cap is such a share, before anything of them is loaded or counted.
+void fit_to_device(std::vector<Planned>&, const DeviceIdentity&, std::uint64_t seed);
+
+// For verbs without a device. Throws RequestError that names the variants that need one.
+void refuse_shares_of_a_device(const Planned&);
+
+}  // namespace stepgate
