@@ -11,6 +11,7 @@
 
 #include "judge/words.h"
 #include "measure/trace_metrics.h"
+#include "plan/counted_metrics.h"
 
 namespace stepgate {
 namespace {
@@ -77,15 +78,6 @@ std::string where_they_part(const StepPlan& plan, const Trace& trace, Metric met
   return "";
 }
 
-// A step's allocator whose live memory grows asks the driver now and then: how often depends on
-// which steps one looks at.
-bool hangs_on_the_steps(const StepPlan& plan, Metric metric, const Counted& counted) {
-  const bool of_the_driver = metric == Metric::device_allocs_per_step ||
-                             metric == Metric::device_frees_per_step ||
-                             metric == Metric::host_waits_per_step;
-  return of_the_driver && plan.allocator && counted(plan, Metric::live_slope).value_or(0) > 0;
-}
-
 struct Disagreement {
   std::size_t variant = 0;
   Metric metric = Metric::launches_per_step;
@@ -101,7 +93,7 @@ std::vector<Disagreement> disagreements(std::span<const StepPlan> plans, const T
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     for (const MetricRow& row : metric_table()) {
       const auto planned = is_a_count(row) ? counted(plans[variant], row.metric) : std::nullopt;
-      if (!planned || hangs_on_the_steps(plans[variant], row.metric, counted)) continue;
+      if (!planned || hangs_on_the_steps(plans[variant], row.metric)) continue;
       for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
         const auto value = traced_value(traced.rounds[round], variant, row.metric);
         if (!value || agrees(*planned, *value)) continue;

@@ -206,7 +206,7 @@ std::optional<std::int64_t> cap_bytes(const StepPlan& plan, const MemoryCap& cap
   return std::nullopt;
 }
 
-std::optional<AllocatorPlan> allocator_plan(const StepPlan& plan, const AllocKnobs& alloc,
+std::optional<AllocatorPlan> allocator_plan(const AllocKnobs& alloc,
                                             std::optional<std::int64_t> cap) {
   if (allocated_by(alloc.with) != AllocatedBy::step_allocator) return std::nullopt;
   AllocatorPlan made;

@@ -20,8 +20,7 @@ MemoryCap known_cap(const MemoryCap&, std::optional<std::int64_t> device_memory_
 std::optional<std::int64_t> cap_bytes(const StepPlan&, const MemoryCap&);
 
 // Which allocator serves the step, and how much it may take.
-std::optional<AllocatorPlan> allocator_plan(const StepPlan&, const AllocKnobs&,
-                                            std::optional<std::int64_t> cap);
+std::optional<AllocatorPlan> allocator_plan(const AllocKnobs&, std::optional<std::int64_t> cap);
 
 // What the cap leaves for the driver's pool beside what is not its own; nothing where there is
 // none.

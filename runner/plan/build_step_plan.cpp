@@ -200,7 +200,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_allocations(plan, knobs.alloc);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
   const auto allowed = cap_bytes(plan, cap);
-  plan.allocator = allocator_plan(plan, knobs.alloc, allowed);
+  plan.allocator = allocator_plan(knobs.alloc, allowed);
   plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, allowed);
   plan.counted_steps = scenario.measure.steps;
   return plan;

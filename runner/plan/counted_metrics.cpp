@@ -212,4 +212,11 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
   }
 }
 
+bool hangs_on_the_steps(const StepPlan& plan, Metric metric) {
+  const bool of_the_driver = metric == Metric::device_allocs_per_step ||
+                             metric == Metric::device_frees_per_step ||
+                             metric == Metric::host_waits_per_step;
+  return of_the_driver && plan.course && plan.course->live_slope_bytes > 0;
+}
+
 }  // namespace stepgate

@@ -13,4 +13,8 @@ namespace stepgate {
 // fraction). Nothing for metrics that a plan cannot know.
 std::optional<double> counted(const StepPlan&, Metric);
 
+// A step's allocator whose live memory grows asks the driver now and then: how often depends on
+// which steps one looks at, so that a trace need not agree.
+bool hangs_on_the_steps(const StepPlan&, Metric);
+
 }  // namespace stepgate

@@ -58,11 +58,11 @@ struct ModelKnobs {
 };
 
 struct BatchKnobs {
-  std::int64_t size = 64;                    // samples
-  std::optional<std::int64_t> sample_bytes;  // absent: what the model reads, from the plan
-  std::int64_t tensors = 1;                  // host tensors, hence copies, a batch
-  std::vector<std::int64_t> sizes;           // one a step, in turns; empty: always `size`
-  bool largest_first = false;                // the turns begin with the largest
+  std::int64_t size = 64;                         // samples
+  std::optional<std::int64_t> sample_bytes = {};  // absent: what the model reads, from the plan
+  std::int64_t tensors = 1;                       // host tensors, hence copies, a batch
+  std::vector<std::int64_t> sizes = {};           // one a step, in turns; empty: always `size`
+  bool largest_first = false;                     // the turns begin with the largest
   bool operator==(const BatchKnobs&) const = default;
 };
 
@@ -111,14 +111,14 @@ struct MemoryCap {
 struct AllocKnobs {
   Allocator with = Allocator::fixed;
   AllocWhen when = AllocWhen::never;
-  std::optional<std::int64_t> keep_bytes;  // cuda_async's release threshold; absent: keep all
-  MemoryCap cap;
-  AllocRound round = AllocRound::none;          // of blocks, beyond multiples of 512 bytes
-  std::optional<std::int64_t> split_max_bytes;  // larger blocks are not split; absent: all are
-  std::int64_t empty_cache_every = 0;           // steps; 0: never
-  std::int64_t leak_bytes = 0;                  // allocated a step and never released
-  std::int64_t temps = 0;                       // short-lived tensors around every kernel
-  bool release = true;                          // what `when` allocates; false forgets to
+  std::optional<std::int64_t> keep_bytes = {};  // cuda_async's release threshold; absent: keep all
+  MemoryCap cap = {};
+  AllocRound round = AllocRound::none;               // of blocks, beyond multiples of 512 bytes
+  std::optional<std::int64_t> split_max_bytes = {};  // larger blocks are not split; absent: all are
+  std::int64_t empty_cache_every = 0;                // steps; 0: never
+  std::int64_t leak_bytes = 0;                       // allocated a step and never released
+  std::int64_t temps = 0;                            // short-lived tensors around every kernel
+  bool release = true;                               // what `when` allocates; false forgets to
   bool operator==(const AllocKnobs&) const = default;
 };
 
@@ -179,9 +179,9 @@ struct Variant {
 
 // How the scenario as a whole is measured; the same for all its variants.
 struct MeasureKnobs {
-  std::optional<std::int64_t> warmup_steps;  // absent: until steady
-  std::int64_t steps = 50;                   // scored steps a segment
-  std::int64_t rounds = 200;                 // at most; a decided scenario stops earlier
+  std::optional<std::int64_t> warmup_steps = {};  // absent: until steady
+  std::int64_t steps = 50;                        // scored steps a segment
+  std::int64_t rounds = 200;                      // at most; a decided scenario stops earlier
   double max_seconds = 30;
   RoundOrder order = RoundOrder::random;
   double confidence = 0.95;  // of the intervals in the report
@@ -190,10 +190,10 @@ struct MeasureKnobs {
 
 // What the machine must have, or the scenario is skipped.
 struct Requirements {
-  std::optional<double> compute;  // compute capability, e.g. 8.0
-  std::optional<std::int64_t> copy_engines;
-  std::optional<std::int64_t> gpus;
-  std::optional<std::int64_t> free_memory_bytes;
+  std::optional<double> compute = {};  // compute capability, e.g. 8.0
+  std::optional<std::int64_t> copy_engines = {};
+  std::optional<std::int64_t> gpus = {};
+  std::optional<std::int64_t> free_memory_bytes = {};
   bool operator==(const Requirements&) const = default;
 };
 

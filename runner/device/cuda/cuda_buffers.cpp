@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "device/cuda/check.h"
+#include "device/cuda/check_allocation.h"
 #include "device/device.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
-#include "plan/pool_refusal.h"
-#include "support/require.h"
 
 namespace stepgate {
 namespace {
@@ -39,69 +37,19 @@ bool is_page_locked(const void* memory) {
          attributes.type == cudaMemoryTypeHost;
 }
 
-// Throws DeviceError with what was asked and what was free.
-void check_allocation(cudaError_t status, const Buffer& buffer) {
-  if (status == cudaSuccess) return;
-  (void)cudaGetLastError();
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  (void)cudaMemGetInfo(&free_bytes, &total_bytes);
-  check(status, fmt::format("allocate {:.3f} MiB for '{}' where {:.3f} MiB are free",
-                            static_cast<double>(buffer.bytes) / mebibyte, buffer.name,
-                            static_cast<double>(free_bytes) / mebibyte));
-}
-
-cudaMemoryAdvise in_words_of_cuda(Advice advice) {
-  switch (advice) {
-    case Advice::read_mostly:
-      return cudaMemAdviseSetReadMostly;
-    case Advice::preferred_location:
-      return cudaMemAdviseSetPreferredLocation;
-    case Advice::accessed_by:
-      return cudaMemAdviseSetAccessedBy;
-    case Advice::none:
-      break;
-  }
-  require(false, "there is something to advise");
-  return cudaMemAdviseUnsetReadMostly;
-}
-
-// A pool of the step's own, so that what one variant keeps does not serve another.
-MemoryPool make_pool(const std::optional<std::int64_t>& keep_bytes,
-                     const std::optional<std::int64_t>& cap_bytes) {
-  int device = 0;
-  check(cudaGetDevice(&device), "ask for the current device");
-  cudaMemPoolProps properties{};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location = {cudaMemLocationTypeDevice, device};
-  if (cap_bytes) {
-    require(*cap_bytes > 0, "a pool that may take nothing is not made: 0 would be no cap");
-    properties.maxSize = static_cast<std::size_t>(*cap_bytes);
-  }
-  cudaMemPool_t pool = nullptr;
-  check(cudaMemPoolCreate(&pool, &properties), "create the step's memory pool");
-  MemoryPool owned(pool);
-  std::uint64_t keep = keep_bytes ? static_cast<std::uint64_t>(*keep_bytes)
-                                  : std::numeric_limits<std::uint64_t>::max();
-  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
-        "set what the memory pool keeps");
-  return owned;
-}
-
 }  // namespace
 
 CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept,
                          const StepStreams& streams)
-    : plan_(plan) {
+    : plan_(plan), managed_(plan) {
   kept.begin();
   kept_.reset(&kept);
   require_free_memory();
-  require_modest_managed_memory();
   if (plan.allocator) open_allocator(streams);
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
-  if (pooled) pool_ = make_pool(plan.keep_bytes, plan.pool_cap_bytes);
+  if (pooled) pool_.emplace(plan);
   for (std::size_t index = 0; index < plan.buffers.size(); ++index) {
     const Buffer& buffer = plan.buffers[index];
     std::vector<void*>& slots =
@@ -116,7 +64,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
     } else if (buffer.memory == MemoryKind::device) {
       take_device(buffer, slots);
     } else if (buffer.memory == MemoryKind::managed) {
-      take_managed(buffer, slots);
+      for (void*& slot : slots) slot = managed_.take(buffer);
     } else {
       take_host(buffer, slots, !locked_by_the_step(plan, index));
     }
@@ -156,37 +104,6 @@ void CudaBuffers::require_free_memory() const {
       static_cast<double>(total_bytes) / mebibyte));
 }
 
-// More managed memory than there is room for can hang a GPU, and not this process alone.
-void CudaBuffers::require_modest_managed_memory() const {
-  if (!uses_managed_memory(plan_)) return;
-  constexpr double largest_share = 0.25;
-  double needed = 0;
-  for (const Buffer& buffer : plan_.buffers) {
-    if (buffer.memory == MemoryKind::managed)
-      needed += static_cast<double>(buffer.bytes) * static_cast<double>(buffer.slots);
-  }
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  if (needed > largest_share * static_cast<double>(free_bytes)) {
-    throw DeviceError(fmt::format(
-        "variant '{}' asks for {:.0f} MiB of managed memory, more than a quarter of the {:.0f} MiB "
-        "that are free; lower 'batch.size' or 'batch.sample_bytes'",
-        plan_.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte));
-  }
-  int device = 0;
-  int concurrent = 0;
-  check(cudaGetDevice(&device), "ask for the current device");
-  check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
-        "ask for a device attribute");
-  if (concurrent == 0) {
-    throw DeviceError(fmt::format(
-        "variant '{}' writes managed memory while the GPU works, which this GPU does not allow; "
-        "set 'h2d.host' to pinned",
-        plan_.variant));
-  }
-}
-
 void CudaBuffers::open_allocator(const StepStreams& streams) {
   driver_ = std::make_unique<CudaDeviceMemory>(streams);
   served_ = std::make_unique<StepAllocator>(plan_, *driver_);
@@ -210,31 +127,12 @@ void CudaBuffers::empty_cache() {
   if (served_) served_->empty_cache();
 }
 
-void CudaBuffers::advise(const Buffer& buffer, const void* slot) {
-  if (buffer.advice == Advice::none) return;
-  int device = 0;
-  check(cudaGetDevice(&device), "ask for the current device");
-  const cudaMemLocation location{.type = cudaMemLocationTypeDevice, .id = device};
-  check(cudaMemAdvise(slot, static_cast<std::size_t>(buffer.bytes), in_words_of_cuda(buffer.advice),
-                      location),
-        fmt::format("advise the driver of '{}'", buffer.name));
-}
-
 void CudaBuffers::begin_capture() {
   if (!served_by_capture(plan_).empty()) served_->begin_capture();
 }
 
 void CudaBuffers::end_capture() {
   if (!served_by_capture(plan_).empty()) served_->end_capture();
-}
-
-void CudaBuffers::take_managed(const Buffer& buffer, std::vector<void*>& slots) {
-  for (void*& slot : slots) {
-    check_allocation(cudaMallocManaged(&slot, static_cast<std::size_t>(buffer.bytes)), buffer);
-    managed_.emplace_back(slot);
-    managed_bytes_ += buffer.bytes;
-    advise(buffer, slot);
-  }
 }
 
 void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
@@ -300,34 +198,8 @@ void CudaBuffers::allocate(int buffer, std::int64_t step, StreamName name, cudaS
   if (asked.allocated_by == AllocatedBy::cuda) {
     check_allocation(cudaMalloc(&slot, bytes), asked);
   } else {
-    take_from_pool(asked, step, slot, stream);
+    slot = pool_->take(asked, step, stream);
   }
-}
-
-std::int64_t CudaBuffers::pool_bytes(cudaMemPoolAttr attribute) const {
-  std::uint64_t bytes = 0;
-  check(cudaMemPoolGetAttribute(pool_.get(), attribute, &bytes),
-        "ask how much the memory pool has");
-  return static_cast<std::int64_t>(bytes);
-}
-
-void CudaBuffers::take_from_pool(const Buffer& asked, std::int64_t step, void*& slot,
-                                 cudaStream_t stream) {
-  const cudaError_t status =
-      cudaMallocFromPoolAsync(&slot, static_cast<std::size_t>(asked.bytes), pool_.get(), stream);
-  if (status != cudaErrorMemoryAllocation) return check(status, "allocate from the memory pool");
-  (void)cudaGetLastError();
-  slot = nullptr;
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  const PoolRefusal refusal{.requested_bytes = asked.bytes,
-                            .live_bytes = pool_bytes(cudaMemPoolAttrUsedMemCurrent),
-                            .reserved_bytes = pool_bytes(cudaMemPoolAttrReservedMemCurrent),
-                            .device_free_bytes = static_cast<std::int64_t>(free_bytes),
-                            .cap_bytes = plan_.pool_cap_bytes};
-  throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
-                                in_words(refusal, asked.name), way_out(refusal)));
 }
 
 void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
@@ -367,8 +239,8 @@ MemoryUse CudaBuffers::use() const {
   use.peak_allocated_bytes =
       served_ ? served_->statistics().allocated_bytes.all.peak : device_.most;
   use.pinned_bytes = pinned_.most;
-  const std::int64_t in_pool = pool_ ? pool_bytes(cudaMemPoolAttrReservedMemHigh) : 0;
-  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_bytes_ + in_pool +
+  const std::int64_t in_pool = pool_ ? pool_->most_reserved_bytes() : 0;
+  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_.bytes() + in_pool +
                             (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
   return use;
 }

@@ -6,12 +6,15 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "device/contents.h"
 #include "device/cuda/cuda_device_memory.h"
 #include "device/cuda/handles.h"
 #include "device/cuda/kept_memory.h"
+#include "device/cuda/managed_buffers.h"
+#include "device/cuda/step_pool.h"
 #include "device/trace.h"
 #include "plan/step_allocator.h"
 #include "plan/step_plan.h"
@@ -49,14 +52,9 @@ class CudaBuffers {
 
  private:
   void require_free_memory() const;
-  void require_modest_managed_memory() const;
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
-  void take_from_pool(const Buffer&, std::int64_t step, void*& slot, cudaStream_t);
-  std::int64_t pool_bytes(cudaMemPoolAttr) const;
   void take_device(const Buffer&, std::vector<void*>& slots);
-  void take_managed(const Buffer&, std::vector<void*>& slots);
-  static void advise(const Buffer&, const void* slot);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
   void count(const Buffer&, std::int64_t bytes);
   void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
@@ -72,8 +70,8 @@ class CudaBuffers {
   std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
   std::unique_ptr<StepAllocator> served_;
   std::vector<PageLockOf> locks_;
-  std::vector<ManagedMemory> managed_;
-  MemoryPool pool_;
+  ManagedBuffers managed_;
+  std::optional<StepPool> pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
   // Now and at most, in program order: device memory by purpose, all of it together, what of it
   // came straight from the driver while steps ran, and locked host memory.
@@ -88,7 +86,6 @@ class CudaBuffers {
   std::array<Level, purpose_count> by_purpose_;
   Level device_;
   Level from_driver_;
-  std::int64_t managed_bytes_ = 0;
   Level pinned_;
 };
 
