@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "measure/schedule.h"
 #include "measure/trace_metrics.h"
@@ -21,14 +23,11 @@ constexpr std::int64_t most_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr int patience = 5;
-constexpr std::int64_t first_steps = 8;  // after a load, to know how long a step takes
+constexpr std::int64_t first_steps = 8;  // in the first round, to know how long a step takes
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
-std::int64_t steps_until_steady(const StepPlan& plan, const StepResult& first) {
-  // A device that does not know the time may be as fast as it likes.
-  const nanoseconds step_time =
-      std::max(first.elapsed ? *first.elapsed / first.steps : nanoseconds(0), nanoseconds(1));
+std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
   const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
@@ -52,6 +51,7 @@ class Tracing {
       return traced_.wall_time < (enough ? most : patience * most);
     };
     traced_.steps = traced_steps(plans_);
+    step_times_.resize(plans_.size());
     do {
       run_round();
       traced_.wall_time = request_.clock() - start;
@@ -69,7 +69,7 @@ class Tracing {
     traced_.timelines.resize(plans_.size());
     for (const int variant : order) {
       const auto index = static_cast<std::size_t>(variant);
-      std::optional<Trace> trace = trace_of(plans_[index]);
+      std::optional<Trace> trace = trace_of(index);
       if (!trace) {
         traced_ = {};
         traced_.unavailable =
@@ -82,12 +82,19 @@ class Tracing {
     traced_.rounds.push_back(std::move(round));
   }
 
-  std::optional<Trace> trace_of(const StepPlan& plan) {
+  std::optional<Trace> trace_of(std::size_t variant) {
+    const StepPlan& plan = plans_[variant];
     // Into memory of its own: what a slot keeps for others would count as reserved.
     const std::unique_ptr<LoadedStep> step = device_.load(plan);
-    const StepResult first = step->run({.steps = first_steps});
-    StepResult traced = step->run(
-        {.wash_out_steps = steps_until_steady(plan, first), .steps = traced_.steps, .trace = true});
+    std::optional<nanoseconds>& step_time = step_times_[variant];
+    if (!step_time) {
+      const StepResult first = step->run({.steps = first_steps});
+      // A device that does not know the time may be as fast as it likes.
+      step_time = std::max(first.elapsed.value_or(nanoseconds(0)) / first.steps, nanoseconds(1));
+    }
+    StepResult traced = step->run({.wash_out_steps = steps_until_steady(plan, *step_time),
+                                   .steps = traced_.steps,
+                                   .trace = true});
     return std::move(traced.trace);
   }
 
@@ -95,6 +102,7 @@ class Tracing {
   std::span<const StepPlan> plans_;
   const TraceRequest& request_;
   Random random_;
+  std::vector<std::optional<nanoseconds>> step_times_;  // by variant, once it has run
   Traced traced_;
 };
 
