@@ -6,6 +6,7 @@
 
 #include "plan/access.h"
 #include "plan/prolong_lifetimes.h"
+#include "plan/stays.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -57,53 +58,6 @@ std::int64_t written_up_to(const std::vector<Written>& written, std::int64_t fro
     }
   }
   return from;
-}
-
-// Pairs of operations that take and give back a slot of a buffer, and takes that nobody gives back.
-struct Stays {
-  std::vector<std::pair<int, int>> pairs;
-  std::vector<int> unmatched;
-};
-
-// So many steps in a row, from the one that takes to the one that gives back.
-std::int64_t steps_of(const Allocate& allocate) {
-  return allocate.steps;
-}
-std::int64_t steps_of(const PageLock&) {
-  return 1;
-}
-
-template <class Take>
-bool belong_together(const Operation& take, const Operation& give) {
-  if (take.every != give.every) return false;
-  const std::int64_t apart = (give.turn - take.turn + take.every) % take.every;
-  return apart + 1 == steps_of(std::get<Take>(take.action));
-}
-
-template <class Take, class Give>
-Stays stays_of(const StepPlan& plan, int buffer) {
-  std::vector<int> takes;
-  std::vector<int> gives;
-  for (int index = 0; index < std::ssize(plan.operations); ++index) {
-    const Action& action = plan.operations[static_cast<std::size_t>(index)].action;
-    if (const auto* take = std::get_if<Take>(&action); take && take->buffer == buffer)
-      takes.push_back(index);
-    if (const auto* give = std::get_if<Give>(&action); give && give->buffer == buffer)
-      gives.push_back(index);
-  }
-  Stays stays;
-  for (std::size_t index = 0; index < takes.size(); ++index) {
-    const bool given_back =
-        index < gives.size() &&
-        belong_together<Take>(plan.operations[static_cast<std::size_t>(takes[index])],
-                              plan.operations[static_cast<std::size_t>(gives[index])]);
-    if (given_back) {
-      stays.pairs.emplace_back(takes[index], gives[index]);
-    } else {
-      stays.unmatched.push_back(takes[index]);
-    }
-  }
-  return stays;
 }
 
 class LifetimeFinder {
@@ -167,7 +121,7 @@ class LifetimeFinder {
   void find_page_locked(int buffer) {
     const Buffer& described = buffer_at(buffer);
     if (described.memory == MemoryKind::pageable) return;
-    const Stays stays = stays_of<PageLock, PageUnlock>(plan_, buffer);
+    const Stays stays = stays_page_locked(plan_, buffer);
     if (stays.pairs.empty()) {
       found_.page_locked.push_back(always(buffer, described.slots, LiveBecause::it_is_kept));
       return;
@@ -185,7 +139,7 @@ class LifetimeFinder {
   }
 
   void find_allocated(int buffer) {
-    const Stays stays = stays_of<Allocate, Release>(plan_, buffer);
+    const Stays stays = stays_allocated(plan_, buffer);
     const bool stays_over_steps = stays.pairs.empty() && stays.unmatched.empty();
     if (stays_over_steps && !uses_of(buffer).empty())
       found_.device.push_back(always(buffer, 1, LiveBecause::it_spans_steps));

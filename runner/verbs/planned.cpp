@@ -118,10 +118,11 @@ void refuse_planned_only(const std::vector<Planned>& all) {
   std::vector<Diagnostic> wrong;
   for (const Planned& planned : all) {
     if (!is_planned_only(planned.scenario)) continue;
-    wrong.push_back({{planned.scenario.file, 0, 0},
-                     "'" + planned.scenario.name +
-                         "' is tagged no_gpu: its plans decide it, and there is nothing to measure",
-                     "leave it out; `run` decides it"});
+    const Place place{planned.scenario.file, 0, 0};
+    const std::string message =
+        "'" + planned.scenario.name +
+        "' is tagged no_gpu: its plans decide it, and there is nothing to measure";
+    wrong.push_back({place, message, "leave it out; `run` decides it"});
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
@@ -130,11 +131,11 @@ void refuse_calibration(const std::vector<Planned>& all) {
   std::vector<Diagnostic> wrong;
   for (const Planned& planned : all) {
     if (!planned.scenario.calibrate) continue;
-    wrong.push_back(
-        {{planned.scenario.file, 0, 0},
-         "'" + planned.scenario.calibrate->knob + "' is to be calibrated, which `run` does",
-         "give the value that `run` found: --set " + planned.scenario.calibrate->knob +
-             "=<value>"});
+    const std::string& knob = planned.scenario.calibrate->knob;
+    const Place place{planned.scenario.file, 0, 0};
+    const std::string message = "'" + knob + "' is to be calibrated, which `run` does";
+    const std::string hint = "give the value that `run` found: --set " + knob + "=<value>";
+    wrong.push_back({place, message, hint});
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
