@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "judge/traced_sentence.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "judge/reasons.h"
@@ -63,6 +64,22 @@ void decide_traced(const Expectation& sentence, const Scenario& scenario,
     verdict.reason =
         environment_reason(*disturbance, sentence, verdict, scenario.measure.confidence);
   }
+}
+
+bool traced_rounds_decide(const Scenario& scenario, std::span<const StepPlan> plans,
+                          const Traced& traced, const JudgeSettings& settings) {
+  Measurement measurement;
+  measurement.traced.emplace();  // without the timelines, which are large
+  measurement.traced->steps = traced.steps;
+  measurement.traced->rounds = traced.rounds;
+  const auto decided = [&](const Expectation& sentence) {
+    if (evidence_of(sentence) != Evidence::traced) return true;
+    SentenceVerdict verdict;
+    decide_traced(sentence, scenario, plans, measurement, settings, {}, std::nullopt, verdict);
+    return verdict.outcome != Outcome::undecided;
+  };
+  return std::all_of(scenario.regime.begin(), scenario.regime.end(), decided) &&
+         std::all_of(scenario.expect.begin(), scenario.expect.end(), decided);
 }
 
 }  // namespace stepgate

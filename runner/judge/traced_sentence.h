@@ -17,4 +17,8 @@ void decide_traced(const Expectation&, const Scenario&, std::span<const StepPlan
                    const Measurement&, const JudgeSettings&, const Contrasts& earlier,
                    const std::optional<std::string>& disturbance, SentenceVerdict&);
 
+// Whether these rounds, without any from earlier, decide every sentence of traced evidence.
+bool traced_rounds_decide(const Scenario&, std::span<const StepPlan>, const Traced&,
+                          const JudgeSettings&);
+
 }  // namespace stepgate

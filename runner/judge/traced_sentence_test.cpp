@@ -137,6 +137,18 @@ TEST(TracedSentence, NeedsMoreThanAFewRounds) {
   EXPECT_EQ(fewest_traced_rounds(scenario_of({no_waits()}), scripted_settings()), 2);
 }
 
+TEST(TracedSentence, IsNoLongerOpenOnceItsRoundsDecideIt) {
+  const Scenario scenario =
+      scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05), no_waits()});
+  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  const auto decide = [&](std::int64_t rounds) {
+    const Traced traced = traced_rounds(traced_by_script().rounds.front().variants, rounds);
+    return traced_rounds_decide(scenario, plans, traced, scripted_settings());
+  };
+  EXPECT_FALSE(decide(3));
+  EXPECT_TRUE(decide(fewest_traced_rounds(scenario, scripted_settings())));
+}
+
 TEST(TracedSentence, SaysWhatIsAbsent) {
   const SentenceVerdict verdict =
       decided(share("fix", Metric::copy_overlap, Relation::at_least, 0.8), traced_by_script());

@@ -133,6 +133,24 @@ TEST(TraceRounds, LacksNoRoundForALittleTime) {
   EXPECT_EQ(rounds_for(50), 13u);
 }
 
+TEST(TraceRounds, EndsWhenThereAreEnoughAndNothingIsOpen) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const auto rounds_when = [&](std::int64_t closed_after) {
+    return trace_rounds(
+               *device, plans,
+               {.rounds = 12,
+                .enough_rounds = 5,
+                .nothing_open =
+                    [&](const Traced& traced) { return std::ssize(traced.rounds) >= closed_after; },
+                .clock = SteppedClock{}})
+        .rounds.size();
+  };
+  EXPECT_EQ(rounds_when(0), 5u);
+  EXPECT_EQ(rounds_when(8), 8u);
+  EXPECT_EQ(rounds_when(100), 12u);
+}
+
 TEST(TraceRounds, SaysWhyThereIsNoTrace) {
   Script script;
   ScriptedDevice device(script);

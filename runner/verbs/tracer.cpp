@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string>
 
+#include "judge/traced_sentence.h"
 #include "measure/calibrate.h"
 #include "measure/trace_rounds.h"
 #include "measure/traced_file.h"
@@ -16,8 +17,9 @@
 namespace stepgate {
 namespace {
 
-// Beyond the fewest that can decide a traced sentence, which decide only where every round agrees.
-constexpr std::int64_t spare_rounds = 4;
+// Beyond the fewest that can decide a traced sentence, which decide only where every round agrees;
+// made while one is open.
+constexpr std::int64_t spare_rounds = 8;
 // That tell whether counts are the same every time.
 constexpr std::int64_t rounds_of_counts = 2;
 constexpr double most_seconds = 2;
@@ -59,7 +61,11 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   }
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
-  result = trace_rounds(device, plans, request_for(fewest + spare, fewest, seed));
+  TraceRequest request = request_for(fewest + spare, fewest, seed);
+  request.nothing_open = [&](const Traced& so_far) {
+    return traced_rounds_decide(planned.scenario, plans, so_far, settings);
+  };
+  result = trace_rounds(device, plans, request);
   result.calibrated = found;
   return result;
 }
