@@ -145,13 +145,20 @@ std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettin
   return own_rounds(fewest, scenario, settings, is_timed);
 }
 
-std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings& settings) {
+std::int64_t fewest_traced_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
   // A count that differs from one round to the next is none, and one round cannot tell.
   constexpr std::int64_t to_compare_counts = 2;
   if (!has_traced_sentence(scenario)) return to_compare_counts;
-  const std::int64_t fewest = std::max({fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
-                                        rounds_for_intervals(scenario)});
+  const std::int64_t fewest =
+      std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
   return std::max(own_rounds(fewest, scenario, settings, is_traced), to_compare_counts);
+}
+
+std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings& settings) {
+  const std::int64_t to_hold = fewest_traced_rounds_to_hold(scenario, settings);
+  if (!has_traced_sentence(scenario)) return to_hold;
+  return std::max(own_rounds(fewest_rounds(settings.alpha), scenario, settings, is_traced),
+                  to_hold);
 }
 
 JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {

@@ -54,6 +54,8 @@ std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // With fewer traced rounds some traced sentence could not be refuted, could not hold or would have
 // no interval; at least two, so that counts can be compared.
 std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);
+// The same without being refuted, which takes the most where alpha is shared by many lines.
+std::int64_t fewest_traced_rounds_to_hold(const Scenario&, const JudgeSettings&);
 
 // What the scenario requires and the device does not have, in words.
 std::optional<std::string> unmet_requirement(const Scenario&, const DeviceIdentity&);

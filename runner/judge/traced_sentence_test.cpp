@@ -146,7 +146,7 @@ TEST(TracedSentence, IsNoLongerOpenOnceItsRoundsDecideIt) {
     return traced_rounds_decide(scenario, plans, traced, scripted_settings());
   };
   EXPECT_FALSE(decide(3));
-  EXPECT_TRUE(decide(fewest_traced_rounds(scenario, scripted_settings())));
+  EXPECT_TRUE(decide(fewest_traced_rounds_to_hold(scenario, scripted_settings())));
 }
 
 TEST(TracedSentence, SaysWhatIsAbsent) {

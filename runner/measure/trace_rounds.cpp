@@ -47,9 +47,9 @@ class Tracing {
     const auto most = std::chrono::duration_cast<nanoseconds>(
         std::chrono::duration<double>(request_.max_seconds));
     const auto goes_on = [&] {
-      if (std::ssize(traced_.rounds) < request_.enough_rounds)
-        return traced_.wall_time < patience * most;
-      return traced_.wall_time < most && !(request_.nothing_open && request_.nothing_open(traced_));
+      if (request_.nothing_open && request_.nothing_open(traced_)) return false;
+      const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
+      return traced_.wall_time < (enough ? most : patience * most);
     };
     traced_.steps = traced_steps(plans_);
     step_times_.resize(plans_.size());

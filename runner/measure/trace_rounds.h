@@ -19,7 +19,7 @@ struct TraceRequest {
   // A sentence that lacks rounds is not decided at all, so the time ends nothing before there are
   // enough, unless it is up five times over. The first round always is made.
   std::int64_t enough_rounds = 1;
-  // Asked after each round from then on: when nothing is open, no further one is begun.
+  // Asked after each round: when nothing is open, no further one is begun.
   std::function<bool(const Traced&)> nothing_open = {};
   double max_seconds = 30;
   std::uint64_t seed = 0;                           // of the orders

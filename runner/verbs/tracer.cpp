@@ -63,7 +63,8 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
   TraceRequest request = request_for(fewest + spare, fewest, seed);
   request.nothing_open = [&](const Traced& so_far) {
-    return traced_rounds_decide(planned.scenario, plans, so_far, settings);
+    return std::ssize(so_far.rounds) >= fewest_traced_rounds_to_hold(planned.scenario, settings) &&
+           traced_rounds_decide(planned.scenario, plans, so_far, settings);
   };
   result = trace_rounds(device, plans, request);
   result.calibrated = found;
