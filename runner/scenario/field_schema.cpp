@@ -38,7 +38,8 @@ Json schema_of(const FieldValues& values) {
     case FieldKind::version:
       return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?$"}};
     case FieldKind::capacity:
-      return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|% of need|% of device)$"}};
+      return {{"type", "string"},
+              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|% of need|% of device)$"}};
     case FieldKind::integers:
       return {{"type", "array"},
               {"items", number_schema(values, "integer")},
