@@ -73,15 +73,8 @@ TEST_P(BatchTurns, TrainTheSameWhenMemoryIsMadeAnewAtAChangeOfSize) {
   Knobs knobs = turning();
   knobs.batch.sizes = {4, 4, 2, 6, 6, 6, 2};
   const auto expected = losses_of(knobs, 20);
-  knobs.alloc.when = AllocWhen::resize;
-  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
-                               Allocator::expandable, Allocator::first_fit}) {
-    for (const bool release : {true, false}) {
-      knobs.alloc.with = with;
-      knobs.alloc.release = release;
-      EXPECT_EQ(losses_of(knobs, 20), expected) << describe(knobs);
-    }
-  }
+  for (const Knobs& way : ways_to_resize(knobs))
+    EXPECT_EQ(losses_of(way, 20), expected) << describe(way);
 }
 
 TEST_P(BatchTurns, BeginWithTheStepOfTheFirstSizeAlone) {

@@ -41,6 +41,10 @@ Knobs model_knobs(const std::string& name);
 // everything from the seed. Ways that plans refuse are among them.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
+// Memory that is made anew at a change of the batch's size, of all that can and with and without
+// releases. The batch must have sizes.
+std::vector<Knobs> ways_to_resize(const Knobs& model);
+
 // The knobs that ways_to_run turns, as numbers, to find a failing way again.
 std::string describe(const Knobs&);
 

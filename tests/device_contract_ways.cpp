@@ -238,6 +238,21 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   return ways;
 }
 
+std::vector<Knobs> ways_to_resize(const Knobs& model) {
+  std::vector<Knobs> ways;
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
+                               Allocator::expandable, Allocator::first_fit}) {
+    for (const bool release : {true, false}) {
+      Knobs knobs = model;
+      knobs.alloc.with = with;
+      knobs.alloc.when = AllocWhen::resize;
+      knobs.alloc.release = release;
+      ways.push_back(knobs);
+    }
+  }
+  return ways;
+}
+
 // What of them is not the default.
 std::string describe(const Knobs& knobs) {
   std::string words;

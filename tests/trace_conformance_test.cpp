@@ -91,18 +91,12 @@ TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
 TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
   Knobs knobs = model_knobs("fp32_sgd");
   knobs.batch.sizes = {64, 64, 16, 64, 32};
-  knobs.alloc.when = AllocWhen::resize;
-  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
-                               Allocator::expandable, Allocator::first_fit}) {
-    for (const bool release : {true, false}) {
-      knobs.alloc.with = with;
-      knobs.alloc.release = release;
-      SCOPED_TRACE(describe(knobs));
-      const StepPlan plan = plan_of(knobs);
-      const auto device = simulated({.seed = 1});
-      const Traced result = traced(*device, {&plan, 1});
-      EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
-    }
+  for (const Knobs& way : ways_to_resize(knobs)) {
+    SCOPED_TRACE(describe(way));
+    const StepPlan plan = plan_of(way);
+    const auto device = simulated({.seed = 1});
+    const Traced result = traced(*device, {&plan, 1});
+    EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
   }
 }
 

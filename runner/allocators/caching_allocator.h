@@ -31,10 +31,10 @@ class CachingAllocator : public MemoryAllocator {
   void empty_cache() override;
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
 
-  // Between the two, requests on these streams are served from the capture's own pool, and nothing
-  // is waited for or given back. Captures that share a pool add up; each is released once.
-  void begin_capture(int pool, std::vector<StreamId> streams);
-  void end_capture(int pool);
+  // In between, nothing is waited for or given back. Captures that share a pool add up; each is
+  // released once.
+  void begin_capture(int pool, std::vector<StreamId> streams) override;
+  void end_capture(int pool) override;
   // A graph of the pool is gone. With the last one, the pool's free memory may be given back, and
   // its number serves no further capture.
   void release_capture(int pool);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "support/require.h"
+
 namespace stepgate {
 namespace {
 
@@ -102,6 +104,14 @@ void FirstFitAllocator::free_passed() {
     std::erase_if(block->points, [&](StreamPoint point) { return memory_.has_passed(point); });
     if (block->points.empty()) make_free(*block);
   }
+}
+
+void FirstFitAllocator::begin_capture(int, std::vector<StreamId>) {
+  require(false, "first fit keeps no memory apart for a graph");
+}
+
+void FirstFitAllocator::end_capture(int) {
+  require(false, "no capture has begun");
 }
 
 void FirstFitAllocator::empty_cache() {

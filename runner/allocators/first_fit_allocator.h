@@ -23,6 +23,8 @@ class FirstFitAllocator : public MemoryAllocator {
   void used_on(BlockId, StreamId) override;
   void empty_cache() override;  // waits for the device
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
+  void begin_capture(int pool, std::vector<StreamId> streams) override;  // must not be asked
+  void end_capture(int pool) override;
 
   const MemoryStatistics& statistics() const override { return statistics_; }
   void reset_peak() override { statistics_.reset_peak(); }

@@ -99,6 +99,12 @@ class MemoryAllocator {
   // No more than so much is reserved from now on; what is reserved already stays.
   virtual void set_cap(std::optional<std::int64_t> bytes) = 0;
 
+  // Between the two, requests on these streams are served for a graph that is being captured: from
+  // a pool of its own, whose addresses stay with it. An allocator that keeps no such pools must not
+  // be asked.
+  virtual void begin_capture(int pool, std::vector<StreamId> streams) = 0;
+  virtual void end_capture(int pool) = 0;
+
   virtual const MemoryStatistics& statistics() const = 0;
   virtual void reset_peak() = 0;
   // By address.

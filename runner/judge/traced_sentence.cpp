@@ -73,7 +73,7 @@ bool traced_rounds_decide(const Scenario& scenario, std::span<const StepPlan> pl
   measurement.traced->steps = traced.steps;
   measurement.traced->rounds = traced.rounds;
   const auto decided = [&](const Expectation& sentence) {
-    if (evidence_of(sentence) != Evidence::traced) return true;
+    if (names_stored(sentence) || evidence_of(sentence) != Evidence::traced) return true;
     SentenceVerdict verdict;
     decide_traced(sentence, scenario, plans, measurement, settings, {}, std::nullopt, verdict);
     return verdict.outcome != Outcome::undecided;

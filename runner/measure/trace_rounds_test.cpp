@@ -105,28 +105,19 @@ TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
 }
 
+std::size_t rounds_made(TraceRequest request) {
+  request.clock = SteppedClock{};
+  return trace_rounds(*simulated(3), spinning_and_waiting(), request).rounds.size();
+}
+
 TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
-  const std::vector<StepPlan> plans = spinning_and_waiting();
-  const auto device = simulated(3);
-  const auto rounds_in = [&](double max_seconds) {
-    return trace_rounds(*device, plans,
-                        {.rounds = 100, .max_seconds = max_seconds, .clock = SteppedClock{}})
-        .rounds.size();
-  };
-  EXPECT_EQ(rounds_in(0), 1u);
-  EXPECT_EQ(rounds_in(4.5), 5u);
+  EXPECT_EQ(rounds_made({.rounds = 100, .max_seconds = 0}), 1u);
+  EXPECT_EQ(rounds_made({.rounds = 100, .max_seconds = 4.5}), 5u);
 }
 
 TEST(TraceRounds, LacksNoRoundForALittleTime) {
-  const std::vector<StepPlan> plans = spinning_and_waiting();
-  const auto device = simulated(3);
-  const auto rounds_for = [&](std::int64_t enough) {
-    return trace_rounds(*device, plans,
-                        {.rounds = 100,
-                         .enough_rounds = enough,
-                         .max_seconds = 2.5,
-                         .clock = SteppedClock{}})
-        .rounds.size();
+  const auto rounds_for = [](std::int64_t enough) {
+    return rounds_made({.rounds = 100, .enough_rounds = enough, .max_seconds = 2.5});
   };
   EXPECT_EQ(rounds_for(1), 3u);
   EXPECT_EQ(rounds_for(7), 7u);
@@ -134,17 +125,12 @@ TEST(TraceRounds, LacksNoRoundForALittleTime) {
 }
 
 TEST(TraceRounds, EndsWhenNothingIsOpen) {
-  const std::vector<StepPlan> plans = spinning_and_waiting();
-  const auto device = simulated(3);
-  const auto rounds_when = [&](std::int64_t closed_after) {
-    return trace_rounds(
-               *device, plans,
-               {.rounds = 12,
-                .enough_rounds = 5,
-                .nothing_open =
-                    [&](const Traced& traced) { return std::ssize(traced.rounds) >= closed_after; },
-                .clock = SteppedClock{}})
-        .rounds.size();
+  const auto rounds_when = [](std::int64_t closed_after) {
+    TraceRequest request{.rounds = 12, .enough_rounds = 5};
+    request.nothing_open = [=](const Traced& traced) {
+      return std::ssize(traced.rounds) >= closed_after;
+    };
+    return rounds_made(std::move(request));
   };
   EXPECT_EQ(rounds_when(0), 1u);
   EXPECT_EQ(rounds_when(8), 8u);

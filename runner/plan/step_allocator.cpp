@@ -84,7 +84,6 @@ StepAllocator::StepAllocator(const StepPlan& plan, DeviceMemory& memory)
     : plan_(plan),
       allocator_(make_allocator(plan.allocator.value(), memory)),
       streams_(streams_of_buffers(plan)) {
-  captures_ = dynamic_cast<CachingAllocator*>(allocator_.get());
   for (const Buffer& buffer : plan.buffers)
     slots_.emplace_back(static_cast<std::size_t>(buffer.slots));
 }
@@ -145,12 +144,11 @@ std::optional<Refusal> StepAllocator::serve(const Operation& operation, std::int
 }
 
 void StepAllocator::begin_capture() {
-  require(captures_ != nullptr, "only a caching allocator serves graphs");
-  captures_->begin_capture(pool_of_graphs, {id_of(StreamName::compute)});
+  allocator_->begin_capture(pool_of_graphs, {id_of(StreamName::compute)});
 }
 
 void StepAllocator::end_capture() {
-  captures_->end_capture(pool_of_graphs);
+  allocator_->end_capture(pool_of_graphs);
 }
 
 Address StepAllocator::address(int buffer, std::int64_t step) const {

@@ -58,7 +58,6 @@ class StepAllocator {
 
   const StepPlan& plan_;
   std::unique_ptr<MemoryAllocator> allocator_;
-  CachingAllocator* captures_ = nullptr;                 // the same, where it can
   std::vector<std::vector<std::optional<Held>>> slots_;  // by buffer, then slot
   std::vector<std::vector<StreamName>> streams_;         // that touch the buffer
 };
