@@ -111,9 +111,11 @@ double relative_error(const Trial& got, const Trial& expected, std::size_t opera
 
 double error_bound(const Trial& trial, std::size_t operand) {
   const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
-  if (stored && trial.dtype == DType::bf16) return 1e-2;
-  const bool rounds_factors = trial.dtype == DType::tf32 && trial.recipe->kernel == "matmul";
-  return rounds_factors ? 0x1p-9 : 1e-5;
+  const double factor = trial.recipe->operands[operand].tolerance;
+  if (stored && trial.dtype == DType::bf16) return 1e-2 * factor;
+  if (stored && trial.dtype == DType::fp16) return 1.5e-3 * factor;
+  const bool rounds_factors = trial.dtype == DType::tf32 && trial.recipe->multiplies;
+  return (rounds_factors ? 0x1p-9 : 1e-5) * factor;
 }
 
 }  // namespace stepgate

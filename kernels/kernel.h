@@ -14,11 +14,16 @@ struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CU
 namespace stepgate {
 
 // How numbers are stored and multiplied. tf32 stores fp32 and rounds the operands of products to 10
-// bits of mantissa.
-enum class DType { fp32, tf32, bf16 };
+// bits of mantissa. bf16 has the exponents of fp32 and 7 bits of mantissa, fp16 (IEEE half) 10 bits
+// and nothing above 65504.
+enum class DType { fp32, tf32, bf16, fp16 };
+
+constexpr bool is_narrow(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::fp16;
+}
 
 constexpr std::int64_t bytes_of(DType dtype) {
-  return dtype == DType::bf16 ? 2 : 4;
+  return is_narrow(dtype) ? 2 : 4;
 }
 
 // The sizes of one launch. Each kernel's header says what they mean for it; unused ones stay 1.
@@ -26,6 +31,7 @@ struct KernelShape {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t depth = 1;
+  std::int64_t groups = 1;  // matrices of a batched product, heads of attention
 
   bool operator==(const KernelShape&) const = default;
 };

@@ -13,12 +13,16 @@
 
 namespace stepgate {
 
-enum class OperandFormat { storage, single, label, count, word };
+// scratch: bytes that a launch may leave anything in.
+enum class OperandFormat { storage, single, label, count, word, scratch };
 
 struct OperandRecipe {
   OperandFormat format;
   std::int64_t (*elements)(const KernelShape&, const KernelScalars&);
   double lowest = -1;  // of storage and single: uniform in [lowest, 1)
+  // How many times the error of one rounding the CUDA side may be off; a recipe with more than 1
+  // says why.
+  double tolerance = 1;
 };
 
 struct TrialRecipe {
@@ -29,6 +33,8 @@ struct TrialRecipe {
   // An output that may be the same buffer as an input; equal when there is none.
   int output = 0;
   int output_over = 0;
+  std::int64_t alignment_bytes = 8;  // that the CUDA side asks of its operands, at most
+  bool multiplies = false;           // by tensor cores, which round the factors of tf32
 };
 
 // One for each kernel of the catalogue, in its order.
@@ -50,7 +56,7 @@ struct Trial {
 Trial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelScalars&,
                  std::uint64_t seed);
 
-// Every shape and scalars of the recipe, in fp32, tf32 and bf16; each with a seed of its own.
+// Every shape and scalars of the recipe, in every dtype; each with a seed of its own.
 std::vector<Trial> all_trials(const TrialRecipe&, std::uint64_t seed);
 
 // Bytes of one operand.
@@ -63,7 +69,7 @@ std::int64_t value_count(const Trial&, std::size_t operand);
 // Carries the trial out on its own operands with the kernel's reference.
 void run_reference(Trial&);
 
-// "matmul 7x13x5 bf16 scalars 1 0 0 seed 42"
+// "matmul 7x13x5x1 bf16 scalars 1 0 0 seed 42"
 std::string describe(const Trial&, std::uint64_t seed);
 
 }  // namespace stepgate

@@ -6,48 +6,13 @@
 
 #include <bit>
 #include <cmath>
-#include <functional>
-#include <map>
-#include <random>
 
 #include "kernels/catalogue.h"
+#include "kernels/expect_formulas.h"
 #include "kernels/kernel_trial.h"
 
 namespace stepgate {
 namespace {
-
-// What an operand holds after the kernel, from the trial as it was before it.
-using Formula = std::function<double(const Trial& before, std::int64_t index)>;
-
-// No bound but that of rounding once to the operand's format.
-double rounding(const Trial& trial, std::size_t operand) {
-  const bool narrow = trial.recipe->operands[operand].format == OperandFormat::storage &&
-                      trial.dtype == DType::bf16;
-  return narrow ? 0x1.01p-8 : 0x1.01p-24;
-}
-
-void expect_formulas(std::string_view name, const std::map<std::size_t, Formula>& formulas) {
-  const std::uint64_t seed = std::random_device{}();
-  for (Trial& trial : all_trials(trial_recipe(name), seed)) {
-    SCOPED_TRACE(describe(trial, seed));
-    const Trial before = trial;
-    run_reference(trial);
-    for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
-      const auto formula = formulas.find(operand);
-      if (formula == formulas.end()) {
-        ASSERT_EQ(trial.operands[operand], before.operands[operand]) << "operand " << operand;
-        continue;
-      }
-      for (std::int64_t i = 0; i < value_count(trial, operand); ++i) {
-        const double expected = formula->second(before, i);
-        // The slack covers sums whose order differs: the terms are of size 1 at most.
-        const double slack = std::abs(expected) * rounding(trial, operand) + 1e-12;
-        ASSERT_NEAR(value_at(trial, operand, i), expected, slack)
-            << "operand " << operand << " element " << i;
-      }
-    }
-  }
-}
 
 TEST(Catalogue, HasATrialRecipeForEveryKernelWithItsOperands) {
   ASSERT_EQ(kernel_catalogue().size(), trial_recipes().size());
@@ -80,13 +45,14 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
 
 TEST(Matmul, SumsProductsOverTheInnerDimension) {
   const Formula element = [](const Trial& t, std::int64_t i) {
-    const auto [m, n, k] = t.shape;
-    const std::int64_t row = i / n, column = i % n;
+    const auto [m, n, k, groups] = t.shape;
+    const std::int64_t group = i / (m * n);
+    const std::int64_t row = i / n % m, column = i % n;
     double sum = t.scalars[2] != 0 ? value_at(t, 2, i) : 0;
     for (std::int64_t inner = 0; inner < k; ++inner) {
       const auto a = t.scalars[0] != 0 ? inner * m + row : row * k + inner;
       const auto b = t.scalars[1] != 0 ? column * k + inner : inner * n + column;
-      sum += value_at(t, 0, a) * value_at(t, 1, b);
+      sum += value_at(t, 0, group * m * k + a) * value_at(t, 1, group * k * n + b);
     }
     return sum;
   };

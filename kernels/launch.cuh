@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "kernels/kernel.h"
 
@@ -44,10 +46,16 @@ __device__ __forceinline__ float to_float(__nv_bfloat16 value) {
   return __bfloat162float(value);
 }
 
+__device__ __forceinline__ float to_float(__half value) {
+  return __half2float(value);
+}
+
 template <class Number>
 __device__ __forceinline__ Number from_float(float value) {
-  if constexpr (sizeof(Number) == 2) {
+  if constexpr (std::is_same_v<Number, __nv_bfloat16>) {
     return __float2bfloat16_rn(value);
+  } else if constexpr (std::is_same_v<Number, __half>) {
+    return __float2half_rn(value);
   } else {
     return value;
   }
@@ -57,7 +65,8 @@ __device__ __forceinline__ Number from_float(float value) {
 // using Number = decltype(zero); ... }).
 template <class Function>
 auto with_storage(DType dtype, Function with) {
-  return dtype == DType::bf16 ? with(__nv_bfloat16{}) : with(float{});
+  if (dtype == DType::bf16) return with(__nv_bfloat16{});
+  return dtype == DType::fp16 ? with(__half{}) : with(float{});
 }
 
 // --- launches ------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Host side of number storage: bf16 bits, and reading and writing element i of an array whose type
-// is known at run time. tf32 is stored as fp32. What kernels do with the numbers is theirs.
+// Host side of number storage: bits of bf16 and fp16, and reading and writing element i of an array
+// whose type is known at run time. tf32 is stored as fp32. What kernels do with the numbers is
+// theirs.
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -33,10 +35,40 @@ inline std::uint16_t bf16_from_double(double value) {
   return static_cast<std::uint16_t>((bits >> 16) + (away ? 1u : 0u));
 }
 
+inline float float_from_fp16(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 0x1f;
+  const int mantissa = bits & 0x3ff;
+  const float sign = (bits & 0x8000u) != 0 ? -1.0f : 1.0f;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+  if (exponent == 0x1f) {
+    return mantissa == 0 ? sign * std::numeric_limits<float>::infinity()
+                         : std::numeric_limits<float>::quiet_NaN();
+  }
+  return sign * std::ldexp(static_cast<float>(mantissa + 0x400), exponent - 25);
+}
+
+// Rounds once to the nearest, ties to even; what is too large becomes infinite.
+inline std::uint16_t fp16_from_double(double value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000u : 0u;
+  if (value != value) return sign | 0x7e00u;
+  const double size = std::abs(value);
+  if (size >= 65520) return sign | 0x7c00u;
+  // The distance of neighbours: 2^-24 below 2^-14, where numbers are subnormal.
+  const int exponent = size < 0x1p-14 ? -14 : std::ilogb(size);
+  const double units = std::nearbyint(std::ldexp(size, 10 - exponent));
+  // A subnormal's units are its bits; a normal number's begin at 1024, which carries into the
+  // exponent.
+  const auto bits = static_cast<std::uint32_t>((exponent + 14) * 0x400 + units);
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
 // Element `index` of an array of that storage type.
 inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   if (dtype == DType::bf16) {
     return float_from_bf16(static_cast<const std::uint16_t*>(numbers)[index]);
+  }
+  if (dtype == DType::fp16) {
+    return float_from_fp16(static_cast<const std::uint16_t*>(numbers)[index]);
   }
   return static_cast<const float*>(numbers)[index];
 }
@@ -45,6 +77,8 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
 inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
   if (dtype == DType::bf16) {
     static_cast<std::uint16_t*>(numbers)[index] = bf16_from_double(value);
+  } else if (dtype == DType::fp16) {
+    static_cast<std::uint16_t*>(numbers)[index] = fp16_from_double(value);
   } else {
     static_cast<float*>(numbers)[index] = static_cast<float>(value);
   }

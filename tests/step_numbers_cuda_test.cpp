@@ -95,6 +95,8 @@ Bounds bounds_of(DType dtype) {
       return {.loss = 2e-4, .weights = 2e-3, .gradients = 1e-1};
     case DType::bf16:
       return {.loss = 5e-4, .weights = 2e-3, .gradients = 1e-1};
+    case DType::fp16:
+      return {.loss = 2e-4, .weights = 2e-3, .gradients = 1e-1};
   }
   return {};
 }

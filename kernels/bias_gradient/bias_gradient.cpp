@@ -33,7 +33,8 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scal
 // --- reference -----------------------------------------------------------------------------------
 
 void reference(const KernelCall& call) {
-  const auto [rows, columns, unused] = call.shape;
+  const std::int64_t rows = call.shape.rows;
+  const std::int64_t columns = call.shape.columns;
   for (std::int64_t column = 0; column < columns; ++column) {
     double sum = accumulates(call.scalars) ? number_at(call.buffers[1], call.dtype, column) : 0.0;
     for (std::int64_t row = 0; row < rows; ++row) {

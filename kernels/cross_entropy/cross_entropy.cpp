@@ -35,7 +35,8 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 // --- reference -----------------------------------------------------------------------------------
 
 void reference(const KernelCall& call) {
-  const auto [rows, columns, unused] = call.shape;
+  const std::int64_t rows = call.shape.rows;
+  const std::int64_t columns = call.shape.columns;
   const auto* labels = static_cast<const std::int32_t*>(call.buffers[1]);
   auto* row_losses = static_cast<float*>(call.buffers[3]);
   for (std::int64_t row = 0; row < rows; ++row) {

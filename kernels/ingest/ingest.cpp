@@ -31,7 +31,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 // --- reference -----------------------------------------------------------------------------------
 
 void reference(const KernelCall& call) {
-  const auto [samples, features, words] = call.shape;
+  const auto [samples, features, words, unused] = call.shape;
   const auto* payload = static_cast<const float*>(call.buffers[0]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
   for (std::int64_t sample = 0; sample < samples; ++sample) {

@@ -2,6 +2,7 @@
 // The host side of matmul: operands, work and the reference. Meaning and shapes: matmul.h.
 #include "kernels/matmul/matmul.h"
 
+#include <cstddef>
 #include <vector>
 
 #include "kernels/cuda_build.h"
@@ -25,12 +26,12 @@ bool is_set(const KernelScalars& scalars, std::size_t index) {
 // --- work ----------------------------------------------------------------------------------------
 
 KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const auto [m, n, k] = shape;
+  const auto [m, n, k, groups] = shape;
   const std::int64_t inputs =
       m * k + k * n + (is_set(scalars, matmul_scalar::accumulate) ? m * n : 0);
-  return {.bytes_read = inputs * bytes_of(dtype),
-          .bytes_written = m * n * bytes_of(dtype),
-          .flops = 2 * m * n * k};
+  return {.bytes_read = groups * inputs * bytes_of(dtype),
+          .bytes_written = groups * m * n * bytes_of(dtype),
+          .flops = groups * 2 * m * n * k};
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -47,14 +48,11 @@ std::vector<float> dense(const void* numbers, DType dtype, std::int64_t rows, st
   return turned;
 }
 
-void reference(const KernelCall& call) {
-  const auto [m, n, k] = call.shape;
-  const auto a =
-      dense(call.buffers[0], call.dtype, m, k, is_set(call.scalars, matmul_scalar::transpose_a));
-  const auto b =
-      dense(call.buffers[1], call.dtype, k, n, is_set(call.scalars, matmul_scalar::transpose_b));
+void multiply(const KernelCall& call, const void* first, const void* second, void* c) {
+  const auto [m, n, k, groups] = call.shape;
+  const auto a = dense(first, call.dtype, m, k, is_set(call.scalars, matmul_scalar::transpose_a));
+  const auto b = dense(second, call.dtype, k, n, is_set(call.scalars, matmul_scalar::transpose_b));
   const bool accumulate = is_set(call.scalars, matmul_scalar::accumulate);
-  void* c = call.buffers[2];
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t row = 0; row < m; ++row) {
     for (std::int64_t column = 0; column < n; ++column) {
@@ -69,6 +67,16 @@ void reference(const KernelCall& call) {
     for (std::int64_t column = 0; column < n; ++column) {
       set_number(c, call.dtype, row * n + column, sums[column]);
     }
+  }
+}
+
+void reference(const KernelCall& call) {
+  const auto [m, n, k, groups] = call.shape;
+  const auto matrix = [&](std::size_t operand, std::int64_t index, std::int64_t elements) {
+    return static_cast<std::byte*>(call.buffers[operand]) + index * elements * bytes_of(call.dtype);
+  };
+  for (std::int64_t group = 0; group < groups; ++group) {
+    multiply(call, matrix(0, group, m * k), matrix(1, group, k * n), matrix(2, group, m * n));
   }
 }
 

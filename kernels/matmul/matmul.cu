@@ -41,13 +41,23 @@ struct Product {
   float beta;
 };
 
-Layout layout(DType dtype, std::int64_t rows, std::int64_t columns) {
-  const cudaDataType type = dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+cudaDataType storage(DType dtype) {
+  if (dtype == DType::bf16) return CUDA_R_16BF;
+  return dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+Layout layout(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t groups) {
   cublasLtMatrixLayout_t handle = nullptr;
-  check(cublasLtMatrixLayoutCreate(&handle, type, static_cast<std::uint64_t>(rows),
+  check(cublasLtMatrixLayoutCreate(&handle, storage(dtype), static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns), rows),
         "create a layout");
-  return Layout(handle);
+  Layout made(handle);
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t which, auto value) {
+    check(cublasLtMatrixLayoutSetAttribute(handle, which, &value, sizeof value), "set a batch");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(groups));
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+  return made;
 }
 
 Description describe(DType dtype, const KernelScalars& scalars) {
@@ -125,14 +135,14 @@ void multiply(const Product& product, void* const* buffers, cudaStream_t stream)
 
 Launch prepare_matmul(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
                       const LaunchContext& context) {
-  const auto [m, n, k] = shape;
+  const auto [m, n, k, groups] = shape;
   const bool transpose_a = scalars[matmul_scalar::transpose_a] != 0;
   const bool transpose_b = scalars[matmul_scalar::transpose_b] != 0;
   const auto product = std::make_shared<Product>();
   product->description = describe(dtype, scalars);
-  product->first = transpose_b ? layout(dtype, k, n) : layout(dtype, n, k);
-  product->second = transpose_a ? layout(dtype, m, k) : layout(dtype, k, m);
-  product->result = layout(dtype, n, m);
+  product->first = transpose_b ? layout(dtype, k, n, groups) : layout(dtype, n, k, groups);
+  product->second = transpose_a ? layout(dtype, m, k, groups) : layout(dtype, k, m, groups);
+  product->result = layout(dtype, n, m, groups);
   product->context = context;
   product->beta = scalars[matmul_scalar::accumulate] != 0 ? 1.0f : 0.0f;
   choose_algorithm(*product);

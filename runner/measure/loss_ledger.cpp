@@ -49,6 +49,8 @@ double loss_bound(DType dtype, std::int64_t step) {
       return 1e-3 * amplification;
     case DType::bf16:
       return 2e-2 * amplification;
+    case DType::fp16:
+      return 5e-3 * amplification;
   }
   return 0;
 }

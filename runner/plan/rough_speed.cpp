@@ -6,7 +6,8 @@
 namespace stepgate {
 
 double rough_flops_per_second(DType dtype) {
-  return dtype == DType::fp32 ? 50e12 : dtype == DType::tf32 ? 400e12 : 800e12;
+  if (is_narrow(dtype)) return 800e12;
+  return dtype == DType::fp32 ? 50e12 : 400e12;
 }
 
 RoughKernelTime rough_time_of(const LaunchKernel& launch) {

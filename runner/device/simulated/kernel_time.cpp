@@ -18,6 +18,7 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
     case DType::tf32:
       return costs.tf32_flops_per_second;
     case DType::bf16:
+    case DType::fp16:  // the same tensor cores at the same rate
       return costs.bf16_flops_per_second;
   }
   require(false, "every dtype has a rate");

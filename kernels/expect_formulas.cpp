@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/expect_formulas.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace stepgate {
+namespace {
+
+// No bound but that of rounding once to the operand's format.
+double rounding(const Trial& trial, std::size_t operand) {
+  const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
+  if (stored && trial.dtype == DType::bf16) return 0x1.01p-8;
+  return stored && trial.dtype == DType::fp16 ? 0x1.01p-11 : 0x1.01p-24;
+}
+
+// Half the distance of neighbours near zero.
+double smallest(const Trial& trial, std::size_t operand) {
+  const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
+  return stored && trial.dtype == DType::fp16 ? 0x1p-25 : 0;
+}
+
+}  // namespace
+
+void expect_formulas(std::string_view name, const std::map<std::size_t, Formula>& formulas,
+                     double unit) {
+  const std::uint64_t seed = std::random_device{}();
+  for (Trial& trial : all_trials(trial_recipe(name), seed)) {
+    SCOPED_TRACE(describe(trial, seed));
+    const Trial before = trial;
+    run_reference(trial);
+    for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
+      const auto formula = formulas.find(operand);
+      if (formula == formulas.end()) {
+        ASSERT_EQ(trial.operands[operand], before.operands[operand]) << "operand " << operand;
+        continue;
+      }
+      for (std::int64_t i = 0; i < value_count(trial, operand); ++i) {
+        const double expected = formula->second(before, i);
+        const double slack =
+            std::abs(expected) * rounding(trial, operand) + smallest(trial, operand) + unit * 1e-12;
+        ASSERT_NEAR(value_at(trial, operand, i), expected, slack)
+            << "operand " << operand << " element " << i;
+      }
+    }
+  }
+}
+
+}  // namespace stepgate
