@@ -59,6 +59,19 @@ TEST(Matmul, SumsProductsOverTheInnerDimension) {
   expect_formulas("matmul", {{2, element}});
 }
 
+TEST(Linear, AddsTheBiasToTheProductWithTheTransposedWeight) {
+  const Formula y = [](const Trial& t, std::int64_t i) {
+    const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
+    double sum = value_at(t, 2, column);
+    for (std::int64_t inner = 0; inner < t.shape.depth; ++inner) {
+      sum += value_at(t, 0, row * t.shape.depth + inner) *
+             value_at(t, 1, column * t.shape.depth + inner);
+    }
+    return sum;
+  };
+  expect_formulas("linear", {{3, y}});
+}
+
 TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
   const Formula y = [](const Trial& t, std::int64_t i) {
     const double sum = value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);

@@ -25,6 +25,8 @@ TEST(Work, AgreesWithHandValues) {
   const HandValue values[] = {
       {"matmul", {64, 1024, 256}, DType::fp32, {}, {64 * 1024 + 1024 * 1024, 256 * 1024, 33554432}},
       {"matmul", {2, 3, 4}, DType::bf16, {0, 0, 1}, {52, 12, 48}},
+      {"matmul", {2, 3, 4, 5}, DType::fp16, {}, {200, 60, 240}},
+      {"linear", {2, 3, 4}, DType::bf16, {}, {46, 12, 54}},
       {"ingest", {2, 4, 9}, DType::bf16, {}, {72, 24, 24}},
       {"bias_activation", {2, 3}, DType::fp32, {1}, {36, 24, 12}},
       {"bias_activation", {2, 3}, DType::fp32, {0}, {36, 24, 6}},

@@ -43,12 +43,23 @@ bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
 void count(const Trace& trace, const StepPlan& plan, Values& totals) {
   for (const HostCall& call : trace.calls) {
     if (operation_of(trace, call) < 0) continue;
-    for (const Metric metric : counts) totals[metric] += amount_of(call, metric);
+    for (const Metric metric : counts) totals[metric] += amount_of(trace, call, metric);
   }
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
     for (const Metric metric : counts) totals[metric] += amount_of(work, plan, metric);
   }
+}
+
+// No call before it, for the same operation, launched a kernel.
+bool begins_a_launch(const Trace& trace, const HostCall& call) {
+  if (call.span < 0) return true;
+  for (const HostCall* before = &call; before != trace.calls.data();) {
+    --before;
+    if (before->span != call.span) return true;
+    if (before->kind == CallKind::launch) return false;
+  }
+  return true;
 }
 
 // In so many steps an operation that acts more rarely may act once more or once less.
@@ -221,10 +232,11 @@ std::vector<CopyTally> copies_of(const Trace& trace) {
 
 }  // namespace
 
-double amount_of(const HostCall& call, Metric metric) {
+double amount_of(const Trace& trace, const HostCall& call, Metric metric) {
   switch (metric) {
     case Metric::launches_per_step:
-      return call.kind == CallKind::launch || call.kind == CallKind::graph_launch ? 1 : 0;
+      if (call.kind == CallKind::graph_launch) return 1;
+      return call.kind == CallKind::launch && begins_a_launch(trace, call) ? 1 : 0;
     case Metric::host_waits_per_step:
       return call.can_block ? 1 : 0;
     case Metric::device_syncs_per_step:

@@ -26,7 +26,7 @@ constexpr std::array rows{
               "host time to issue a step, its waits taken out"},
     MetricRow{Metric::host_share, "host_share", timed, ratio, "host_us over the time of a step"},
     MetricRow{Metric::launches_per_step, "launches_per_step", plan, count,
-              "kernel launches and graph launches"},
+              "kernel launches and graph launches; one call of a library is one launch"},
     MetricRow{Metric::copies_per_step, "copies_per_step", plan, count,
               "copies in either direction"},
     MetricRow{Metric::copy_bytes_per_step, "copy_bytes_per_step", plan, bytes,

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The host side of linear: operands, work and the reference. Meaning and shapes: linear.h.
+#include "kernels/linear/linear.h"
+
+#include <vector>
+
+#include "kernels/cuda_build.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"x", Access::read},
+    {"weight", Access::read},
+    {"bias", Access::read},
+    {"y", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const auto [m, n, k, unused] = shape;
+  return {.bytes_read = (m * k + n * k + n) * bytes_of(dtype),
+          .bytes_written = m * n * bytes_of(dtype),
+          .flops = 2 * m * n * k + m * n};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const auto [m, n, k, unused] = call.shape;
+  const std::vector<float> x = floats_of(call.buffers[0], call.dtype, m * k);
+  const std::vector<float> weight = floats_of(call.buffers[1], call.dtype, n * k);
+  for (std::int64_t row = 0; row < m; ++row) {
+    for (std::int64_t column = 0; column < n; ++column) {
+      double sum = number_at(call.buffers[2], call.dtype, column);
+      for (std::int64_t i = 0; i < k; ++i) {
+        sum += static_cast<double>(x[static_cast<std::size_t>(row * k + i)]) *
+               weight[static_cast<std::size_t>(column * k + i)];
+      }
+      set_number(call.buffers[3], call.dtype, row * n + column, sum);
+    }
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel linear_kernel() {
+  return {"linear", operands, work, reference, in_cuda_builds<prepare_linear>(), true};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// A product by cuBLASLt, with or without what it can do on its way out: the one launcher of all
+// kernels that multiply matrices. Only in CUDA builds. Shapes and scalars are matmul.h's.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// What is done to the result before it is stored.
+enum class Epilogue {
+  none,  // operands a, b, c
+  bias   // operands a, b, bias ([columns]), c
+};
+
+Launch prepare_product(std::string_view kernel, const KernelShape&, DType, const KernelScalars&,
+                       Epilogue, const LaunchContext&);
+
+}  // namespace stepgate
