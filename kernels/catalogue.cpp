@@ -7,9 +7,14 @@
 
 #include "kernels/accumulate_loss/accumulate_loss.h"
 #include "kernels/adamw/adamw.h"
+#include "kernels/adamw_clipped/adamw_clipped.h"
+#include "kernels/adamw_master/adamw_master.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
+#include "kernels/cast/cast.h"
+#include "kernels/clip/clip.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/foreach/foreach.h"
 #include "kernels/ingest/ingest.h"
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/matmul.h"
@@ -18,6 +23,7 @@
 #include "kernels/report_loss/report_loss.h"
 #include "kernels/sgd/sgd.h"
 #include "kernels/spin/spin.h"
+#include "kernels/square_sums/square_sums.h"
 
 namespace stepgate {
 
@@ -35,6 +41,21 @@ std::span<const Kernel> kernel_catalogue() {
       mean_loss_kernel(),
       sgd_kernel(),
       adamw_kernel(),
+      square_sums_kernel(),
+      clip_kernel(),
+      adamw_master_kernel(),
+      adamw_clipped_kernel(),
+      foreach_kernel(ForeachPass::unscale),
+      foreach_kernel(ForeachPass::decay),
+      foreach_kernel(ForeachPass::lerp),
+      foreach_kernel(ForeachPass::mul),
+      foreach_kernel(ForeachPass::addcmul),
+      foreach_kernel(ForeachPass::sqrt),
+      foreach_kernel(ForeachPass::div),
+      foreach_kernel(ForeachPass::add),
+      foreach_kernel(ForeachPass::addcdiv),
+      narrow_kernel(),
+      widen_kernel(),
       spin_kernel(),
   };
   return catalogue;

@@ -9,6 +9,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
+#include "kernels/square_sums/square_sums.h"
 
 namespace stepgate {
 namespace {
@@ -96,10 +97,16 @@ void run(benchmark::State& state, const TrialRecipe& recipe, KernelShape shape, 
       benchmark::Counter(static_cast<double>(work.flops) * iterations, benchmark::Counter::kIsRate);
 }
 
-// The third size as the kernel means it: the inner dimension, or the words of a sample.
-std::int64_t depth_for(std::string_view kernel, std::int64_t columns) {
-  if (kernel == "matmul") return columns;
-  return kernel == "ingest" ? columns + 1 : 1;
+// The sizes as the kernel means them: the depth is the inner dimension, the words of a sample, or
+// the pieces of a sum.
+KernelShape shape_for(std::string_view kernel, std::int64_t rows, std::int64_t columns) {
+  if (kernel == "matmul") return {rows, columns, columns};
+  if (kernel == "ingest") return {rows, columns, columns + 1};
+  const std::int64_t numbers = rows * columns;
+  const std::int64_t pieces = square_sum_pieces(numbers);
+  if (kernel == "square_sums") return {1, numbers, pieces};
+  if (kernel == "clip") return {1, 1, pieces};
+  return {rows, columns};
 }
 
 void register_benchmarks() {
@@ -112,7 +119,7 @@ void register_benchmarks() {
     for (const auto& [dtype, dtype_name] : dtypes) {
       if (dtype == DType::tf32 && recipe.kernel != "matmul") continue;  // differs in products only
       for (const auto& [rows, columns] : sizes) {
-        const KernelShape shape{rows, columns, depth_for(recipe.kernel, columns)};
+        const KernelShape shape = shape_for(recipe.kernel, rows, columns);
         const std::string name = std::string(recipe.kernel) + "/" + dtype_name + "/" +
                                  std::to_string(rows) + "x" + std::to_string(columns);
         benchmark::RegisterBenchmark(

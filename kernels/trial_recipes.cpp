@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "kernels/kernel_trial.h"
+#include "kernels/update_control.h"
 
 namespace stepgate {
 namespace {
@@ -25,6 +26,8 @@ constexpr auto second_factors = [](const Shape& s, const Scalars&) {
 constexpr auto products = [](const Shape& s, const Scalars&) {
   return s.groups * s.rows * s.columns;
 };
+constexpr auto per_depth = [](const Shape& s, const Scalars&) { return s.depth; };
+constexpr auto control_size = [](const Shape&, const Scalars&) { return update_control::size; };
 constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
 constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
   return static_cast<std::int64_t>(scalars[0]);
@@ -38,6 +41,18 @@ constexpr auto two_a_slot = [](const Shape&, const Scalars& scalars) {
 const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
                                      {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
                                      {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
+
+// One of `matrices`, for which the updates of weights are skipped.
+constexpr Shape skipped = {4, 32};
+
+// A control as clip leaves it: the last operand.
+void settle_control(Trial& trial) {
+  auto* control = reinterpret_cast<float*>(trial.operands.back().data());
+  control[update_control::factor] = trial.shape == skipped ? 0.0f : 0.25f;
+  control[update_control::loss_scale] = 4;
+  control[update_control::good_updates] = 2;
+  control[update_control::updates] = 5;
+}
 
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
                    std::vector<Scalars> scalars, std::vector<Shape> shapes) {
@@ -53,6 +68,12 @@ TrialRecipe in_place(TrialRecipe made, int output, int over) {
   return made;
 }
 
+// Its last operand is a control.
+TrialRecipe controlled(TrialRecipe made) {
+  made.settle = settle_control;
+  return made;
+}
+
 TrialRecipe product(TrialRecipe made) {
   made.multiplies = true;
   made.alignment_bytes = 16;
@@ -64,6 +85,12 @@ std::vector<TrialRecipe> make_recipes() {
   const OperandRecipe column_numbers{Format::storage, per_column};
   const OperandRecipe loss{Format::single, one};
   const OperandRecipe counter{Format::count, one};
+  const OperandRecipe singles{Format::single, per_element};
+  const OperandRecipe squares{Format::single, per_element, 0};
+  const OperandRecipe denominators{Format::single, per_element, 0.1};
+  const OperandRecipe control{Format::single, control_size};
+  const std::vector<Scalars> adamw_scalars = {Scalars{1e-2, 0.9, 0.999, 1e-8, 0.01},
+                                              Scalars{1e-1, 0.5, 0.9, 1e-3, 0}};
   return {
       recipe("ingest", {{Format::single, rows_depth}, numbers, {Format::label, per_row}},
              {Scalars{}},
@@ -121,13 +148,37 @@ std::vector<TrialRecipe> make_recipes() {
       recipe("accumulate_loss", {loss, loss}, {Scalars{}}, {{}}),
       recipe("mean_loss", {loss, loss}, {Scalars{1}, Scalars{7}}, {{}}),
       recipe("sgd", {numbers, numbers}, {Scalars{0.125}, Scalars{0.01}}, matrices),
-      recipe("adamw",
-             {numbers,
-              numbers,
-              {Format::single, per_element},
-              {Format::single, per_element, 0},
-              counter},
-             {Scalars{1e-2, 0.9, 0.999, 1e-8, 0.01}, Scalars{1e-1, 0.5, 0.9, 1e-3, 0}}, matrices),
+      recipe("adamw", {numbers, numbers, singles, squares, counter}, adamw_scalars, matrices),
+      recipe("square_sums", {{Format::storage, per_column}, {Format::single, per_depth}},
+             {Scalars{}},
+             {{1, 1, 1},
+              {1, 7, 1},
+              {1, 33, 1},
+              {1, 64, 11},
+              {1, 4096, 1},
+              {1, 4099, 2},
+              {1, 20001, 3},
+              {1, 100003, 25},
+              {1, 262144, 64}}),
+      controlled(recipe("clip", {{Format::single, per_depth, 0}, control},
+                        {Scalars{1, 2000, 2, 0.5}, Scalars{0, 3, 2, 0.5}, Scalars{1e6, 0, 2, 0.5}},
+                        {{1, 1, 1}, {1, 1, 33}, {1, 1, 512}, {1, 1, 2112}})),
+      controlled(recipe("adamw_master", {numbers, numbers, singles, singles, squares, control},
+                        adamw_scalars, matrices)),
+      controlled(recipe("adamw_clipped", {numbers, numbers, singles, squares, control},
+                        adamw_scalars, matrices)),
+      controlled(recipe("foreach_unscale", {numbers, control}, {Scalars{}}, matrices)),
+      controlled(recipe("foreach_decay", {numbers, control}, adamw_scalars, matrices)),
+      controlled(recipe("foreach_lerp", {singles, numbers, control}, adamw_scalars, matrices)),
+      controlled(recipe("foreach_mul", {squares, control}, adamw_scalars, matrices)),
+      controlled(recipe("foreach_addcmul", {squares, numbers, control}, adamw_scalars, matrices)),
+      recipe("foreach_sqrt", {singles, squares}, {Scalars{}}, matrices),
+      controlled(recipe("foreach_div", {squares, control}, adamw_scalars, matrices)),
+      recipe("foreach_add", {squares}, adamw_scalars, matrices),
+      controlled(recipe("foreach_addcdiv", {numbers, singles, denominators, control}, adamw_scalars,
+                        matrices)),
+      recipe("narrow", {singles, numbers}, {Scalars{}}, matrices),
+      recipe("widen", {numbers, singles}, {Scalars{}}, matrices),
       recipe("spin", {{Format::word, one}}, {Scalars{0}, Scalars{20}}, {{}}),
   };
 }

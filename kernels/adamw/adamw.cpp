@@ -2,8 +2,7 @@
 // The host side of adamw: operands, work and the reference. Meaning and shapes: adamw.h.
 #include "kernels/adamw/adamw.h"
 
-#include <cmath>
-
+#include "kernels/adamw/adamw_update.h"
 #include "kernels/cuda_build.h"
 #include "kernels/number_format.h"
 
@@ -30,26 +29,16 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 // --- reference -----------------------------------------------------------------------------------
 
 void reference(const KernelCall& call) {
-  namespace scalar = adamw_scalar;
-  const double beta1 = call.scalars[scalar::beta1];
-  const double beta2 = call.scalars[scalar::beta2];
-  const auto step = static_cast<double>(*static_cast<const std::uint64_t*>(call.buffers[4]));
-  const double m_correction = 1 - std::pow(beta1, step);
-  const double v_correction = 1 - std::pow(beta2, step);
+  const auto updates = static_cast<double>(*static_cast<const std::uint64_t*>(call.buffers[4]));
   auto* m = static_cast<float*>(call.buffers[2]);
   auto* v = static_cast<float*>(call.buffers[3]);
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    const double weight = number_at(call.buffers[0], call.dtype, i);
+    const AdamwNumbers before{number_at(call.buffers[0], call.dtype, i), m[i], v[i]};
     const double gradient = number_at(call.buffers[1], call.dtype, i);
-    const double mean = beta1 * m[i] + (1 - beta1) * gradient;
-    const double square = beta2 * v[i] + (1 - beta2) * gradient * gradient;
-    const double direction =
-        (mean / m_correction) / (std::sqrt(square / v_correction) + call.scalars[scalar::epsilon]);
-    set_number(call.buffers[0], call.dtype, i,
-               weight - call.scalars[scalar::learning_rate] *
-                            (direction + call.scalars[scalar::weight_decay] * weight));
-    m[i] = static_cast<float>(mean);
-    v[i] = static_cast<float>(square);
+    const AdamwNumbers after = adamw_step(before, gradient, updates, call.scalars);
+    set_number(call.buffers[0], call.dtype, i, after.weight);
+    m[i] = static_cast<float>(after.m);
+    v[i] = static_cast<float>(after.v);
   }
 }
 

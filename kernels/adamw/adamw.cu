@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The CUDA side of adamw. Meaning and shapes: adamw.h.
-#include <cmath>
-
-#include "kernels/adamw/adamw.h"
+#include "kernels/adamw/adamw_update.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
 namespace {
 
 // --- kernels -------------------------------------------------------------------------------------
-
-struct AdamwRates {
-  float learning_rate;
-  float one_minus_beta1;
-  float beta1;
-  float one_minus_beta2;
-  float beta2;
-  float log_beta1;
-  float log_beta2;
-  float epsilon;
-  float weight_decay;
-};
-
-AdamwRates rates_of(const KernelScalars& scalars) {
-  namespace scalar = adamw_scalar;
-  const double beta1 = scalars[scalar::beta1];
-  const double beta2 = scalars[scalar::beta2];
-  return {.learning_rate = static_cast<float>(scalars[scalar::learning_rate]),
-          .one_minus_beta1 = static_cast<float>(1 - beta1),
-          .beta1 = static_cast<float>(beta1),
-          .one_minus_beta2 = static_cast<float>(1 - beta2),
-          .beta2 = static_cast<float>(beta2),
-          .log_beta1 = static_cast<float>(std::log(beta1)),
-          .log_beta2 = static_cast<float>(std::log(beta2)),
-          .epsilon = static_cast<float>(scalars[scalar::epsilon]),
-          .weight_decay = static_cast<float>(scalars[scalar::weight_decay])};
-}
 
 template <class Number>
 struct Adapt {
@@ -48,24 +19,17 @@ struct Adapt {
 
   template <int count>
   __device__ void apply(std::int64_t first) const {
-    const auto step = static_cast<float>(*counter);
-    // 1 - beta^t without the cancellation that beta near 1 and small t would bring.
-    const float m_correction = -expm1f(step * rates.log_beta1);
-    const float v_correction = -expm1f(step * rates.log_beta2);
+    const AdamwCorrections corrections = adamw_corrections(rates, static_cast<float>(*counter));
     auto weight = load<count>(weights, first);
     const auto gradient = load<count>(gradients, first);
     auto mean = load<count>(m, first);
     auto square = load<count>(v, first);
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float g = to_float(gradient.values[i]);
-      const float w = to_float(weight.values[i]);
-      mean.values[i] = fmaf(rates.one_minus_beta1, g, rates.beta1 * mean.values[i]);
-      square.values[i] = fmaf(rates.one_minus_beta2 * g, g, rates.beta2 * square.values[i]);
-      const float root = sqrtf(square.values[i] / v_correction);
-      const float direction = (mean.values[i] / m_correction) / (root + rates.epsilon);
-      const float change = fmaf(rates.weight_decay, w, direction);
-      weight.values[i] = from_float<Number>(fmaf(-rates.learning_rate, change, w));
+      const float updated =
+          adamw_step(rates, corrections, to_float(gradient.values[i]), to_float(weight.values[i]),
+                     mean.values[i], square.values[i]);
+      weight.values[i] = from_float<Number>(updated);
     }
     store<count>(m, first, mean);
     store<count>(v, first, square);
@@ -79,7 +43,7 @@ struct Adapt {
 
 Launch prepare_adamw(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
                      const LaunchContext&) {
-  const AdamwRates rates = rates_of(scalars);
+  const AdamwRates rates = adamw_rates(scalars);
   const std::int64_t parameters = shape.rows * shape.columns;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

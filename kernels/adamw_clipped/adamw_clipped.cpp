@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The host side of adamw_clipped: operands, work and the reference. Meaning and shapes:
+// adamw_clipped.h.
+#include "kernels/adamw_clipped/adamw_clipped.h"
+
+#include "kernels/adamw/adamw_update.h"
+#include "kernels/cuda_build.h"
+#include "kernels/number_format.h"
+#include "kernels/update_control.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
+    {"v", Access::read_write},       {"control", Access::read},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+// Of a launch that is not skipped.
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const std::int64_t parameters = shape.rows * shape.columns;
+  return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + update_control::bytes,
+          .bytes_written = parameters * (bytes_of(dtype) + 8),
+          // adamw's 16 and the factor
+          .flops = 17 * parameters};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const auto* control = static_cast<const float*>(call.buffers[4]);
+  const double factor = control[update_control::factor];
+  if (factor == 0) return;
+  auto* m = static_cast<float*>(call.buffers[2]);
+  auto* v = static_cast<float*>(call.buffers[3]);
+  for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
+    const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
+    const AdamwNumbers before{number_at(call.buffers[0], call.dtype, i), m[i], v[i]};
+    const AdamwNumbers after =
+        adamw_step(before, gradient, control[update_control::updates], call.scalars);
+    set_number(call.buffers[0], call.dtype, i, after.weight);
+    m[i] = static_cast<float>(after.m);
+    v[i] = static_cast<float>(after.v);
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel adamw_clipped_kernel() {
+  return {"adamw_clipped", operands, work, reference, in_cuda_builds<prepare_adamw_clipped>()};
+}
+
+}  // namespace stepgate

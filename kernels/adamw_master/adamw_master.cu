@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of adamw_master. Meaning and shapes: adamw_master.h.
+#include "kernels/adamw/adamw_update.cuh"
+#include "kernels/adamw_master/adamw_master.h"
+#include "kernels/mixed_packs.cuh"
+#include "kernels/update_control.h"
+
+namespace stepgate {
+namespace {
+
+// --- kernels -------------------------------------------------------------------------------------
+
+template <class Number>
+struct AdaptMaster {
+  Number* weights;
+  const Number* gradients;
+  float* master;
+  float* m;
+  float* v;
+  const float* control;
+  AdamwRates rates;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    // Before the control is looked at: a skipped launch reads in vain, no other waits twice.
+    const auto gradient = load<count>(gradients, first);
+    auto weight = load<count>(master, first);
+    auto mean = load<count>(m, first);
+    auto square = load<count>(v, first);
+    const float factor = control[update_control::factor];
+    const float updates = control[update_control::updates];
+    if (factor == 0.0f) return;
+    const AdamwCorrections corrections = adamw_corrections(rates, updates);
+    Pack<Number, count> rounded;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      weight.values[i] = adamw_step(rates, corrections, factor * to_float(gradient.values[i]),
+                                    weight.values[i], mean.values[i], square.values[i]);
+      rounded.values[i] = from_float<Number>(weight.values[i]);
+    }
+    store<count>(master, first, weight);
+    store<count>(m, first, mean);
+    store<count>(v, first, square);
+    store<count>(weights, first, rounded);
+  }
+};
+
+}  // namespace
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_adamw_master(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+                            const LaunchContext&) {
+  const AdamwRates rates = adamw_rates(scalars);
+  const std::int64_t parameters = shape.rows * shape.columns;
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [parameters, rates](void* const* buffers, cudaStream_t stream) {
+      const AdaptMaster<Number> element{static_cast<Number*>(buffers[0]),
+                                        static_cast<const Number*>(buffers[1]),
+                                        static_cast<float*>(buffers[2]),
+                                        static_cast<float*>(buffers[3]),
+                                        static_cast<float*>(buffers[4]),
+                                        static_cast<const float*>(buffers[5]),
+                                        rates};
+      const bool aligned = all_aligned_to_packs<mixed_count>(element.weights, element.gradients,
+                                                             element.master, element.m, element.v);
+      launch_elementwise<mixed_count>("adamw_master", parameters, element, aligned, stream);
+    };
+  });
+}
+
+}  // namespace stepgate

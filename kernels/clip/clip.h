@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Decides one update from the norm of all gradients: by what every gradient is multiplied, whether
+// the update is skipped, and the next loss scale. Clipping as torch.nn.utils.clip_grad_norm_ does
+// it, the scale as torch.amp.GradScaler does (there growth 2, backoff 0.5, growth_interval 2000).
+//   shape     depth partial sums
+//   operands  partials (fp32 [depth], of square_sums), control (fp32 [8], see update_control.h)
+//   norm = sqrt(sum of partials) / loss_scale
+//   norm finite:  factor = min(1, max_norm / (norm + 1e-6)) / loss_scale;  updates += 1
+//                 good_updates += 1; at growth_interval: loss_scale *= growth, good_updates = 0
+//   otherwise:    factor = 0;  good_updates = 0;  loss_scale *= backoff unless it is fixed
+// The factor is of the scale before it changes, with which the gradients were computed.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Indices into KernelScalars.
+namespace clip_scalar {
+constexpr std::size_t max_norm = 0;         // 0: no clipping
+constexpr std::size_t growth_interval = 1;  // 0: the scale is fixed, but inf and NaN still skip
+constexpr std::size_t growth = 2;
+constexpr std::size_t backoff = 3;
+}  // namespace clip_scalar
+
+constexpr double clip_epsilon = 1e-6;
+
+Kernel clip_kernel();
+
+// Only in CUDA builds.
+Launch prepare_clip(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The host side of the foreach passes: operands, work and the reference. Meaning and shapes:
+// foreach.h.
+#include "kernels/foreach/foreach.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+
+#include "kernels/adamw/adamw.h"
+#include "kernels/cuda_build.h"
+#include "kernels/number_format.h"
+#include "kernels/update_control.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand control{"control", Access::read};
+constexpr KernelOperand gradients{"gradients", Access::read};
+constexpr KernelOperand gradients_target{"gradients", Access::read_write};
+constexpr KernelOperand weights_target{"weights", Access::read_write};
+constexpr KernelOperand m{"m", Access::read};
+constexpr KernelOperand m_target{"m", Access::read_write};
+constexpr KernelOperand v{"v", Access::read};
+constexpr KernelOperand v_target{"v", Access::read_write};
+constexpr KernelOperand denominators{"denominators", Access::read};
+constexpr KernelOperand denominators_target{"denominators", Access::read_write};
+constexpr KernelOperand new_denominators{"denominators", Access::write};
+
+constexpr KernelOperand unscale_operands[] = {gradients_target, control};
+constexpr KernelOperand decay_operands[] = {weights_target, control};
+constexpr KernelOperand lerp_operands[] = {m_target, gradients, control};
+constexpr KernelOperand mul_operands[] = {v_target, control};
+constexpr KernelOperand addcmul_operands[] = {v_target, gradients, control};
+constexpr KernelOperand sqrt_operands[] = {new_denominators, v};
+constexpr KernelOperand div_operands[] = {denominators_target, control};
+constexpr KernelOperand add_operands[] = {denominators_target};
+constexpr KernelOperand addcdiv_operands[] = {weights_target, m, denominators, control};
+
+struct PassRow {
+  std::string_view name;
+  std::span<const KernelOperand> operands;
+  std::int64_t flops;  // a number
+};
+
+// In the order of ForeachPass.
+constexpr PassRow rows[] = {
+    {"foreach_unscale", unscale_operands, 1}, {"foreach_decay", decay_operands, 1},
+    {"foreach_lerp", lerp_operands, 3},       {"foreach_mul", mul_operands, 1},
+    {"foreach_addcmul", addcmul_operands, 3}, {"foreach_sqrt", sqrt_operands, 1},
+    {"foreach_div", div_operands, 1},         {"foreach_add", add_operands, 1},
+    {"foreach_addcdiv", addcdiv_operands, 3},
+};
+
+constexpr const PassRow& row_of(ForeachPass pass) {
+  return rows[static_cast<std::size_t>(pass)];
+}
+
+bool is_control(const KernelOperand& operand) {
+  return operand.name == control.name;
+}
+
+DType format_of(const KernelOperand& operand, DType dtype) {
+  const bool stored = operand.name == "weights" || operand.name == "gradients";
+  return stored ? dtype : DType::fp32;
+}
+
+// --- work ----------------------------------------------------------------------------------------
+
+template <ForeachPass pass>
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const std::int64_t numbers = shape.rows * shape.columns;
+  KernelWork work{.flops = row_of(pass).flops * numbers};
+  for (const KernelOperand& operand : row_of(pass).operands) {
+    const std::int64_t bytes =
+        is_control(operand) ? update_control::bytes : numbers * bytes_of(format_of(operand, dtype));
+    if (operand.access != Access::write) work.bytes_read += bytes;
+    if (operand.access != Access::read) work.bytes_written += bytes;
+  }
+  return work;
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+// One number of the target, and of the operands behind it in their order.
+struct Numbers {
+  double target;
+  double first;
+  double second;
+};
+
+double formula(ForeachPass pass, const Numbers& x, const float* control_numbers,
+               const KernelScalars& scalars) {
+  namespace scalar = adamw_scalar;
+  const double rate = scalars[scalar::learning_rate];
+  const auto correction = [&](std::size_t beta) {
+    return 1 - std::pow(scalars[beta], control_numbers[update_control::updates]);
+  };
+  switch (pass) {
+    case ForeachPass::unscale:
+      return x.target * control_numbers[update_control::factor];
+    case ForeachPass::decay:
+      return x.target * (1 - rate * scalars[scalar::weight_decay]);
+    case ForeachPass::lerp:
+      return x.target + (1 - scalars[scalar::beta1]) * (x.first - x.target);
+    case ForeachPass::mul:
+      return x.target * scalars[scalar::beta2];
+    case ForeachPass::addcmul:
+      return x.target + (1 - scalars[scalar::beta2]) * x.first * x.first;
+    case ForeachPass::sqrt:
+      return std::sqrt(x.first);
+    case ForeachPass::div:
+      return x.target / std::sqrt(correction(scalar::beta2));
+    case ForeachPass::add:
+      return x.target + scalars[scalar::epsilon];
+    case ForeachPass::addcdiv:
+      return x.target - rate / correction(scalar::beta1) * x.first / x.second;
+  }
+  std::fprintf(stderr, "no such foreach pass\n");
+  std::abort();
+}
+
+template <ForeachPass pass>
+void reference(const KernelCall& call) {
+  const std::span<const KernelOperand> operands = row_of(pass).operands;
+  const bool controlled = is_control(operands.back());
+  const auto* control_numbers =
+      controlled ? static_cast<const float*>(call.buffers[operands.size() - 1]) : nullptr;
+  if (controlled && control_numbers[update_control::factor] == 0) return;
+  const std::size_t tensors = operands.size() - (controlled ? 1 : 0);
+  const DType target_format = format_of(operands[0], call.dtype);
+  for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
+    const auto number = [&](std::size_t operand) {
+      if (operand >= tensors) return 0.0;
+      return number_at(call.buffers[operand], format_of(operands[operand], call.dtype), i);
+    };
+    const Numbers numbers{number(0), number(1), number(2)};
+    set_number(call.buffers[0], target_format, i,
+               formula(pass, numbers, control_numbers, call.scalars));
+  }
+}
+
+// --- the rows ------------------------------------------------------------------------------------
+
+template <ForeachPass pass>
+Kernel kernel_of() {
+  return {row_of(pass).name, row_of(pass).operands, work<pass>, reference<pass>,
+          in_cuda_builds<prepare_foreach<pass>>()};
+}
+
+}  // namespace
+
+Kernel foreach_kernel(ForeachPass pass) {
+  switch (pass) {
+    case ForeachPass::unscale:
+      return kernel_of<ForeachPass::unscale>();
+    case ForeachPass::decay:
+      return kernel_of<ForeachPass::decay>();
+    case ForeachPass::lerp:
+      return kernel_of<ForeachPass::lerp>();
+    case ForeachPass::mul:
+      return kernel_of<ForeachPass::mul>();
+    case ForeachPass::addcmul:
+      return kernel_of<ForeachPass::addcmul>();
+    case ForeachPass::sqrt:
+      return kernel_of<ForeachPass::sqrt>();
+    case ForeachPass::div:
+      return kernel_of<ForeachPass::div>();
+    case ForeachPass::add:
+      return kernel_of<ForeachPass::add>();
+    case ForeachPass::addcdiv:
+      return kernel_of<ForeachPass::addcdiv>();
+  }
+  std::fprintf(stderr, "no such foreach pass\n");
+  std::abort();
+}
+
+}  // namespace stepgate

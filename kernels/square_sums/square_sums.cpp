@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The host side of square_sums: operands, work and the reference. Meaning and shapes:
+// square_sums.h.
+#include "kernels/square_sums/square_sums.h"
+
+#include "kernels/cuda_build.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"gradients", Access::read},
+    {"partials", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return {.bytes_read = shape.columns * bytes_of(dtype),
+          .bytes_written = 4 * shape.depth,
+          .flops = 2 * shape.columns};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const std::int64_t piece = square_sum_piece(call.shape);
+  for (std::int64_t p = 0; p < call.shape.depth; ++p) {
+    const std::int64_t end = std::min((p + 1) * piece, call.shape.columns);
+    double sum = 0;
+    for (std::int64_t i = p * piece; i < end; ++i) {
+      const double number = number_at(call.buffers[0], call.dtype, i);
+      sum += number * number;
+    }
+    static_cast<float*>(call.buffers[1])[p] = static_cast<float>(sum);
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel square_sums_kernel() {
+  return {"square_sums", operands, work, reference, in_cuda_builds<prepare_square_sums>()};
+}
+
+}  // namespace stepgate
