@@ -7,25 +7,45 @@
 
 #include "kernels/accumulate_loss/accumulate_loss.h"
 #include "kernels/adamw/adamw.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
+#include "kernels/causal_softmax/causal_softmax.h"
+#include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/ingest/ingest.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
+#include "kernels/merge_heads/merge_heads.h"
 #include "kernels/relu_gradient/relu_gradient.h"
 #include "kernels/report_loss/report_loss.h"
 #include "kernels/sgd/sgd.h"
 #include "kernels/spin/spin.h"
+#include "kernels/split_heads/split_heads.h"
 
 namespace stepgate {
 
 std::span<const Kernel> kernel_catalogue() {
   static const std::vector<Kernel> catalogue = {
-      ingest_kernel(),        matmul_kernel(),          bias_activation_kernel(),
-      relu_gradient_kernel(), bias_gradient_kernel(),   cross_entropy_kernel(),
-      report_loss_kernel(),   accumulate_loss_kernel(), mean_loss_kernel(),
-      sgd_kernel(),           adamw_kernel(),           spin_kernel(),
+      ingest_kernel(),
+      matmul_kernel(),
+      split_heads_kernel(),
+      causal_softmax_kernel(),
+      causal_softmax_gradient_kernel(),
+      merge_heads_kernel(),
+      attention_kernel(),
+      attention_gradient_kernel(),
+      bias_activation_kernel(),
+      relu_gradient_kernel(),
+      bias_gradient_kernel(),
+      cross_entropy_kernel(),
+      report_loss_kernel(),
+      accumulate_loss_kernel(),
+      mean_loss_kernel(),
+      sgd_kernel(),
+      adamw_kernel(),
+      spin_kernel(),
   };
   return catalogue;
 }

@@ -74,6 +74,7 @@ Trial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtyp
     trial.operands.emplace_back(static_cast<std::size_t>(bytes), std::byte{0xff});
     if (is_read(trial, operand)) fill(trial, operand, seed);
   }
+  if (recipe.settle != nullptr) recipe.settle(trial);
   return trial;
 }
 

@@ -25,6 +25,8 @@ struct OperandRecipe {
   double tolerance = 1;
 };
 
+struct Trial;
+
 struct TrialRecipe {
   std::string_view kernel;
   std::vector<OperandRecipe> operands;
@@ -35,6 +37,8 @@ struct TrialRecipe {
   int output_over = 0;
   std::int64_t alignment_bytes = 8;  // that the CUDA side asks of its operands, at most
   bool multiplies = false;           // by tensor cores, which round the factors of tf32
+  // Makes inputs that depend on each other consistent, once all are filled.
+  void (*settle)(Trial&) = nullptr;
 };
 
 // One for each kernel of the catalogue, in its order.

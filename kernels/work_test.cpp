@@ -25,6 +25,12 @@ TEST(Work, AgreesWithHandValues) {
   const HandValue values[] = {
       {"matmul", {64, 1024, 256}, DType::fp32, {}, {64 * 1024 + 1024 * 1024, 256 * 1024, 33554432}},
       {"matmul", {2, 3, 4}, DType::bf16, {0, 0, 1}, {52, 12, 48}},
+      {"split_heads", {6, 8, 3, 2}, DType::bf16, {3}, {288, 288, 0}},
+      {"merge_heads", {6, 8, 3, 2}, DType::fp32, {1}, {192, 192, 0}},
+      {"causal_softmax", {6, 3, 1, 2}, DType::bf16, {1}, {36, 36, 60}},
+      {"causal_softmax_gradient", {6, 3, 1, 2}, DType::bf16, {1}, {72, 36, 60}},
+      {"attention", {6, 8, 3, 2}, DType::bf16, {}, {288, 144, 384}},
+      {"attention_gradient", {6, 8, 3, 2}, DType::bf16, {}, {528, 544, 960}},
       {"ingest", {2, 4, 9}, DType::bf16, {}, {72, 24, 24}},
       {"bias_activation", {2, 3}, DType::fp32, {1}, {36, 24, 12}},
       {"bias_activation", {2, 3}, DType::fp32, {0}, {36, 24, 6}},
