@@ -9,9 +9,13 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/adamw_clipped/adamw_clipped.h"
 #include "kernels/adamw_master/adamw_master.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/cast/cast.h"
+#include "kernels/causal_softmax/causal_softmax.h"
+#include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 #include "kernels/clip/clip.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/foreach/foreach.h"
@@ -19,10 +23,12 @@
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
+#include "kernels/merge_heads/merge_heads.h"
 #include "kernels/relu_gradient/relu_gradient.h"
 #include "kernels/report_loss/report_loss.h"
 #include "kernels/sgd/sgd.h"
 #include "kernels/spin/spin.h"
+#include "kernels/split_heads/split_heads.h"
 #include "kernels/square_sums/square_sums.h"
 
 namespace stepgate {
@@ -32,6 +38,12 @@ std::span<const Kernel> kernel_catalogue() {
       ingest_kernel(),
       matmul_kernel(),
       linear_kernel(),
+      split_heads_kernel(),
+      causal_softmax_kernel(),
+      causal_softmax_gradient_kernel(),
+      merge_heads_kernel(),
+      attention_kernel(),
+      attention_gradient_kernel(),
       bias_activation_kernel(),
       relu_gradient_kernel(),
       bias_gradient_kernel(),

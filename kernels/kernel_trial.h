@@ -37,7 +37,7 @@ struct TrialRecipe {
   int output_over = 0;
   std::int64_t alignment_bytes = 8;  // that the CUDA side asks of its operands, at most
   bool multiplies = false;           // by tensor cores, which round the factors of tf32
-  // Makes operands that depend on each other consistent, after each was filled by itself.
+  // Makes inputs that depend on each other consistent, once all are filled.
   void (*settle)(Trial&) = nullptr;
 };
 

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/catalogue.h"
 #include "kernels/kernel_trial.h"
 #include "kernels/update_control.h"
 
@@ -37,6 +39,15 @@ constexpr auto two_a_slot = [](const Shape&, const Scalars& scalars) {
   return 2 * static_cast<std::int64_t>(scalars[0]);
 };
 
+constexpr auto packed_parts = [](const Shape& s, const Scalars& scalars) {
+  return static_cast<std::int64_t>(scalars[0]) * s.rows * s.columns;
+};
+constexpr auto packed_qkv = [](const Shape& s, const Scalars&) { return 3 * s.rows * s.columns; };
+constexpr auto per_row_and_group = [](const Shape& s, const Scalars&) { return s.rows * s.groups; };
+constexpr auto row_dots = [](const Shape& s, const Scalars&) {
+  return attention_gradient_scratch_bytes(s);
+};
+
 // 1, odd, just beside every vector width, and larger than one block.
 const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
                                      {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
@@ -52,6 +63,48 @@ void settle_control(Trial& trial) {
   control[update_control::loss_scale] = 4;
   control[update_control::good_updates] = 2;
   control[update_control::updates] = 5;
+}
+
+// Sequences of T tokens, H heads of D numbers: one token, beside the tiles of 64 and 128 tokens,
+// heads with and without tensor cores.
+std::vector<Shape> sequences_of_heads() {
+  struct Sequences {
+    std::int64_t count, tokens, heads, width;
+  };
+  std::vector<Shape> shapes;
+  for (const auto& [count, tokens, heads, width] :
+       {Sequences{1, 1, 1, 8}, Sequences{3, 2, 2, 16}, Sequences{2, 7, 3, 32},
+        Sequences{1, 16, 1, 40}, Sequences{2, 33, 1, 80}, Sequences{2, 1, 2, 64},
+        Sequences{2, 33, 2, 64}, Sequences{1, 64, 1, 64}, Sequences{1, 65, 3, 64},
+        Sequences{1, 200, 2, 64}, Sequences{3, 7, 1, 128}, Sequences{2, 65, 1, 128},
+        Sequences{1, 128, 1, 128}, Sequences{1, 200, 1, 128}}) {
+    shapes.push_back({count * tokens, heads * width, tokens, heads});
+  }
+  return shapes;
+}
+
+// G matrices of T x T.
+std::vector<Shape> square_matrices() {
+  std::vector<Shape> shapes;
+  for (const auto& [groups, tokens] : {std::pair<std::int64_t, std::int64_t>{1, 1},
+                                       {3, 2},
+                                       {2, 7},
+                                       {1, 16},
+                                       {4, 33},
+                                       {2, 64},
+                                       {1, 65},
+                                       {3, 200},
+                                       {1, 515}}) {
+    shapes.push_back({groups * tokens, tokens, 1, groups});
+  }
+  return shapes;
+}
+
+// What the forward launch leaves for these qkv: random probabilities would be no probabilities.
+void attend(Trial& trial) {
+  void* const buffers[] = {trial.operands[0].data(), trial.operands[1].data(),
+                           trial.operands[3].data()};
+  kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
 }
 
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
@@ -80,7 +133,20 @@ TrialRecipe product(TrialRecipe made) {
   return made;
 }
 
+// Tensor cores take probabilities and gradients of scores rounded to storage, which adds a
+// rounding error of each to that of the result.
+constexpr double rounded_factors = 2;
+
+TrialRecipe attention_recipe(TrialRecipe made, void (*settle)(Trial&)) {
+  made.alignment_bytes = 16;
+  made.settle = settle;
+  return made;
+}
+
 std::vector<TrialRecipe> make_recipes() {
+  const OperandRecipe packed{Format::storage, packed_parts};
+  const OperandRecipe qkv{Format::storage, packed_qkv};
+  const OperandRecipe log_sums{Format::single, per_row_and_group};
   const OperandRecipe numbers{Format::storage, per_element};
   const OperandRecipe column_numbers{Format::storage, per_column};
   const OperandRecipe loss{Format::single, one};
@@ -128,6 +194,27 @@ std::vector<TrialRecipe> make_recipes() {
                   numbers},
                  {Scalars{}},
                  {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}})),
+      recipe("split_heads", {packed, packed}, {Scalars{1}, Scalars{3}}, sequences_of_heads()),
+      in_place(recipe("causal_softmax", {numbers, numbers}, {Scalars{1}, Scalars{0.125}},
+                      square_matrices()),
+               1, 0),
+      in_place(recipe("causal_softmax_gradient", {numbers, numbers, numbers},
+                      {Scalars{1}, Scalars{0.125}}, square_matrices()),
+               2, 1),
+      recipe("merge_heads", {packed, packed}, {Scalars{1}, Scalars{3}}, sequences_of_heads()),
+      attention_recipe(
+          recipe("attention", {qkv, {Format::storage, per_element, -1, rounded_factors}, log_sums},
+                 {Scalars{}}, sequences_of_heads()),
+          nullptr),
+      attention_recipe(recipe("attention_gradient",
+                              {qkv,
+                               numbers,
+                               numbers,
+                               log_sums,
+                               {Format::scratch, row_dots},
+                               {Format::storage, packed_qkv, -1, rounded_factors}},
+                              {Scalars{}}, sequences_of_heads()),
+                       attend),
       in_place(recipe("bias_activation", {numbers, column_numbers, numbers},
                       {Scalars{0}, Scalars{1}}, matrices),
                2, 0),

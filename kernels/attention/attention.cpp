@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The host side of attention: operands, work and the reference. Meaning and shapes: attention.h.
+#include "kernels/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/attention/packed_heads.h"
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"qkv", Access::read},
+    {"out", Access::write},
+    {"log_sums", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const std::int64_t elements = shape.rows * shape.columns;
+  return {.bytes_read = 3 * elements * bytes_of(dtype),
+          .bytes_written = elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
+          .flops = 2 * elements * (shape.depth + 1)};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+// Turns scores into probabilities; returns the logarithm of the sum of their exponentials.
+double softmax(std::vector<double>& scores) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (double& score : scores) sum += score = std::exp(score - largest);
+  for (double& score : scores) score /= sum;
+  return largest + std::log(sum);
+}
+
+void reference(const KernelCall& call) {
+  const PackedHeads heads(call.shape);
+  auto* log_sums = static_cast<float*>(call.buffers[2]);
+  std::vector<double> scores;
+  for (std::int64_t s = 0; s < heads.sequences; ++s) {
+    for (std::int64_t h = 0; h < heads.heads; ++h) {
+      const HeadNumbers q = heads.read(call.buffers[0], call.dtype, s, h, 0, 3);
+      const HeadNumbers k = heads.turned(heads.read(call.buffers[0], call.dtype, s, h, 1, 3));
+      const HeadNumbers v = heads.read(call.buffers[0], call.dtype, s, h, 2, 3);
+      HeadNumbers out(q.size());
+      for (std::int64_t token = 0; token < heads.tokens; ++token) {
+        heads.multiply(q.data() + token * heads.width, k, token + 1, scores);
+        for (double& score : scores) score *= heads.scale();
+        const double log_sum = softmax(scores);
+        log_sums[(s * heads.heads + h) * heads.tokens + token] = static_cast<float>(log_sum);
+        for (std::int64_t other = 0; other <= token; ++other) {
+          heads.add(out, token, scores[other], v, other);
+        }
+      }
+      heads.write(out, call.buffers[1], call.dtype, s, h, 0, 1);
+    }
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel attention_kernel() {
+  return {"attention", operands, work, reference, in_cuda_builds<prepare_attention>()};
+}
+
+}  // namespace stepgate

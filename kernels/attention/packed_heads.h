@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Host side of packed heads: which numbers of a row belong to a head of a sequence. What is done
+// with them is the references'.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+
+// A head of a sequence as [T][D].
+using HeadNumbers = std::vector<double>;
+
+struct PackedHeads {
+  std::int64_t tokens;  // of a sequence
+  std::int64_t sequences;
+  std::int64_t heads;
+  std::int64_t width;  // D
+
+  explicit PackedHeads(const KernelShape& shape)
+      : tokens(shape.depth),
+        sequences(shape.rows / shape.depth),
+        heads(shape.groups),
+        width(shape.columns / shape.groups) {}
+
+  double scale() const { return 1 / std::sqrt(static_cast<double>(width)); }
+
+  // Where number [token][0] of a head is in rows of `parts` parts of C numbers each.
+  std::int64_t index(std::int64_t sequence, std::int64_t head, std::int64_t token,
+                     std::int64_t part, std::int64_t parts) const {
+    return ((sequence * tokens + token) * parts + part) * heads * width + head * width;
+  }
+
+  HeadNumbers read(const void* rows, DType dtype, std::int64_t sequence, std::int64_t head,
+                   std::int64_t part, std::int64_t parts) const {
+    HeadNumbers numbers;
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      const std::int64_t first = index(sequence, head, token, part, parts);
+      for (std::int64_t i = 0; i < width; ++i) numbers.push_back(number_at(rows, dtype, first + i));
+    }
+    return numbers;
+  }
+
+  void write(const HeadNumbers& numbers, void* rows, DType dtype, std::int64_t sequence,
+             std::int64_t head, std::int64_t part, std::int64_t parts) const {
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      const std::int64_t first = index(sequence, head, token, part, parts);
+      for (std::int64_t i = 0; i < width; ++i) {
+        set_number(rows, dtype, first + i, numbers[token * width + i]);
+      }
+    }
+  }
+
+  // products[j] = first . second[j] for the first `count` tokens of `second`, given as [D][T]: so
+  // that a compiler can do several j at once.
+  void multiply(const double* first, const HeadNumbers& second_turned, std::int64_t count,
+                std::vector<double>& products) const {
+    products.assign(static_cast<std::size_t>(count), 0.0);
+    for (std::int64_t i = 0; i < width; ++i) {
+      const double factor = first[i];
+      const double* row = second_turned.data() + i * tokens;
+      for (std::int64_t j = 0; j < count; ++j) products[j] += factor * row[j];
+    }
+  }
+
+  HeadNumbers turned(const HeadNumbers& numbers) const {
+    HeadNumbers result(numbers.size());
+    for (std::int64_t token = 0; token < tokens; ++token) {
+      for (std::int64_t i = 0; i < width; ++i) {
+        result[i * tokens + token] = numbers[token * width + i];
+      }
+    }
+    return result;
+  }
+
+  // to[token] += factor * from[other]
+  void add(HeadNumbers& to, std::int64_t token, double factor, const HeadNumbers& from,
+           std::int64_t other) const {
+    double* sums = to.data() + token * width;
+    const double* numbers = from.data() + other * width;
+    for (std::int64_t i = 0; i < width; ++i) sums[i] += factor * numbers[i];
+  }
+};
+
+}  // namespace stepgate

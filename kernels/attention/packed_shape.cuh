@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Device side of packed heads: the sizes of a launch and the rows that a head has in the operands.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+struct PackedShape {
+  int tokens;  // of a sequence
+  int heads;
+  int width;  // D
+  std::int64_t columns;
+  std::int64_t sequences;
+  float scale;  // of the scores
+
+  explicit PackedShape(const KernelShape& shape)
+      : tokens(static_cast<int>(shape.depth)),
+        heads(static_cast<int>(shape.groups)),
+        width(static_cast<int>(shape.columns / shape.groups)),
+        columns(shape.columns),
+        sequences(shape.rows / shape.depth),
+        scale(static_cast<float>(1 / std::sqrt(static_cast<double>(width)))) {}
+};
+
+// Head `index` of all sequences. Offsets are those of its first token; rows of qkv are 3 C apart,
+// rows of out C.
+struct HeadOffsets {
+  std::int64_t qkv;
+  std::int64_t out;
+  std::int64_t log_sums;
+
+  __device__ HeadOffsets(const PackedShape& shape, std::int64_t index) {
+    const std::int64_t first_token = index / shape.heads * shape.tokens;
+    const std::int64_t column = index % shape.heads * shape.width;
+    qkv = first_token * 3 * shape.columns + column;
+    out = first_token * shape.columns + column;
+    log_sums = index * shape.tokens;
+  }
+};
+
+}  // namespace stepgate

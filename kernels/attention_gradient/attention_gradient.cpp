@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The host side of attention_gradient: operands, work and the reference. Meaning and shapes:
+// attention_gradient.h.
+#include "kernels/attention_gradient/attention_gradient.h"
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/attention/packed_heads.h"
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"qkv", Access::read},      {"out", Access::read},      {"d_out", Access::read},
+    {"log_sums", Access::read}, {"scratch", Access::write}, {"d_qkv", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  const std::int64_t elements = shape.rows * shape.columns;
+  return {.bytes_read = 5 * elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
+          .bytes_written = 3 * elements * bytes_of(dtype) + attention_gradient_scratch_bytes(shape),
+          .flops = 5 * elements * (shape.depth + 1)};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+struct Head {
+  HeadNumbers q, k, v, out, d_out;
+};
+
+struct HeadGradient {
+  HeadNumbers q, k, v;
+};
+
+HeadGradient gradient_of(const PackedHeads& heads, const Head& head, const float* log_sums) {
+  const HeadNumbers k_turned = heads.turned(head.k);
+  const HeadNumbers v_turned = heads.turned(head.v);
+  HeadGradient d{HeadNumbers(head.q.size()), HeadNumbers(head.q.size()),
+                 HeadNumbers(head.q.size())};
+  std::vector<double> scores, d_probabilities;
+  for (std::int64_t token = 0; token < heads.tokens; ++token) {
+    const std::int64_t row = token * heads.width;
+    heads.multiply(head.q.data() + row, k_turned, token + 1, scores);
+    heads.multiply(head.d_out.data() + row, v_turned, token + 1, d_probabilities);
+    double dot = 0;
+    for (std::int64_t i = row; i < row + heads.width; ++i) dot += head.d_out[i] * head.out[i];
+    for (std::int64_t other = 0; other <= token; ++other) {
+      const double probability = std::exp(scores[other] * heads.scale() - log_sums[token]);
+      const double d_score = probability * (d_probabilities[other] - dot) * heads.scale();
+      heads.add(d.v, other, probability, head.d_out, token);
+      heads.add(d.q, token, d_score, head.k, other);
+      heads.add(d.k, other, d_score, head.q, token);
+    }
+  }
+  return d;
+}
+
+void reference(const KernelCall& call) {
+  const PackedHeads heads(call.shape);
+  const DType dtype = call.dtype;
+  const void* qkv = call.buffers[0];
+  const auto* log_sums = static_cast<const float*>(call.buffers[3]);
+  for (std::int64_t s = 0; s < heads.sequences; ++s) {
+    for (std::int64_t h = 0; h < heads.heads; ++h) {
+      const Head head{heads.read(qkv, dtype, s, h, 0, 3), heads.read(qkv, dtype, s, h, 1, 3),
+                      heads.read(qkv, dtype, s, h, 2, 3),
+                      heads.read(call.buffers[1], dtype, s, h, 0, 1),
+                      heads.read(call.buffers[2], dtype, s, h, 0, 1)};
+      const HeadGradient d =
+          gradient_of(heads, head, log_sums + (s * heads.heads + h) * heads.tokens);
+      heads.write(d.q, call.buffers[5], dtype, s, h, 0, 3);
+      heads.write(d.k, call.buffers[5], dtype, s, h, 1, 3);
+      heads.write(d.v, call.buffers[5], dtype, s, h, 2, 3);
+    }
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel attention_gradient_kernel() {
+  return {"attention_gradient", operands, work, reference,
+          in_cuda_builds<prepare_attention_gradient>()};
+}
+
+}  // namespace stepgate

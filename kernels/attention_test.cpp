@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Attention and its materialised twin: host references against formulas written independently here,
+// finite differences, and each other. The CUDA side is kernels_cuda_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/catalogue.h"
+#include "kernels/expect_formulas.h"
+
+namespace stepgate {
+namespace {
+
+// Where a number of a head is.
+struct HeadPlace {
+  std::int64_t part, sequence, head, token, column;
+};
+
+// Of element i of rows of `parts` times C numbers.
+HeadPlace place_in_rows(const Trial& t, std::int64_t i, std::int64_t parts) {
+  const auto [rows, columns, tokens, heads] = t.shape;
+  const std::int64_t width = columns / heads;
+  const std::int64_t row = i / (parts * columns);
+  return {i / columns % parts, row / tokens, i % columns / width, row % tokens, i % width};
+}
+
+std::int64_t index_in_matrices(const Trial& t, const HeadPlace& p) {
+  const auto [rows, columns, tokens, heads] = t.shape;
+  const std::int64_t matrix = (p.part * (rows / tokens) + p.sequence) * heads + p.head;
+  return (matrix * tokens + p.token) * (columns / heads) + p.column;
+}
+
+TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
+  const auto parts = [](const Trial& t) { return static_cast<std::int64_t>(t.scalars[0]); };
+  expect_formulas("merge_heads", {{1, [&](const Trial& t, std::int64_t i) {
+                                     return value_at(
+                                         t, 0, index_in_matrices(t, place_in_rows(t, i, parts(t))));
+                                   }}});
+  const std::uint64_t seed = std::random_device{}();
+  for (Trial& trial : all_trials(trial_recipe("split_heads"), seed)) {
+    SCOPED_TRACE(describe(trial, seed));
+    run_reference(trial);
+    for (std::int64_t i = 0; i < value_count(trial, 0); ++i) {
+      ASSERT_EQ(value_at(trial, 0, i),
+                value_at(trial, 1, index_in_matrices(trial, place_in_rows(trial, i, parts(trial)))))
+          << "element " << i;
+    }
+  }
+}
+
+TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
+  expect_formulas("causal_softmax",
+                  {{1, [](const Trial& t, std::int64_t i) {
+                      const std::int64_t size = t.shape.columns;
+                      const std::int64_t row = i / size, visible = row % size;
+                      if (i % size > visible) return 0.0;
+                      double sum = 0;
+                      for (std::int64_t c = 0; c <= visible; ++c) {
+                        sum += std::exp(t.scalars[0] * value_at(t, 0, row * size + c));
+                      }
+                      return std::exp(t.scalars[0] * value_at(t, 0, i)) / sum;
+                    }}});
+}
+
+TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
+  expect_formulas("causal_softmax_gradient", {{2, [](const Trial& t, std::int64_t i) {
+                                                 const std::int64_t size = t.shape.columns;
+                                                 const std::int64_t row = i / size;
+                                                 if (i % size > row % size) return 0.0;
+                                                 double sum = 0;
+                                                 for (std::int64_t c = 0; c <= row % size; ++c) {
+                                                   const std::int64_t other = row * size + c;
+                                                   const double same = other == i ? 1 : 0;
+                                                   sum += value_at(t, 1, other) *
+                                                          value_at(t, 0, i) *
+                                                          (same - value_at(t, 0, other));
+                                                 }
+                                                 return t.scalars[0] * sum;
+                                               }}});
+}
+
+// exp(score) of two tokens of a head.
+double weight(const Trial& t, HeadPlace query, std::int64_t key) {
+  const auto [rows, columns, tokens, heads] = t.shape;
+  const std::int64_t width = columns / heads;
+  const std::int64_t first = query.sequence * tokens;
+  double score = 0;
+  for (std::int64_t d = query.head * width; d < (query.head + 1) * width; ++d) {
+    score += value_at(t, 0, (first + query.token) * 3 * columns + d) *
+             value_at(t, 0, ((first + key) * 3 + 1) * columns + d);
+  }
+  return std::exp(score / std::sqrt(static_cast<double>(width)));
+}
+
+TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
+  const Formula log_sum = [](const Trial& t, std::int64_t i) {
+    const auto [rows, columns, tokens, heads] = t.shape;
+    double sum = 0;
+    for (std::int64_t key = 0; key <= i % tokens; ++key) {
+      sum += weight(t, {0, i / tokens / heads, i / tokens % heads, i % tokens, 0}, key);
+    }
+    return std::log(sum);
+  };
+  const Formula out = [weights = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
+    const HeadPlace place = place_in_rows(t, i, 1);
+    if (place.column == 0) {
+      weights.clear();
+      for (std::int64_t key = 0; key <= place.token; ++key) {
+        weights.push_back(weight(t, place, key));
+      }
+    }
+    double sum = 0, all = 0;
+    for (std::int64_t key = 0; key <= place.token; ++key) {
+      const std::int64_t row = place.sequence * t.shape.depth + key;
+      sum += weights[key] * value_at(t, 0, (row * 3 + 2) * t.shape.columns + i % t.shape.columns);
+      all += weights[key];
+    }
+    return sum / all;
+  };
+  expect_formulas("attention", {{1, out}, {2, log_sum}});
+}
+
+using Numbers = std::vector<float>;
+
+void run(std::string_view name, KernelShape shape, KernelScalars scalars,
+         std::vector<void*> buffers) {
+  kernel(name).reference({shape, DType::fp32, scalars, buffers});
+}
+
+struct Heads {
+  static constexpr KernelShape shape = {10, 6, 5, 2};  // two sequences of 5, two heads of 3
+  static constexpr KernelShape square = {20, 5, 1, 4};
+  static constexpr std::int64_t elements = shape.rows * shape.columns;
+  static constexpr double scale = 0.57735026918962576;  // 1 / sqrt(3)
+  Numbers qkv = Numbers(3 * elements), direction = Numbers(elements), out = Numbers(elements);
+  Numbers log_sums = Numbers(shape.rows * shape.groups);
+
+  explicit Heads(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (float& number : qkv) number = uniform(random);
+    for (float& number : direction) number = uniform(random);
+  }
+
+  void attend() { run("attention", shape, {}, {qkv.data(), out.data(), log_sums.data()}); }
+
+  // A random scalar function of the output; the direction is its gradient.
+  double project() {
+    attend();
+    double sum = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) sum += 1.0 * out[i] * direction[i];
+    return sum;
+  }
+
+  Numbers gradient() {
+    attend();
+    Numbers d_qkv(qkv.size());
+    std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape));
+    run("attention_gradient", shape, {},
+        {qkv.data(), out.data(), direction.data(), log_sums.data(), scratch.data(), d_qkv.data()});
+    return d_qkv;
+  }
+};
+
+TEST(AttentionGradient, AgreesWithFiniteDifferences) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Heads heads(seed);
+  const Numbers gradient = heads.gradient();
+  for (std::size_t i = 0; i < heads.qkv.size(); ++i) {
+    const float old = heads.qkv[i], above_at = old + 1.0f / 256, below_at = old - 1.0f / 256;
+    heads.qkv[i] = above_at;
+    const double above = heads.project();
+    heads.qkv[i] = below_at;
+    const double below = heads.project();
+    heads.qkv[i] = old;
+    EXPECT_NEAR(gradient[i], (above - below) / (1.0 * above_at - below_at), 3e-4)
+        << "element " << i;
+  }
+}
+
+// What a framework without a fused kernel does, and its gradient.
+struct Materialised {
+  Numbers heads = Numbers(3 * Heads::elements), probabilities = Numbers(100);
+  Numbers of_heads = Numbers(Heads::elements), out = Numbers(Heads::elements);
+
+  explicit Materialised(Numbers qkv) {
+    run("split_heads", Heads::shape, {3}, {qkv.data(), heads.data()});
+    run("matmul", {5, 5, 3, 4}, {0, 1}, {q(), k(), probabilities.data()});
+    run("causal_softmax", Heads::square, {Heads::scale},
+        {probabilities.data(), probabilities.data()});
+    run("matmul", {5, 3, 5, 4}, {}, {probabilities.data(), v(), of_heads.data()});
+    run("merge_heads", Heads::shape, {1}, {of_heads.data(), out.data()});
+  }
+
+  float* q() { return heads.data(); }
+  float* k() { return heads.data() + Heads::elements; }
+  float* v() { return heads.data() + 2 * Heads::elements; }
+
+  Numbers gradient(Numbers d_out) {
+    Numbers d_of_heads(d_out.size()), d_heads(heads.size()), d_scores(100), d_qkv(heads.size());
+    float* const d_q = d_heads.data();
+    run("split_heads", Heads::shape, {1}, {d_out.data(), d_of_heads.data()});
+    run("matmul", {5, 3, 5, 4}, {1, 0},
+        {probabilities.data(), d_of_heads.data(), d_q + 2 * Heads::elements});
+    run("matmul", {5, 5, 3, 4}, {0, 1}, {d_of_heads.data(), v(), d_scores.data()});
+    run("causal_softmax_gradient", Heads::square, {Heads::scale},
+        {probabilities.data(), d_scores.data(), d_scores.data()});
+    run("matmul", {5, 3, 5, 4}, {}, {d_scores.data(), k(), d_q});
+    run("matmul", {5, 3, 5, 4}, {1, 0}, {d_scores.data(), q(), d_q + Heads::elements});
+    run("merge_heads", Heads::shape, {3}, {d_heads.data(), d_qkv.data()});
+    return d_qkv;
+  }
+};
+
+TEST(Attention, AgreesWithItsMaterialisedTwinForwardAndBackward) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Heads heads(seed);
+  const Numbers gradient = heads.gradient();
+  Materialised materialised(heads.qkv);
+  for (std::size_t i = 0; i < heads.out.size(); ++i) {
+    EXPECT_NEAR(heads.out[i], materialised.out[i], 1e-6) << "output " << i;
+  }
+  const Numbers expected = materialised.gradient(heads.direction);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    EXPECT_NEAR(gradient[i], expected[i], 3e-6) << "gradient " << i;
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

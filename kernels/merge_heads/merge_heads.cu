@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of merge_heads. Meaning and shapes: merge_heads.h.
+#include "kernels/merge_heads/merge_heads.h"
+
+#include "kernels/split_heads/packed_rows.cuh"
+
+namespace stepgate {
+namespace {
+
+// --- kernels -------------------------------------------------------------------------------------
+
+struct Merge {
+  __device__ std::int64_t from(std::int64_t, std::int64_t in_matrices) const { return in_matrices; }
+  __device__ std::int64_t to(std::int64_t in_rows, std::int64_t) const { return in_rows; }
+};
+
+}  // namespace
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_merge_heads(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+                           const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(scalars[merge_heads_scalar::parts]);
+  return packed_rows_launch("merge_heads", shape, dtype, parts, Merge{});
+}
+
+}  // namespace stepgate

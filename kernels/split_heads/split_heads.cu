@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of split_heads. Meaning and shapes: split_heads.h.
+#include "kernels/split_heads/split_heads.h"
+
+#include "kernels/split_heads/packed_rows.cuh"
+
+namespace stepgate {
+namespace {
+
+// --- kernels -------------------------------------------------------------------------------------
+
+struct Split {
+  __device__ std::int64_t from(std::int64_t in_rows, std::int64_t) const { return in_rows; }
+  __device__ std::int64_t to(std::int64_t, std::int64_t in_matrices) const { return in_matrices; }
+};
+
+}  // namespace
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_split_heads(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+                           const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(scalars[split_heads_scalar::parts]);
+  return packed_rows_launch("split_heads", shape, dtype, parts, Split{});
+}
+
+}  // namespace stepgate

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Rows of packed heads to one matrix a head: what batched products of attention take.
+//   shape     rows = N tokens, whole sequences one behind the other; columns = C = H * D;
+//             depth = T, the length of a sequence; groups = H heads
+//   operands  rows ([N][parts * C], head h of a part at columns h * D), heads ([parts][N /
+//   T][H][T][D])
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Indices into KernelScalars.
+namespace split_heads_scalar {
+constexpr std::size_t parts = 0;  // 3 for q | k | v, 1 for one of them
+}
+
+Kernel split_heads_kernel();
+
+// Only in CUDA builds.
+Launch prepare_split_heads(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate
