@@ -10,7 +10,9 @@
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/embedding/embedding.h"
 #include "kernels/ingest/ingest.h"
+#include "kernels/ingest_tokens/ingest_tokens.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
 #include "kernels/relu_gradient/relu_gradient.h"
@@ -22,10 +24,13 @@ namespace stepgate {
 
 std::span<const Kernel> kernel_catalogue() {
   static const std::vector<Kernel> catalogue = {
-      ingest_kernel(),        matmul_kernel(),          bias_activation_kernel(),
-      relu_gradient_kernel(), bias_gradient_kernel(),   cross_entropy_kernel(),
-      report_loss_kernel(),   accumulate_loss_kernel(), mean_loss_kernel(),
-      sgd_kernel(),           adamw_kernel(),           spin_kernel(),
+      ingest_kernel(),          ingest_tokens_kernel(),
+      embedding_kernel(),       matmul_kernel(),
+      bias_activation_kernel(), relu_gradient_kernel(),
+      bias_gradient_kernel(),   cross_entropy_kernel(),
+      report_loss_kernel(),     accumulate_loss_kernel(),
+      mean_loss_kernel(),       sgd_kernel(),
+      adamw_kernel(),           spin_kernel(),
   };
   return catalogue;
 }

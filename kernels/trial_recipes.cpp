@@ -26,6 +26,8 @@ constexpr auto products = [](const Shape& s, const Scalars&) {
   return s.groups * s.rows * s.columns;
 };
 constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
+constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
+constexpr auto positions = [](const Shape& s, const Scalars&) { return s.groups * s.columns; };
 constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
   return static_cast<std::int64_t>(scalars[0]);
 };
@@ -38,6 +40,11 @@ constexpr auto two_a_slot = [](const Shape&, const Scalars& scalars) {
 const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
                                      {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
                                      {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
+
+// Tokens, columns, vocabulary and positions: few and many equal tokens.
+const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
+                                      {7, 31, 3, 7},    {64, 33, 50, 16},   {33, 256, 1000, 11},
+                                      {20, 1032, 9, 5}, {300, 4, 3000, 100}};
 
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
                    std::vector<Scalars> scalars, std::vector<Shape> shapes) {
@@ -78,6 +85,25 @@ std::vector<TrialRecipe> make_recipes() {
               {7, 100, 3001},
               {9, 64, 4096},
               {33, 1024, 1025}}),
+      recipe(
+          "ingest_tokens",
+          {{Format::word, rows_depth}, {Format::label, per_element}, {Format::label, per_element}},
+          {Scalars{1}, Scalars{97}, Scalars{50304}},
+          {{1, 1, 2},
+           {3, 2, 3},
+           {5, 7, 8},
+           {2, 8, 61},
+           {6, 33, 100},
+           {4, 255, 1000},
+           {3, 256, 257},
+           {2, 31, 4096},
+           {7, 1023, 1025}}),
+      recipe("embedding",
+             {{Format::token, per_row},
+              {Format::storage, table},
+              {Format::storage, positions},
+              numbers},
+             {Scalars{}}, sequences),
       product(recipe("matmul",
                      {{Format::storage, first_factors},
                       {Format::storage, second_factors},
