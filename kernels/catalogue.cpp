@@ -7,10 +7,12 @@
 
 #include "kernels/accumulate_loss/accumulate_loss.h"
 #include "kernels/adamw/adamw.h"
+#include "kernels/add/add.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
 #include "kernels/ingest_tokens/ingest_tokens.h"
 #include "kernels/matmul/matmul.h"
@@ -24,13 +26,24 @@ namespace stepgate {
 
 std::span<const Kernel> kernel_catalogue() {
   static const std::vector<Kernel> catalogue = {
-      ingest_kernel(),          ingest_tokens_kernel(),
-      embedding_kernel(),       matmul_kernel(),
-      bias_activation_kernel(), relu_gradient_kernel(),
-      bias_gradient_kernel(),   cross_entropy_kernel(),
-      report_loss_kernel(),     accumulate_loss_kernel(),
-      mean_loss_kernel(),       sgd_kernel(),
-      adamw_kernel(),           spin_kernel(),
+      ingest_kernel(),
+      ingest_tokens_kernel(),
+      embedding_kernel(),
+      add_kernel(),
+      gelu_kernel(),
+      gelu_gradient_kernel(),
+      bias_gelu_kernel(),
+      matmul_kernel(),
+      bias_activation_kernel(),
+      relu_gradient_kernel(),
+      bias_gradient_kernel(),
+      cross_entropy_kernel(),
+      report_loss_kernel(),
+      accumulate_loss_kernel(),
+      mean_loss_kernel(),
+      sgd_kernel(),
+      adamw_kernel(),
+      spin_kernel(),
   };
   return catalogue;
 }

@@ -41,6 +41,9 @@ const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8}, 
                                      {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
                                      {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
 
+// A single number may lie where a slope is next to nothing, which no relative error allows for.
+const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
+
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
 const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
                                       {7, 31, 3, 7},    {64, 33, 50, 16},   {33, 256, 1000, 11},
@@ -69,6 +72,7 @@ TrialRecipe product(TrialRecipe made) {
 std::vector<TrialRecipe> make_recipes() {
   const OperandRecipe numbers{Format::storage, per_element};
   const OperandRecipe column_numbers{Format::storage, per_column};
+  const OperandRecipe from_minus_six{Format::storage, per_element, -6};  // where gelu is flat
   const OperandRecipe loss{Format::single, one};
   const OperandRecipe counter{Format::count, one};
   return {
@@ -104,6 +108,14 @@ std::vector<TrialRecipe> make_recipes() {
               {Format::storage, positions},
               numbers},
              {Scalars{}}, sequences),
+      in_place(recipe("add", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 0),
+      in_place(recipe("gelu", {from_minus_six, numbers}, {Scalars{}}, matrices), 1, 0),
+      in_place(
+          recipe("gelu_gradient", {from_minus_six, numbers, numbers}, {Scalars{}}, several_numbers),
+          2, 1),
+      in_place(
+          recipe("bias_gelu", {numbers, column_numbers, numbers, numbers}, {Scalars{}}, matrices),
+          2, 0),
       product(recipe("matmul",
                      {{Format::storage, first_factors},
                       {Format::storage, second_factors},
