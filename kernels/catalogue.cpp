@@ -15,12 +15,17 @@
 #include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
 #include "kernels/ingest_tokens/ingest_tokens.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
 #include "kernels/relu_gradient/relu_gradient.h"
 #include "kernels/report_loss/report_loss.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rms_norm_gradient/rms_norm_gradient.h"
 #include "kernels/sgd/sgd.h"
 #include "kernels/spin/spin.h"
+#include "kernels/sum_parts/sum_parts.h"
 
 namespace stepgate {
 
@@ -33,6 +38,13 @@ std::span<const Kernel> kernel_catalogue() {
       gelu_kernel(),
       gelu_gradient_kernel(),
       bias_gelu_kernel(),
+      layer_norm_kernel(),
+      residual_layer_norm_kernel(),
+      layer_norm_gradient_kernel(),
+      rms_norm_kernel(),
+      residual_rms_norm_kernel(),
+      rms_norm_gradient_kernel(),
+      sum_parts_kernel(),
       matmul_kernel(),
       bias_activation_kernel(),
       relu_gradient_kernel(),

@@ -26,6 +26,11 @@ constexpr auto products = [](const Shape& s, const Scalars&) {
   return s.groups * s.rows * s.columns;
 };
 constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
+constexpr auto two_a_row = [](const Shape& s, const Scalars&) { return 2 * s.rows; };
+constexpr auto partials = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
+constexpr auto two_partials = [](const Shape& s, const Scalars&) {
+  return 2 * s.depth * s.columns;
+};
 constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
 constexpr auto positions = [](const Shape& s, const Scalars&) { return s.groups * s.columns; };
 constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
@@ -43,6 +48,21 @@ const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8}, 
 
 // A single number may lie where a slope is next to nothing, which no relative error allows for.
 const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
+
+const std::vector<Scalars> epsilons = {{1e-5}, {0.5}};
+
+// Also rows that a warp holds eight packs a lane of, and rows that move in packs but take a block.
+const std::vector<Shape> normed_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{9, 768}, {6, 2048}, {3, 4096}});
+  return shapes;
+}();
+
+// With the parts among which the rows are divided; rows of less than a warp's packs, of several
+// warps', and of more than a block's.
+const std::vector<Shape> parts_of_matrices = {
+    {1, 1, 1},     {5, 3, 2},      {3, 8, 3},     {64, 32, 8},  {65, 257, 7}, {33, 264, 5},
+    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 4104, 4}, {1030, 24, 64}};
 
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
 const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
@@ -116,6 +136,50 @@ std::vector<TrialRecipe> make_recipes() {
       in_place(
           recipe("bias_gelu", {numbers, column_numbers, numbers, numbers}, {Scalars{}}, matrices),
           2, 0),
+      recipe("layer_norm",
+             {numbers, column_numbers, column_numbers, numbers, {Format::single, two_a_row}},
+             epsilons, normed_matrices),
+      in_place(recipe("residual_layer_norm",
+                      {numbers,
+                       numbers,
+                       column_numbers,
+                       column_numbers,
+                       numbers,
+                       numbers,
+                       {Format::single, two_a_row}},
+                      epsilons, normed_matrices),
+               4, 0),
+      recipe("layer_norm_gradient",
+             {numbers,
+              numbers,
+              column_numbers,
+              {Format::single, two_a_row, 0.5},
+              numbers,
+              {Format::single, two_partials}},
+             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+      recipe("rms_norm", {numbers, column_numbers, numbers, {Format::single, per_row}}, epsilons,
+             normed_matrices),
+      in_place(
+          recipe("residual_rms_norm",
+                 {numbers, numbers, column_numbers, numbers, numbers, {Format::single, per_row}},
+                 epsilons, normed_matrices),
+          3, 0),
+      recipe("rms_norm_gradient",
+             {numbers,
+              numbers,
+              column_numbers,
+              {Format::single, per_row, 0.5},
+              numbers,
+              {Format::single, partials}},
+             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+      recipe("sum_parts", {{Format::single, partials}, column_numbers}, {Scalars{0}, Scalars{1}},
+             {{1, 1, 1},
+              {1, 1, 7},
+              {1, 31, 2},
+              {1, 33, 40},
+              {1, 257, 264},
+              {1, 1536, 64},
+              {1, 4099, 3}}),
       product(recipe("matmul",
                      {{Format::storage, first_factors},
                       {Format::storage, second_factors},
