@@ -9,6 +9,7 @@
 #include "kernels/adamw/adamw.h"
 #include "kernels/adamw_clipped/adamw_clipped.h"
 #include "kernels/adamw_master/adamw_master.h"
+#include "kernels/add/add.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/bias_activation/bias_activation.h"
@@ -18,24 +19,45 @@
 #include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 #include "kernels/clip/clip.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/embedding/embedding.h"
 #include "kernels/foreach/foreach.h"
+#include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
+#include "kernels/ingest_tokens/ingest_tokens.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
 #include "kernels/linear/linear.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
 #include "kernels/merge_heads/merge_heads.h"
 #include "kernels/relu_gradient/relu_gradient.h"
 #include "kernels/report_loss/report_loss.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rms_norm_gradient/rms_norm_gradient.h"
 #include "kernels/sgd/sgd.h"
 #include "kernels/spin/spin.h"
 #include "kernels/split_heads/split_heads.h"
 #include "kernels/square_sums/square_sums.h"
+#include "kernels/sum_parts/sum_parts.h"
 
 namespace stepgate {
 
 std::span<const Kernel> kernel_catalogue() {
   static const std::vector<Kernel> catalogue = {
       ingest_kernel(),
+      ingest_tokens_kernel(),
+      embedding_kernel(),
+      add_kernel(),
+      gelu_kernel(),
+      gelu_gradient_kernel(),
+      bias_gelu_kernel(),
+      layer_norm_kernel(),
+      residual_layer_norm_kernel(),
+      layer_norm_gradient_kernel(),
+      rms_norm_kernel(),
+      residual_rms_norm_kernel(),
+      rms_norm_gradient_kernel(),
+      sum_parts_kernel(),
       matmul_kernel(),
       linear_kernel(),
       split_heads_kernel(),

@@ -28,6 +28,10 @@ std::int64_t element_bytes(Format format, DType dtype) {
   }
 }
 
+std::int32_t index_below(std::int64_t count, std::mt19937_64& random) {
+  return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(count));
+}
+
 void fill(Trial& trial, std::size_t operand, std::uint64_t seed) {
   const OperandRecipe& recipe = trial.recipe->operands[operand];
   void* data = trial.operands[operand].data();
@@ -42,8 +46,10 @@ void fill(Trial& trial, std::size_t operand, std::uint64_t seed) {
         break;
       }
       case Format::label:
-        static_cast<std::int32_t*>(data)[i] =
-            static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(trial.shape.columns));
+        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.columns, random);
+        break;
+      case Format::token:
+        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.depth, random);
         break;
       case Format::count:
         static_cast<std::uint64_t*>(data)[i] = 1 + random() % 1000;
@@ -107,6 +113,7 @@ double value_at(const Trial& trial, std::size_t operand, std::int64_t index) {
     case Format::single:
       return number_at(data, DType::fp32, index);
     case Format::label:
+    case Format::token:
       return static_cast<const std::int32_t*>(data)[index];
     case Format::count:
       return static_cast<double>(static_cast<const std::uint64_t*>(data)[index]);

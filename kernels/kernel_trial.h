@@ -13,8 +13,9 @@
 
 namespace stepgate {
 
-// scratch: bytes that a launch may leave anything in.
-enum class OperandFormat { storage, single, label, count, word, scratch };
+// label: a column's index; token: one in [0, depth), both int32. scratch: bytes that a launch may
+// leave anything in.
+enum class OperandFormat { storage, single, label, token, count, word, scratch };
 
 struct OperandRecipe {
   OperandFormat format;

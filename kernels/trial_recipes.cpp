@@ -31,6 +31,13 @@ constexpr auto products = [](const Shape& s, const Scalars&) {
 constexpr auto per_depth = [](const Shape& s, const Scalars&) { return s.depth; };
 constexpr auto control_size = [](const Shape&, const Scalars&) { return update_control::size; };
 constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
+constexpr auto two_a_row = [](const Shape& s, const Scalars&) { return 2 * s.rows; };
+constexpr auto partials = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
+constexpr auto two_partials = [](const Shape& s, const Scalars&) {
+  return 2 * s.depth * s.columns;
+};
+constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
+constexpr auto positions = [](const Shape& s, const Scalars&) { return s.groups * s.columns; };
 constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
   return static_cast<std::int64_t>(scalars[0]);
 };
@@ -106,6 +113,28 @@ void attend(Trial& trial) {
                            trial.operands[3].data()};
   kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
 }
+// A single number may lie where a slope is next to nothing, which no relative error allows for.
+const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
+
+const std::vector<Scalars> epsilons = {{1e-5}, {0.5}};
+
+// Also rows that a warp holds eight packs a lane of, and rows that move in packs but take a block.
+const std::vector<Shape> normed_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{9, 768}, {6, 2048}, {3, 4096}});
+  return shapes;
+}();
+
+// With the parts among which the rows are divided; rows of less than a warp's packs, of several
+// warps', and of more than a block's.
+const std::vector<Shape> parts_of_matrices = {
+    {1, 1, 1},     {5, 3, 2},      {3, 8, 3},     {64, 32, 8},  {65, 257, 7}, {33, 264, 5},
+    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 4104, 4}, {1030, 24, 64}};
+
+// Tokens, columns, vocabulary and positions: few and many equal tokens.
+const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
+                                      {7, 31, 3, 7},    {64, 33, 50, 16},   {33, 256, 1000, 11},
+                                      {20, 1032, 9, 5}, {300, 4, 3000, 100}};
 
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
                    std::vector<Scalars> scalars, std::vector<Shape> shapes) {
@@ -149,6 +178,7 @@ std::vector<TrialRecipe> make_recipes() {
   const OperandRecipe log_sums{Format::single, per_row_and_group};
   const OperandRecipe numbers{Format::storage, per_element};
   const OperandRecipe column_numbers{Format::storage, per_column};
+  const OperandRecipe from_minus_six{Format::storage, per_element, -6};  // where gelu is flat
   const OperandRecipe loss{Format::single, one};
   const OperandRecipe counter{Format::count, one};
   const OperandRecipe singles{Format::single, per_element};
@@ -171,6 +201,77 @@ std::vector<TrialRecipe> make_recipes() {
               {7, 100, 3001},
               {9, 64, 4096},
               {33, 1024, 1025}}),
+      recipe(
+          "ingest_tokens",
+          {{Format::word, rows_depth}, {Format::label, per_element}, {Format::label, per_element}},
+          {Scalars{1}, Scalars{97}, Scalars{50304}},
+          {{1, 1, 2},
+           {3, 2, 3},
+           {5, 7, 8},
+           {2, 8, 61},
+           {6, 33, 100},
+           {4, 255, 1000},
+           {3, 256, 257},
+           {2, 31, 4096},
+           {7, 1023, 1025}}),
+      recipe("embedding",
+             {{Format::token, per_row},
+              {Format::storage, table},
+              {Format::storage, positions},
+              numbers},
+             {Scalars{}}, sequences),
+      in_place(recipe("add", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 0),
+      in_place(recipe("gelu", {from_minus_six, numbers}, {Scalars{}}, matrices), 1, 0),
+      in_place(
+          recipe("gelu_gradient", {from_minus_six, numbers, numbers}, {Scalars{}}, several_numbers),
+          2, 1),
+      in_place(
+          recipe("bias_gelu", {numbers, column_numbers, numbers, numbers}, {Scalars{}}, matrices),
+          2, 0),
+      recipe("layer_norm",
+             {numbers, column_numbers, column_numbers, numbers, {Format::single, two_a_row}},
+             epsilons, normed_matrices),
+      in_place(recipe("residual_layer_norm",
+                      {numbers,
+                       numbers,
+                       column_numbers,
+                       column_numbers,
+                       numbers,
+                       numbers,
+                       {Format::single, two_a_row}},
+                      epsilons, normed_matrices),
+               4, 0),
+      recipe("layer_norm_gradient",
+             {numbers,
+              numbers,
+              column_numbers,
+              {Format::single, two_a_row, 0.5},
+              numbers,
+              {Format::single, two_partials}},
+             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+      recipe("rms_norm", {numbers, column_numbers, numbers, {Format::single, per_row}}, epsilons,
+             normed_matrices),
+      in_place(
+          recipe("residual_rms_norm",
+                 {numbers, numbers, column_numbers, numbers, numbers, {Format::single, per_row}},
+                 epsilons, normed_matrices),
+          3, 0),
+      recipe("rms_norm_gradient",
+             {numbers,
+              numbers,
+              column_numbers,
+              {Format::single, per_row, 0.5},
+              numbers,
+              {Format::single, partials}},
+             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+      recipe("sum_parts", {{Format::single, partials}, column_numbers}, {Scalars{0}, Scalars{1}},
+             {{1, 1, 1},
+              {1, 1, 7},
+              {1, 31, 2},
+              {1, 33, 40},
+              {1, 257, 264},
+              {1, 1536, 64},
+              {1, 4099, 3}}),
       product(recipe("matmul",
                      {{Format::storage, first_factors},
                       {Format::storage, second_factors},

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// sum = x + branch, element by element; sum may be x.
+//   shape     rows, columns (only their product counts)
+//   operands  x, branch, sum
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+Kernel add_kernel();
+
+// Only in CUDA builds.
+Launch prepare_add(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate

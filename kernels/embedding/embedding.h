@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The first activations of a transformer: x[n] = table[tokens[n]] + positions[n mod T].
+//   shape     rows = tokens; columns = C; depth = V, rows of the table; groups = T, positions
+//   operands  tokens (int32 [rows], each in [0, V)), table [V][C], positions [T][C], x [rows][C]
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+Kernel embedding_kernel();
+
+// Only in CUDA builds.
+Launch prepare_embedding(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate

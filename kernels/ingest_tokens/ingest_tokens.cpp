@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The host side of ingest_tokens: operands, work and the reference. Meaning and shapes:
+// ingest_tokens.h.
+#include "kernels/ingest_tokens/ingest_tokens.h"
+
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"payload", Access::read},
+    {"tokens", Access::write},
+    {"labels", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
+  const std::int64_t words = shape.rows * shape.depth;
+  return {.bytes_read = words * 4,
+          .bytes_written = 2 * shape.rows * shape.columns * 4,
+          // Integer operations: an exclusive or a word, a remainder a folded word.
+          .flops = words + shape.rows * (shape.columns + 1)};
+}
+
+// --- reference -----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const auto [samples, positions, words, unused] = call.shape;
+  const auto vocabulary =
+      static_cast<std::uint32_t>(call.scalars[ingest_tokens_scalar::vocabulary]);
+  const auto* payload = static_cast<const std::uint32_t*>(call.buffers[0]);
+  auto* tokens = static_cast<std::int32_t*>(call.buffers[1]);
+  auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    for (std::int64_t position = 0; position <= positions; ++position) {
+      std::uint32_t folded = 0;
+      for (std::int64_t word = position; word < words; word += positions + 1) {
+        folded ^= payload[sample * words + word];
+      }
+      const auto token = static_cast<std::int32_t>(folded % vocabulary);
+      if (position < positions) tokens[sample * positions + position] = token;
+      if (position > 0) labels[sample * positions + position - 1] = token;
+    }
+  }
+}
+
+}  // namespace
+
+// --- the row -------------------------------------------------------------------------------------
+
+Kernel ingest_tokens_kernel() {
+  return {"ingest_tokens", operands, work, reference, in_cuda_builds<prepare_ingest_tokens>()};
+}
+
+}  // namespace stepgate

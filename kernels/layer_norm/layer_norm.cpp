@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The host side of layer_norm and residual_layer_norm: operands; work and references are
+// norm.cpp's. Meaning and shapes: layer_norm.h.
+#include "kernels/layer_norm/layer_norm.h"
+
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"x", Access::read},  {"weight", Access::read},      {"bias", Access::read},
+    {"y", Access::write}, {"statistics", Access::write},
+};
+
+constexpr KernelOperand residual_operands[] = {
+    {"x", Access::read},           {"branch", Access::read}, {"weight", Access::read},
+    {"bias", Access::read},        {"sum", Access::write},   {"y", Access::write},
+    {"statistics", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return norm_work(NormKind::layer, shape, dtype);
+}
+
+KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return residual_norm_work(NormKind::layer, shape, dtype);
+}
+
+// --- references ----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const auto& at = call.buffers;
+  norm_reference(NormKind::layer, call, {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
+}
+
+void residual_reference_of(const KernelCall& call) {
+  const auto& at = call.buffers;
+  residual_reference(call, at[0], at[1], at[4]);
+  norm_reference(NormKind::layer, call, {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
+}
+
+}  // namespace
+
+// --- the rows ------------------------------------------------------------------------------------
+
+Kernel layer_norm_kernel() {
+  return {"layer_norm", operands, work, reference, in_cuda_builds<prepare_layer_norm>()};
+}
+
+Kernel residual_layer_norm_kernel() {
+  return {"residual_layer_norm", residual_operands, residual_work, residual_reference_of,
+          in_cuda_builds<prepare_residual_layer_norm>()};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The CUDA launcher of layer_norm_gradient; the kernels are norm_gradient.cuh's. Meaning and
+// shapes: layer_norm_gradient.h.
+#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
+#include "kernels/norm_gradient.cuh"
+
+namespace stepgate {
+
+Launch prepare_layer_norm_gradient(const KernelShape& shape, DType dtype,
+                                   const KernelScalars& scalars, const LaunchContext&) {
+  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, scalars);
+}
+
+}  // namespace stepgate

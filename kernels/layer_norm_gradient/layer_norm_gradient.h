@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The gradients of layer_norm: that of x, and the parameters' by parts, which sum_parts adds up.
+//   shape     rows, columns; depth = parts (layer_norm_parts(rows)); part p takes rows p, p +
+//   parts,
+//             ...
+//   scalars   [0] != 0: d_x is added to
+//   operands  d_y, x, weight ([columns]), statistics (fp32 [rows][2], of layer_norm), d_x (read
+//   only
+//             when added to), partials (fp32 [parts][2 columns]: of the weight, then of the bias)
+// With n = (x - mean) / deviation and g = d_y weight: d_x = (g - mean(g) - n mean(g n)) /
+// deviation, the weight's gradient is the sum over rows of d_y n, the bias's that of d_y.
+#pragma once
+
+#include "kernels/norm.h"
+
+namespace stepgate {
+
+// The parts of that many rows; at most so many.
+constexpr std::int64_t layer_norm_parts(std::int64_t rows) {
+  return norm_parts(rows);
+}
+
+Kernel layer_norm_gradient_kernel();
+
+// Only in CUDA builds.
+Launch prepare_layer_norm_gradient(const KernelShape&, DType, const KernelScalars&,
+                                   const LaunchContext&);
+
+}  // namespace stepgate

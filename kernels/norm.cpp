@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Work and references of the norms and their gradients. Meaning: norm.h and the kernels' headers.
+#include "kernels/norm.h"
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/number_format.h"
+
+namespace stepgate {
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
+  const std::int64_t elements = shape.rows * shape.columns;
+  // layer: sum; subtract, square, sum; subtract, scale, weigh, shift. rms: square, sum; scale,
+  // weigh.
+  const std::int64_t operations = kind == NormKind::layer ? 8 : 4;
+  return {.bytes_read = (elements + parameters_of(kind) * shape.columns) * bytes_of(dtype),
+          .bytes_written = elements * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
+          .flops = operations * elements};
+}
+
+KernelWork residual_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
+  const std::int64_t elements = shape.rows * shape.columns;
+  KernelWork work = norm_work(kind, shape, dtype);
+  work.bytes_read += elements * bytes_of(dtype);
+  work.bytes_written += elements * bytes_of(dtype);
+  work.flops += elements;
+  return work;
+}
+
+KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dtype,
+                              const KernelScalars& scalars) {
+  const std::int64_t elements = shape.rows * shape.columns;
+  const bool accumulates = scalars[norm_gradient_scalar::accumulate] != 0;
+  const std::int64_t read = (accumulates ? 3 : 2) * elements + shape.columns;
+  // rms: normalise, weigh; multiply, sum; multiply, sum for the weight; multiply, subtract, scale.
+  // layer also subtracts the mean, sums twice more (rows, bias) and subtracts.
+  const std::int64_t operations = (kind == NormKind::layer ? 13 : 9) + (accumulates ? 1 : 0);
+  return {.bytes_read = read * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
+          .bytes_written =
+              elements * bytes_of(dtype) + shape.depth * parameters_of(kind) * shape.columns * 4,
+          .flops = operations * elements};
+}
+
+// --- references ----------------------------------------------------------------------------------
+
+void residual_reference(const KernelCall& call, const void* x, const void* branch, void* sum) {
+  for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
+    set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + number_at(branch, call.dtype, i));
+  }
+}
+
+void norm_reference(NormKind kind, const KernelCall& call, const HostNorm& host) {
+  const std::int64_t columns = call.shape.columns;
+  for (std::int64_t row = 0; row < call.shape.rows; ++row) {
+    const auto x = [&](std::int64_t c) { return number_at(host.x, call.dtype, row * columns + c); };
+    double mean = 0, squares = 0;
+    if (kind == NormKind::layer) {
+      for (std::int64_t c = 0; c < columns; ++c) mean += x(c);
+      mean /= static_cast<double>(columns);
+    }
+    for (std::int64_t c = 0; c < columns; ++c) squares += (x(c) - mean) * (x(c) - mean);
+    const double scale =
+        1 / std::sqrt(squares / static_cast<double>(columns) + call.scalars[norm_scalar::epsilon]);
+    float* statistics = host.statistics + row * statistics_of(kind);
+    if (kind == NormKind::layer) *statistics++ = static_cast<float>(mean);
+    *statistics = static_cast<float>(scale);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double shift = host.bias == nullptr ? 0 : number_at(host.bias, call.dtype, c);
+      set_number(host.y, call.dtype, row * columns + c,
+                 (x(c) - mean) * scale * number_at(host.weight, call.dtype, c) + shift);
+    }
+  }
+}
+
+// With n = (x - mean) scale and g = d_y weight, both of the row:
+//   d_x = scale (g - mean of g - n mean of (g n));  rms without the mean of g.
+void norm_gradient_reference(NormKind kind, const KernelCall& call) {
+  const auto [rows, columns, parts, unused] = call.shape;
+  const bool accumulates = call.scalars[norm_gradient_scalar::accumulate] != 0;
+  const bool is_layer = kind == NormKind::layer;
+  const auto count = static_cast<std::size_t>(columns);
+  std::vector<double> partials(static_cast<std::size_t>(parts * parameters_of(kind)) * count);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* statistics =
+        static_cast<const float*>(call.buffers[3]) + row * statistics_of(kind);
+    const double mean = is_layer ? statistics[0] : 0;
+    const double scale = statistics[is_layer ? 1 : 0];
+    double* part = partials.data() + row % parts * parameters_of(kind) * columns;
+    std::vector<double> normalised(count), weighed(count);
+    double sum = 0, projection = 0;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double d_y = number_at(call.buffers[0], call.dtype, row * columns + c);
+      normalised[c] = (number_at(call.buffers[1], call.dtype, row * columns + c) - mean) * scale;
+      weighed[c] = d_y * number_at(call.buffers[2], call.dtype, c);
+      sum += is_layer ? weighed[c] : 0;
+      projection += weighed[c] * normalised[c];
+      part[c] += d_y * normalised[c];
+      if (is_layer) part[columns + c] += d_y;
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t i = row * columns + c;
+      const double old = accumulates ? number_at(call.buffers[4], call.dtype, i) : 0;
+      const double inner =
+          weighed[c] - (sum + normalised[c] * projection) / static_cast<double>(columns);
+      set_number(call.buffers[4], call.dtype, i, old + scale * inner);
+    }
+  }
+  auto* stored = static_cast<float*>(call.buffers[5]);
+  for (std::size_t i = 0; i < partials.size(); ++i) stored[i] = static_cast<float>(partials[i]);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// The forward kernels of layer_norm and rms_norm, with and without a residual. One read of a row
+// from memory: a warp holds a short row in registers; a block takes a long one and finds it in its
+// first-level cache when it comes back to it.
+#pragma once
+
+#include "kernels/launch.cuh"
+#include "kernels/norm.h"
+
+namespace stepgate {
+
+enum class Residual { none, added };
+
+template <class Number>
+struct NormCall {
+  const Number* x;
+  const Number* branch;  // of a residual
+  const Number* weight;
+  const Number* bias;  // of a layer norm
+  Number* sum;         // of a residual; may be x
+  Number* y;
+  float* statistics;
+  std::int64_t rows;
+  std::int64_t columns;
+  float epsilon;
+};
+
+// --- rows ----------------------------------------------------------------------------------------
+
+constexpr int norm_block_threads = 1024;  // at most
+
+// Every lane gets the sum over the warp, by one fixed tree.
+__device__ __forceinline__ float sum_over_warp(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffffu, value, distance);
+  }
+  return value;
+}
+
+// Every thread gets the sum over the block, of whole warps. `of_warp` is used by no other sum.
+__device__ __forceinline__ float sum_over_block(float value, float* of_warp) {
+  value = sum_over_warp(value);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0.0f;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) sum += of_warp[warp];
+  return sum;
+}
+
+// The numbers to be normed: x, or x + branch as it is stored, which is written.
+template <Residual residual, int count, class Number>
+__device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call,
+                                                    std::int64_t index) {
+  auto pack = load<count>(call.x, index);
+  if constexpr (residual == Residual::added) {
+    const auto branch = load<count>(call.branch, index);
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      pack.values[i] = from_float<Number>(to_float(pack.values[i]) + to_float(branch.values[i]));
+    }
+    store<count>(call.sum, index, pack);
+  }
+  return pack;
+}
+
+template <int count, class Number>
+__device__ __forceinline__ float sum_of(const Pack<Number, count>& pack) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < count; ++i) sum += to_float(pack.values[i]);
+  return sum;
+}
+
+template <int count, class Number>
+__device__ __forceinline__ float squares_of(const Pack<Number, count>& pack, float mean) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const float difference = to_float(pack.values[i]) - mean;
+    sum = fmaf(difference, difference, sum);
+  }
+  return sum;
+}
+
+template <class Number>
+__device__ __forceinline__ float scale_of(const NormCall<Number>& call, float squares) {
+  return rsqrtf(squares / static_cast<float>(call.columns) + call.epsilon);
+}
+
+template <NormKind kind, int count, class Number>
+__device__ __forceinline__ void write_normed(const NormCall<Number>& call, std::int64_t row,
+                                             std::int64_t column, Pack<Number, count> pack,
+                                             float mean, float scale) {
+  const auto weights = load<count>(call.weight, column);
+  Pack<Number, count> biases;
+  if constexpr (kind == NormKind::layer) biases = load<count>(call.bias, column);
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const float normalised = (to_float(pack.values[i]) - mean) * scale;
+    float y = normalised * to_float(weights.values[i]);
+    if constexpr (kind == NormKind::layer) y += to_float(biases.values[i]);
+    pack.values[i] = from_float<Number>(y);
+  }
+  store<count>(call.y, row * call.columns + column, pack);
+}
+
+template <NormKind kind>
+__device__ __forceinline__ void write_statistics(float* statistics, std::int64_t row, float mean,
+                                                 float scale) {
+  constexpr std::int64_t width = statistics_of(kind);
+  if constexpr (kind == NormKind::layer) statistics[row * width] = mean;
+  statistics[row * width + width - 1] = scale;
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
+constexpr int norm_warps = 4;
+
+// A warp takes a row of up to `held` packs a lane. Blocks are small, since all their warps have to
+// end before another block comes.
+template <NormKind kind, Residual residual, int held, int count, class Number>
+__global__ void __launch_bounds__(norm_warps * 32) norm_short_rows(const NormCall<Number> call) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * norm_warps + threadIdx.x / 32;
+  if (row >= call.rows) return;
+  const int packs = static_cast<int>(call.columns / count);
+  const int lane = threadIdx.x % 32;
+  Pack<Number, count> own[held];
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const int pack = lane + 32 * i;
+    if (pack < packs) own[i] = take<residual, count>(call, row * call.columns + pack * count);
+  }
+  float mean = 0.0f;
+  if constexpr (kind == NormKind::layer) {
+#pragma unroll
+    for (int i = 0; i < held; ++i) {
+      if (lane + 32 * i < packs) mean += sum_of(own[i]);
+    }
+    mean = sum_over_warp(mean) / static_cast<float>(call.columns);
+  }
+  float squares = 0.0f;
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    if (lane + 32 * i < packs) squares += squares_of(own[i], mean);
+  }
+  const float scale = scale_of(call, sum_over_warp(squares));
+  if (lane == 0) write_statistics<kind>(call.statistics, row, mean, scale);
+#pragma unroll
+  for (int i = 0; i < held; ++i) {
+    const int pack = lane + 32 * i;
+    if (pack < packs) write_normed<kind, count>(call, row, pack * count, own[i], mean, scale);
+  }
+}
+
+// A block takes a row of any length. A thread comes back to its own packs only, so that what it
+// wrote of a residual is what it reads.
+template <NormKind kind, Residual residual, int count, class Number>
+__global__ void __launch_bounds__(norm_block_threads) norm_long_rows(const NormCall<Number> call) {
+  __shared__ float sums[norm_block_threads / 32];
+  __shared__ float squares_of_warp[norm_block_threads / 32];
+  const std::int64_t row = blockIdx.x;
+  const std::int64_t begin = row * call.columns;
+  const Number* taken = residual == Residual::added ? call.sum : call.x;
+  float sum = 0.0f, squares = 0.0f;
+#pragma unroll 4
+  for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count) {
+    const auto pack = take<residual, count>(call, begin + c);
+    if constexpr (kind == NormKind::layer) sum += sum_of(pack);
+    if constexpr (kind == NormKind::rms) squares += squares_of(pack, 0.0f);
+  }
+  float mean = 0.0f;
+  if constexpr (kind == NormKind::layer) {
+    mean = sum_over_block(sum, sums) / static_cast<float>(call.columns);
+#pragma unroll 4
+    for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count) {
+      squares += squares_of(load<count>(taken, begin + c), mean);
+    }
+  }
+  const float scale = scale_of(call, sum_over_block(squares, squares_of_warp));
+  if (threadIdx.x == 0) write_statistics<kind>(call.statistics, row, mean, scale);
+#pragma unroll 4
+  for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count) {
+    write_normed<kind, count>(call, row, c, load<count>(taken, begin + c), mean, scale);
+  }
+}
+
+// --- launcher ------------------------------------------------------------------------------------
+
+// Four packs a thread where the row has them, since a barrier costs more with every warp.
+inline unsigned norm_threads(std::int64_t packs) {
+  unsigned threads = 32;
+  while (threads < norm_block_threads && 4 * threads < packs) threads *= 2;
+  return threads;
+}
+
+template <NormKind kind, Residual residual, class Number>
+void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream_t stream) {
+  constexpr int count = access_bytes / sizeof(Number);
+  // An operand that the kernel does not have is null, which is aligned.
+  const bool in_packs =
+      call.columns % count == 0 &&
+      aligned_to_access(call.x, call.branch, call.weight, call.bias, call.sum, call.y);
+  const std::int64_t packs = in_packs ? call.columns / count : call.columns;
+  const auto rows = static_cast<unsigned>(call.rows);
+  const auto blocks = static_cast<unsigned>(ceiling_quotient(call.rows, norm_warps));
+  if (in_packs && packs <= 4 * 32) {
+    norm_short_rows<kind, residual, 4, count><<<blocks, norm_warps * 32, 0, stream>>>(call);
+  } else if (in_packs && packs <= 8 * 32) {
+    norm_short_rows<kind, residual, 8, count><<<blocks, norm_warps * 32, 0, stream>>>(call);
+  } else if (in_packs) {
+    norm_long_rows<kind, residual, count><<<rows, norm_threads(packs), 0, stream>>>(call);
+  } else {
+    norm_long_rows<kind, residual, 1><<<rows, norm_threads(packs), 0, stream>>>(call);
+  }
+  check_launch(name);
+}
+
+}  // namespace stepgate

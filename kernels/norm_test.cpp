@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// Host references of the norms, their gradients and the sums of parts, against formulas written
+// independently here: moments rather than differences, and the gradient of x by the matrix of
+// slopes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/catalogue.h"
+#include "kernels/expect_formulas.h"
+#include "kernels/kernel_trial.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+// As memory holds it.
+double stored_number(DType dtype, double value) {
+  std::uint32_t memory = 0;
+  set_number(&memory, dtype, 0, value);
+  return number_at(&memory, dtype, 0);
+}
+
+// --- forward -------------------------------------------------------------------------------------
+
+enum class Norm { layer, rms };
+
+using Element = std::function<double(const Trial&, std::int64_t)>;
+
+struct Row {
+  double mean = 0, scale = 0;
+};
+
+// Of the row whose elements are x.
+Row row_of(const Trial& t, std::int64_t row, const Element& x, Norm norm) {
+  double sum = 0, squares = 0;
+  for (std::int64_t c = t.shape.columns - 1; c >= 0; --c) {
+    const double value = x(t, row * t.shape.columns + c);
+    sum += value;
+    squares += value * value;
+  }
+  const auto count = static_cast<double>(t.shape.columns);
+  const double mean = norm == Norm::layer ? sum / count : 0;
+  return {mean, std::pow(squares / count - mean * mean + t.scalars[0], -0.5)};
+}
+
+double first_operand(const Trial& t, std::int64_t i) {
+  return value_at(t, 0, i);
+}
+
+double stored_sum(const Trial& t, std::int64_t i) {
+  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
+}
+
+// `weight` is the operand of that name; that of a layer norm's bias follows it.
+Formula normed(Norm norm, Element x, std::size_t weight) {
+  return [=, row = Row{}](const Trial& t, std::int64_t i) mutable {
+    const std::int64_t column = i % t.shape.columns;
+    if (column == 0) row = row_of(t, i / t.shape.columns, x, norm);
+    const double shift = norm == Norm::layer ? value_at(t, weight + 1, column) : 0;
+    return shift + value_at(t, weight, column) * (x(t, i) - row.mean) * row.scale;
+  };
+}
+
+Formula statistics(Norm norm, Element x) {
+  return [=](const Trial& t, std::int64_t i) {
+    if (norm == Norm::rms) return row_of(t, i, x, norm).scale;
+    const Row row = row_of(t, i / 2, x, norm);
+    return i % 2 == 0 ? row.mean : row.scale;
+  };
+}
+
+// Where the deviation is next to nothing, what rounding leaves of the moments is multiplied by up
+// to epsilon^-3/2.
+constexpr double unit_of_moments = 1e4;
+
+TEST(LayerNorm, TakesMeanAndDeviationOfEachRow) {
+  expect_formulas(
+      "layer_norm",
+      {{3, normed(Norm::layer, first_operand, 1)}, {4, statistics(Norm::layer, first_operand)}},
+      unit_of_moments);
+}
+
+TEST(ResidualLayerNorm, NormsTheSumAsItIsStored) {
+  expect_formulas("residual_layer_norm",
+                  {{4, stored_sum},
+                   {5, normed(Norm::layer, stored_sum, 2)},
+                   {6, statistics(Norm::layer, stored_sum)}},
+                  unit_of_moments);
+}
+
+TEST(RmsNorm, DividesByTheRootMeanSquareOfEachRow) {
+  expect_formulas("rms_norm", {{2, normed(Norm::rms, first_operand, 1)},
+                               {3, statistics(Norm::rms, first_operand)}});
+}
+
+TEST(ResidualRmsNorm, NormsTheSumAsItIsStored) {
+  expect_formulas("residual_rms_norm", {{3, stored_sum},
+                                        {4, normed(Norm::rms, stored_sum, 2)},
+                                        {5, statistics(Norm::rms, stored_sum)}});
+}
+
+// --- gradients -----------------------------------------------------------------------------------
+
+// Operands of the gradients.
+enum : std::size_t { d_y, x, weight, statistics_of_rows, d_x, partials };
+
+double scale_of(const Trial& t, Norm norm, std::int64_t row) {
+  return value_at(t, statistics_of_rows, norm == Norm::rms ? row : 2 * row + 1);
+}
+
+double normalised(const Trial& t, Norm norm, std::int64_t row, std::int64_t column) {
+  const double mean = norm == Norm::rms ? 0 : value_at(t, statistics_of_rows, 2 * row);
+  return (value_at(t, x, row * t.shape.columns + column) - mean) * scale_of(t, norm, row);
+}
+
+// The slope of the normalised x[j] in x[c] is scale ((j == c) - 1/C - n[j] n[c] / C), for rms
+// without 1/C. The sum over j of d_y[j] weight[j] times it, a row's sums kept.
+Formula gradient_of_x(Norm norm) {
+  return [=, sum = 0.0, projection = 0.0](const Trial& t, std::int64_t i) mutable {
+    const auto [row, column] = std::pair{i / t.shape.columns, i % t.shape.columns};
+    const auto weighed = [&](std::int64_t j) {
+      return value_at(t, d_y, row * t.shape.columns + j) * value_at(t, weight, j);
+    };
+    if (column == 0) {
+      sum = projection = 0;
+      for (std::int64_t j = t.shape.columns - 1; j >= 0; --j) {
+        sum += norm == Norm::layer ? weighed(j) : 0;
+        projection += weighed(j) * normalised(t, norm, row, j);
+      }
+    }
+    const auto count = static_cast<double>(t.shape.columns);
+    const double spread = (sum + normalised(t, norm, row, column) * projection) / count;
+    const double old = t.scalars[0] != 0 ? value_at(t, d_x, i) : 0;
+    return old + scale_of(t, norm, row) * (weighed(column) - spread);
+  };
+}
+
+Formula parts(Norm norm) {
+  return [=](const Trial& t, std::int64_t i) {
+    const std::int64_t width = (norm == Norm::layer ? 2 : 1) * t.shape.columns;
+    const std::int64_t column = i % t.shape.columns;
+    const bool of_bias = i % width >= t.shape.columns;
+    double sum = 0;
+    for (std::int64_t row = i / width; row < t.shape.rows; row += t.shape.depth) {
+      const double factor = of_bias ? 1 : normalised(t, norm, row, column);
+      sum += value_at(t, d_y, row * t.shape.columns + column) * factor;
+    }
+    return sum;
+  };
+}
+
+TEST(LayerNormGradient, FollowsTheSlopesOfTheNorm) {
+  expect_formulas("layer_norm_gradient",
+                  {{d_x, gradient_of_x(Norm::layer)}, {partials, parts(Norm::layer)}}, 100);
+}
+
+TEST(RmsNormGradient, FollowsTheSlopesOfTheNorm) {
+  expect_formulas("rms_norm_gradient",
+                  {{d_x, gradient_of_x(Norm::rms)}, {partials, parts(Norm::rms)}}, 100);
+}
+
+// The reference of the norm itself by central differences, at the statistics that it gives.
+TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
+  constexpr std::int64_t columns = 6;
+  float x_row[columns] = {0.3f, -0.7f, 0.1f, 0.9f, -0.2f, 0.5f};
+  float weights[columns] = {0.5f, 1.5f, -1.0f, 0.8f, 0.2f, 1.1f}, biases[columns] = {};
+  float outer[columns] = {1.0f, -0.5f, 0.25f, 2.0f, -1.0f, 0.75f};
+  float y[columns], pair[2], slope[columns], sums[2 * columns];
+  const auto loss = [&] {
+    void* const buffers[] = {x_row, weights, biases, y, pair};
+    kernel("layer_norm").reference({{1, columns}, DType::fp32, {1e-5}, buffers});
+    double sum = 0;
+    for (std::int64_t c = 0; c < columns; ++c) sum += static_cast<double>(outer[c]) * y[c];
+    return sum;
+  };
+  loss();
+  void* const buffers[] = {outer, x_row, weights, pair, slope, sums};
+  kernel("layer_norm_gradient").reference({{1, columns, 1}, DType::fp32, {0}, buffers});
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const float old = x_row[c];
+    x_row[c] = old + 0x1p-7f;
+    const double above = loss();
+    x_row[c] = old - 0x1p-7f;
+    const double below = loss();
+    x_row[c] = old;
+    EXPECT_NEAR(slope[c], (above - below) / 0x1p-6, 2e-3) << "column " << c;
+  }
+}
+
+TEST(SumParts, SumsEachColumnOfTheParts) {
+  const Formula sum = [](const Trial& t, std::int64_t column) {
+    double total = t.scalars[0] != 0 ? value_at(t, 1, column) : 0;
+    for (std::int64_t part = t.shape.depth - 1; part >= 0; --part) {
+      total += value_at(t, 0, part * t.shape.columns + column);
+    }
+    return total;
+  };
+  expect_formulas("sum_parts", {{1, sum}});
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The host side of rms_norm and residual_rms_norm: operands; work and references are norm.cpp's.
+// Meaning and shapes: rms_norm.h.
+#include "kernels/rms_norm/rms_norm.h"
+
+#include "kernels/cuda_build.h"
+
+namespace stepgate {
+namespace {
+
+// --- shape and scalars ---------------------------------------------------------------------------
+
+constexpr KernelOperand operands[] = {
+    {"x", Access::read},
+    {"weight", Access::read},
+    {"y", Access::write},
+    {"statistics", Access::write},
+};
+
+constexpr KernelOperand residual_operands[] = {
+    {"x", Access::read},    {"branch", Access::read}, {"weight", Access::read},
+    {"sum", Access::write}, {"y", Access::write},     {"statistics", Access::write},
+};
+
+// --- work ----------------------------------------------------------------------------------------
+
+KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return norm_work(NormKind::rms, shape, dtype);
+}
+
+KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return residual_norm_work(NormKind::rms, shape, dtype);
+}
+
+// --- references ----------------------------------------------------------------------------------
+
+void reference(const KernelCall& call) {
+  const auto& at = call.buffers;
+  norm_reference(NormKind::rms, call, {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
+}
+
+void residual_reference_of(const KernelCall& call) {
+  const auto& at = call.buffers;
+  residual_reference(call, at[0], at[1], at[3]);
+  norm_reference(NormKind::rms, call, {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
+}
+
+}  // namespace
+
+// --- the rows ------------------------------------------------------------------------------------
+
+Kernel rms_norm_kernel() {
+  return {"rms_norm", operands, work, reference, in_cuda_builds<prepare_rms_norm>()};
+}
+
+Kernel residual_rms_norm_kernel() {
+  return {"residual_rms_norm", residual_operands, residual_work, residual_reference_of,
+          in_cuda_builds<prepare_residual_rms_norm>()};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The CUDA launcher of rms_norm_gradient; the kernels are norm_gradient.cuh's. Meaning and shapes:
+// rms_norm_gradient.h.
+#include "kernels/norm_gradient.cuh"
+#include "kernels/rms_norm_gradient/rms_norm_gradient.h"
+
+namespace stepgate {
+
+Launch prepare_rms_norm_gradient(const KernelShape& shape, DType dtype,
+                                 const KernelScalars& scalars, const LaunchContext&) {
+  return prepare_norm_gradient<NormKind::rms>("rms_norm_gradient", shape, dtype, scalars);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The gradients of rms_norm: that of x, and the weight's by parts, which sum_parts adds up.
+//   shape     rows, columns; depth = parts (rms_norm_parts(rows)); part p takes rows p, p + parts,
+//             ...
+//   scalars   [0] != 0: d_x is added to
+//   operands  d_y, x, weight ([columns]), statistics (fp32 [rows], of rms_norm), d_x (read only
+//   when
+//             added to), partials (fp32 [parts][columns])
+// With n = x / root mean square and g = d_y weight: d_x = (g - n mean(g n)) / root mean square, the
+// weight's gradient is the sum over rows of d_y n.
+#pragma once
+
+#include "kernels/norm.h"
+
+namespace stepgate {
+
+// The parts of that many rows; at most so many.
+constexpr std::int64_t rms_norm_parts(std::int64_t rows) {
+  return norm_parts(rows);
+}
+
+Kernel rms_norm_gradient_kernel();
+
+// Only in CUDA builds.
+Launch prepare_rms_norm_gradient(const KernelShape&, DType, const KernelScalars&,
+                                 const LaunchContext&);
+
+}  // namespace stepgate

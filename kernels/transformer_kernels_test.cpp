@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Host references of the kernels that only a transformer has, against formulas written
+// independently here. Norms are norm_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/expect_formulas.h"
+#include "kernels/kernel_trial.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+// As memory holds it.
+double stored_number(DType dtype, double value) {
+  std::uint32_t memory = 0;
+  set_number(&memory, dtype, 0, value);
+  return number_at(&memory, dtype, 0);
+}
+
+// --- tokens and tables ---------------------------------------------------------------------------
+
+double token_of_words(const Trial& t, std::int64_t sample, std::int64_t position) {
+  std::uint32_t folded = 0;
+  for (std::int64_t word = 0; word < t.shape.depth; ++word) {
+    if (word % (t.shape.columns + 1) != position) continue;
+    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.depth + word));
+  }
+  return std::fmod(folded, t.scalars[0]);
+}
+
+TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextToken) {
+  expect_formulas("ingest_tokens",
+                  {{1,
+                    [](const Trial& t, std::int64_t i) {
+                      return token_of_words(t, i / t.shape.columns, i % t.shape.columns);
+                    }},
+                   {2, [](const Trial& t, std::int64_t i) {
+                      return token_of_words(t, i / t.shape.columns, i % t.shape.columns + 1);
+                    }}});
+}
+
+TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
+  const Formula x = [](const Trial& t, std::int64_t i) {
+    const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
+    const auto token = static_cast<std::int64_t>(value_at(t, 0, row));
+    return value_at(t, 1, token * t.shape.columns + column) +
+           value_at(t, 2, (row % t.shape.groups) * t.shape.columns + column);
+  };
+  expect_formulas("embedding", {{3, x}});
+}
+
+// --- element by element --------------------------------------------------------------------------
+
+TEST(Add, AddsElementByElement) {
+  expect_formulas(
+      "add",
+      {{2, [](const Trial& t, std::int64_t i) { return value_at(t, 0, i) + value_at(t, 1, i); }}});
+}
+
+// The logistic function at 2 u, which is (1 + tanh(u)) / 2.
+double logistic_of_inner(double x) {
+  const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * std::pow(x, 3));
+  return 1 / (1 + std::exp(-2 * inner));
+}
+
+TEST(Gelu, IsTheLogisticFormOfTheTanhApproximation) {
+  expect_formulas("gelu", {{1, [](const Trial& t, std::int64_t i) {
+                              return value_at(t, 0, i) * logistic_of_inner(value_at(t, 0, i));
+                            }}});
+}
+
+TEST(GeluGradient, IsTheSlopeOfGelu) {
+  const Formula dx = [](const Trial& t, std::int64_t i) {
+    const auto gelu = [](double x) { return x * logistic_of_inner(x); };
+    // A difference of fourth order: off by the fifth derivative times distance^4 / 30.
+    constexpr double distance = 1e-3;
+    const double x = value_at(t, 0, i);
+    const double slope = (8 * (gelu(x + distance) - gelu(x - distance)) -
+                          (gelu(x + 2 * distance) - gelu(x - 2 * distance))) /
+                         (12 * distance);
+    return value_at(t, 1, i) * slope;
+  };
+  expect_formulas("gelu_gradient", {{2, dx}}, 10);
+}
+
+TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
+  const auto sum = [](const Trial& t, std::int64_t i) {
+    return value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
+  };
+  const auto stored = [=](const Trial& t, std::int64_t i) {
+    return stored_number(t.dtype, sum(t, i));
+  };
+  expect_formulas("bias_gelu", {{2, sum}, {3, [=](const Trial& t, std::int64_t i) {
+                                             const double pre = stored(t, i);
+                                             return pre * logistic_of_inner(pre);
+                                           }}});
+}
+
+}  // namespace
+}  // namespace stepgate
