@@ -167,6 +167,12 @@ std::shared_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOr
               ": the gradient of attention takes sequences of a multiple of 128";
     return nullptr;
   }
+  // These want the sums cleared before each launch.
+  if (cudnn.version() < 90600 && order == SumOrder::any) {
+    *reason = "cuDNN " + std::to_string(cudnn.version()) +
+              ": the gradient of attention in any order takes cuDNN 9.6 or newer";
+    return nullptr;
+  }
   CudnnGraph graph(cudnn);
   build_backward(graph, cudnn, sizes, order);
   return graph.plan(reason);
