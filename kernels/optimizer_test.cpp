@@ -87,7 +87,7 @@ TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
   EXPECT_EQ(square_sum_pieces(1), 1);
   EXPECT_EQ(square_sum_pieces(4096), 1);
   EXPECT_EQ(square_sum_pieces(4097), 2);
-  EXPECT_EQ(square_sum_pieces(162'000'000), 2112);
+  EXPECT_EQ(square_sum_pieces(162'000'000), 1584);
 }
 
 TEST(Cast, CopiesAndRounds) {

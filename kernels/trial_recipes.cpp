@@ -350,7 +350,7 @@ std::vector<TrialRecipe> make_recipes() {
               {1, 262144, 64}}),
       controlled(recipe("clip", {{Format::single, per_depth, 0}, control},
                         {Scalars{1, 2000, 2, 0.5}, Scalars{0, 3, 2, 0.5}, Scalars{1e6, 0, 2, 0.5}},
-                        {{1, 1, 1}, {1, 1, 33}, {1, 1, 512}, {1, 1, 2112}})),
+                        {{1, 1, 1}, {1, 1, 33}, {1, 1, 512}, {1, 1, 1584}})),
       controlled(recipe("adamw_master", {numbers, numbers, singles, singles, squares, control},
                         adamw_scalars, matrices)),
       controlled(recipe("adamw_clipped", {numbers, numbers, singles, squares, control},

@@ -10,8 +10,8 @@ namespace {
 // --- kernels -------------------------------------------------------------------------------------
 
 constexpr int block_threads = 256;
-constexpr int blocks_per_multiprocessor = 8;  // all its threads
-constexpr int packs_in_flight = 4;            // of a thread: 128 KiB a multiprocessor
+constexpr int blocks_per_multiprocessor = 6;  // 40 registers a thread: none spills
+constexpr int packs_in_flight = 4;            // of a thread: 96 KiB a multiprocessor
 
 template <int count, class Number>
 __device__ __forceinline__ float sum_with(float sum, const Pack<Number, count>& pack) {

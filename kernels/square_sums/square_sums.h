@@ -13,10 +13,10 @@
 
 namespace stepgate {
 
-// 16 blocks for each of 132 multiprocessors, two rounds of what fits, so that the second evens out
+// 12 blocks for each of 132 multiprocessors, two rounds of what fits, so that the second evens out
 // what the first left; and no piece so small that starting its block costs more than reading it.
 constexpr std::int64_t square_sum_pieces(std::int64_t count) {
-  constexpr std::int64_t most = 16 * 132;
+  constexpr std::int64_t most = 12 * 132;
   constexpr std::int64_t smallest_piece = 4096;
   return std::clamp<std::int64_t>((count + smallest_piece - 1) / smallest_piece, 1, most);
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The functions of cuDNN that its graphs need, found in the library at run time, and a handle. What
+// they build is graph.h's.
+#pragma once
+
+#include <cudnn.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace stepgate {
+
+// By their exported names, without the prefix.
+struct CudnnFunctions {
+  decltype(&cudnnGetVersion) get_version;
+  decltype(&cudnnGetErrorString) error_string;
+  decltype(&cudnnGetLastErrorString) last_error_string;
+  decltype(&cudnnCreate) create;
+  decltype(&cudnnDestroy) destroy;
+  decltype(&cudnnSetStream) set_stream;
+  decltype(&cudnnBackendCreateDescriptor) create_descriptor;
+  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
+  decltype(&cudnnBackendSetAttribute) set_attribute;
+  decltype(&cudnnBackendGetAttribute) get_attribute;
+  decltype(&cudnnBackendFinalize) finalize;
+  decltype(&cudnnBackendExecute) execute;
+};
+
+class Cudnn : public std::enable_shared_from_this<Cudnn> {
+ public:
+  Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle)
+      : functions_(functions), handle_(handle) {}
+  ~Cudnn() { (void)functions_.destroy(handle_); }
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  const CudnnFunctions& call() const { return functions_; }
+  cudnnHandle_t handle() const { return handle_; }
+  std::int64_t version() const { return static_cast<std::int64_t>(functions_.get_version()); }
+
+  // "cuDNN 91900: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
+  std::string sentence(cudnnStatus_t status, std::string_view what) const;
+
+ private:
+  CudnnFunctions functions_;
+  cudnnHandle_t handle_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+// The two graphs of attention, in the patterns that cuDNN's fused attention recognises: the order
+// of the operations and the types between them are part of the pattern, and so is the product
+// with 1.
+#include "kernels/attention/cudnn/cudnn_attention.h"
+
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/attention/cudnn/graph.h"
+
+namespace stepgate {
+namespace {
+
+using Tensor = CudnnGraph::Tensor;
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+struct Sizes {
+  std::int64_t batch;
+  std::int64_t heads;
+  std::int64_t time;
+  std::int64_t head_size;
+  cudnnDataType_t type;
+
+  std::int64_t columns() const { return heads * head_size; }
+  // Of a part of qkv, of out, of the scores, and of what there is one of for each row of scores.
+  TensorShape part() const { return heads_in_rows(3 * columns()); }
+  TensorShape out() const { return heads_in_rows(columns()); }
+  TensorShape scores() const { return packed({batch, heads, time, time}); }
+  TensorShape per_row() const { return packed({batch, heads, time, 1}); }
+  float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_size)); }
+
+ private:
+  TensorShape heads_in_rows(std::int64_t row) const {
+    return {{batch, heads, time, head_size}, {time * row, head_size, row, 1}};
+  }
+};
+
+std::optional<Sizes> sizes_of(const KernelShape& shape, DType dtype, std::string* reason) {
+  const auto refuse = [&](const char* why) {
+    *reason = std::string("cuDNN's attention takes ") + why;
+    return std::nullopt;
+  };
+  if (!is_narrow(dtype)) return refuse("bf16 and fp16 only");
+  const bool whole = shape.groups > 0 && shape.depth > 0 && shape.columns % shape.groups == 0 &&
+                     shape.rows % shape.depth == 0;
+  if (!whole) return refuse("rows that are whole sequences and columns that are whole heads");
+  const std::int64_t head_size = shape.columns / shape.groups;
+  if (head_size % 8 != 0) return refuse("heads of a multiple of 8 columns");
+  return Sizes{.batch = shape.rows / shape.depth,
+               .heads = shape.groups,
+               .time = shape.depth,
+               .head_size = head_size,
+               .type = dtype == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF};
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+// Scores of keys behind the query become -infinity (the lowest number, as older versions want it).
+Tensor masked(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, Tensor scores) {
+  const bool knows_infinity = cudnn.version() >= 91000;
+  const Tensor lowest = graph.number(knows_infinity ? -std::numeric_limits<float>::infinity()
+                                                    : std::numeric_limits<float>::lowest());
+  const Tensor rows = graph.indices(scores, 2, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
+  const Tensor columns = graph.indices(scores, 3, graph.computed(sizes.scores(), CUDNN_DATA_INT32));
+  const Tensor seen =
+      graph.pointwise(CUDNN_POINTWISE_CMP_GE, {rows, columns},
+                      graph.computed(sizes.scores(), CUDNN_DATA_BOOLEAN), CUDNN_DATA_BOOLEAN);
+  return graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, {scores, lowest, seen},
+                         graph.computed(sizes.scores()));
+}
+
+// Its buffers: q, k, v, out, log_sums.
+void build_forward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes) {
+  const Tensor q = graph.buffer(sizes.type, sizes.part());
+  const Tensor k = graph.buffer(sizes.type, sizes.part().transposed());
+  const Tensor v = graph.buffer(sizes.type, sizes.part());
+  const Tensor out = graph.buffer(sizes.type, sizes.out());
+  const Tensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const auto a_score = [&] { return graph.computed(sizes.scores()); };
+  const auto a_row = [&] { return graph.computed(sizes.per_row()); };
+
+  const Tensor products = graph.multiply_matrices(q, k, a_score());
+  const Tensor scaled =
+      graph.pointwise(CUDNN_POINTWISE_MUL, {products, graph.number(sizes.scale())}, a_score());
+  const Tensor scores = masked(graph, cudnn, sizes, scaled);
+  const Tensor largest = graph.reduce(CUDNN_REDUCE_TENSOR_MAX, scores, a_row());
+  const Tensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scores, largest}, a_score());
+  const Tensor exponentials = graph.pointwise(CUDNN_POINTWISE_EXP, {below}, a_score());
+  const Tensor sums = graph.reduce(CUDNN_REDUCE_TENSOR_ADD, exponentials, a_row());
+  const Tensor logarithms = graph.pointwise(CUDNN_POINTWISE_LOG, {sums}, a_row());
+  graph.pointwise(CUDNN_POINTWISE_ADD, {largest, logarithms}, log_sums);
+  const Tensor probabilities = graph.pointwise(CUDNN_POINTWISE_DIV, {exponentials, sums},
+                                               graph.computed(sizes.scores(), sizes.type));
+  graph.multiply_matrices(probabilities, v, out);
+}
+
+// With `any` order the gradient of q is summed in memory, by whoever comes first; with `fixed` by
+// one product over gradients of the scores that lie in the workspace.
+// Its buffers: q, k, v, out, d_out, log_sums, dots, d_q, d_k, d_v, and the sums of `any`.
+void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, SumOrder order) {
+  const TensorShape rows_of_head = packed({sizes.batch, sizes.heads, sizes.time, sizes.head_size});
+  const Tensor q = graph.buffer(sizes.type, sizes.part());
+  const Tensor k = graph.buffer(sizes.type, sizes.part().transposed());
+  const Tensor v = graph.buffer(sizes.type, sizes.part().transposed());
+  const Tensor out = graph.buffer(sizes.type, sizes.out());
+  const Tensor d_out = graph.buffer(sizes.type, sizes.out());
+  const Tensor log_sums = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const Tensor dots = graph.buffer(CUDNN_DATA_FLOAT, sizes.per_row());
+  const Tensor d_q = graph.buffer(sizes.type, sizes.part());
+  const Tensor d_k = graph.buffer(sizes.type, sizes.part());
+  const Tensor d_v = graph.buffer(sizes.type, sizes.part());
+  const Tensor scale = graph.number(sizes.scale());
+  const auto a_score = [&] { return graph.computed(sizes.scores()); };
+  const auto transposed = [&](Tensor scores) {
+    return graph.reshape(scores, graph.computed(sizes.scores().transposed(), sizes.type));
+  };
+
+  // dots = the sum over a row of d_out * out
+  const Tensor d_out_out =
+      graph.pointwise(CUDNN_POINTWISE_MUL, {d_out, out}, graph.computed(rows_of_head));
+  const Tensor dot =
+      graph.reduce(CUDNN_REDUCE_TENSOR_ADD, d_out_out, graph.computed(sizes.per_row()));
+  graph.pointwise(CUDNN_POINTWISE_MUL, {dot, graph.number(1)}, dots);
+
+  // probabilities = exp(scale q k' - log_sums);  d_v = probabilities' d_out
+  const Tensor products = graph.multiply_matrices(q, k, a_score());
+  const Tensor scaled = graph.pointwise(CUDNN_POINTWISE_MUL, {products, scale}, a_score());
+  const Tensor below = graph.pointwise(CUDNN_POINTWISE_SUB, {scaled, log_sums}, a_score());
+  const Tensor scores = masked(graph, cudnn, sizes, below);
+  const Tensor probabilities = graph.pointwise(CUDNN_POINTWISE_EXP, {scores}, a_score());
+  graph.multiply_matrices(transposed(probabilities), d_out, d_v);
+
+  // d_scores = scale probabilities (d_out v' - dots);  d_k = d_scores' q
+  const Tensor d_probabilities = graph.multiply_matrices(d_out, v, a_score());
+  const Tensor centred = graph.pointwise(CUDNN_POINTWISE_SUB, {d_probabilities, dots}, a_score());
+  const Tensor weighted = graph.pointwise(CUDNN_POINTWISE_MUL, {centred, probabilities}, a_score());
+  const Tensor d_scores = graph.pointwise(CUDNN_POINTWISE_MUL, {weighted, scale}, a_score());
+  graph.multiply_matrices(transposed(d_scores), q, d_k);
+
+  // d_q = d_scores k
+  const Tensor rows_of_k = graph.reshape(k, graph.computed(sizes.part()));
+  if (order == SumOrder::fixed) {
+    graph.multiply_matrices(d_scores, rows_of_k, d_q);
+  } else {
+    const Tensor sums = graph.buffer(CUDNN_DATA_FLOAT, rows_of_head);
+    graph.pointwise(CUDNN_POINTWISE_IDENTITY, {graph.multiply_matrices(d_scores, rows_of_k, sums)},
+                    d_q);
+  }
+}
+
+std::shared_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::string* reason) {
+  CudnnGraph graph(cudnn);
+  build_forward(graph, cudnn, sizes);
+  return graph.plan(reason);
+}
+
+std::shared_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOrder order,
+                                         std::string* reason) {
+  // These versions want a mask of its own behind the last whole tile.
+  if (cudnn.version() <= 91500 && sizes.time % 128 != 0) {
+    *reason = "cuDNN " + std::to_string(cudnn.version()) +
+              ": the gradient of attention takes sequences of a multiple of 128";
+    return nullptr;
+  }
+  // These want the sums cleared before each launch.
+  if (cudnn.version() < 90600 && order == SumOrder::any) {
+    *reason = "cuDNN " + std::to_string(cudnn.version()) +
+              ": the gradient of attention in any order takes cuDNN 9.6 or newer";
+    return nullptr;
+  }
+  CudnnGraph graph(cudnn);
+  build_backward(graph, cudnn, sizes, order);
+  return graph.plan(reason);
+}
+
+// --- memory --------------------------------------------------------------------------------------
+
+// cuDNN asks for a few bytes where the operands of attention have none to offer.
+constexpr std::int64_t most_own_bytes = 1 << 20;
+
+struct Free {
+  void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
+};
+using DeviceMemory = std::unique_ptr<void, Free>;
+
+std::optional<DeviceMemory> own_workspace(std::int64_t bytes, std::string* reason) {
+  if (bytes > most_own_bytes) {
+    *reason = "cuDNN's attention asks for a workspace of " + std::to_string(bytes) +
+              " bytes, which no operand offers";
+    return std::nullopt;
+  }
+  void* memory = nullptr;
+  const cudaError_t status = bytes > 0 ? cudaMalloc(&memory, bytes) : cudaSuccess;
+  if (status == cudaSuccess) return DeviceMemory(memory);
+  *reason = std::string("allocate cuDNN's workspace: ") + cudaGetErrorString(status);
+  return std::nullopt;
+}
+
+// The gradient's scratch: dots, the sums of SumOrder::any, cuDNN's own.
+struct Scratch {
+  std::int64_t sums;
+  std::int64_t workspace;
+  std::int64_t bytes;
+};
+
+std::int64_t aligned(std::int64_t bytes) {
+  constexpr std::int64_t alignment = 256;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+Scratch scratch_of(const Sizes& sizes, SumOrder order, const CudnnPlan& plan) {
+  const std::int64_t rows = sizes.batch * sizes.heads * sizes.time;
+  const std::int64_t sums = order == SumOrder::any ? 4 * rows * sizes.head_size : 0;
+  Scratch scratch{};
+  scratch.sums = aligned(4 * rows);
+  scratch.workspace = scratch.sums + aligned(sums);
+  scratch.bytes = scratch.workspace + plan.workspace_bytes();
+  return scratch;
+}
+
+// --- launches ------------------------------------------------------------------------------------
+
+// The parts of a packed q | k | v.
+struct Parts {
+  void* q;
+  void* k;
+  void* v;
+};
+
+Parts parts_of(void* qkv, const Sizes& sizes) {
+  const std::int64_t bytes = 2 * sizes.columns();
+  auto* start = static_cast<char*>(qkv);
+  return {start, start + bytes, start + 2 * bytes};
+}
+
+void require_alignment(std::initializer_list<const void*> pointers) {
+  for (const void* pointer : pointers) {
+    if (reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0) continue;
+    throw std::runtime_error("cuDNN's attention takes operands that are aligned to 16 bytes");
+  }
+}
+
+}  // namespace
+
+std::optional<Launch> cudnn_attention(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+                                      std::string* reason) {
+  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
+  if (!sizes) return std::nullopt;
+  const std::shared_ptr<CudnnPlan> plan = forward_plan(cudnn, *sizes, reason);
+  if (plan == nullptr) return std::nullopt;
+  std::optional<DeviceMemory> memory = own_workspace(plan->workspace_bytes(), reason);
+  if (!memory) return std::nullopt;
+  const std::shared_ptr<void> workspace = *std::move(memory);
+  return [plan, workspace, sizes = *sizes](void* const* buffers, CUstream_st* stream) {
+    require_alignment({buffers[0], buffers[1], buffers[2]});
+    const auto [q, k, v] = parts_of(buffers[0], sizes);
+    plan->launch({q, k, v, buffers[1], buffers[2]}, workspace.get(), stream);
+  };
+}
+
+std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+                                               std::int64_t scratch_bytes, std::string* reason,
+                                               SumOrder order) {
+  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
+  if (!sizes) return std::nullopt;
+  const std::shared_ptr<CudnnPlan> plan = backward_plan(cudnn, *sizes, order, reason);
+  if (plan == nullptr) return std::nullopt;
+  const Scratch scratch = scratch_of(*sizes, order, *plan);
+  if (scratch.bytes > scratch_bytes) {
+    *reason = "cuDNN's gradient of attention needs " + std::to_string(scratch.bytes) +
+              " bytes of scratch and has " + std::to_string(scratch_bytes);
+    return std::nullopt;
+  }
+  return [plan, scratch, order, sizes = *sizes](void* const* buffers, CUstream_st* stream) {
+    require_alignment({buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5]});
+    const auto [q, k, v] = parts_of(buffers[0], sizes);
+    const auto [d_q, d_k, d_v] = parts_of(buffers[5], sizes);
+    auto* own = static_cast<char*>(buffers[4]);
+    std::vector<void*> pointers = {q, k, v, buffers[1], buffers[2], buffers[3], own, d_q, d_k, d_v};
+    if (order == SumOrder::any) pointers.push_back(own + scratch.sums);
+    plan->launch(pointers, own + scratch.workspace, stream);
+  };
+}
+
+std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn, const KernelShape& shape,
+                                                           DType dtype, std::string* reason,
+                                                           SumOrder order) {
+  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
+  if (!sizes) return std::nullopt;
+  const std::shared_ptr<CudnnPlan> plan = backward_plan(cudnn, *sizes, order, reason);
+  if (plan == nullptr) return std::nullopt;
+  return scratch_of(*sizes, order, *plan).bytes;
+}
+
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const KernelShape& shape,
+                                                  DType dtype, std::string* reason) {
+  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
+  if (!sizes) return std::nullopt;
+  const std::shared_ptr<CudnnPlan> plan = forward_plan(cudnn, *sizes, reason);
+  if (plan == nullptr) return std::nullopt;
+  return plan->workspace_bytes();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Causal attention by cuDNN 9, opened at run time: absent or unwilling, it says why, and nothing
+// else depends on it. Knows no cuDNN types; how graphs become plans is graph.h's.
+//   shape     rows N = B*T tokens, columns C = H*D, depth T, groups H; T divides N, H divides C
+//   operands  qkv [N][3C], a row is q | k | v, head h of each at columns h*D; out and d_out [N][C];
+//             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the
+//             scores; d_qkv as qkv. All aligned to 16 bytes. bf16 and fp16 only, the scale 1 /
+//             sqrt(D).
+// A launch throws std::runtime_error where cuDNN refuses it. Launches of one plan must follow each
+// other, as on one stream: they share its workspace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+class Cudnn;  // the library and a handle of the current device
+
+// Opens libcudnn.so.9, or what the environment variable STEPGATE_CUDNN names. Null where that
+// fails; then *reason says why. The same device must be current in all that follows.
+std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
+
+// The order in which the gradient of q is summed: `fixed` gives the same bits twice and needs 2
+// bytes of workspace for each score (B*H*T*T); `any` needs 4 bytes for each number of q.
+enum class SumOrder { fixed, any };
+
+// A plan on (qkv, out, log_sums), made once. Empty where cuDNN has none; then *reason says why.
+std::optional<Launch> cudnn_attention(Cudnn&, const KernelShape&, DType, std::string* reason);
+
+// A plan on (qkv, out, d_out, log_sums, scratch, d_qkv). Empty where cuDNN has none or it needs
+// more than scratch_bytes (both numbers are in the reason). The scratch is aligned to 256 bytes.
+std::optional<Launch> cudnn_attention_gradient(Cudnn&, const KernelShape&, DType,
+                                               std::int64_t scratch_bytes, std::string* reason,
+                                               SumOrder order = SumOrder::fixed);
+
+// Bytes of scratch that cudnn_attention_gradient needs with cuDNN 9.19 on Hopper, for plans that
+// are made where no cuDNN is: row dots, the sums of `any` or the padded scores of `fixed`, and a
+// few.
+constexpr std::int64_t cudnn_attention_gradient_scratch(const KernelShape& shape,
+                                                        SumOrder order = SumOrder::fixed) {
+  const auto up_to = [](std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+  };
+  const std::int64_t sequences = shape.rows / shape.depth * shape.groups;
+  const std::int64_t scores = sequences * up_to(shape.depth, 64) * up_to(shape.depth, 128);
+  const std::int64_t large = order == SumOrder::fixed ? 2 * scores : 4 * shape.rows * shape.columns;
+  return up_to(4 * shape.rows * shape.groups, 256) + up_to(large, 256) + 256;
+}
+
+// The same, asked of the cuDNN at hand. Makes the plan, so it is not fast.
+std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const KernelShape&, DType,
+                                                           std::string* reason,
+                                                           SumOrder order = SumOrder::fixed);
+
+// Bytes of workspace that the plan of cudnn_attention allocates for itself.
+std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const KernelShape&, DType,
+                                                  std::string* reason);
+
+}  // namespace stepgate

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// cuDNN's attention on the GPU against textbook loops in double, and its time at one size that many
+// articles quote. Skips, saying why, where cuDNN cannot be opened; a GPU there must be.
+#include "kernels/attention/cudnn/cudnn_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "kernels/cuda_trial.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Numbers = std::vector<double>;
+
+// --- the textbook --------------------------------------------------------------------------------
+
+struct Case {
+  std::int64_t batch, heads, time, head_size;
+
+  std::int64_t columns() const { return heads * head_size; }
+  std::int64_t rows() const { return batch * time; }
+  KernelShape shape() const { return {rows(), columns(), time, heads}; }
+};
+
+// The head (b, h) of one of q, k, v in a packed array, or of out with parts = 1.
+struct Head {
+  std::int64_t start;
+  std::int64_t row;
+};
+
+Head head_of(const Case& c, std::int64_t b, std::int64_t h, std::int64_t part, std::int64_t parts) {
+  const std::int64_t row = parts * c.columns();
+  return {b * c.time * row + part * c.columns() + h * c.head_size, row};
+}
+
+double dot(const Case& c, const Numbers& x, const Head& a, std::int64_t i, const Numbers& y,
+           const Head& b, std::int64_t j) {
+  double sum = 0;
+  for (std::int64_t d = 0; d < c.head_size; ++d) {
+    sum += x[a.start + i * a.row + d] * y[b.start + j * b.row + d];
+  }
+  return sum;
+}
+
+void add_row(const Case& c, double factor, const Numbers& x, const Head& a, std::int64_t i,
+             Numbers& y, const Head& b, std::int64_t j) {
+  for (std::int64_t d = 0; d < c.head_size; ++d) {
+    y[b.start + j * b.row + d] += factor * x[a.start + i * a.row + d];
+  }
+}
+
+struct Expected {
+  Numbers out, log_sums, d_qkv;
+};
+
+// One query's row: its probabilities, and what they give.
+void expect_row(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, const Numbers& qkv,
+                const Numbers& d_out, Expected& to) {
+  const Head q = head_of(c, b, h, 0, 3), k = head_of(c, b, h, 1, 3), v = head_of(c, b, h, 2, 3);
+  const Head out = head_of(c, b, h, 0, 1);
+  const double scale = 1 / std::sqrt(static_cast<double>(c.head_size));
+  Numbers probabilities(i + 1);
+  double sum = 0;
+  for (std::int64_t j = 0; j <= i; ++j) {
+    probabilities[j] = std::exp(scale * dot(c, qkv, q, i, qkv, k, j));
+    sum += probabilities[j];
+  }
+  to.log_sums[(b * c.heads + h) * c.time + i] = std::log(sum);
+  for (double& probability : probabilities) probability /= sum;
+  for (std::int64_t j = 0; j <= i; ++j) add_row(c, probabilities[j], qkv, v, j, to.out, out, i);
+  const double centre = dot(c, d_out, out, i, to.out, out, i);
+  for (std::int64_t j = 0; j <= i; ++j) {
+    const double d_score = scale * probabilities[j] * (dot(c, d_out, out, i, qkv, v, j) - centre);
+    add_row(c, d_score, qkv, k, j, to.d_qkv, q, i);
+    add_row(c, d_score, qkv, q, i, to.d_qkv, k, j);
+    add_row(c, probabilities[j], d_out, out, i, to.d_qkv, v, j);
+  }
+}
+
+Expected textbook(const Case& c, const Numbers& qkv, const Numbers& d_out) {
+  Expected to{Numbers(c.rows() * c.columns()), Numbers(c.rows() * c.heads), Numbers(qkv.size())};
+  for (std::int64_t b = 0; b < c.batch; ++b) {
+    for (std::int64_t h = 0; h < c.heads; ++h) {
+      for (std::int64_t i = 0; i < c.time; ++i) expect_row(c, b, h, i, qkv, d_out, to);
+    }
+  }
+  return to;
+}
+
+// --- the device ----------------------------------------------------------------------------------
+
+struct Free {
+  void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+Memory allocate(std::int64_t bytes) {
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, bytes), "allocate an operand");
+  check_cuda(cudaMemset(memory, 0xff, bytes), "fill an operand with NaN");
+  return Memory(memory);
+}
+
+Bytes stored(const Numbers& numbers, DType dtype) {
+  Bytes bytes(numbers.size() * bytes_of(dtype));
+  for (std::size_t i = 0; i < numbers.size(); ++i) set_number(bytes.data(), dtype, i, numbers[i]);
+  return bytes;
+}
+
+Bytes read_back(const Memory& memory, std::int64_t bytes) {
+  Bytes content(bytes);
+  check_cuda(cudaMemcpy(content.data(), memory.get(), bytes, cudaMemcpyDeviceToHost), "read back");
+  return content;
+}
+
+// ||got - expected|| / ||expected||; NaN when any number is NaN.
+double error_of(const Bytes& got, DType dtype, const Numbers& expected) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double error = number_at(got.data(), dtype, i) - expected[i];
+    difference += error * error;
+    norm += expected[i] * expected[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Random numbers as the storage holds them.
+Numbers random_numbers(std::int64_t count, DType dtype, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> number;
+  Numbers numbers(count);
+  for (double& value : numbers) {
+    std::uint32_t place = 0;  // room for any format
+    set_number(&place, dtype, 0, number(random));
+    value = number_at(&place, dtype, 0);
+  }
+  return numbers;
+}
+
+class CudnnAttention : public testing::Test {
+ protected:
+  void SetUp() override {
+    check_cuda(cudaFree(nullptr), "start the device");
+    std::string reason;
+    cudnn_ = open_cudnn(&reason);
+    if (cudnn_ == nullptr) GTEST_SKIP() << reason;
+  }
+
+  std::shared_ptr<Cudnn> cudnn_;
+};
+
+struct Operands {
+  Operands(const Case& c, DType dtype, std::int64_t scratch_bytes)
+      : qkv(allocate(3 * c.rows() * c.columns() * bytes_of(dtype))),
+        out(allocate(c.rows() * c.columns() * bytes_of(dtype))),
+        d_out(allocate(c.rows() * c.columns() * bytes_of(dtype))),
+        log_sums(allocate(4 * c.rows() * c.heads)),
+        scratch(allocate(scratch_bytes)),
+        d_qkv(allocate(3 * c.rows() * c.columns() * bytes_of(dtype))) {}
+
+  std::vector<void*> forward() const { return {qkv.get(), out.get(), log_sums.get()}; }
+  std::vector<void*> backward() const {
+    return {qkv.get(), out.get(), d_out.get(), log_sums.get(), scratch.get(), d_qkv.get()};
+  }
+  void upload(const Numbers& a, const Numbers& b, DType dtype) const {
+    const Bytes first = stored(a, dtype), second = stored(b, dtype);
+    check_cuda(cudaMemcpy(qkv.get(), first.data(), first.size(), cudaMemcpyHostToDevice), "upload");
+    check_cuda(cudaMemcpy(d_out.get(), second.data(), second.size(), cudaMemcpyHostToDevice),
+               "upload");
+  }
+
+  Memory qkv, out, d_out, log_sums, scratch, d_qkv;
+};
+
+// --- tests ---------------------------------------------------------------------------------------
+
+constexpr Case cases[] = {
+    {1, 1, 64, 64}, {2, 3, 200, 40}, {1, 2, 128, 128}, {3, 2, 33, 16}, {2, 2, 257, 64}};
+
+void expect_textbook(Cudnn& cudnn, const Case& c, DType dtype, SumOrder order, std::uint64_t seed) {
+  std::string reason;
+  const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape(), order);
+  const auto forward = cudnn_attention(cudnn, c.shape(), dtype, &reason);
+  ASSERT_TRUE(forward) << reason;
+  const auto backward =
+      cudnn_attention_gradient(cudnn, c.shape(), dtype, scratch_bytes, &reason, order);
+  ASSERT_TRUE(backward) << reason;
+  const Numbers qkv = random_numbers(3 * c.rows() * c.columns(), dtype, seed);
+  const Numbers d_out = random_numbers(c.rows() * c.columns(), dtype, seed + 1);
+  const Operands operands(c, dtype, scratch_bytes);
+  operands.upload(qkv, d_out, dtype);
+  (*forward)(operands.forward().data(), nullptr);
+  (*backward)(operands.backward().data(), nullptr);
+  check_cuda(cudaDeviceSynchronize(), "attention");
+  const Expected expected = textbook(c, qkv, d_out);
+  const double bound = dtype == DType::bf16 ? 1.5e-2 : 2e-3;
+  const std::int64_t out_bytes = c.rows() * c.columns() * bytes_of(dtype);
+  EXPECT_LE(error_of(read_back(operands.out, out_bytes), dtype, expected.out), bound);
+  EXPECT_LE(error_of(read_back(operands.log_sums, 4 * c.rows() * c.heads), DType::fp32,
+                     expected.log_sums),
+            1e-4);
+  const Bytes d_qkv = read_back(operands.d_qkv, 3 * out_bytes);
+  EXPECT_LE(error_of(d_qkv, dtype, expected.d_qkv), bound);
+  if (order == SumOrder::any) return;
+  (*backward)(operands.backward().data(), nullptr);
+  check_cuda(cudaDeviceSynchronize(), "attention");
+  EXPECT_EQ(read_back(operands.d_qkv, 3 * out_bytes), d_qkv) << "not the same bits twice";
+}
+
+TEST_F(CudnnAttention, AgreesWithTheTextbookInBothDirections) {
+  const std::uint64_t seed = std::random_device{}();
+  for (const Case& c : cases) {
+    for (const DType dtype : {DType::bf16, DType::fp16}) {
+      for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
+        SCOPED_TRACE(testing::Message() << c.batch << ' ' << c.heads << ' ' << c.time << ' '
+                                        << c.head_size << (dtype == DType::bf16 ? " bf16" : " fp16")
+                                        << (order == SumOrder::any ? " any order" : " fixed order")
+                                        << " seed " << seed);
+        expect_textbook(*cudnn_, c, dtype, order, seed);
+      }
+    }
+  }
+}
+
+TEST_F(CudnnAttention, RefusesWithASentence) {
+  std::string reason;
+  EXPECT_FALSE(cudnn_attention(*cudnn_, {64, 64, 64, 1}, DType::fp32, &reason));
+  EXPECT_EQ(reason, "cuDNN's attention takes bf16 and fp16 only");
+  EXPECT_FALSE(cudnn_attention(*cudnn_, {64, 12, 64, 1}, DType::bf16, &reason));
+  EXPECT_EQ(reason, "cuDNN's attention takes heads of a multiple of 8 columns");
+  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, {64, 64, 64, 1}, DType::bf16, 100, &reason));
+  EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
+}
+
+double microseconds_of(const Launch& launch, const std::vector<void*>& operands) {
+  constexpr int launches = 50;
+  cudaEvent_t begin = nullptr, end = nullptr;
+  check_cuda(cudaEventCreate(&begin), "create an event");
+  check_cuda(cudaEventCreate(&end), "create an event");
+  for (int i = 0; i < 5; ++i) launch(operands.data(), nullptr);
+  check_cuda(cudaEventRecord(begin), "record");
+  for (int i = 0; i < launches; ++i) launch(operands.data(), nullptr);
+  check_cuda(cudaEventRecord(end), "record");
+  check_cuda(cudaEventSynchronize(end), "wait");
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "read the time");
+  (void)cudaEventDestroy(begin);
+  (void)cudaEventDestroy(end);
+  return 1e3 * milliseconds / launches;
+}
+
+// Prints; judges only that the plans are there.
+TEST_F(CudnnAttention, TakesThisLongForThirtyTwoSequencesOfATwelveHeadedModel) {
+  constexpr Case c{32, 12, 1024, 64};
+  const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());
+  const Operands operands(c, DType::bf16, scratch_bytes);
+  operands.upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, 1),
+                  random_numbers(c.rows() * c.columns(), DType::bf16, 2), DType::bf16);
+  std::string reason;
+  const auto forward = cudnn_attention(*cudnn_, c.shape(), DType::bf16, &reason);
+  ASSERT_TRUE(forward) << reason;
+  const auto own = cudnn_attention_bytes(*cudnn_, c.shape(), DType::bf16, &reason);
+  std::printf("forward %.1f us, workspace %lld B\n", microseconds_of(*forward, operands.forward()),
+              static_cast<long long>(own.value_or(-1)));
+  for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
+    const auto backward =
+        cudnn_attention_gradient(*cudnn_, c.shape(), DType::bf16, scratch_bytes, &reason, order);
+    ASSERT_TRUE(backward) << reason;
+    const auto bytes =
+        cudnn_attention_gradient_bytes(*cudnn_, c.shape(), DType::bf16, &reason, order);
+    std::printf("backward, %s order, %.1f us, scratch %lld B\n",
+                order == SumOrder::fixed ? "fixed" : "any",
+                microseconds_of(*backward, operands.backward()),
+                static_cast<long long>(bytes.value_or(-1)));
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

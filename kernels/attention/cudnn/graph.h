@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// A graph of operations in cuDNN's backend interface, and the plan that carries it out. Knows no
+// attention. The first refusal is kept; what follows it does nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/cudnn/cudnn.h"
+
+namespace stepgate {
+
+// Destroys itself with the function of its library.
+struct DescriptorDeleter {
+  decltype(&cudnnBackendDestroyDescriptor) destroy = nullptr;
+  void operator()(void* descriptor) const noexcept { (void)destroy(descriptor); }
+};
+using Descriptor = std::unique_ptr<void, DescriptorDeleter>;
+
+struct TensorShape {
+  std::array<std::int64_t, 4> sizes;
+  std::array<std::int64_t, 4> strides;  // in numbers
+
+  // The same numbers with the last two dimensions exchanged.
+  TensorShape transposed() const;
+};
+
+// Of a tensor in that order, without gaps.
+TensorShape packed(std::array<std::int64_t, 4> sizes);
+
+// A finished plan and all that it was made of.
+class CudnnPlan {
+ public:
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+  // `pointers` are those of the graph's buffers, in the order in which it was given them. Throws
+  // std::runtime_error where cuDNN refuses the launch.
+  void launch(const std::vector<void*>& pointers, void* workspace, cudaStream_t stream);
+
+ private:
+  friend class CudnnGraph;
+
+  void pack(const std::vector<void*>& pointers, void* workspace);
+
+  std::shared_ptr<Cudnn> cudnn_;
+  std::vector<Descriptor> parts_;      // of the graph
+  std::vector<std::int64_t> buffers_;  // unique ids
+  std::vector<std::int64_t> numbers_;
+  std::vector<float> values_;  // of the numbers; cuDNN reads them at each launch
+  Descriptor plan_;
+  std::int64_t workspace_bytes_ = 0;
+  // Of the last launch: most launches have the pointers of the one before.
+  Descriptor variant_pack_;
+  std::vector<void*> packed_pointers_;
+};
+
+class CudnnGraph {
+ public:
+  using Tensor = cudnnBackendDescriptor_t;
+
+  explicit CudnnGraph(Cudnn& cudnn) : cudnn_(&cudnn) {}
+
+  // In memory that each launch names.
+  Tensor buffer(cudnnDataType_t, const TensorShape&);
+  // One fp32 number.
+  Tensor number(float value);
+  // Between operations, never in memory.
+  Tensor computed(const TensorShape&, cudnnDataType_t = CUDNN_DATA_FLOAT);
+
+  // The operations return `to`.
+  Tensor multiply_matrices(Tensor a, Tensor b, Tensor to);
+  Tensor reduce(cudnnReduceTensorOp_t, Tensor from, Tensor to);
+  Tensor reshape(Tensor from, Tensor to);
+  // x, then b, then t of cuDNN's reference.
+  Tensor pointwise(cudnnPointwiseMode_t, std::initializer_list<Tensor> inputs, Tensor to,
+                   cudnnDataType_t precision = CUDNN_DATA_FLOAT);
+  // The index of each number along an axis.
+  Tensor indices(Tensor like, std::int64_t axis, Tensor to);
+
+  // The first plan of cuDNN's heuristics that can be had. Null where there is none; then *reason
+  // says why. The graph is empty afterwards.
+  std::unique_ptr<CudnnPlan> plan(std::string* reason);
+
+ private:
+  void check(cudnnStatus_t status, std::string_view what);
+  bool failed() const { return !failure_.empty(); }
+  Descriptor create(cudnnBackendDescriptorType_t, std::string_view what);
+  void set(const Descriptor&, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
+           std::int64_t count, const void* values, std::string_view what);
+  void link(const Descriptor&, cudnnBackendAttributeName_t, cudnnBackendDescriptor_t to,
+            std::string_view what);
+  void finalize(const Descriptor&, std::string_view what);
+  cudnnBackendDescriptor_t keep(Descriptor);
+
+  struct Residence {
+    std::int64_t id;
+    cudnnBackendAttributeName_t flag;  // to set; CUDNN_ATTR_TENSOR_UNIQUE_ID for none
+  };
+  Tensor tensor(cudnnDataType_t, const TensorShape&, const Residence&);
+  Tensor pointwise(Descriptor mode, std::initializer_list<Tensor> inputs, Tensor to);
+  Descriptor pointwise_mode(cudnnPointwiseMode_t, cudnnDataType_t precision);
+  void add_operation(Descriptor);
+
+  std::vector<Descriptor> engine_configurations(const Descriptor& graph);
+  bool try_configuration(const Descriptor& configuration, CudnnPlan&, std::string* reason);
+
+  Cudnn* cudnn_;
+  std::string failure_;
+  std::int64_t next_id_ = 1;
+  std::vector<Descriptor> parts_;
+  std::vector<cudnnBackendDescriptor_t> operations_;
+  std::vector<std::int64_t> buffers_;
+  std::vector<std::int64_t> numbers_;
+  std::vector<float> values_;
+};
+
+}  // namespace stepgate
