@@ -112,10 +112,6 @@ TrialRecipe product(TrialRecipe made) {
   return made;
 }
 
-// Tensor cores take probabilities and gradients of scores rounded to storage, which adds a rounding
-// error of each to that of the result.
-constexpr double rounded_factors = 2;
-
 TrialRecipe attention_recipe(TrialRecipe made, void (*settle)(Trial&)) {
   made.alignment_bytes = 16;
   made.settle = settle;
@@ -168,16 +164,10 @@ std::vector<TrialRecipe> make_recipes() {
                2, 1),
       recipe("merge_heads", {packed, packed}, {Scalars{1}, Scalars{3}}, sequences_of_heads()),
       attention_recipe(
-          recipe("attention", {qkv, {Format::storage, per_element, -1, rounded_factors}, log_sums},
-                 {Scalars{}}, sequences_of_heads()),
+          recipe("attention", {qkv, numbers, log_sums}, {Scalars{}}, sequences_of_heads()),
           nullptr),
       attention_recipe(recipe("attention_gradient",
-                              {qkv,
-                               numbers,
-                               numbers,
-                               log_sums,
-                               {Format::scratch, row_dots},
-                               {Format::storage, packed_qkv, -1, rounded_factors}},
+                              {qkv, numbers, numbers, log_sums, {Format::scratch, row_dots}, qkv},
                               {Scalars{}}, sequences_of_heads()),
                        attend),
       in_place(recipe("bias_activation", {numbers, column_numbers, numbers},
