@@ -4,8 +4,10 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
@@ -45,13 +47,19 @@ class Stopwatch {
   cudaEvent_t end_ = nullptr;
 };
 
-// The first rows suffice to verify a product: a host needs a minute for a large one.
+// The first rows suffice to verify a product, the first sequence to verify attention: a host needs
+// a minute for all of a large one.
 constexpr std::int64_t verified_product_rows = 16;
+
+bool is_attention(std::string_view kernel) {
+  return kernel == "attention" || kernel == "attention_gradient";
+}
 
 Trial expected_of(Trial trial) {
   if (trial.recipe->kernel == "matmul") {
     trial.shape.rows = std::min(trial.shape.rows, verified_product_rows);
   }
+  if (is_attention(trial.recipe->kernel)) trial.shape.rows = trial.shape.depth;
   run_reference(trial);
   return trial;
 }
@@ -102,19 +110,37 @@ std::int64_t depth_for(std::string_view kernel, std::int64_t columns) {
   return kernel == "ingest" ? columns + 1 : 1;
 }
 
+std::vector<KernelShape> shapes_for(std::string_view kernel) {
+  // Tokens, columns, tokens of a sequence, heads: D is 64, 64 and 128.
+  if (is_attention(kernel)) {
+    return {{16 * 256, 512, 256, 8}, {8 * 1024, 768, 1024, 12}, {2 * 2048, 2048, 2048, 16}};
+  }
+  if (kernel == "split_heads" || kernel == "merge_heads") return {{32 * 1024, 768, 1024, 12}};
+  if (kernel.starts_with("causal_softmax")) return {{48 * 1024, 1024, 1, 48}};
+  std::vector<KernelShape> shapes;
+  for (const auto& [rows, columns] :
+       {std::pair<std::int64_t, std::int64_t>{64, 1024}, {1024, 1024}, {4096, 4096}}) {
+    shapes.push_back({rows, columns, depth_for(kernel, columns)});
+  }
+  return shapes;
+}
+
+std::string name_of(std::string_view kernel, const char* dtype, const KernelShape& shape) {
+  std::ostringstream name;
+  name << kernel << '/' << dtype << '/' << shape.rows << 'x' << shape.columns;
+  if (shape.groups > 1) name << '/' << shape.groups << 'x' << shape.depth;
+  return name.str();
+}
+
 void register_benchmarks() {
   constexpr std::pair<DType, const char*> dtypes[] = {
       {DType::fp32, "fp32"}, {DType::tf32, "tf32"}, {DType::bf16, "bf16"}};
-  constexpr std::pair<std::int64_t, std::int64_t> sizes[] = {
-      {64, 1024}, {1024, 1024}, {4096, 4096}};
   for (const TrialRecipe& recipe : trial_recipes()) {
     if (recipe.shapes.size() == 1) continue;  // has no size
     for (const auto& [dtype, dtype_name] : dtypes) {
       if (dtype == DType::tf32 && recipe.kernel != "matmul") continue;  // differs in products only
-      for (const auto& [rows, columns] : sizes) {
-        const KernelShape shape{rows, columns, depth_for(recipe.kernel, columns)};
-        const std::string name = std::string(recipe.kernel) + "/" + dtype_name + "/" +
-                                 std::to_string(rows) + "x" + std::to_string(columns);
+      for (const KernelShape& shape : shapes_for(recipe.kernel)) {
+        const std::string name = name_of(recipe.kernel, dtype_name, shape);
         benchmark::RegisterBenchmark(
             name.c_str(),
             [&recipe, shape, dtype = dtype](auto& state) { run(state, recipe, shape, dtype); })

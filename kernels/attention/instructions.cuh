@@ -23,7 +23,7 @@ __device__ __forceinline__ SharedAddress shared_memory() {
 
 // --- copies --------------------------------------------------------------------------------------
 
-// 16 bytes; zeros when they do not exist.
+// 16 bytes; zeros when they do not exist, whose address is not read then.
 __device__ __forceinline__ void copy_16_async(SharedAddress to, const void* from, bool exist) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from),
                "r"(exist ? 16 : 0)

@@ -28,19 +28,22 @@ struct Tile {
 };
 
 // Starts to copy `rows` rows from row `first` on, zeros from row `end` on. All `threads` threads
-// take part.
+// take part: each has one column of chunks, in rows so far apart that all have the same place in
+// it.
 template <int rows, int threads, int width, class Number>
 __device__ __forceinline__ void copy_tile(Tile<width> to, const Number* from, std::int64_t stride,
                                           int first, int end) {
   constexpr int chunks = Tile<width>::chunks;
-  static_assert(rows * chunks % threads == 0);
+  constexpr int step = threads / chunks;
+  static_assert(step % 8 == 0 && rows % step == 0);
+  const int row = static_cast<int>(threadIdx.x) / chunks;
+  const int chunk = static_cast<int>(threadIdx.x) % chunks;
+  const SharedAddress target = to.at(row, chunk);
+  const Number* source = from + (first + row) * stride + chunk * 8;
 #pragma unroll
-  for (int i = 0; i < rows * chunks / threads; ++i) {
-    const int index = i * threads + static_cast<int>(threadIdx.x);
-    const int row = index / chunks, chunk = index % chunks;
-    const bool exists = first + row < end;
-    const std::int64_t offset = exists ? (first + row) * stride + chunk * 8 : 0;
-    copy_16_async(to.at(row, chunk), from + offset, exists);
+  for (int i = 0; i < rows / step; ++i) {
+    copy_16_async(target + i * Tile<width>::bytes(step), source, first + row + i * step < end);
+    source += step * stride;
   }
 }
 
@@ -48,7 +51,7 @@ __device__ __forceinline__ void copy_tile(Tile<width> to, const Number* from, st
 template <int width>
 __device__ __forceinline__ Blocks left_factors(Tile<width> tile, int first_row, int step) {
   const int lane = threadIdx.x % 32;
-  return load_blocks(tile.at(first_row + lane % 16, 2 * step + lane / 16));
+  return load_blocks(tile.at(first_row + lane % 16, (2 * step) ^ (lane / 16)));
 }
 
 // sums[16 x 8 columns] += left[16 x width] * rows^T; left(step) are factors 16 * step and the next.
@@ -62,7 +65,7 @@ __device__ __forceinline__ void multiply_by_rows(float (&sums)[columns][4], Left
 #pragma unroll
     for (int pair = 0; pair < columns / 2; ++pair) {
       const int row = 16 * pair + lane / 16 * 8 + lane % 8;
-      const Blocks b = load_blocks(rows.at(row, 2 * step + lane / 8 % 2));
+      const Blocks b = load_blocks(rows.at(row, (2 * step) ^ (lane / 8 % 2)));
       multiply_blocks<Number>(sums[2 * pair], a, b.pairs[0], b.pairs[1]);
       multiply_blocks<Number>(sums[2 * pair + 1], a, b.pairs[2], b.pairs[3]);
     }
@@ -84,7 +87,7 @@ __device__ __forceinline__ void multiply_by_columns(float (&sums)[width / 8][4],
                       rounded_pair<Number>(high[2], high[3])};
 #pragma unroll
     for (int pair = 0; pair < width / 16; ++pair) {
-      const Blocks b = load_blocks_turned(rows.at(16 * step + lane % 16, 2 * pair + lane / 16));
+      const Blocks b = load_blocks_turned(rows.at(16 * step + lane % 16, (2 * pair) ^ (lane / 16)));
       multiply_blocks<Number>(sums[2 * pair], a, b.pairs[0], b.pairs[1]);
       multiply_blocks<Number>(sums[2 * pair + 1], a, b.pairs[2], b.pairs[3]);
     }

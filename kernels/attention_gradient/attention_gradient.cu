@@ -45,19 +45,23 @@ Launch plain(const KernelShape& shape) {
 
 template <class Number, int width>
 Launch tiled(const KernelShape& shape) {
-  using Tiles = GradientTiles<width>;
-  constexpr int bytes = Tiles::shared_bytes;
-  allow_shared_memory("attention_gradient", tiled_query_gradient<Number, width>, bytes);
-  allow_shared_memory("attention_gradient", tiled_key_gradient<Number, width>, bytes);
-  const unsigned blocks = blocks_for_tiles(shape, Tiles::owned);
-  return [shape, blocks](void* const* buffers, cudaStream_t stream) {
+  using Queries = QueryTiles<width>;
+  using Keys = KeyTiles<width>;
+  auto* const query_gradient = tiled_query_gradient<Number, width>;
+  auto* const key_gradient = tiled_key_gradient<Number, width>;
+  allow_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes);
+  allow_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes);
+  const unsigned query_blocks = blocks_for_tiles(shape, Queries::owned);
+  const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
+  return [=](void* const* buffers, cudaStream_t stream) {
     require_alignment("attention_gradient", buffers[0], buffers[1], buffers[2], buffers[5]);
     const PackedShape sizes(shape);
     const auto operands = operands_of<Number>(buffers);
     launch_row_dots<8, 8, Number>(shape, buffers, stream);
-    tiled_query_gradient<Number, width><<<blocks, Tiles::threads, bytes, stream>>>(sizes, operands);
+    query_gradient<<<query_blocks, Queries::threads, Queries::shared_bytes, stream>>>(sizes,
+                                                                                      operands);
     check_launch("attention_gradient");
-    tiled_key_gradient<Number, width><<<blocks, Tiles::threads, bytes, stream>>>(sizes, operands);
+    key_gradient<<<key_blocks, Keys::threads, Keys::shared_bytes, stream>>>(sizes, operands);
     check_launch("attention_gradient");
   };
 }

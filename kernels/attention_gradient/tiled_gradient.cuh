@@ -9,29 +9,36 @@
 
 namespace stepgate {
 
-// Two tiles are owned; of two more the next pair arrives while one is multiplied.
-template <int width>
+// Two tiles are owned; of two more the next pair arrives while one is multiplied. So many rows are
+// walked at once, and so many blocks share a multiprocessor, as registers allow.
+template <int head_width, int rows_at_once, int blocks_at_once>
 struct GradientTiles {
+  static constexpr int width = head_width;
   static constexpr int warps = 4;
   static constexpr int threads = 32 * warps;
+  static constexpr int blocks = blocks_at_once;
   static constexpr int owned = rows_of_warp * warps;
-  static constexpr int walked = width == 64 ? 64 : 32;  // as wide as registers allow
+  static constexpr int walked = rows_at_once;
   static constexpr int owned_bytes = Tile<width>::bytes(owned);
   static constexpr int walked_bytes = Tile<width>::bytes(walked);
   static constexpr int tile_bytes = 2 * owned_bytes + 4 * walked_bytes;
   static constexpr int statistics_bytes = walked * 4;  // of walked queries: log sums or row dots
   static constexpr int shared_bytes = tile_bytes + 4 * statistics_bytes;
-  static constexpr int blocks = 2;  // a multiprocessor's registers hold
 };
 
-// Where a block's tiles are in shared memory.
 template <int width>
+using QueryTiles = GradientTiles<width, width == 64 ? 64 : 32, 3>;
+template <int width>
+using KeyTiles = GradientTiles<width, 32, width == 64 ? 3 : 2>;
+
+// Where a block's tiles are in shared memory.
+template <class Tiles>
 struct GradientMemory {
-  using Tiles = GradientTiles<width>;
+  using HeadTile = Tile<Tiles::width>;
   SharedAddress start;
 
-  __device__ Tile<width> owned(int which) const { return {start + which * Tiles::owned_bytes}; }
-  __device__ Tile<width> walked(int tile, int which) const {
+  __device__ HeadTile owned(int which) const { return {start + which * Tiles::owned_bytes}; }
+  __device__ HeadTile walked(int tile, int which) const {
     return {start + 2 * Tiles::owned_bytes + (tile % 2 * 2 + which) * Tiles::walked_bytes};
   }
   __device__ SharedAddress statistics(int tile, int which) const {
@@ -40,11 +47,10 @@ struct GradientMemory {
 };
 
 // Starts to copy the same rows of two operands to two tiles.
-template <int rows, int width, class Number>
+template <int rows, int threads, int width, class Number>
 __device__ __forceinline__ void copy_pair(Tile<width> to, const RowsOfHead<Number>& from,
                                           Tile<width> to_other, const RowsOfHead<Number>& other,
                                           int first, int end) {
-  constexpr int threads = GradientTiles<width>::threads;
   copy_tile<rows, threads>(to, from.first, from.stride, first, end);
   copy_tile<rows, threads>(to_other, other.first, other.stride, first, end);
 }
@@ -63,9 +69,9 @@ __device__ __forceinline__ void copy_statistics(const HeadRows<Number>& head, in
 }
 
 template <class Number, int width>
-__global__ void __launch_bounds__(GradientTiles<width>::threads, GradientTiles<width>::blocks)
+__global__ void __launch_bounds__(QueryTiles<width>::threads, QueryTiles<width>::blocks)
     tiled_query_gradient(PackedShape shape, GradientOperands<Number> operands) {
-  using Tiles = GradientTiles<width>;
+  using Tiles = QueryTiles<width>;
   constexpr int columns = Tiles::walked / 8;
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
   const HeadOffsets at(shape, blockIdx.x / tiles);
@@ -74,13 +80,15 @@ __global__ void __launch_bounds__(GradientTiles<width>::threads, GradientTiles<w
   const int block_query = (tiles - 1 - static_cast<int>(blockIdx.x) % tiles) * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_query = block_query + row_in_block;
-  const GradientMemory<width> memory{shared_memory()};
+  const GradientMemory<Tiles> memory{shared_memory()};
   const Tile<width> queries = memory.owned(0), d_outs = memory.owned(1);
   const auto copy = [&](int tile) {
-    copy_pair<Tiles::walked>(memory.walked(tile, 0), head.keys, memory.walked(tile, 1), head.values,
-                             tile * Tiles::walked, shape.tokens);
+    copy_pair<Tiles::walked, Tiles::threads>(memory.walked(tile, 0), head.keys,
+                                             memory.walked(tile, 1), head.values,
+                                             tile * Tiles::walked, shape.tokens);
   };
-  copy_pair<Tiles::owned>(queries, head.queries, d_outs, head.d_outs, block_query, shape.tokens);
+  copy_pair<Tiles::owned, Tiles::threads>(queries, head.queries, d_outs, head.d_outs, block_query,
+                                          shape.tokens);
   copy(0);
 
   float offsets[2], row_dots[2];
@@ -128,9 +136,9 @@ __global__ void __launch_bounds__(GradientTiles<width>::threads, GradientTiles<w
 // Scores are those of the keys' rows and the queries' columns, so that weights and their gradients
 // are left factors as they are.
 template <class Number, int width>
-__global__ void __launch_bounds__(GradientTiles<width>::threads, GradientTiles<width>::blocks)
+__global__ void __launch_bounds__(KeyTiles<width>::threads, KeyTiles<width>::blocks)
     tiled_key_gradient(PackedShape shape, GradientOperands<Number> operands) {
-  using Tiles = GradientTiles<width>;
+  using Tiles = KeyTiles<width>;
   constexpr int columns = Tiles::walked / 8;
   const int tiles = (shape.tokens + Tiles::owned - 1) / Tiles::owned;
   const HeadOffsets at(shape, blockIdx.x / tiles);
@@ -139,18 +147,20 @@ __global__ void __launch_bounds__(GradientTiles<width>::threads, GradientTiles<w
   const int block_key = static_cast<int>(blockIdx.x) % tiles * Tiles::owned;
   const int row_in_block = static_cast<int>(threadIdx.x) / 32 * rows_of_warp;
   const int first_key = block_key + row_in_block;
-  const GradientMemory<width> memory{shared_memory()};
+  const GradientMemory<Tiles> memory{shared_memory()};
   const Tile<width> keys = memory.owned(0), values = memory.owned(1);
   const auto copy = [&](int tile) {
     const int first = block_key + tile * Tiles::walked;
-    copy_pair<Tiles::walked>(memory.walked(tile, 0), head.queries, memory.walked(tile, 1),
-                             head.d_outs, first, shape.tokens);
+    copy_pair<Tiles::walked, Tiles::threads>(memory.walked(tile, 0), head.queries,
+                                             memory.walked(tile, 1), head.d_outs, first,
+                                             shape.tokens);
     const int row = threadIdx.x;
     if (row >= Tiles::walked) return;
     copy_statistics(head, first + row, shape.tokens, memory.statistics(tile, 0) + row * 4,
                     memory.statistics(tile, 1) + row * 4);
   };
-  copy_pair<Tiles::owned>(keys, head.keys, values, head.values, block_key, shape.tokens);
+  copy_pair<Tiles::owned, Tiles::threads>(keys, head.keys, values, head.values, block_key,
+                                          shape.tokens);
   copy(0);
 
   const float exponent_scale = shape.scale * log2_of_e;
