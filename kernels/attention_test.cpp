@@ -51,35 +51,43 @@ TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
   }
 }
 
+// A formula for the visible elements of a row, from a sum over the row's visible elements that is
+// worked out at its first.
+using RowSum = double (*)(const Trial&, std::int64_t element);
+using OfSum = double (*)(const Trial&, std::int64_t element, double sum);
+
+Formula of_visible_elements(RowSum term, OfSum element) {
+  return [=, sum = 0.0](const Trial& t, std::int64_t i) mutable {
+    const std::int64_t size = t.shape.columns;
+    const std::int64_t column = i % size, last = i / size % size;
+    if (column == 0) {
+      sum = 0;
+      for (std::int64_t c = 0; c <= last; ++c) sum += term(t, i + c);
+    }
+    return column <= last ? element(t, i, sum) : 0.0;
+  };
+}
+
 TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
-  expect_formulas("causal_softmax",
-                  {{1, [](const Trial& t, std::int64_t i) {
-                      const std::int64_t size = t.shape.columns;
-                      const std::int64_t row = i / size, visible = row % size;
-                      if (i % size > visible) return 0.0;
-                      double sum = 0;
-                      for (std::int64_t c = 0; c <= visible; ++c) {
-                        sum += std::exp(t.scalars[0] * value_at(t, 0, row * size + c));
-                      }
-                      return std::exp(t.scalars[0] * value_at(t, 0, i)) / sum;
-                    }}});
+  const RowSum exponential = [](const Trial& t, std::int64_t i) {
+    return std::exp(t.scalars[0] * value_at(t, 0, i));
+  };
+  const OfSum probability = [](const Trial& t, std::int64_t i, double sum) {
+    return std::exp(t.scalars[0] * value_at(t, 0, i)) / sum;
+  };
+  expect_formulas("causal_softmax", {{1, of_visible_elements(exponential, probability)}});
 }
 
 TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
-  expect_formulas("causal_softmax_gradient", {{2, [](const Trial& t, std::int64_t i) {
-                                                 const std::int64_t size = t.shape.columns;
-                                                 const std::int64_t row = i / size;
-                                                 if (i % size > row % size) return 0.0;
-                                                 double sum = 0;
-                                                 for (std::int64_t c = 0; c <= row % size; ++c) {
-                                                   const std::int64_t other = row * size + c;
-                                                   const double same = other == i ? 1 : 0;
-                                                   sum += value_at(t, 1, other) *
-                                                          value_at(t, 0, i) *
-                                                          (same - value_at(t, 0, other));
-                                                 }
-                                                 return t.scalars[0] * sum;
-                                               }}});
+  const RowSum product = [](const Trial& t, std::int64_t i) {
+    return value_at(t, 0, i) * value_at(t, 1, i);
+  };
+  // The Jacobian is diag(p) - p p^T.
+  const OfSum slope = [](const Trial& t, std::int64_t i, double sum) {
+    return t.scalars[0] * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
+  };
+  expect_formulas("causal_softmax_gradient", {{2, of_visible_elements(product, slope)}},
+                  200);  // of terms of size 1
 }
 
 // exp(score) of two tokens of a head.

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
-// How fast the kernels are on the local GPU: each is verified against its reference, then timed by
-// CUDA events. Counters: bytes and flops a second, by the kernel's own work formula.
+// How fast the kernels are on the local GPU: each is verified against its reference on a few rows,
+// then timed by CUDA events on sizes that no cache holds. Counters: bytes and flops a second by the
+// kernel's own work formula, and the share of the roofline, whose two ceilings are measured first: a
+// copy within device memory, and a large product.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "bench_shapes.h"
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
-#include "kernels/square_sums/square_sums.h"
 
 namespace stepgate {
 namespace {
-
-constexpr int launches_per_iteration = 20;  // the cost of the two events fades
 
 class Stopwatch {
  public:
@@ -29,16 +31,16 @@ class Stopwatch {
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
-  // Seconds of device time between the two records.
+  // Seconds of device time that one of so many takes.
   template <class Work>
-  double seconds(Work work) {
+  double seconds_each(int times, Work work) {
     check_cuda(cudaEventRecord(begin_), "record");
-    work();
+    for (int i = 0; i < times; ++i) work();
     check_cuda(cudaEventRecord(end_), "record");
     check_cuda(cudaEventSynchronize(end_), "wait for the kernels");
     float milliseconds = 0;
     check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "read the time");
-    return milliseconds * 1e-3;
+    return milliseconds * 1e-3 / times;
   }
 
  private:
@@ -46,16 +48,89 @@ class Stopwatch {
   cudaEvent_t end_ = nullptr;
 };
 
-// The first rows suffice to verify a product: a host needs a minute for a large one.
-constexpr std::int64_t verified_product_rows = 16;
+// --- operands ------------------------------------------------------------------------------------
 
-Trial expected_of(Trial trial) {
-  if (trial.recipe->kernel == "matmul") {
-    trial.shape.rows = std::min(trial.shape.rows, verified_product_rows);
-  }
-  run_reference(trial);
-  return trial;
+struct Free {
+  void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
+};
+using DeviceBytes = std::unique_ptr<void, Free>;
+
+DeviceBytes device_bytes(std::int64_t bytes) {
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(bytes)), "allocate an operand");
+  return DeviceBytes(memory);
 }
+
+// The numbers of a small operand, over and over.
+DeviceBytes repeated(const std::vector<std::byte>& numbers, std::int64_t bytes) {
+  DeviceBytes made = device_bytes(bytes);
+  auto* start = static_cast<std::byte*>(made.get());
+  auto filled = std::min<std::int64_t>(std::ssize(numbers), bytes);
+  check_cuda(cudaMemcpy(start, numbers.data(), static_cast<std::size_t>(filled),
+                        cudaMemcpyHostToDevice),
+             "upload an operand");
+  while (filled < bytes) {
+    const std::int64_t next = std::min(filled, bytes - filled);
+    check_cuda(cudaMemcpy(start + filled, start, static_cast<std::size_t>(next),
+                          cudaMemcpyDeviceToDevice),
+               "repeat an operand");
+    filled += next;
+  }
+  return made;
+}
+
+// --- ceilings ------------------------------------------------------------------------------------
+
+struct Ceilings {
+  double bytes_per_second = 0;
+  std::map<DType, double> flops_per_second;
+};
+
+double copied_bytes_per_second() {
+  constexpr std::int64_t bytes = 1LL << 30;
+  const DeviceBytes from = device_bytes(bytes), to = device_bytes(bytes);
+  const auto copy = [&] {
+    check_cuda(cudaMemcpyAsync(to.get(), from.get(), bytes, cudaMemcpyDeviceToDevice), "copy");
+  };
+  Stopwatch stopwatch;
+  double best = 0;
+  for (int i = 0; i < 5; ++i) best = std::max(best, 2 * bytes / stopwatch.seconds_each(4, copy));
+  return best;
+}
+
+double product_flops_per_second(DType dtype, const CudaLibraries& libraries) {
+  constexpr std::int64_t size = 8192;
+  const KernelShape shape{size, size, size};
+  const Trial trial = make_trial(trial_recipe("matmul"), {64, 64, 64}, dtype, {}, 1);
+  std::vector<DeviceBytes> operands;
+  std::vector<void*> pointers;
+  for (int i = 0; i < 3; ++i) {
+    operands.push_back(repeated(trial.operands[0], size * size * bytes_of(dtype)));
+    pointers.push_back(operands.back().get());
+  }
+  const Launch launch = kernel("matmul").prepare(shape, dtype, {}, libraries.context());
+  const auto work = static_cast<double>(kernel("matmul").work(shape, dtype, {}).flops);
+  Stopwatch stopwatch;
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double seconds = stopwatch.seconds_each(3, [&] { launch(pointers.data(), nullptr); });
+    best = std::max(best, work / seconds);
+  }
+  return best;
+}
+
+const Ceilings& ceilings(const CudaLibraries& libraries) {
+  static const Ceilings measured = [&] {
+    Ceilings made;
+    made.bytes_per_second = copied_bytes_per_second();
+    for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16})
+      made.flops_per_second[dtype] = product_flops_per_second(dtype, libraries);
+    return made;
+  }();
+  return measured;
+}
+
+// --- one benchmark -------------------------------------------------------------------------------
 
 // The name of the first operand that is wrong; empty when none is.
 std::string_view wrong_operand(const Trial& got, const Trial& expected) {
@@ -69,65 +144,64 @@ std::string_view wrong_operand(const Trial& got, const Trial& expected) {
   return {};
 }
 
-void run(benchmark::State& state, const TrialRecipe& recipe, KernelShape shape, DType dtype) {
-  const CudaLibraries libraries;
-  const Trial trial = make_trial(recipe, shape, dtype, recipe.scalars.front(), 1);
-  const DeviceOperands operands(trial, {});
-  run_cuda(trial, operands, libraries);
-  const std::string_view wrong = wrong_operand(operands.read_back(), expected_of(trial));
-  if (!wrong.empty()) {
-    state.SkipWithError(("wrong: " + std::string(wrong)).c_str());
-    return;
-  }
-  const Kernel& row = kernel(recipe.kernel);
-  const Launch launch = row.prepare(shape, dtype, trial.scalars, libraries.context());
-  Stopwatch stopwatch;
-  for (auto _ : state) {
-    const double seconds = stopwatch.seconds([&] {
-      for (int i = 0; i < launches_per_iteration; ++i) launch(operands.pointers(), nullptr);
-    });
-    state.SetIterationTime(seconds / launches_per_iteration);
-  }
-  const KernelWork work = row.work(shape, dtype, trial.scalars);
-  const auto iterations = static_cast<double>(state.iterations());
-  state.counters["bytes/s"] =
-      benchmark::Counter(static_cast<double>(work.bytes_read + work.bytes_written) * iterations,
-                         benchmark::Counter::kIsRate);
-  state.counters["flops/s"] =
-      benchmark::Counter(static_cast<double>(work.flops) * iterations, benchmark::Counter::kIsRate);
+void count(benchmark::State& state, const BenchShape& bench, DType dtype, const Ceilings& top,
+           double seconds) {
+  const KernelWork work = kernel(bench.kernel).work(bench.shape, dtype, bench.scalars);
+  const auto bytes = static_cast<double>(work.bytes_read + work.bytes_written);
+  const auto flops = static_cast<double>(work.flops);
+  // Only products and attention run on tensor cores; of other kernels the flops are no limit.
+  const double math = bench.multiplies ? flops / top.flops_per_second.at(dtype) : 0;
+  state.counters["bytes/s"] = bytes / seconds;
+  state.counters["flops/s"] = flops / seconds;
+  state.counters["roofline"] = std::max(bytes / top.bytes_per_second, math) / seconds;
 }
 
-// The sizes as the kernel means them: the depth is the inner dimension, the words of a sample, or
-// the pieces of a sum.
-KernelShape shape_for(std::string_view kernel, std::int64_t rows, std::int64_t columns) {
-  if (kernel == "matmul") return {rows, columns, columns};
-  if (kernel == "ingest") return {rows, columns, columns + 1};
-  const std::int64_t numbers = rows * columns;
-  const std::int64_t pieces = square_sum_pieces(numbers);
-  if (kernel == "square_sums") return {1, numbers, pieces};
-  if (kernel == "clip") return {1, 1, pieces};
-  return {rows, columns};
+void run(benchmark::State& state, const BenchShape& bench, DType dtype) {
+  const CudaLibraries libraries;
+  const Ceilings& top = ceilings(libraries);
+  const TrialRecipe& recipe = trial_recipe(bench.kernel);
+  const Trial small = make_trial(recipe, bench.verified, dtype, bench.scalars, 1);
+  {
+    const DeviceOperands operands(small, {});
+    run_cuda(small, operands, libraries);
+    Trial expected = small;
+    run_reference(expected);
+    const std::string_view wrong = wrong_operand(operands.read_back(), expected);
+    if (!wrong.empty()) return state.SkipWithError(("wrong: " + std::string(wrong)).c_str());
+  }
+  const Trial sizes{&recipe, bench.shape, dtype, bench.scalars, {}};
+  std::vector<DeviceBytes> operands;
+  std::vector<void*> pointers;
+  for (std::size_t i = 0; i < small.operands.size(); ++i) {
+    operands.push_back(repeated(small.operands[i], operand_bytes(sizes, i)));
+    pointers.push_back(operands.back().get());
+  }
+  const Launch launch =
+      kernel(bench.kernel).prepare(bench.shape, dtype, bench.scalars, libraries.context());
+  constexpr int launches_per_iteration = 10;  // the cost of the two events fades
+  Stopwatch stopwatch;
+  std::vector<double> all;
+  for (auto _ : state) {
+    all.push_back(stopwatch.seconds_each(launches_per_iteration,
+                                         [&] { launch(pointers.data(), nullptr); }));
+    state.SetIterationTime(all.back());
+  }
+  std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
+  count(state, bench, dtype, top, all[all.size() / 2]);
 }
 
 void register_benchmarks() {
   constexpr std::pair<DType, const char*> dtypes[] = {
-      {DType::fp32, "fp32"}, {DType::tf32, "tf32"}, {DType::bf16, "bf16"}};
-  constexpr std::pair<std::int64_t, std::int64_t> sizes[] = {
-      {64, 1024}, {1024, 1024}, {4096, 4096}};
-  for (const TrialRecipe& recipe : trial_recipes()) {
-    if (recipe.shapes.size() == 1) continue;  // has no size
-    for (const auto& [dtype, dtype_name] : dtypes) {
-      if (dtype == DType::tf32 && recipe.kernel != "matmul") continue;  // differs in products only
-      for (const auto& [rows, columns] : sizes) {
-        const KernelShape shape = shape_for(recipe.kernel, rows, columns);
-        const std::string name = std::string(recipe.kernel) + "/" + dtype_name + "/" +
-                                 std::to_string(rows) + "x" + std::to_string(columns);
-        benchmark::RegisterBenchmark(
-            name.c_str(),
-            [&recipe, shape, dtype = dtype](auto& state) { run(state, recipe, shape, dtype); })
-            ->UseManualTime()
-            ->Unit(benchmark::kMicrosecond);
-      }
+      {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
+  for (const auto& [dtype, dtype_name] : dtypes) {
+    for (const BenchShape& bench : bench_shapes()) {
+      if (dtype == DType::tf32 && !bench.multiplies) continue;  // differs in products only
+      const std::string name = std::string(dtype_name) + "/" + name_of(bench);
+      benchmark::RegisterBenchmark(
+          name.c_str(), [&bench, dtype = dtype](auto& state) { run(state, bench, dtype); })
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond)
+          ->MinTime(0.05);
     }
   }
 }

@@ -2,7 +2,9 @@
 // The CUDA side of attention: which kernel a launch takes. Meaning and shapes: attention.h.
 #include "kernels/attention/attention.h"
 
+#include "kernels/attention/attention_launch.cuh"
 #include "kernels/attention/plain_attention.cuh"
+#include "kernels/attention/tiled_attention.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
@@ -10,27 +12,58 @@ namespace {
 
 // --- launcher ------------------------------------------------------------------------------------
 
+struct Operands {
+  explicit Operands(void* const* buffers)
+      : qkv(buffers[0]), out(buffers[1]), log_sums(static_cast<float*>(buffers[2])) {}
+
+  const void* qkv;
+  void* out;
+  float* log_sums;
+};
+
 template <class Number>
 Launch plain(const KernelShape& shape) {
-  const std::int64_t rows = shape.rows * shape.groups;
-  const auto blocks = static_cast<unsigned>(ceiling_quotient(rows, row_warps));
+  const unsigned blocks = blocks_for_rows(shape);
   return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
+    const Operands operands(buffers);
     plain_attention<<<blocks, 32 * row_warps, 0, stream>>>(
-        sizes, static_cast<const Number*>(buffers[0]), static_cast<Number*>(buffers[1]),
-        static_cast<float*>(buffers[2]));
+        sizes, static_cast<const Number*>(operands.qkv), static_cast<Number*>(operands.out),
+        operands.log_sums);
     check_launch("attention");
   };
+}
+
+template <class Number, int width>
+Launch tiled(const KernelShape& shape) {
+  using Tiles = AttentionTiles<width>;
+  allow_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes);
+  const unsigned blocks = blocks_for_tiles(shape, Tiles::queries);
+  return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
+    const Operands operands(buffers);
+    require_alignment("attention", operands.qkv, operands.out);
+    tiled_attention<Number, width><<<blocks, Tiles::threads, Tiles::shared_bytes, stream>>>(
+        sizes, static_cast<const Number*>(operands.qkv), static_cast<Number*>(operands.out),
+        operands.log_sums);
+    check_launch("attention");
+  };
+}
+
+template <class Number>
+Launch launch_of(const KernelShape& shape) {
+  const std::int64_t width = shape.columns / shape.groups;
+  require_width("attention", width);
+  if constexpr (sizeof(Number) == 2) {
+    if (width == 64) return tiled<Number, 64>(shape);
+    if (width == 128) return tiled<Number, 128>(shape);
+  }
+  return plain<Number>(shape);
 }
 
 }  // namespace
 
 Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelScalars&,
                          const LaunchContext&) {
-  if (shape.columns / shape.groups > widest_head) {
-    throw std::runtime_error("attention: a head has at most " + std::to_string(widest_head) +
-                             " numbers");
-  }
-  return with_storage(dtype, [&](auto zero) { return plain<decltype(zero)>(shape); });
+  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }
 
 }  // namespace stepgate

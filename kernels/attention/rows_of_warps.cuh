@@ -36,6 +36,7 @@ __device__ float dot_with_rows(const Number* own, const RowsOfHead<Number>& rows
   for (int start = 0; start < rows.width; start += 32) {
     const int columns = min(32, rows.width - start);
     __syncwarp();
+#pragma unroll 8
     for (int r = 0; r < 32; ++r) {
       const bool exists = r < count && lane < columns;
       space.numbers[r][lane] = exists ? to_float(rows.row(first + r)[start + lane]) : 0.0f;
@@ -55,6 +56,7 @@ __device__ void add_rows(float* sums, float keep, float factor, const RowsOfHead
     const int column = start + static_cast<int>(threadIdx.x % 32);
     const bool exists = column < rows.width;
     float sum = exists ? keep * sums[column] : 0.0f;
+#pragma unroll 8
     for (int r = 0; r < count; ++r) {
       const float number = exists ? to_float(rows.row(first + r)[column]) : 0.0f;
       sum += __shfl_sync(all_lanes, factor, r) * number;

@@ -3,7 +3,9 @@
 // attention_gradient.h.
 #include "kernels/attention_gradient/attention_gradient.h"
 
+#include "kernels/attention/attention_launch.cuh"
 #include "kernels/attention_gradient/plain_gradient.cuh"
+#include "kernels/attention_gradient/tiled_gradient.cuh"
 #include "kernels/launch.cuh"
 
 namespace stepgate {
@@ -29,8 +31,7 @@ void launch_row_dots(const KernelShape& shape, void* const* buffers, cudaStream_
 
 template <class Number>
 Launch plain(const KernelShape& shape) {
-  const std::int64_t rows = shape.rows * shape.groups;
-  const auto blocks = static_cast<unsigned>(ceiling_quotient(rows, row_warps));
+  const unsigned blocks = blocks_for_rows(shape);
   return [shape, blocks](void* const* buffers, cudaStream_t stream) {
     const PackedShape sizes(shape);
     const auto operands = operands_of<Number>(buffers);
@@ -42,15 +43,45 @@ Launch plain(const KernelShape& shape) {
   };
 }
 
+template <class Number, int width>
+Launch tiled(const KernelShape& shape) {
+  using Queries = QueryTiles<width>;
+  using Keys = KeyTiles<width>;
+  auto* const query_gradient = tiled_query_gradient<Number, width>;
+  auto* const key_gradient = tiled_key_gradient<Number, width>;
+  allow_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes);
+  allow_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes);
+  const unsigned query_blocks = blocks_for_tiles(shape, Queries::owned);
+  const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
+  return [=](void* const* buffers, cudaStream_t stream) {
+    require_alignment("attention_gradient", buffers[0], buffers[1], buffers[2], buffers[5]);
+    const PackedShape sizes(shape);
+    const auto operands = operands_of<Number>(buffers);
+    launch_row_dots<8, 8, Number>(shape, buffers, stream);
+    query_gradient<<<query_blocks, Queries::threads, Queries::shared_bytes, stream>>>(sizes,
+                                                                                      operands);
+    check_launch("attention_gradient");
+    key_gradient<<<key_blocks, Keys::threads, Keys::shared_bytes, stream>>>(sizes, operands);
+    check_launch("attention_gradient");
+  };
+}
+
+template <class Number>
+Launch launch_of(const KernelShape& shape) {
+  const std::int64_t width = shape.columns / shape.groups;
+  require_width("attention_gradient", width);
+  if constexpr (sizeof(Number) == 2) {
+    if (width == 64) return tiled<Number, 64>(shape);
+    if (width == 128) return tiled<Number, 128>(shape);
+  }
+  return plain<Number>(shape);
+}
+
 }  // namespace
 
 Launch prepare_attention_gradient(const KernelShape& shape, DType dtype, const KernelScalars&,
                                   const LaunchContext&) {
-  if (shape.columns / shape.groups > widest_head) {
-    throw std::runtime_error("attention_gradient: a head has at most " +
-                             std::to_string(widest_head) + " numbers");
-  }
-  return with_storage(dtype, [&](auto zero) { return plain<decltype(zero)>(shape); });
+  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }
 
 }  // namespace stepgate

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What the launchers of attention and of its gradient share: grids, limits, attributes.
+#pragma once
+
+#include "kernels/attention/rows_of_warps.cuh"
+#include "kernels/launch.cuh"
+
+namespace stepgate {
+
+// A warp a row.
+inline unsigned blocks_for_rows(const KernelShape& shape) {
+  return static_cast<unsigned>(ceiling_quotient(shape.rows * shape.groups, row_warps));
+}
+
+// A block a tile of a head of a sequence.
+inline unsigned blocks_for_tiles(const KernelShape& shape, int tile_rows) {
+  const std::int64_t heads = shape.rows / shape.depth * shape.groups;
+  return static_cast<unsigned>(heads * ceiling_quotient(shape.depth, tile_rows));
+}
+
+inline void require_width(const char* kernel, std::int64_t width) {
+  if (width <= widest_head) return;
+  throw std::runtime_error(std::string(kernel) + ": a head has " + std::to_string(width) +
+                           " numbers, more than " + std::to_string(widest_head));
+}
+
+template <class... Pointer>
+void require_alignment(const char* kernel, const Pointer*... operands) {
+  if (aligned_to_access(operands...)) return;
+  throw std::runtime_error(std::string(kernel) + ": an operand is not aligned to 16 bytes");
+}
+
+// Dynamic shared memory beyond 48 KiB has to be asked for.
+template <class Function>
+void allow_shared_memory(const char* kernel, Function* function, int bytes) {
+  const cudaError_t status =
+      cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (status == cudaSuccess) return;
+  throw std::runtime_error(std::string(kernel) + ": ask for " + std::to_string(bytes) +
+                           " bytes of shared memory: " + cudaGetErrorString(status));
+}
+
+}  // namespace stepgate

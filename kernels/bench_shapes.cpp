@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "bench_shapes.h"
+
+#include <algorithm>
+#include <sstream>
+#include <vector>
+
+#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/column_parts/column_parts.h"
+#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
+#include "kernels/square_sums/square_sums.h"
+
+namespace stepgate {
+namespace {
+
+// A transformer's step.
+struct Step {
+  std::int64_t samples, tokens, hidden, heads, vocab;
+  std::int64_t rows() const { return samples * tokens; }
+};
+
+// The two largest of the steps that ci/compare_pytorch.py compares.
+constexpr Step steps[] = {{32, 1024, 768, 12, 50304}, {8, 2048, 2048, 16, 32768}};
+
+constexpr std::int64_t verified_rows = 64;
+constexpr KernelScalars adamw = {1e-4, 0.9, 0.999, 1e-8, 0.01};
+
+std::int64_t few(std::int64_t rows) {
+  return std::min(rows, verified_rows);
+}
+
+// What the kernel's shape does not say depends on how many rows there are.
+BenchShape by_rows(std::string_view kernel, std::int64_t rows, std::int64_t columns,
+                   KernelScalars scalars = {}) {
+  return {.kernel = kernel,
+          .shape = {.rows = rows, .columns = columns},
+          .verified = {.rows = few(rows), .columns = columns},
+          .scalars = scalars};
+}
+
+BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t columns,
+                    std::int64_t (*parts)(std::int64_t)) {
+  BenchShape bench = by_rows(kernel, rows, columns);
+  bench.shape.depth = parts(rows);
+  bench.verified.depth = parts(bench.verified.rows);
+  return bench;
+}
+
+BenchShape product(std::string_view kernel, KernelShape shape, KernelScalars scalars) {
+  const KernelShape small{few(shape.rows), few(shape.columns), std::min<std::int64_t>(shape.depth, 256),
+                          std::min<std::int64_t>(shape.groups, 2)};
+  return {kernel, shape, small, scalars, true};
+}
+
+// Of two short sequences.
+BenchShape attention(std::string_view kernel, const Step& step) {
+  constexpr std::int64_t short_sequence = 128;
+  const KernelShape shape{step.rows(), step.hidden, step.tokens, step.heads};
+  KernelShape small = shape;
+  small.depth = short_sequence;
+  small.rows = 2 * short_sequence;
+  return {.kernel = kernel, .shape = shape, .verified = small, .multiplies = true};
+}
+
+BenchShape heads(std::string_view kernel, const Step& step) {
+  BenchShape bench = attention(kernel, step);
+  bench.scalars = {3};
+  bench.multiplies = false;
+  return bench;
+}
+
+void append_products(const Step& step, std::vector<BenchShape>& all) {
+  constexpr KernelScalars forward = {0, 1, 0}, input = {0, 0, 0}, weight = {1, 0, 0};
+  const std::int64_t n = step.rows(), c = step.hidden;
+  for (const auto& [outputs, inputs] : {std::pair{3 * c, c}, {c, c}, {4 * c, c}, {c, 4 * c}}) {
+    all.push_back(product("linear", {n, outputs, inputs}, {}));
+    all.push_back(product("matmul", {n, outputs, inputs}, forward));
+    all.push_back(product("matmul", {n, inputs, outputs}, input));
+    all.push_back(product("matmul", {outputs, inputs, n}, weight));
+  }
+  all.push_back(product("matmul", {n, step.vocab, c}, forward));
+}
+
+void append_step(const Step& step, std::vector<BenchShape>& all) {
+  const std::int64_t n = step.rows(), c = step.hidden;
+  const auto embedded = [&](std::string_view kernel) -> BenchShape {
+    const KernelShape shape{n, c, step.vocab, step.tokens};
+    KernelShape small = shape;
+    small.rows = small.groups = verified_rows;
+    return {.kernel = kernel, .shape = shape, .verified = small};
+  };
+  all.push_back(embedded("embedding"));
+  all.push_back(embedded("embedding_gradient"));
+  for (const char* kernel : {"add"}) all.push_back(by_rows(kernel, n, c));
+  for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
+    all.push_back(by_rows(kernel, n, 4 * c));
+  for (const char* kernel :
+       {"layer_norm", "residual_layer_norm", "rms_norm", "residual_rms_norm"})
+    all.push_back(by_rows(kernel, n, c, {1e-5}));
+  all.push_back(in_parts("layer_norm_gradient", n, c, layer_norm_parts));
+  all.push_back(in_parts("rms_norm_gradient", n, c, layer_norm_parts));
+  all.push_back(in_parts("column_parts", n, 4 * c, column_parts));
+  all.push_back(in_parts("column_parts", n, c, column_parts));
+  all.push_back(by_rows("bias_gradient", n, 4 * c));
+  all.push_back(by_rows("cross_entropy", n, step.vocab));
+  all.push_back(heads("split_heads", step));
+  all.push_back(heads("merge_heads", step));
+  all.push_back(attention("attention", step));
+  all.push_back(attention("attention_gradient", step));
+  append_products(step, all);
+}
+
+// Parameters of a model.
+void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
+  constexpr std::int64_t verified_numbers = 4096;
+  const auto over_all = [&](std::string_view kernel) -> BenchShape {
+    return {.kernel = kernel,
+            .shape = {.columns = count},
+            .verified = {.columns = verified_numbers},
+            .scalars = adamw};
+  };
+  BenchShape sums = over_all("square_sums");
+  sums.shape.depth = square_sum_pieces(count);
+  sums.verified.depth = square_sum_pieces(verified_numbers);
+  all.push_back(sums);
+  for (const char* kernel : {"adamw_master", "adamw_clipped", "adamw", "sgd", "narrow", "widen"})
+    all.push_back(over_all(kernel));
+}
+
+std::vector<BenchShape> make_shapes() {
+  std::vector<BenchShape> all;
+  for (const Step& step : steps) append_step(step, all);
+  append_updates(162'000'000, all);
+  all.push_back(by_rows("bias_activation", 16384, 4096, {1}));
+  all.push_back(by_rows("relu_gradient", 16384, 4096));
+  return all;
+}
+
+}  // namespace
+
+std::span<const BenchShape> bench_shapes() {
+  static const std::vector<BenchShape> all = make_shapes();
+  return all;
+}
+
+std::string name_of(const BenchShape& bench) {
+  const auto [rows, columns, depth, groups] = bench.shape;
+  std::ostringstream name;
+  name << bench.kernel << '/' << rows << 'x' << columns;
+  if (depth > 1) name << 'x' << depth;
+  if (groups > 1) name << '/' << groups;
+  return name.str();
+}
+
+}  // namespace stepgate
