@@ -113,7 +113,7 @@ std::int64_t depth_for(std::string_view kernel, std::int64_t columns) {
 std::vector<KernelShape> shapes_for(std::string_view kernel) {
   // Tokens, columns, tokens of a sequence, heads: D is 64, 64 and 128.
   if (is_attention(kernel)) {
-    return {{16 * 256, 512, 256, 8}, {8 * 1024, 768, 1024, 12}, {2 * 2048, 2048, 2048, 16}};
+    return {{16 * 256, 512, 256, 8}, {32 * 1024, 768, 1024, 12}, {8 * 2048, 2048, 2048, 16}};
   }
   if (kernel == "split_heads" || kernel == "merge_heads") return {{32 * 1024, 768, 1024, 12}};
   if (kernel.starts_with("causal_softmax")) return {{48 * 1024, 1024, 1, 48}};
