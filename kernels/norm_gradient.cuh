@@ -5,6 +5,7 @@
 
 #include "kernels/launch.cuh"
 #include "kernels/norm.h"
+#include "kernels/packed_numbers.cuh"
 
 namespace stepgate {
 
@@ -135,32 +136,36 @@ __global__ void __launch_bounds__(gradient_block_threads)
   std::int64_t row = blockIdx.x + group * call.parts;
   auto next = read_row<kind, count>(call, row, column);
   for (int turn = 0; row < call.rows; row += step, turn ^= 1) {
-    const auto own = next;
+    auto own = next;
     next = read_row<kind, count>(call, row + step, column);
     const std::int64_t index = row * call.columns + column;
     Pack<Number, count> d_x{};
     if (call.accumulate && column < call.columns) d_x = load<count>(call.d_x, index);
 
     const auto [mean, scale] = own.statistics;
-    float normalised[count], gradient[count];
     RowSums sums{0.0f, 0.0f};
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float d_y = to_float(own.d_y.values[i]);
-      normalised[i] = (to_float(own.x.values[i]) - mean) * scale;
-      gradient[i] = weighed(d_y, to_float(weights.values[i]));
-      sums.sum += gradient[i];
-      sums.projection = fmaf(gradient[i], normalised[i], sums.projection);
-      d_weight[i] = fmaf(d_y, normalised[i], d_weight[i]);
+      const float d_y = number_of(own.d_y, i);
+      const float normalised = (number_of(own.x, i) - mean) * scale;
+      const float g = weighed(d_y, number_of(weights, i));
+      sums.sum += g;
+      sums.projection = fmaf(g, normalised, sums.projection);
+      d_weight[i] = fmaf(d_y, normalised, d_weight[i]);
       d_bias[i] += d_y;
     }
+    derive_again(weights);
+    derive_again(own.d_y);
+    derive_again(own.x);
     sums = over_group(sums, of_warps[turn] + group * warps, thread / 32, warps, 1 + group);
     const float mean_of_g = kind == NormKind::layer ? sums.sum * per_column : 0.0f;
     const float projection = sums.projection * per_column;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float inner = (gradient[i] - mean_of_g) - normalised[i] * projection;
-      d_x.values[i] = from_float<Number>(fmaf(scale, inner, to_float(d_x.values[i])));
+      const float normalised = (number_of(own.x, i) - mean) * scale;
+      const float g = weighed(number_of(own.d_y, i), number_of(weights, i));
+      const float inner = (g - mean_of_g) - normalised * projection;
+      d_x.values[i] = from_float<Number>(fmaf(scale, inner, number_of(d_x, i)));
     }
     if (column < call.columns) store<count>(call.d_x, index, d_x);
   }
