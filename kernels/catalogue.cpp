@@ -50,6 +50,7 @@ std::span<const Kernel> kernel_catalogue() {
       relu_gradient_kernel(),
       bias_gradient_kernel(),
       cross_entropy_kernel(),
+      scaled_cross_entropy_kernel(),
       report_loss_kernel(),
       accumulate_loss_kernel(),
       mean_loss_kernel(),

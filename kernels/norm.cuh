@@ -60,7 +60,6 @@ __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call
     for (int i = 0; i < count; ++i) {
       pack.values[i] = from_float<Number>(number_of(pack, i) + number_of(branch, i));
     }
-    derive_again(pack);
     store<count>(call.sum, index, pack);
   }
   return pack;

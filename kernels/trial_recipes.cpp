@@ -58,6 +58,13 @@ const std::vector<Shape> normed_matrices = [] {
   return shapes;
 }();
 
+// Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
+const std::vector<Shape> classified_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});
+  return shapes;
+}();
+
 // With the parts among which the rows are divided; rows of less than a warp's packs, of several
 // warps', and of more than a block's.
 const std::vector<Shape> parts_of_matrices = {
@@ -202,8 +209,16 @@ std::vector<TrialRecipe> make_recipes() {
       recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
-                      {Scalars{}}, matrices),
+                      {Scalars{}}, classified_matrices),
                2, 0),
+      in_place(recipe("scaled_cross_entropy",
+                      {numbers,
+                       {Format::label, per_row},
+                       {Format::single, one, 0.5},
+                       numbers,
+                       {Format::single, per_row}},
+                      {Scalars{}}, classified_matrices),
+               3, 0),
       recipe("report_loss",
              {{Format::single, per_row},
               loss,

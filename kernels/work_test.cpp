@@ -46,6 +46,7 @@ TEST(Work, AgreesWithHandValues) {
       {"relu_gradient", {2, 3}, DType::bf16, {}, {24, 12, 6}},
       {"bias_gradient", {2, 3}, DType::fp32, {1}, {36, 12, 6}},
       {"cross_entropy", {2, 3}, DType::bf16, {}, {20, 20, 30}},
+      {"scaled_cross_entropy", {2, 3}, DType::bf16, {}, {24, 20, 30}},
       {"report_loss", {8}, DType::fp32, {16}, {40, 40, 8}},
       {"accumulate_loss", {}, DType::fp32, {}, {8, 4, 1}},
       {"mean_loss", {}, DType::fp32, {4}, {4, 8, 1}},
