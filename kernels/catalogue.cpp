@@ -12,6 +12,7 @@
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/embedding_gradient/embedding_gradient.h"
 #include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
 #include "kernels/ingest_tokens/ingest_tokens.h"
@@ -34,6 +35,7 @@ std::span<const Kernel> kernel_catalogue() {
       ingest_kernel(),
       ingest_tokens_kernel(),
       embedding_kernel(),
+      embedding_gradient_kernel(),
       add_kernel(),
       gelu_kernel(),
       gelu_gradient_kernel(),

@@ -76,6 +76,13 @@ const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12,
                                       {7, 31, 3, 7},    {64, 33, 50, 16},   {33, 256, 1000, 11},
                                       {20, 1032, 9, 5}, {300, 4, 3000, 100}};
 
+// Also more tokens than a block's lists hold: of one value, and of a few that the windows share.
+const std::vector<Shape> repeated_sequences = [] {
+  std::vector<Shape> shapes = sequences;
+  shapes.insert(shapes.end(), {{2500, 3, 1, 50}, {5003, 8, 2, 1}, {4097, 5, 2200, 1}});
+  return shapes;
+}();
+
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
                    std::vector<Scalars> scalars, std::vector<Shape> shapes) {
   return {.kernel = kernel,
@@ -135,6 +142,8 @@ std::vector<TrialRecipe> make_recipes() {
               {Format::storage, positions},
               numbers},
              {Scalars{}}, sequences),
+      recipe("embedding_gradient", {{Format::token, per_row}, numbers, {Format::storage, table}},
+             {Scalars{}}, repeated_sequences),
       in_place(recipe("add", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 0),
       in_place(recipe("gelu", {from_minus_six, numbers}, {Scalars{}}, matrices), 1, 0),
       in_place(
