@@ -10,6 +10,7 @@
 #include "kernels/add/add.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
+#include "kernels/column_parts/column_parts.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/embedding_gradient/embedding_gradient.h"
@@ -51,6 +52,7 @@ std::span<const Kernel> kernel_catalogue() {
       bias_activation_kernel(),
       relu_gradient_kernel(),
       bias_gradient_kernel(),
+      column_parts_kernel(),
       cross_entropy_kernel(),
       scaled_cross_entropy_kernel(),
       report_loss_kernel(),

@@ -216,6 +216,7 @@ std::vector<TrialRecipe> make_recipes() {
                2, 0),
       in_place(recipe("relu_gradient", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 1),
       recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
+      recipe("column_parts", {numbers, {Format::single, partials}}, {Scalars{}}, parts_of_matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
                       {Scalars{}}, classified_matrices),

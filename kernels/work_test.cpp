@@ -47,6 +47,7 @@ TEST(Work, AgreesWithHandValues) {
       {"bias_activation", {2, 3}, DType::fp32, {0}, {36, 24, 6}},
       {"relu_gradient", {2, 3}, DType::bf16, {}, {24, 12, 6}},
       {"bias_gradient", {2, 3}, DType::fp32, {1}, {36, 12, 6}},
+      {"column_parts", {4, 3, 2}, DType::bf16, {}, {24, 24, 12}},
       {"cross_entropy", {2, 3}, DType::bf16, {}, {20, 20, 30}},
       {"scaled_cross_entropy", {2, 3}, DType::bf16, {}, {24, 20, 30}},
       {"report_loss", {8}, DType::fp32, {16}, {40, 40, 8}},

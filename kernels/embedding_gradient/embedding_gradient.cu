@@ -43,7 +43,7 @@ __device__ __forceinline__ int lane_of_thread() {
 
 // Fills the warp's list. A length beyond the list's says that the rest is missing.
 __device__ void list_tokens(const std::int32_t* tokens, Window window, Lists& lists) {
-  constexpr int loads = 4;
+  constexpr int loads = 8;
   const int warp = warp_of_thread(), lane = lane_of_thread();
   const std::int64_t part = ((window.end - window.begin) + block_threads - 1) / block_threads * 32;
   const std::int64_t begin = window.begin + warp * part;
@@ -144,15 +144,9 @@ __device__ void sum_token(const Call<Number>& call, Window window, const Lists& 
   Number* table_row = call.d_table + token * call.columns;
   for (std::int64_t first = lane_of_thread() * count;
        first - lane_of_thread() * count < call.columns; first += held * 32 * count) {
-    Pack<Number, count> old[held];
     float sums[held][count] = {};
-#pragma unroll
-    for (int i = 0; i < held; ++i) {
-      const std::int64_t column = first + i * 32 * count;
-      if (column < call.columns) old[i] = load<count>(table_row, column);
-    }
     const auto add_row = [&](std::int64_t position) {
-      Pack<Number, count> packs[held];
+      Pack<Number, count> packs[held]{};
 #pragma unroll
       for (int i = 0; i < held; ++i) {
         const std::int64_t column = first + i * 32 * count;
@@ -170,11 +164,12 @@ __device__ void sum_token(const Call<Number>& call, Window window, const Lists& 
     for (int i = 0; i < held; ++i) {
       const std::int64_t column = first + i * 32 * count;
       if (column >= call.columns) continue;
+      auto pack = load<count>(table_row, column);
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        old[i].values[j] = from_float<Number>(to_float(old[i].values[j]) + sums[i][j]);
+        pack.values[j] = from_float<Number>(to_float(pack.values[j]) + sums[i][j]);
       }
-      store<count>(table_row, column, old[i]);
+      store<count>(table_row, column, pack);
     }
   }
 }
@@ -183,7 +178,7 @@ __device__ void sum_token(const Call<Number>& call, Window window, const Lists& 
 // one in `owners`. Should they not fit the lists, it goes through windows that always do; the sum
 // of a token then looks for what is behind the window itself.
 template <int count, class Number>
-__global__ void __launch_bounds__(block_threads) embedding_gradient(const Call<Number> call) {
+__global__ void __launch_bounds__(block_threads, 4) embedding_gradient(const Call<Number> call) {
   __shared__ Lists lists;
   const int warp = warp_of_thread();
   std::int64_t length = call.rows;
