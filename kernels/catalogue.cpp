@@ -18,8 +18,10 @@
 #include "kernels/causal_softmax/causal_softmax.h"
 #include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 #include "kernels/clip/clip.h"
+#include "kernels/column_parts/column_parts.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/embedding/embedding.h"
+#include "kernels/embedding_gradient/embedding_gradient.h"
 #include "kernels/foreach/foreach.h"
 #include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
@@ -47,6 +49,7 @@ std::span<const Kernel> kernel_catalogue() {
       ingest_kernel(),
       ingest_tokens_kernel(),
       embedding_kernel(),
+      embedding_gradient_kernel(),
       add_kernel(),
       gelu_kernel(),
       gelu_gradient_kernel(),
@@ -69,7 +72,9 @@ std::span<const Kernel> kernel_catalogue() {
       bias_activation_kernel(),
       relu_gradient_kernel(),
       bias_gradient_kernel(),
+      column_parts_kernel(),
       cross_entropy_kernel(),
+      scaled_cross_entropy_kernel(),
       report_loss_kernel(),
       accumulate_loss_kernel(),
       mean_loss_kernel(),

@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "kernels/catalogue.h"
 #include "kernels/expect_formulas.h"
@@ -106,21 +107,32 @@ double exponential_sum(const Trial& t, std::int64_t row) {
   return sum;
 }
 
+// Of the gradient, with the operand of the scale or none.
+Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
+  return [=, sum = 0.0](const Trial& t, std::int64_t i) mutable {
+    const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
+    if (column == 0) sum = exponential_sum(t, row);
+    const bool is_label = static_cast<double>(column) == value_at(t, 1, row);
+    const double factor = scale ? value_at(t, *scale, 0) : 1;
+    return factor * (std::exp(value_at(t, 0, i)) / sum - is_label) /
+           static_cast<double>(t.shape.rows);
+  };
+}
+
+double cross_entropy_loss(const Trial& t, std::int64_t row) {
+  const auto label = static_cast<std::int64_t>(value_at(t, 1, row));
+  const double logit = value_at(t, 0, row * t.shape.columns + label);
+  return -std::log(std::exp(logit) / exponential_sum(t, row));
+}
+
 TEST(CrossEntropy, IsTheNegativeLogarithmOfTheLabelsProbability) {
-  const Formula gradient = [sums = std::map<std::int64_t, double>{}](const Trial& t,
-                                                                     std::int64_t i) mutable {
-    if (i == 0) sums.clear();
-    const std::int64_t row = i / t.shape.columns;
-    if (!sums.contains(row)) sums[row] = exponential_sum(t, row);
-    const bool is_label = static_cast<double>(i % t.shape.columns) == value_at(t, 1, row);
-    return (std::exp(value_at(t, 0, i)) / sums[row] - is_label) / static_cast<double>(t.shape.rows);
-  };
-  const Formula loss = [](const Trial& t, std::int64_t row) {
-    const auto label = static_cast<std::int64_t>(value_at(t, 1, row));
-    const double logit = value_at(t, 0, row * t.shape.columns + label);
-    return -std::log(std::exp(logit) / exponential_sum(t, row));
-  };
-  expect_formulas("cross_entropy", {{2, gradient}, {3, loss}});
+  expect_formulas("cross_entropy",
+                  {{2, cross_entropy_gradient(std::nullopt)}, {3, cross_entropy_loss}});
+}
+
+TEST(ScaledCrossEntropy, ScalesTheGradientButNotTheLoss) {
+  expect_formulas("scaled_cross_entropy",
+                  {{3, cross_entropy_gradient(2)}, {4, cross_entropy_loss}});
 }
 
 TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {

@@ -6,6 +6,7 @@
 
 #include "kernels/launch.cuh"
 #include "kernels/norm.h"
+#include "kernels/packed_numbers.cuh"
 
 namespace stepgate {
 
@@ -57,7 +58,7 @@ __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call
     const auto branch = load<count>(call.branch, index);
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      pack.values[i] = from_float<Number>(to_float(pack.values[i]) + to_float(branch.values[i]));
+      pack.values[i] = from_float<Number>(number_of(pack, i) + number_of(branch, i));
     }
     store<count>(call.sum, index, pack);
   }
@@ -68,7 +69,7 @@ template <int count, class Number>
 __device__ __forceinline__ float sum_of(const Pack<Number, count>& pack) {
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < count; ++i) sum += to_float(pack.values[i]);
+  for (int i = 0; i < count; ++i) sum += number_of(pack, i);
   return sum;
 }
 
@@ -77,7 +78,7 @@ __device__ __forceinline__ float squares_of(const Pack<Number, count>& pack, flo
   float sum = 0.0f;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const float difference = to_float(pack.values[i]) - mean;
+    const float difference = number_of(pack, i) - mean;
     sum = fmaf(difference, difference, sum);
   }
   return sum;
@@ -97,9 +98,9 @@ __device__ __forceinline__ void write_normed(const NormCall<Number>& call, std::
   if constexpr (kind == NormKind::layer) biases = load<count>(call.bias, column);
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const float normalised = (to_float(pack.values[i]) - mean) * scale;
-    float y = normalised * to_float(weights.values[i]);
-    if constexpr (kind == NormKind::layer) y += to_float(biases.values[i]);
+    const float normalised = (number_of(pack, i) - mean) * scale;
+    float y = normalised * number_of(weights, i);
+    if constexpr (kind == NormKind::layer) y += number_of(biases, i);
     pack.values[i] = from_float<Number>(y);
   }
   store<count>(call.y, row * call.columns + column, pack);

@@ -5,6 +5,7 @@
 
 #include "kernels/launch.cuh"
 #include "kernels/norm.h"
+#include "kernels/packed_numbers.cuh"
 
 namespace stepgate {
 
@@ -24,7 +25,8 @@ struct NormGradientCall {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-constexpr int gradient_block_threads = 512;  // at most
+constexpr int gradient_block_threads = 768;  // at most, which leaves a thread 80 registers
+constexpr int usual_block_threads = 256;     // three blocks a multiprocessor
 
 struct RowStatistics {
   float mean, scale;
@@ -95,13 +97,20 @@ __device__ __forceinline__ RowPack<count, Number> read_row(const NormGradientCal
   return read;
 }
 
-// Adds up what the groups of a block have summed, in their order, and writes it. `of_groups` holds
-// `span` columns of each group.
-__device__ __forceinline__ void write_partials(float* partials, const float* of_groups, int groups,
-                                               int span, std::int64_t columns) {
+// Adds up what the groups of a block have summed, in their order, and writes it. `of_groups` is
+// shared memory for `span` columns of each group.
+template <int count>
+__device__ __forceinline__ void write_partials(float* partials, const float (&own)[count],
+                                               float* of_groups, int group_threads,
+                                               std::int64_t columns) {
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < count; ++i) of_groups[threadIdx.x * count + i] = own[i];
+  __syncthreads();
+  const int span = group_threads * count;
   for (int c = threadIdx.x; c < columns; c += blockDim.x) {
     float sum = 0.0f;
-    for (int group = 0; group < groups; ++group) sum += of_groups[group * span + c];
+    for (int i = c; i < blockDim.x * count; i += span) sum += of_groups[i];
     partials[c] = sum;
   }
 }
@@ -109,10 +118,10 @@ __device__ __forceinline__ void write_partials(float* partials, const float* of_
 // A block takes the rows of a part, a group of whole warps a row, a thread one pack of each of its
 // group's rows. The next row is on its way while one is worked on.
 template <NormKind kind, int count, class Number>
-__global__ void __launch_bounds__(gradient_block_threads, 2)
+__global__ void __launch_bounds__(gradient_block_threads)
     norm_gradient_rows(const NormGradientCall<Number> call, int group_threads) {
   __shared__ RowSums of_warps[2][gradient_block_threads / 32];
-  __shared__ float of_groups[parameters_of(kind)][gradient_block_threads * count];
+  __shared__ float of_groups[gradient_block_threads * count];
   const int group = threadIdx.x / group_threads;
   const int groups = blockDim.x / group_threads;
   const int thread = threadIdx.x % group_threads;
@@ -127,47 +136,44 @@ __global__ void __launch_bounds__(gradient_block_threads, 2)
   std::int64_t row = blockIdx.x + group * call.parts;
   auto next = read_row<kind, count>(call, row, column);
   for (int turn = 0; row < call.rows; row += step, turn ^= 1) {
-    const auto own = next;
+    auto own = next;
     next = read_row<kind, count>(call, row + step, column);
     const std::int64_t index = row * call.columns + column;
     Pack<Number, count> d_x{};
     if (call.accumulate && column < call.columns) d_x = load<count>(call.d_x, index);
 
     const auto [mean, scale] = own.statistics;
-    float normalised[count], gradient[count];
     RowSums sums{0.0f, 0.0f};
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float d_y = to_float(own.d_y.values[i]);
-      normalised[i] = (to_float(own.x.values[i]) - mean) * scale;
-      gradient[i] = weighed(d_y, to_float(weights.values[i]));
-      sums.sum += gradient[i];
-      sums.projection = fmaf(gradient[i], normalised[i], sums.projection);
-      d_weight[i] = fmaf(d_y, normalised[i], d_weight[i]);
+      const float d_y = number_of(own.d_y, i);
+      const float normalised = (number_of(own.x, i) - mean) * scale;
+      const float g = weighed(d_y, number_of(weights, i));
+      sums.sum += g;
+      sums.projection = fmaf(g, normalised, sums.projection);
+      d_weight[i] = fmaf(d_y, normalised, d_weight[i]);
       d_bias[i] += d_y;
     }
+    derive_again(weights);
+    derive_again(own.d_y);
+    derive_again(own.x);
     sums = over_group(sums, of_warps[turn] + group * warps, thread / 32, warps, 1 + group);
     const float mean_of_g = kind == NormKind::layer ? sums.sum * per_column : 0.0f;
     const float projection = sums.projection * per_column;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const float inner = (gradient[i] - mean_of_g) - normalised[i] * projection;
-      d_x.values[i] = from_float<Number>(fmaf(scale, inner, to_float(d_x.values[i])));
+      const float normalised = (number_of(own.x, i) - mean) * scale;
+      const float g = weighed(number_of(own.d_y, i), number_of(weights, i));
+      const float inner = (g - mean_of_g) - normalised * projection;
+      d_x.values[i] = from_float<Number>(fmaf(scale, inner, number_of(d_x, i)));
     }
     if (column < call.columns) store<count>(call.d_x, index, d_x);
   }
 
-  const int span = group_threads * count;
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    of_groups[0][group * span + column + i] = d_weight[i];
-    if constexpr (kind == NormKind::layer) of_groups[1][group * span + column + i] = d_bias[i];
-  }
-  __syncthreads();
-#pragma unroll
-  for (int i = 0; i < parameters_of(kind); ++i) {
-    const std::int64_t first = (blockIdx.x * parameters_of(kind) + i) * call.columns;
-    write_partials(call.partials + first, of_groups[i], groups, span, call.columns);
+  float* partials = call.partials + blockIdx.x * parameters_of(kind) * call.columns;
+  write_partials(partials, d_weight, of_groups, group_threads, call.columns);
+  if constexpr (kind == NormKind::layer) {
+    write_partials(partials + call.columns, d_bias, of_groups, group_threads, call.columns);
   }
 }
 
@@ -247,7 +253,8 @@ void launch_norm_gradient(std::string_view name, const NormGradientCall<Number>&
   if (in_packs && packs <= gradient_block_threads) {
     const int group_threads = whole_warps(packs);
     const std::int64_t rows_of_part = ceiling_quotient(call.rows, call.parts);
-    std::int64_t groups = gradient_block_threads / group_threads;
+    std::int64_t groups = usual_block_threads / group_threads;
+    if (groups < 1) groups = 1;
     if (groups > rows_of_part) groups = rows_of_part;
     const auto threads = static_cast<unsigned>(groups * group_threads);
     norm_gradient_rows<kind, count><<<parts, threads, 0, stream>>>(call, group_threads);

@@ -7,8 +7,10 @@
 #include <cmath>
 
 #include "kernels/catalogue.h"
+#include "kernels/column_parts/column_parts.h"
 #include "kernels/expect_formulas.h"
 #include "kernels/kernel_trial.h"
+#include "kernels/norm.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
@@ -185,6 +187,29 @@ TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
     const double below = loss();
     x_row[c] = old;
     EXPECT_NEAR(slope[c], (above - below) / 0x1p-6, 2e-3) << "column " << c;
+  }
+}
+
+TEST(ColumnParts, SumsEveryPartsRowsOfEachColumn) {
+  const Formula sum = [](const Trial& t, std::int64_t i) {
+    double total = 0;
+    for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
+      if (row % t.shape.depth != i / t.shape.columns) continue;
+      total += value_at(t, 0, row * t.shape.columns + i % t.shape.columns);
+    }
+    return total;
+  };
+  expect_formulas("column_parts", {{1, sum}});
+}
+
+// The plan takes these numbers of parts, and no part may be empty.
+TEST(Parts, AreAtLeastOneAndNeverMoreThanTheRows) {
+  for (const std::int64_t rows : {1, 2, 7, 8, 31, 32, 1000, 16384, 32768}) {
+    for (const std::int64_t count : {norm_parts(rows), column_parts(rows, 1),
+                                     column_parts(rows, 768), column_parts(rows, 1 << 20)}) {
+      EXPECT_GE(count, 1) << rows;
+      EXPECT_LE(count, rows);
+    }
   }
 }
 

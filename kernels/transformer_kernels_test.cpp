@@ -51,6 +51,18 @@ TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
   expect_formulas("embedding", {{3, x}});
 }
 
+TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
+  const Formula d_table = [](const Trial& t, std::int64_t i) {
+    double sum = value_at(t, 2, i);
+    for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
+      if (static_cast<std::int64_t>(value_at(t, 0, row)) != i / t.shape.columns) continue;
+      sum += value_at(t, 1, row * t.shape.columns + i % t.shape.columns);
+    }
+    return sum;
+  };
+  expect_formulas("embedding_gradient", {{2, d_table}});
+}
+
 // --- element by element --------------------------------------------------------------------------
 
 TEST(Add, AddsElementByElement) {

@@ -125,16 +125,30 @@ const std::vector<Shape> normed_matrices = [] {
   return shapes;
 }();
 
+// Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
+const std::vector<Shape> classified_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});
+  return shapes;
+}();
+
 // With the parts among which the rows are divided; rows of less than a warp's packs, of several
 // warps', and of more than a block's.
 const std::vector<Shape> parts_of_matrices = {
     {1, 1, 1},     {5, 3, 2},      {3, 8, 3},     {64, 32, 8},  {65, 257, 7}, {33, 264, 5},
-    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 4104, 4}, {1030, 24, 64}};
+    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 6152, 4}, {1030, 24, 64}};
 
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
 const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
                                       {7, 31, 3, 7},    {64, 33, 50, 16},   {33, 256, 1000, 11},
                                       {20, 1032, 9, 5}, {300, 4, 3000, 100}};
+
+// Also more tokens than a block's lists hold: of one value, and of a few that the windows share.
+const std::vector<Shape> repeated_sequences = [] {
+  std::vector<Shape> shapes = sequences;
+  shapes.insert(shapes.end(), {{2500, 3, 1, 50}, {5003, 8, 2, 1}, {4097, 5, 2200, 1}});
+  return shapes;
+}();
 
 TrialRecipe recipe(std::string_view kernel, std::vector<OperandRecipe> operands,
                    std::vector<Scalars> scalars, std::vector<Shape> shapes) {
@@ -220,6 +234,8 @@ std::vector<TrialRecipe> make_recipes() {
               {Format::storage, positions},
               numbers},
              {Scalars{}}, sequences),
+      recipe("embedding_gradient", {{Format::token, per_row}, numbers, {Format::storage, table}},
+             {Scalars{}}, repeated_sequences),
       in_place(recipe("add", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 0),
       in_place(recipe("gelu", {from_minus_six, numbers}, {Scalars{}}, matrices), 1, 0),
       in_place(
@@ -315,10 +331,19 @@ std::vector<TrialRecipe> make_recipes() {
                2, 0),
       in_place(recipe("relu_gradient", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 1),
       recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
+      recipe("column_parts", {numbers, {Format::single, partials}}, {Scalars{}}, parts_of_matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
-                      {Scalars{}}, matrices),
+                      {Scalars{}}, classified_matrices),
                2, 0),
+      in_place(recipe("scaled_cross_entropy",
+                      {numbers,
+                       {Format::label, per_row},
+                       {Format::single, one, 0.5},
+                       numbers,
+                       {Format::single, per_row}},
+                      {Scalars{}}, classified_matrices),
+               3, 0),
       recipe("report_loss",
              {{Format::single, per_row},
               loss,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host side of cross_entropy: operands, work and the reference. Meaning and shapes:
-// cross_entropy.h.
+// The host side of cross_entropy and scaled_cross_entropy: operands, work and the reference.
+// Meaning and shapes: cross_entropy.h.
 #include "kernels/cross_entropy/cross_entropy.h"
 
 #include <algorithm>
@@ -22,6 +22,11 @@ constexpr KernelOperand operands[] = {
     {"row_losses", Access::write},
 };
 
+constexpr KernelOperand scaled_operands[] = {
+    {"logits", Access::read},    {"labels", Access::read},      {"scale", Access::read},
+    {"gradient", Access::write}, {"row_losses", Access::write},
+};
+
 // --- work ----------------------------------------------------------------------------------------
 
 KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
@@ -32,13 +37,18 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
           .flops = 5 * elements};
 }
 
+KernelWork scaled_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+  KernelWork scaled = work(shape, dtype, scalars);
+  scaled.bytes_read += 4;
+  return scaled;
+}
+
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void differentiate(const KernelCall& call, double scale, void* gradient, float* row_losses) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
   const auto* labels = static_cast<const std::int32_t*>(call.buffers[1]);
-  auto* row_losses = static_cast<float*>(call.buffers[3]);
   for (std::int64_t row = 0; row < rows; ++row) {
     // A copy, since the gradient may be written over the logits.
     std::vector<double> logits(static_cast<std::size_t>(columns));
@@ -52,18 +62,32 @@ void reference(const KernelCall& call) {
     row_losses[row] = static_cast<float>(std::log(sum) + largest - logits[label]);
     for (std::int64_t c = 0; c < columns; ++c) {
       const double probability = std::exp(logits[c] - largest) / sum;
-      set_number(call.buffers[2], call.dtype, row * columns + c,
-                 (probability - (c == label ? 1.0 : 0.0)) / static_cast<double>(rows));
+      set_number(gradient, call.dtype, row * columns + c,
+                 scale * (probability - (c == label ? 1.0 : 0.0)) / static_cast<double>(rows));
     }
   }
 }
 
+void reference(const KernelCall& call) {
+  differentiate(call, 1, call.buffers[2], static_cast<float*>(call.buffers[3]));
+}
+
+void scaled_reference(const KernelCall& call) {
+  const float scale = *static_cast<const float*>(call.buffers[2]);
+  differentiate(call, scale, call.buffers[3], static_cast<float*>(call.buffers[4]));
+}
+
 }  // namespace
 
-// --- the row -------------------------------------------------------------------------------------
+// --- the rows ------------------------------------------------------------------------------------
 
 Kernel cross_entropy_kernel() {
   return {"cross_entropy", operands, work, reference, in_cuda_builds<prepare_cross_entropy>()};
+}
+
+Kernel scaled_cross_entropy_kernel() {
+  return {"scaled_cross_entropy", scaled_operands, scaled_work, scaled_reference,
+          in_cuda_builds<prepare_scaled_cross_entropy>()};
 }
 
 }  // namespace stepgate

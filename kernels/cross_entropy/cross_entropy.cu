@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The CUDA side of cross_entropy. Meaning and shapes: cross_entropy.h.
+// The CUDA side of cross_entropy and scaled_cross_entropy. Meaning and shapes: cross_entropy.h.
+#include <cuda_pipeline.h>
+
 #include <cfloat>
 
 #include "kernels/cross_entropy/cross_entropy.h"
@@ -8,22 +10,53 @@
 namespace stepgate {
 namespace {
 
-// --- kernels -------------------------------------------------------------------------------------
+// --- exponentials --------------------------------------------------------------------------------
 
 constexpr int largest_block = 512;
 constexpr unsigned whole_warp = 0xffffffffu;
+constexpr float log2_e = 1.44269504088896340736f;
+constexpr float log_2 = 0.69314718055994530942f;
+
+// 2^x by the special function unit, off by 2^-22 of itself; 2^0 is 1.
+__device__ __forceinline__ float power_of_2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+// exp(logit) relative to 2^reference. One rounding of the argument: whatever the reference was
+// rounded to, it is the same in the sum and in every probability.
+__device__ __forceinline__ float relative_exponential(float logit, float reference) {
+  return power_of_2(fmaf(logit, log2_e, -reference));
+}
 
 // Sum of exponentials relative to the largest logit so far (Milakov and Gimelshein: Online
-// normalizer calculation for softmax, 2018). Starts at the smallest float rather than at minus
-// infinity, whose difference from itself is no number.
+// normalizer calculation for softmax, 2018), whose logarithm to base 2 is `largest`. Starts at the
+// smallest float rather than at minus infinity, whose difference from itself is no number.
 struct Normalizer {
   float largest = -FLT_MAX;
   float sum = 0.0f;
 
-  __device__ void add(const Normalizer& other) {
-    const float larger = fmaxf(largest, other.largest);
-    sum = sum * expf(largest - larger) + other.sum * expf(other.largest - larger);
+  __device__ void raise_to(float larger) {
+    sum *= power_of_2(largest - larger);
     largest = larger;
+  }
+
+  __device__ void add(const Normalizer& other) {
+    raise_to(fmaxf(largest, other.largest));
+    sum += other.sum * power_of_2(other.largest - largest);
+  }
+
+  template <class Number, int count>
+  __device__ void add(const Pack<Number, count>& logits) {
+    float larger = to_float(logits.values[0]);
+#pragma unroll
+    for (int i = 1; i < count; ++i) larger = fmaxf(larger, to_float(logits.values[i]));
+    raise_to(fmaxf(largest, larger * log2_e));
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      sum += relative_exponential(to_float(logits.values[i]), largest);
+    }
   }
 };
 
@@ -31,8 +64,8 @@ struct Normalizer {
 __device__ Normalizer sum_over_block(Normalizer own) {
   __shared__ Normalizer of_warp[largest_block / 32];
   for (int distance = 16; distance > 0; distance /= 2) {
-    own.add({__shfl_xor_sync(whole_warp, own.largest, distance),
-             __shfl_xor_sync(whole_warp, own.sum, distance)});
+    own.add(Normalizer{__shfl_xor_sync(whole_warp, own.largest, distance),
+                       __shfl_xor_sync(whole_warp, own.sum, distance)});
   }
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = own;
   __syncthreads();
@@ -41,41 +74,123 @@ __device__ Normalizer sum_over_block(Normalizer own) {
   return all;
 }
 
+// --- rows ----------------------------------------------------------------------------------------
+
+template <class Number>
+struct Call {
+  const Number* logits;
+  const std::int32_t* labels;
+  const float* scale;  // null where nothing scales the gradient
+  Number* gradient;
+  float* row_losses;
+  std::int64_t columns;
+};
+
+// What a thread needs to turn logits of its row into gradients.
+struct RowGradient {
+  Normalizer all;
+  float per_row;  // scale / rows
+  std::int64_t label;
+
+  // The pack of logits that begins at column c. The one with the label divides, so that a
+  // probability of 1 leaves no gradient at all.
+  template <class Number, int count>
+  __device__ void turn(Pack<Number, count>& pack, std::int64_t c, float factor) const {
+    const bool has_label = label >= c && label < c + count;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const float power = relative_exponential(to_float(pack.values[i]), all.largest);
+      float gradient = power * factor;
+      if (has_label && c + i == label) gradient = (power / all.sum - 1.0f) * per_row;
+      pack.values[i] = from_float<Number>(gradient);
+    }
+  }
+};
+
+template <class Number>
+__device__ __forceinline__ float scale_of(const Call<Number>& call) {
+  const float scale = call.scale == nullptr ? 1.0f : *call.scale;
+  return scale / static_cast<float>(gridDim.x);
+}
+
+// The loss is log(sum / exp(label's logit)), and what the reference was rounded to falls out.
+template <class Number>
+__device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Normalizer& own,
+                                            std::int64_t label, float label_logit) {
+  const Normalizer all = sum_over_block(own);
+  if (threadIdx.x == 0) {
+    const float label_power = fmaf(label_logit, log2_e, -all.largest);
+    call.row_losses[blockIdx.x] = log_2 * (log2f(all.sum) - label_power);
+  }
+  return {all, scale_of(call), label};
+}
+
+// --- kernels -------------------------------------------------------------------------------------
+
 // One block a row. The second pass finds the row in cache. The gradient may be the logits: all
 // reads that cross threads end before the block's barrier.
 template <int count, class Number>
-__global__ void __launch_bounds__(largest_block)
-    cross_entropy(const Number* logits, const std::int32_t* labels, Number* gradient,
-                  float* row_losses, std::int64_t columns) {
-  const std::int64_t row = blockIdx.x;
-  const Number* row_logits = logits + row * columns;
-  Number* row_gradient = gradient + row * columns;
-  const std::int64_t label = labels[row];
-  const float label_logit = to_float(row_logits[label]);
-
+__global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number> call) {
+  const std::int64_t columns = call.columns, begin = blockIdx.x * columns;
+  const std::int64_t label = call.labels[blockIdx.x];
+  const float label_logit = to_float(call.logits[begin + label]);
   Normalizer own;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
-    const auto pack = load<count>(row_logits, c);
-    float largest = own.largest;
-#pragma unroll
-    for (int i = 0; i < count; ++i) largest = fmaxf(largest, to_float(pack.values[i]));
-    own.sum *= expf(own.largest - largest);
-    own.largest = largest;
-#pragma unroll
-    for (int i = 0; i < count; ++i) own.sum += expf(to_float(pack.values[i]) - largest);
+    own.add(load<count>(call.logits, begin + c));
   }
-  const Normalizer all = sum_over_block(own);
-  if (threadIdx.x == 0) row_losses[row] = logf(all.sum) + (all.largest - label_logit);
-
-  const float rows = static_cast<float>(gridDim.x);
+  const RowGradient row = meet(call, own, label, label_logit);
+  const float factor = row.per_row / row.all.sum;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
-    auto pack = load<count>(row_logits, c);
+    auto pack = load<count>(call.logits, begin + c);
+    row.turn(pack, c, factor);
+    store<count>(call.gradient, begin + c, pack);
+  }
+}
+
+// The copies of a row arrive in so many parts, of which the first are summed while the last are on
+// their way.
+constexpr int stages = 4;
+
+// The same for rows that the caches would have lost by the second pass: shared memory holds the
+// row, and one of two blocks of a multiprocessor reads while the other writes. A thread comes back
+// to packs that it copied itself, so that nothing but its own copies is waited for.
+template <int count, class Number>
+__global__ void __launch_bounds__(largest_block) cross_entropy_held(const Call<Number> call) {
+  using Packed = Pack<Number, count>;
+  extern __shared__ __align__(access_bytes) unsigned char memory[];
+  auto* held = reinterpret_cast<Packed*>(memory);
+  const std::int64_t begin = blockIdx.x * call.columns;
+  const Number* logits = call.logits + begin;
+  const int packs = static_cast<int>(call.columns / count);
+  constexpr int row_of_copies = stages * largest_block;
+  const int of_stage = (packs + row_of_copies - 1) / row_of_copies * largest_block;
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const float probability = expf(to_float(pack.values[i]) - all.largest) / all.sum;
-      pack.values[i] = from_float<Number>((probability - (c + i == label ? 1.0f : 0.0f)) / rows);
+  for (int stage = 0; stage < stages; ++stage) {
+    const int end = min(packs, (stage + 1) * of_stage);
+    for (int pack = stage * of_stage + threadIdx.x; pack < end; pack += largest_block) {
+      __pipeline_memcpy_async(held + pack, logits + pack * count, sizeof(Packed));
     }
-    store<count>(row_gradient, c, pack);
+    __pipeline_commit();
+  }
+  const std::int64_t label = call.labels[blockIdx.x];
+  const float label_logit = to_float(logits[label]);
+
+  Normalizer own;
+#pragma unroll
+  for (int stage = 0; stage < stages; ++stage) {
+    __pipeline_wait_prior(stages - 1 - stage);
+    const int end = min(packs, (stage + 1) * of_stage);
+    for (int pack = stage * of_stage + threadIdx.x; pack < end; pack += largest_block) {
+      own.add(held[pack]);
+    }
+  }
+  const RowGradient row = meet(call, own, label, label_logit);
+  const float factor = row.per_row / row.all.sum;
+#pragma unroll 2
+  for (int pack = threadIdx.x; pack < packs; pack += largest_block) {
+    Packed turned = held[pack];
+    row.turn(turned, static_cast<std::int64_t>(pack) * count, factor);
+    store<count>(call.gradient, begin + pack * count, turned);
   }
 }
 
@@ -88,25 +203,84 @@ unsigned block_for(std::int64_t packs) {
   return threads;
 }
 
+// Shorter rows of all blocks of a multiprocessor stay in its first-level cache.
+constexpr std::int64_t least_held_bytes = 32 << 10;
+
+// What a block may hold beside the kernel's own shared memory, which the system takes 1 KB of.
+std::int64_t most_held_bytes() {
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+          cudaSuccess) {
+    throw std::runtime_error("cross_entropy: ask the device for its shared memory");
+  }
+  return most - 1024;
+}
+
+// Whether rows of that size are to be held; then the kernel may take as much as there is, whatever
+// other shapes it is prepared for.
+template <class Kernel>
+bool may_hold(Kernel* kernel, std::int64_t row_bytes) {
+  const std::int64_t most = most_held_bytes();
+  if (row_bytes < least_held_bytes || row_bytes > most) return false;
+  const auto status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           static_cast<int>(most));
+  const auto preferred = cudaFuncSetAttribute(
+      kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  if (status == cudaSuccess && preferred == cudaSuccess) return true;
+  throw std::runtime_error(std::string("cross_entropy: take shared memory: ") +
+                           cudaGetErrorString(status == cudaSuccess ? preferred : status));
+}
+
+template <class Number>
+void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, bool hold,
+            cudaStream_t stream) {
+  constexpr int count = access_bytes / sizeof(Number);
+  const auto blocks = static_cast<unsigned>(rows);
+  const bool packs = call.columns % count == 0 && aligned_to_access(call.logits, call.gradient);
+  if (packs && hold) {
+    const auto bytes = static_cast<std::size_t>(call.columns) * sizeof(Number);
+    cross_entropy_held<count><<<blocks, largest_block, bytes, stream>>>(call);
+  } else if (packs) {
+    cross_entropy<count><<<blocks, block_for(call.columns / count), 0, stream>>>(call);
+  } else {
+    cross_entropy<1><<<blocks, block_for(call.columns), 0, stream>>>(call);
+  }
+  check_launch(name);
+}
+
+enum class Scale { none, operand };
+
+Launch prepare(std::string_view name, const KernelShape& shape, DType dtype, Scale scale) {
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    constexpr int count = access_bytes / sizeof(Number);
+    const bool hold = may_hold(cross_entropy_held<count, Number>,
+                               shape.columns * static_cast<std::int64_t>(sizeof(Number)));
+    return [=](void* const* buffers, cudaStream_t stream) {
+      const bool scaled = scale == Scale::operand;
+      const int output = scaled ? 3 : 2;
+      const Call<Number> call{static_cast<const Number*>(buffers[0]),
+                              static_cast<const std::int32_t*>(buffers[1]),
+                              scaled ? static_cast<const float*>(buffers[2]) : nullptr,
+                              static_cast<Number*>(buffers[output]),
+                              static_cast<float*>(buffers[output + 1]),
+                              shape.columns};
+      launch(name, call, shape.rows, hold, stream);
+    };
+  });
+}
+
 }  // namespace
 
 Launch prepare_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars&,
                              const LaunchContext&) {
-  return with_storage(dtype, [&](auto zero) -> Launch {
-    using Number = decltype(zero);
-    return [shape](void* const* buffers, cudaStream_t stream) {
-      constexpr int count = access_bytes / sizeof(Number);
-      const auto* logits = static_cast<const Number*>(buffers[0]);
-      auto* gradient = static_cast<Number*>(buffers[2]);
-      const bool packs = shape.columns % count == 0 && aligned_to_access(logits, gradient);
-      auto* const kernel = packs ? cross_entropy<count, Number> : cross_entropy<1, Number>;
-      const unsigned threads = block_for(packs ? shape.columns / count : shape.columns);
-      kernel<<<static_cast<unsigned>(shape.rows), threads, 0, stream>>>(
-          logits, static_cast<const std::int32_t*>(buffers[1]), gradient,
-          static_cast<float*>(buffers[3]), shape.columns);
-      check_launch("cross_entropy");
-    };
-  });
+  return prepare("cross_entropy", shape, dtype, Scale::none);
+}
+
+Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars&,
+                                    const LaunchContext&) {
+  return prepare("scaled_cross_entropy", shape, dtype, Scale::operand);
 }
 
 }  // namespace stepgate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Packs of narrow numbers in registers: read by words, so that two of them stay in one register
+// until they are needed. Left to itself the compiler spreads the bf16 of a pack over one register
+// each, which costs a kernel that holds many packs half of its warps.
+#pragma once
+
+#include "kernels/launch.cuh"
+
+namespace stepgate {
+
+template <class Number, int count>
+__device__ __forceinline__ std::uint32_t* words_of(Pack<Number, count>& pack) {
+  return reinterpret_cast<std::uint32_t*>(&pack);
+}
+
+template <class Number, int count>
+__device__ __forceinline__ const std::uint32_t* words_of(const Pack<Number, count>& pack) {
+  return reinterpret_cast<const std::uint32_t*>(&pack);
+}
+
+// Number i of the pack.
+template <class Number, int count>
+__device__ __forceinline__ float number_of(const Pack<Number, count>& pack, int i) {
+  if constexpr (std::is_same_v<Number, __nv_bfloat16> && count % 2 == 0) {
+    const std::uint32_t word = words_of(pack)[i / 2];
+    return __uint_as_float(i % 2 == 0 ? word << 16 : word & 0xffff0000u);
+  } else {
+    return to_float(pack.values[i]);
+  }
+}
+
+// Makes the compiler forget what it derived from the pack: it would keep floats in twice as many
+// registers over a barrier.
+template <class Number, int count>
+__device__ __forceinline__ void derive_again(Pack<Number, count>& pack) {
+  static_assert(sizeof(pack) % 4 == 0);
+#pragma unroll
+  for (std::size_t i = 0; i < sizeof(pack) / 4; ++i) asm volatile("" : "+r"(words_of(pack)[i]));
+}
+
+}  // namespace stepgate
