@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
+#include "kernels/column_parts/column_parts.h"
 #include "kernels/cuda_trial.h"
+#include "kernels/norm.h"
 
 namespace stepgate {
 namespace {
@@ -96,23 +98,32 @@ void run(benchmark::State& state, const TrialRecipe& recipe, KernelShape shape, 
       benchmark::Counter(static_cast<double>(work.flops) * iterations, benchmark::Counter::kIsRate);
 }
 
-// The third size as the kernel means it: the inner dimension, or the words of a sample.
-std::int64_t depth_for(std::string_view kernel, std::int64_t columns) {
-  if (kernel == "matmul") return columns;
-  return kernel == "ingest" ? columns + 1 : 1;
+// The sizes as the kernel means them, from those of its matrix.
+KernelShape shape_for(std::string_view kernel, std::int64_t rows, std::int64_t columns) {
+  if (kernel == "matmul") return {rows, columns, columns};
+  if (kernel == "ingest" || kernel == "ingest_tokens") return {rows, columns, columns + 1};
+  if (kernel == "embedding" || kernel == "embedding_gradient") {
+    return {rows, columns, 2 * rows, std::min<std::int64_t>(rows, 1024)};
+  }
+  if (kernel == "layer_norm_gradient" || kernel == "rms_norm_gradient") {
+    return {rows, columns, norm_parts(rows)};
+  }
+  if (kernel == "column_parts") return {rows, columns, column_parts(rows, columns)};
+  if (kernel == "sum_parts") return {1, columns, rows};
+  return {rows, columns};
 }
 
 void register_benchmarks() {
   constexpr std::pair<DType, const char*> dtypes[] = {
       {DType::fp32, "fp32"}, {DType::tf32, "tf32"}, {DType::bf16, "bf16"}};
   constexpr std::pair<std::int64_t, std::int64_t> sizes[] = {
-      {64, 1024}, {1024, 1024}, {4096, 4096}};
+      {64, 1024}, {1024, 1024}, {4096, 4096}, {32768, 768}};
   for (const TrialRecipe& recipe : trial_recipes()) {
     if (recipe.shapes.size() == 1) continue;  // has no size
     for (const auto& [dtype, dtype_name] : dtypes) {
       if (dtype == DType::tf32 && recipe.kernel != "matmul") continue;  // differs in products only
       for (const auto& [rows, columns] : sizes) {
-        const KernelShape shape{rows, columns, depth_for(recipe.kernel, columns)};
+        const KernelShape shape = shape_for(recipe.kernel, rows, columns);
         const std::string name = std::string(recipe.kernel) + "/" + dtype_name + "/" +
                                  std::to_string(rows) + "x" + std::to_string(columns);
         benchmark::RegisterBenchmark(
