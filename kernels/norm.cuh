@@ -56,10 +56,10 @@ __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call
   auto pack = load<count>(call.x, index);
   if constexpr (residual == Residual::added) {
     const auto branch = load<count>(call.branch, index);
+    float sums[count];
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      pack.values[i] = from_float<Number>(number_of(pack, i) + number_of(branch, i));
-    }
+    for (int i = 0; i < count; ++i) sums[i] = number_of(pack, i) + number_of(branch, i);
+    pack = packed<Number>(sums);
     store<count>(call.sum, index, pack);
   }
   return pack;

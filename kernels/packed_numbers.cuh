@@ -29,6 +29,23 @@ __device__ __forceinline__ float number_of(const Pack<Number, count>& pack, int 
   }
 }
 
+// Rounds the numbers to the pack's type.
+template <class Number, int count>
+__device__ __forceinline__ Pack<Number, count> packed(const float (&numbers)[count]) {
+  Pack<Number, count> pack;
+  if constexpr (std::is_same_v<Number, __nv_bfloat16> && count % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < count; i += 2) {
+      const __nv_bfloat162 pair = __floats2bfloat162_rn(numbers[i], numbers[i + 1]);
+      words_of(pack)[i / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i) pack.values[i] = from_float<Number>(numbers[i]);
+  }
+  return pack;
+}
+
 // Makes the compiler forget what it derived from the pack: it would keep floats in twice as many
 // registers over a barrier.
 template <class Number, int count>

@@ -5,8 +5,10 @@
 //   shape     rows = tokens; columns = C; depth = V, rows of the table
 //   operands  tokens (int32 [rows], each in [0, V)), dx [rows][C], d_table [V][C]
 // A row of the table is summed in the order of its tokens, by one warp, so that two runs agree to
-// the bit without a sort: many tokens of one value take long (a value that is a tenth of all
-// tokens, as long as all others together).
+// the bit without a sort. Meant for tokens that are spread over the table: the rows of one value
+// are read one after another, so that a thousand equal tokens take a thousand latencies of memory.
+// Every one of up to 1056 blocks looks at every token, and compares those that fall to it with each
+// other.
 #pragma once
 
 #include "kernels/kernel.h"
