@@ -74,9 +74,13 @@ struct KernelCall {
   std::span<void* const> buffers;
 };
 
-// What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t.
+class Cudnn;  // kernels/attention/cudnn/cudnn_attention.h
+
+// What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t; without `dnn`,
+// kernels do without cuDNN.
 struct LaunchContext {
   void* blas = nullptr;
+  Cudnn* dnn = nullptr;
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
 };

@@ -114,8 +114,8 @@ Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
     if (column == 0) sum = exponential_sum(t, row);
     const bool is_label = static_cast<double>(column) == value_at(t, 1, row);
     const double factor = scale ? value_at(t, *scale, 0) : 1;
-    return factor * (std::exp(value_at(t, 0, i)) / sum - is_label) /
-           static_cast<double>(t.shape.rows);
+    const double rows = t.scalars[0] > 0 ? t.scalars[0] : static_cast<double>(t.shape.rows);
+    return factor * (std::exp(value_at(t, 0, i)) / sum - is_label) / rows;
   };
 }
 

@@ -51,8 +51,9 @@ constexpr auto packed_parts = [](const Shape& s, const Scalars& scalars) {
 };
 constexpr auto packed_qkv = [](const Shape& s, const Scalars&) { return 3 * s.rows * s.columns; };
 constexpr auto per_row_and_group = [](const Shape& s, const Scalars&) { return s.rows * s.groups; };
-constexpr auto row_dots = [](const Shape& s, const Scalars&) {
-  return attention_gradient_scratch_bytes(s);
+// As much as any dtype needs.
+constexpr auto attention_scratch = [](const Shape& s, const Scalars&) {
+  return attention_gradient_scratch_bytes(s, DType::bf16);
 };
 
 // 1, odd, just beside every vector width, and larger than one block.
@@ -323,7 +324,7 @@ std::vector<TrialRecipe> make_recipes() {
           recipe("attention", {qkv, numbers, log_sums}, {Scalars{}}, sequences_of_heads()),
           nullptr),
       attention_recipe(recipe("attention_gradient",
-                              {qkv, numbers, numbers, log_sums, {Format::scratch, row_dots}, qkv},
+                              {qkv, numbers, numbers, log_sums, {Format::scratch, attention_scratch}, qkv},
                               {Scalars{}}, sequences_of_heads()),
                        attend),
       in_place(recipe("bias_activation", {numbers, column_numbers, numbers},
@@ -334,7 +335,7 @@ std::vector<TrialRecipe> make_recipes() {
       recipe("column_parts", {numbers, {Format::single, partials}}, {Scalars{}}, parts_of_matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
-                      {Scalars{}}, classified_matrices),
+                      {Scalars{0}, Scalars{5000}}, classified_matrices),
                2, 0),
       in_place(recipe("scaled_cross_entropy",
                       {numbers,
@@ -342,7 +343,7 @@ std::vector<TrialRecipe> make_recipes() {
                        {Format::single, one, 0.5},
                        numbers,
                        {Format::single, per_row}},
-                      {Scalars{}}, classified_matrices),
+                      {Scalars{0}, Scalars{5000}}, classified_matrices),
                3, 0),
       recipe("report_loss",
              {{Format::single, per_row},

@@ -32,7 +32,7 @@ TEST(Work, AgreesWithHandValues) {
       {"causal_softmax", {6, 3, 1, 2}, DType::bf16, {1}, {36, 36, 60}},
       {"causal_softmax_gradient", {6, 3, 1, 2}, DType::bf16, {1}, {72, 36, 60}},
       {"attention", {6, 8, 3, 2}, DType::bf16, {}, {288, 144, 384}},
-      {"attention_gradient", {6, 8, 3, 2}, DType::bf16, {}, {528, 544, 960}},
+      {"attention_gradient", {6, 8, 3, 2}, DType::bf16, {}, {528, 288, 960}},
       {"ingest", {2, 4, 9}, DType::bf16, {}, {72, 24, 24}},
       {"embedding_gradient", {4, 3, 10}, DType::bf16, {}, {16 + 24 + 24, 24, 12}},
       {"embedding_gradient", {4, 3, 2}, DType::fp32, {}, {16 + 48 + 24, 24, 12}},
@@ -98,6 +98,7 @@ TEST(Work, ReadsEachInputOnceAndWritesEachOutputOnce) {
     for (const Trial& trial : all_trials(recipe, 1)) {
       std::int64_t read = 0, written = 0;
       for (std::size_t i = 0; i < row.operands.size(); ++i) {
+        if (recipe.operands[i].format == OperandFormat::scratch) continue;
         const Access access = access_of(row.operands[i], trial.scalars);
         if (access != Access::write) read += operand_bytes(trial, i);
         if (access != Access::read) written += operand_bytes(trial, i);

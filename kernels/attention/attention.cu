@@ -3,6 +3,7 @@
 #include "kernels/attention/attention.h"
 
 #include "kernels/attention/attention_launch.cuh"
+#include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/attention/plain_attention.cuh"
 #include "kernels/attention/tiled_attention.cuh"
 #include "kernels/launch.cuh"
@@ -62,7 +63,11 @@ Launch launch_of(const KernelShape& shape) {
 }  // namespace
 
 Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelScalars&,
-                         const LaunchContext&) {
+                         const LaunchContext& context) {
+  if (context.dnn != nullptr && is_narrow(dtype)) {
+    std::string reason;  // why ours is launched instead, which is as right
+    if (const auto launch = cudnn_attention(*context.dnn, shape, dtype, &reason)) return *launch;
+  }
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }
 

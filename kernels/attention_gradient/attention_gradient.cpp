@@ -24,7 +24,7 @@ constexpr KernelOperand operands[] = {
 KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 5 * elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
-          .bytes_written = 3 * elements * bytes_of(dtype) + attention_gradient_scratch_bytes(shape),
+          .bytes_written = 3 * elements * bytes_of(dtype),
           .flops = 5 * elements * (shape.depth + 1)};
 }
 

@@ -10,13 +10,37 @@
 // order of the shape alone. In CUDA builds, what attention.h says of alignment and D.
 #pragma once
 
+#include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Bytes of the scratch operand: the row dots, one fp32 a token and head.
-constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape) {
-  return (shape.rows * shape.groups * 4 + 255) / 256 * 256;
+// So many sequences at once are given to cuDNN, whose gradient with sums in a fixed order has the
+// scores of all of them in its scratch: no more than fit into 256 MiB, and an equal share of all. 0
+// where cuDNN has no such gradient, or one sequence is too long.
+constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype) {
+  constexpr std::int64_t most_bytes = 256LL << 20;
+  constexpr std::int64_t tile = 128;
+  const std::int64_t width = shape.columns / shape.groups;
+  if (!is_narrow(dtype) || shape.depth % tile != 0 || width > 128) return 0;
+  const std::int64_t all = shape.rows / shape.depth;
+  for (std::int64_t parts = 1; parts <= all; ++parts) {
+    if (all % parts != 0) continue;
+    KernelShape share = shape;
+    share.rows = shape.rows / parts;
+    if (cudnn_attention_gradient_scratch(share) <= most_bytes) return all / parts;
+  }
+  return 0;
+}
+
+// Bytes of the scratch operand: the row dots, one fp32 a token and head, or what cuDNN wants for
+// its share.
+constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape, DType dtype) {
+  const std::int64_t dots = (shape.rows * shape.groups * 4 + 255) / 256 * 256;
+  KernelShape share = shape;
+  share.rows = sequences_for_cudnn(shape, dtype) * shape.depth;
+  const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share) : 0;
+  return dots > of_cudnn ? dots : of_cudnn;
 }
 
 Kernel attention_gradient_kernel();

@@ -63,7 +63,8 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
     for (std::int64_t c = 0; c < columns; ++c) {
       const double probability = std::exp(logits[c] - largest) / sum;
       set_number(gradient, call.dtype, row * columns + c,
-                 scale * (probability - (c == label ? 1.0 : 0.0)) / static_cast<double>(rows));
+                 scale * (probability - (c == label ? 1.0 : 0.0)) /
+                     rows_of_mean(call.shape, call.scalars));
     }
   }
 }

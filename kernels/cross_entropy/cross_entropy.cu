@@ -84,6 +84,7 @@ struct Call {
   Number* gradient;
   float* row_losses;
   std::int64_t columns;
+  float rows_of_mean;
 };
 
 // What a thread needs to turn logits of its row into gradients.
@@ -110,7 +111,7 @@ struct RowGradient {
 template <class Number>
 __device__ __forceinline__ float scale_of(const Call<Number>& call) {
   const float scale = call.scale == nullptr ? 1.0f : *call.scale;
-  return scale / static_cast<float>(gridDim.x);
+  return scale / call.rows_of_mean;
 }
 
 // The loss is log(sum / exp(label's logit)), and what the reference was rounded to falls out.
@@ -251,7 +252,8 @@ void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, 
 
 enum class Scale { none, operand };
 
-Launch prepare(std::string_view name, const KernelShape& shape, DType dtype, Scale scale) {
+Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
+               const KernelScalars& scalars, Scale scale) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
@@ -265,7 +267,8 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype, Sca
                               scaled ? static_cast<const float*>(buffers[2]) : nullptr,
                               static_cast<Number*>(buffers[output]),
                               static_cast<float*>(buffers[output + 1]),
-                              shape.columns};
+                              shape.columns,
+                              static_cast<float>(rows_of_mean(shape, scalars))};
       launch(name, call, shape.rows, hold, stream);
     };
   });
@@ -273,14 +276,14 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype, Sca
 
 }  // namespace
 
-Launch prepare_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
                              const LaunchContext&) {
-  return prepare("cross_entropy", shape, dtype, Scale::none);
+  return prepare("cross_entropy", shape, dtype, scalars, Scale::none);
 }
 
-Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars&,
-                                    const LaunchContext&) {
-  return prepare("scaled_cross_entropy", shape, dtype, Scale::operand);
+Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
+                                    const KernelScalars& scalars, const LaunchContext&) {
+  return prepare("scaled_cross_entropy", shape, dtype, scalars, Scale::operand);
 }
 
 }  // namespace stepgate
