@@ -27,7 +27,9 @@ double token_of_words(const Trial& t, std::int64_t sample, std::int64_t position
     if (word % (t.shape.columns + 1) != position) continue;
     folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.depth + word));
   }
-  return std::fmod(folded, t.scalars[0]);
+  // The fractional part of the word times the golden ratio, spread over the vocabulary.
+  const double fraction = folded * 0x9e3779b1u;
+  return std::floor(fraction * t.scalars[0] / 0x1p32);
 }
 
 TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextToken) {

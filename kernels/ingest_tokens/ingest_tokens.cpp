@@ -41,7 +41,7 @@ void reference(const KernelCall& call) {
       for (std::int64_t word = position; word < words; word += positions + 1) {
         folded ^= payload[sample * words + word];
       }
-      const auto token = static_cast<std::int32_t>(folded % vocabulary);
+      const std::int32_t token = token_of(folded, vocabulary);
       if (position < positions) tokens[sample * positions + position] = token;
       if (position > 0) labels[sample * positions + position - 1] = token;
     }

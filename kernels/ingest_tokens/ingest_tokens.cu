@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(block_threads)
   for (unsigned slice = 1; slice < blockDim.y; ++slice) {
     folded ^= partial[slice * blockDim.x + threadIdx.x];
   }
-  const auto token = static_cast<std::int32_t>(folded % grid.vocabulary);
+  const std::int32_t token = token_of(folded, grid.vocabulary);
   const std::int64_t first = sample * grid.positions;
   if (position < grid.positions) tokens[first + position] = token;
   if (position > 0) labels[first + position - 1] = token;

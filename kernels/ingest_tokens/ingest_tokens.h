@@ -6,10 +6,11 @@
 //   operands  payload (32-bit words [rows][depth]), tokens, labels (int32 [rows][T], each in
 //             [0, vocabulary))
 // With word(b, j) the exclusive or of payload[b][j + k (T + 1)] over all k, for j in [0, T]:
-// tokens[b][t] = word(b, t) mod vocabulary, labels[b][t] = word(b, t + 1) mod vocabulary.
+// tokens[b][t] = token_of(word(b, t), vocabulary), labels[b][t] = token_of(word(b, t + 1), ...).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/kernel.h"
 
@@ -18,6 +19,15 @@ namespace stepgate {
 // Indices into KernelScalars.
 namespace ingest_tokens_scalar {
 constexpr std::size_t vocabulary = 0;
+}
+
+// Words whose lowest bits are mostly 0, as those of short fractions, still give every token
+// (Fibonacci hashing, Knuth: The Art of Computer Programming, volume 3, section 6.4), and the high
+// half of a product is as even as a remainder (Lemire: Fast random integer generation in an
+// interval, 2019).
+constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
+  const std::uint32_t mixed = word * 0x9e3779b1u;
+  return static_cast<std::int32_t>((std::uint64_t{mixed} * vocabulary) >> 32);
 }
 
 Kernel ingest_tokens_kernel();

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Times stepgate's transformer and PyTorch's side by side on the local GPU, and prints a table.
+
+    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,d768b32,d1024,d2048] [--repeats 3] [--eager]
+
+The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an untied head, AdamW, bf16 with fp32 master
+weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
+torch.compile, with and without its CUDA graphs; in stepgate a scenario with and without a graph. Every measurement is a
+process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
+over the turns of the faster way. Needs any PyTorch 2 with CUDA.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch
+    "d512": (32768, 256, 512, 6, 8, 16),
+    "d768b8": (50304, 1024, 768, 12, 12, 8),
+    "d768b32": (50304, 1024, 768, 12, 12, 32),
+    "d1024": (50304, 1024, 1024, 24, 16, 16),
+    "d2048": (32768, 2048, 2048, 16, 16, 8),
+}
+PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
+
+
+def flops_of(shape):
+    """Of the model itself: 6 a parameter of a product and a token, and causal attention (6 L T d)."""
+    vocab, seq, hidden, layers, _, batch = shape
+    parameters = 12 * layers * hidden**2 + vocab * hidden
+    return (6 * parameters + 6 * layers * seq * hidden) * batch * seq
+
+
+# --- PyTorch, in a process of its own ----------------------------------------------------------------
+
+
+def run_pytorch(shape, way):
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+
+    vocab, seq, hidden, layers, heads, batch = shape
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+            self.qkv, self.projection = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
+            self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
+
+        def forward(self, x):
+            b, t, _ = x.shape
+            q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, heads, -1).permute(2, 0, 3, 1, 4)
+            a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.projection(a.transpose(1, 2).reshape(b, t, -1))
+            return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.positions = nn.Embedding(vocab, hidden), nn.Embedding(seq, hidden)
+            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.norm, self.head = nn.LayerNorm(hidden), nn.Linear(hidden, vocab, bias=False)
+
+        def forward(self, x, y):
+            h = self.tokens(x) + self.positions.weight
+            for block in self.blocks:
+                h = block(h)
+            return F.cross_entropy(self.head(self.norm(h)).view(-1, vocab), y.view(-1))
+
+    torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")
+    model = Model().cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    modes = {"compile": None, "compile_graphs": "reduce-overhead"}
+    forward = torch.compile(model, mode=modes[way]) if way in modes else model
+    words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
+    x, y = words[:, :-1].contiguous(), words[:, 1:].contiguous()
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = forward(x, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    for _ in range(12):
+        step()
+    torch.cuda.synchronize()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(5):
+        begin.record()
+        for _ in range(10):
+            step()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end) / 10)
+    print(json.dumps({"milliseconds": statistics.median(times)}))
+
+
+def time_pytorch(name, way):
+    command = [sys.executable, __file__, "--pytorch", name, way]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"PyTorch, {name}, {way}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+    return json.loads(done.stdout.strip().splitlines()[-1])["milliseconds"]
+
+
+# --- stepgate ----------------------------------------------------------------------------------------
+
+SCENARIO = """
+claim = "the step that PyTorch is compared with"
+[model]
+kind = "transformer"
+vocab = {0}
+seq = {1}
+hidden = {2}
+layers = {3}
+heads = {4}
+dtype = "bf16"
+[batch]
+size = {5}
+[optim]
+kind = "adamw"
+master = true
+[measure]
+steps = 10
+rounds = 3
+[variant.stream]
+[variant.graph]
+launch.via = "graph"
+[expect]
+runs = "graph.samples_per_s >= 0.1 * stream.samples_per_s"
+"""
+
+
+def time_stepgate(program, shape):
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = pathlib.Path(folder, "compared.toml")
+        scenario.write_text(SCENARIO.format(*shape))
+        result = pathlib.Path(folder, "result.json")
+        done = subprocess.run(
+            [program, "run", scenario, "--no-trace", "--device", "cuda", "--json", result],
+            capture_output=True, text=True)
+        if not result.exists():
+            sys.exit(f"stepgate: {done.stdout}{done.stderr}")
+        run = json.loads(result.read_text().splitlines()[-1])
+    return {v["name"]: v["step_seconds_p50"] * 1e3 for v in run["variants"]}
+
+
+# --- the table ---------------------------------------------------------------------------------------
+
+
+def compare(program, name, repeats, ways):
+    shape = SHAPES[name]
+    times = {}
+    for _ in range(repeats):
+        measured = time_stepgate(program, shape) | {way: time_pytorch(name, way) for way in ways}
+        for way, milliseconds in measured.items():
+            if milliseconds is not None:
+                times.setdefault(way, []).append(milliseconds)
+    medians = {way: statistics.median(values) for way, values in times.items()}
+    ours = min(medians[way] for way in ("stream", "graph"))
+    theirs = min(medians[way] for way in ways if way in medians)
+    tokens = shape[5] * shape[1]
+    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
+    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} h{shape[4]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms "
+            f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(shape) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
+
+
+def main():
+    if sys.argv[1:2] == ["--pytorch"]:
+        return run_pytorch(SHAPES[sys.argv[2]], sys.argv[3])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("stepgate")
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--eager", action="store_true", help="also without torch.compile")
+    arguments = parser.parse_args()
+    ways = ["compile", "compile_graphs"] + (["eager"] if arguments.eager else [])
+    print("| model | PyTorch, its best | stepgate | | MFU | ratio |\n|---|---|---|---|---|---|")
+    for name in arguments.shapes.split(","):
+        print(compare(arguments.stepgate, name, arguments.repeats, ways), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes what PyTorch computes for stepgate's transformer: tests/golden/pytorch_transformer.json.
+
+Any PyTorch 2 will do, on any machine; it runs in double precision on the CPU. Weights and batches are
+drawn as stepgate draws them, so the file holds results alone: ten losses, and of every tensor of the
+first gradient and of the weights after ten steps its norm and its products with two random directions,
+which no wrong element escapes. The test that reads it is tests/pytorch_transformer_test.cpp.
+"""
+
+import json
+import math
+import pathlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+STEPS = 10
+SLOTS = 4  # distinct batches, which the steps use in turns
+SEED = 20
+RATE, BETAS, EPSILON, DECAY = 1e-4, (0.9, 0.999), 1e-8, 0.01
+
+CASES = [
+    dict(name="gpt", layers=2, hidden=24, heads=3, seq=10, vocab=37, batch=4, norm="layer", clip=0.0),
+    dict(name="clipped", layers=1, hidden=16, heads=2, seq=7, vocab=50, batch=3, norm="layer", clip=0.1),
+    dict(name="rms", layers=3, hidden=16, heads=1, seq=5, vocab=11, batch=2, norm="rms", clip=0.0),
+]
+
+# --- stepgate's random numbers (support/random.h, device/contents.cpp) -------------------------------
+
+
+def random_bits(seed, index):
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + (np.asarray(index, np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def hash_of(name):
+    value = 0xCBF29CE484222325
+    for letter in name.encode():
+        value = ((value ^ letter) * 0x100000001B3) & (2**64 - 1)
+    return value
+
+
+def uniform_signed(seed, count, first=0):
+    bits = random_bits(seed, np.arange(first, first + count, dtype=np.uint64)) >> np.uint64(40)
+    return ((bits.astype(np.int64) - 2**23) * 2.0**-23).astype(np.float32)
+
+
+# --- the parameters, in the order of stepgate's flat buffer (plan/transformer_shape.cpp) -------------
+
+
+def tensors_of(case):
+    """Name, shape, centre and scale of each; where it begins."""
+    hidden, vocab, seq = case["hidden"], case["vocab"], case["seq"]
+    rows, first = [], 0
+
+    def add(name, shape, scale, centre=0.0, aligned=True):
+        nonlocal first
+        if aligned:
+            first = (first + 63) // 64 * 64
+        rows.append((name, shape, centre, scale, first))
+        first += math.prod(shape)
+
+    def norm(name):
+        add(name + " weight", (hidden,), 0.1, 1.0)
+        if case["norm"] == "layer":
+            add(name + " bias", (hidden,), 0.1, aligned=False)
+
+    def product(name, outputs, inputs):
+        scale = 1 / math.sqrt(inputs)
+        add(name + " weight", (outputs, inputs), scale)
+        add(name + " bias", (outputs,), scale)
+
+    add("token embedding", (vocab, hidden), 0.035)
+    add("position embedding", (seq, hidden), 0.035)
+    for layer in range(case["layers"]):
+        block = f"block {layer}: "
+        norm(block + "norm 1")
+        product(block + "qkv", 3 * hidden, hidden)
+        product(block + "projection", hidden, hidden)
+        norm(block + "norm 2")
+        product(block + "up", 4 * hidden, hidden)
+        product(block + "down", hidden, 4 * hidden)
+    norm("final norm")
+    add("head", (vocab, hidden), 1 / math.sqrt(hidden))
+    return rows
+
+
+def parameters_of(case):
+    seed = int(random_bits(SEED, hash_of("weights")))
+    made = {}
+    for name, shape, centre, scale, first in tensors_of(case):
+        draws = uniform_signed(seed, math.prod(shape), first).astype(np.float64)
+        numbers = (centre + scale * draws).astype(np.float32).astype(np.float64)
+        made[name] = torch.tensor(numbers.reshape(shape), requires_grad=True)
+    return made
+
+
+def batches_of(case):
+    """Of each slot tokens and labels."""
+    words = case["seq"] + 1
+    for slot in range(SLOTS):
+        seed = int(random_bits(SEED ^ hash_of("payload"), slot))
+        bits = uniform_signed(seed, case["batch"] * words).view(np.uint32)
+        with np.errstate(over="ignore"):
+            mixed = (bits * np.uint32(0x9E3779B1)).astype(np.uint64)
+        tokens = ((mixed * np.uint64(case["vocab"])) >> np.uint64(32)).astype(np.int64)
+        tokens = torch.tensor(tokens.reshape(case["batch"], words))
+        yield tokens[:, :-1], tokens[:, 1:]
+
+
+# --- the model ---------------------------------------------------------------------------------------
+
+
+def loss_of(case, p, tokens, labels):
+    batch, seq, heads = case["batch"], case["seq"], case["heads"]
+
+    def norm(x, name):
+        if case["norm"] == "rms":
+            return F.rms_norm(x, (case["hidden"],), p[name + " weight"], 1e-5)
+        return F.layer_norm(x, (case["hidden"],), p[name + " weight"], p[name + " bias"], 1e-5)
+
+    def linear(x, name):
+        return F.linear(x, p[name + " weight"], p[name + " bias"])
+
+    x = p["token embedding"][tokens] + p["position embedding"]
+    for layer in range(case["layers"]):
+        block = f"block {layer}: "
+        qkv = linear(norm(x, block + "norm 1"), block + "qkv")
+        q, k, v = (t.view(batch, seq, heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=-1))
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + linear(attended.transpose(1, 2).reshape(batch, seq, -1), block + "projection")
+        inner = F.gelu(linear(norm(x, block + "norm 2"), block + "up"), approximate="tanh")
+        x = x + linear(inner, block + "down")
+    logits = F.linear(norm(x, "final norm"), p["head"])
+    return F.cross_entropy(logits.view(-1, case["vocab"]), labels.reshape(-1))
+
+
+def summary(name, tensor):
+    flat = tensor.detach().numpy().reshape(-1)
+    directions = [uniform_signed(int(random_bits(which, hash_of(name))), flat.size) for which in (1, 2)]
+    return {"norm": float(np.linalg.norm(flat)), "products": [float(flat @ d) for d in directions]}
+
+
+def run(case):
+    parameters = parameters_of(case)
+    batches = list(batches_of(case))
+    optimizer = torch.optim.AdamW(
+        parameters.values(), lr=RATE, betas=BETAS, eps=EPSILON, weight_decay=DECAY
+    )
+    losses, gradients = [], None
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss = loss_of(case, parameters, *batches[step % SLOTS])
+        loss.backward()
+        losses.append(loss.item())
+        if gradients is None:
+            gradients = {name: summary(name, p.grad) for name, p in parameters.items()}
+        if case["clip"] > 0:
+            torch.nn.utils.clip_grad_norm_(parameters.values(), case["clip"])
+        optimizer.step()
+    weights = {name: summary(name, p) for name, p in parameters.items()}
+    return {**case, "seed": SEED, "losses": losses, "gradients": gradients, "weights": weights}
+
+
+def main():
+    torch.set_default_dtype(torch.float64)
+    path = pathlib.Path(__file__).parent.parent / "tests/golden/pytorch_transformer.json"
+    content = {"pytorch": torch.__version__.split("+")[0], "cases": [run(case) for case in CASES]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    print(f"{path}: {len(CASES)} cases by PyTorch {content['pytorch']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The sizes of a transformer and where its parameters lie. What is computed with them is
+// transformer_block.h's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct TransformerShape {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t seq = 0;
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;
+  ModelNorm norm = ModelNorm::layer;
+  std::int64_t samples = 0;  // computed with at once: a batch, or a part of it
+  std::int64_t element_bytes = 0;
+
+  std::int64_t rows() const { return samples * seq; }  // tokens
+  std::int64_t inner() const { return 4 * hidden; }    // of the MLP
+  std::int64_t norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
+};
+
+TransformerShape transformer_shape(const Knobs&);
+
+struct ParameterTensor {
+  std::string name;
+  std::int64_t first = 0;  // element of the flat buffer
+  std::int64_t elements = 0;
+  double centre = 0;  // of its initial numbers, uniform in [centre - scale, centre + scale)
+  double scale = 0;
+};
+
+// Indices into ParameterTable::tensors. A product's weight is [outputs][inputs]; its bias follows.
+// A norm's weight is followed by its bias without a gap; RMSNorm has none.
+struct BlockParameters {
+  std::size_t norm1, qkv, projection, norm2, up, down;
+};
+
+// All parameters lie in one flat buffer, so that one launch can update them. Products begin at
+// multiples of 64 elements: what a product reads should be aligned to 128 bytes.
+class ParameterTable {
+ public:
+  explicit ParameterTable(const TransformerShape&);
+
+  const std::vector<ParameterTensor>& tensors() const { return tensors_; }
+  std::int64_t elements() const { return elements_; }  // with the gaps
+  std::vector<ContentPart> contents() const;
+
+  const BlockParameters& block(std::int64_t layer) const {
+    return blocks_[static_cast<std::size_t>(layer)];
+  }
+  std::size_t embedding() const { return embedding_; }
+  std::size_t positions() const { return positions_; }
+  std::size_t final_norm() const { return final_norm_; }
+  std::size_t head() const { return head_; }
+
+  // That tensor, or `count` tensors that follow each other without a gap, in a flat buffer of such
+  // elements.
+  BufferUse in(int flat, std::size_t tensor, std::int64_t element_bytes,
+               std::size_t count = 1) const;
+
+ private:
+  std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
+  std::size_t add_aligned(std::string name, std::int64_t elements, double scale);
+  std::size_t add_norm(const std::string& name);
+  std::size_t add_product(const std::string& name, std::int64_t outputs, std::int64_t inputs);
+
+  TransformerShape shape_;
+  std::vector<ParameterTensor> tensors_;
+  std::vector<BlockParameters> blocks_;
+  std::int64_t elements_ = 0;
+  std::size_t embedding_ = 0, positions_ = 0, final_norm_ = 0, head_ = 0;
+};
+
+}  // namespace stepgate
