@@ -166,7 +166,7 @@ struct Heads {
   Numbers gradient() {
     attend();
     Numbers d_qkv(qkv.size());
-    std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape, DType::fp32));
+    std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape, DType::fp32, 0));
     run("attention_gradient", shape, {},
         {qkv.data(), out.data(), direction.data(), log_sums.data(), scratch.data(), d_qkv.data()});
     return d_qkv;

@@ -47,7 +47,8 @@ BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t col
 }
 
 BenchShape product(std::string_view kernel, KernelShape shape, KernelScalars scalars) {
-  const KernelShape small{few(shape.rows), few(shape.columns), std::min<std::int64_t>(shape.depth, 256),
+  const KernelShape small{few(shape.rows), few(shape.columns),
+                          std::min<std::int64_t>(shape.depth, 256),
                           std::min<std::int64_t>(shape.groups, 2)};
   return {kernel, shape, small, scalars, true};
 }
@@ -94,19 +95,22 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"add"}) all.push_back(by_rows(kernel, n, c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
-  for (const char* kernel :
-       {"layer_norm", "residual_layer_norm", "rms_norm", "residual_rms_norm"})
+  for (const char* kernel : {"layer_norm", "residual_layer_norm", "rms_norm", "residual_rms_norm"})
     all.push_back(by_rows(kernel, n, c, {1e-5}));
   all.push_back(in_parts("layer_norm_gradient", n, c, layer_norm_parts));
   all.push_back(in_parts("rms_norm_gradient", n, c, layer_norm_parts));
-  all.push_back(in_parts("column_parts", n, 4 * c, column_parts));
-  all.push_back(in_parts("column_parts", n, c, column_parts));
+  for (const std::int64_t columns : {c, 4 * c}) {
+    BenchShape bench = by_rows("column_parts", n, columns);
+    bench.shape.depth = column_parts(n, columns);
+    all.push_back(bench);
+  }
   all.push_back(by_rows("bias_gradient", n, 4 * c));
   all.push_back(by_rows("cross_entropy", n, step.vocab));
   all.push_back(heads("split_heads", step));
   all.push_back(heads("merge_heads", step));
   all.push_back(attention("attention", step));
   all.push_back(attention("attention_gradient", step));
+  all.back().scalars = {1280LL << 20};
   append_products(step, all);
 }
 

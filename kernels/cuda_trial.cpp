@@ -31,7 +31,8 @@ void check_cuda(cudaError_t status, std::string_view what) {
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-CudaLibraries::CudaLibraries() {
+CudaLibraries::CudaLibraries(Cudnn* dnn) {
+  context_.dnn = dnn;
   check_cuda(cudaMalloc(&context_.workspace, workspace_bytes), "allocate the workspace");
   context_.workspace_bytes = workspace_bytes;
   cublasLtHandle_t handle = nullptr;

@@ -15,7 +15,8 @@ namespace stepgate {
 // A cuBLASLt handle and a workspace.
 class CudaLibraries {
  public:
-  CudaLibraries();
+  // Without cuDNN, kernels are our own.
+  explicit CudaLibraries(Cudnn* dnn = nullptr);
   ~CudaLibraries();
   CudaLibraries(const CudaLibraries&) = delete;
   CudaLibraries& operator=(const CudaLibraries&) = delete;

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // How fast the kernels are on the local GPU: each is verified against its reference on a few rows,
 // then timed by CUDA events on sizes that no cache holds. Counters: bytes and flops a second by the
-// kernel's own work formula, and the share of the roofline, whose two ceilings are measured first: a
-// copy within device memory, and a large product.
+// kernel's own work formula, and the share of the roofline, whose two ceilings are measured first:
+// a copy within device memory, and a large product.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench_shapes.h"
+#include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
 
@@ -66,14 +69,14 @@ DeviceBytes repeated(const std::vector<std::byte>& numbers, std::int64_t bytes) 
   DeviceBytes made = device_bytes(bytes);
   auto* start = static_cast<std::byte*>(made.get());
   auto filled = std::min<std::int64_t>(std::ssize(numbers), bytes);
-  check_cuda(cudaMemcpy(start, numbers.data(), static_cast<std::size_t>(filled),
-                        cudaMemcpyHostToDevice),
-             "upload an operand");
+  check_cuda(
+      cudaMemcpy(start, numbers.data(), static_cast<std::size_t>(filled), cudaMemcpyHostToDevice),
+      "upload an operand");
   while (filled < bytes) {
     const std::int64_t next = std::min(filled, bytes - filled);
-    check_cuda(cudaMemcpy(start + filled, start, static_cast<std::size_t>(next),
-                          cudaMemcpyDeviceToDevice),
-               "repeat an operand");
+    check_cuda(
+        cudaMemcpy(start + filled, start, static_cast<std::size_t>(next), cudaMemcpyDeviceToDevice),
+        "repeat an operand");
     filled += next;
   }
   return made;
@@ -156,8 +159,8 @@ void count(benchmark::State& state, const BenchShape& bench, DType dtype, const 
   state.counters["roofline"] = std::max(bytes / top.bytes_per_second, math) / seconds;
 }
 
-void run(benchmark::State& state, const BenchShape& bench, DType dtype) {
-  const CudaLibraries libraries;
+void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* dnn) {
+  const CudaLibraries libraries(dnn);
   const Ceilings& top = ceilings(libraries);
   const TrialRecipe& recipe = trial_recipe(bench.kernel);
   const Trial small = make_trial(recipe, bench.verified, dtype, bench.scalars, 1);
@@ -182,26 +185,33 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype) {
   Stopwatch stopwatch;
   std::vector<double> all;
   for (auto _ : state) {
-    all.push_back(stopwatch.seconds_each(launches_per_iteration,
-                                         [&] { launch(pointers.data(), nullptr); }));
+    all.push_back(
+        stopwatch.seconds_each(launches_per_iteration, [&] { launch(pointers.data(), nullptr); }));
     state.SetIterationTime(all.back());
   }
   std::nth_element(all.begin(), all.begin() + std::ssize(all) / 2, all.end());
   count(state, bench, dtype, top, all[all.size() / 2]);
 }
 
-void register_benchmarks() {
+void register_one(const std::string& name, const BenchShape& bench, DType dtype, Cudnn* dnn) {
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [&bench, dtype, dnn](auto& state) { run(state, bench, dtype, dnn); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMicrosecond)
+      ->MinTime(0.05);
+}
+
+// Attention twice where there is cuDNN: our own, and its.
+void register_benchmarks(Cudnn* dnn) {
   constexpr std::pair<DType, const char*> dtypes[] = {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
   for (const auto& [dtype, dtype_name] : dtypes) {
     for (const BenchShape& bench : bench_shapes()) {
       if (dtype == DType::tf32 && !bench.multiplies) continue;  // differs in products only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
-      benchmark::RegisterBenchmark(
-          name.c_str(), [&bench, dtype = dtype](auto& state) { run(state, bench, dtype); })
-          ->UseManualTime()
-          ->Unit(benchmark::kMicrosecond)
-          ->MinTime(0.05);
+      register_one(name, bench, dtype, nullptr);
+      if (dnn != nullptr && is_narrow(dtype) && bench.kernel.starts_with("attention"))
+        register_one(name + "/cuDNN", bench, dtype, dnn);
     }
   }
 }
@@ -212,6 +222,9 @@ void register_benchmarks() {
 int main(int count, char** arguments) {
   benchmark::Initialize(&count, arguments);
   if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 2;
-  stepgate::register_benchmarks();
+  std::string reason;
+  const auto dnn = stepgate::open_cudnn(&reason);
+  if (!dnn) std::fprintf(stderr, "without cuDNN: %s\n", reason.c_str());
+  stepgate::register_benchmarks(dnn.get());
   benchmark::RunSpecifiedBenchmarks();
 }

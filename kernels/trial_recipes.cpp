@@ -52,8 +52,8 @@ constexpr auto packed_parts = [](const Shape& s, const Scalars& scalars) {
 constexpr auto packed_qkv = [](const Shape& s, const Scalars&) { return 3 * s.rows * s.columns; };
 constexpr auto per_row_and_group = [](const Shape& s, const Scalars&) { return s.rows * s.groups; };
 // As much as any dtype needs.
-constexpr auto attention_scratch = [](const Shape& s, const Scalars&) {
-  return attention_gradient_scratch_bytes(s, DType::bf16);
+constexpr auto attention_scratch = [](const Shape& s, const Scalars& scalars) {
+  return attention_gradient_scratch_bytes(s, DType::bf16, static_cast<std::int64_t>(scalars[0]));
 };
 
 // 1, odd, just beside every vector width, and larger than one block.
@@ -323,10 +323,11 @@ std::vector<TrialRecipe> make_recipes() {
       attention_recipe(
           recipe("attention", {qkv, numbers, log_sums}, {Scalars{}}, sequences_of_heads()),
           nullptr),
-      attention_recipe(recipe("attention_gradient",
-                              {qkv, numbers, numbers, log_sums, {Format::scratch, attention_scratch}, qkv},
-                              {Scalars{}}, sequences_of_heads()),
-                       attend),
+      attention_recipe(
+          recipe("attention_gradient",
+                 {qkv, numbers, numbers, log_sums, {Format::scratch, attention_scratch}, qkv},
+                 {Scalars{}}, sequences_of_heads()),
+          attend),
       in_place(recipe("bias_activation", {numbers, column_numbers, numbers},
                       {Scalars{0}, Scalars{1}}, matrices),
                2, 0),

@@ -192,7 +192,37 @@ Knobs mix(const Knobs& model, Random& random) {
     }
     (void)set_offload(knobs, any_of(random, offloads), any_of(random, offload_vias));
   }
+  if (model.model.kind == ModelKind::transformer) {
+    knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
+    knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
+    knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
+  }
   return knobs;
+}
+
+// Three blocks, so that a segment of two is followed by a shorter one.
+void append_transformers(std::vector<ModelCase>& cases) {
+  Knobs plain;
+  plain.model = {.kind = ModelKind::transformer, .layers = 3, .hidden = 16};
+  plain.model.seq = 5;
+  plain.model.heads = 2;
+  plain.model.vocab = 11;
+  plain.batch.size = 4;
+  plain.optim.kind = OptimKind::adamw;
+  cases.push_back({"fp32_transformer", plain});
+  Knobs narrow = plain;
+  narrow.model.dtype = DType::bf16;
+  narrow.model.norm = ModelNorm::rms;
+  narrow.batch.accumulate = 2;
+  narrow.optim.master = true;
+  narrow.optim.clip = 1;
+  cases.push_back({"bf16_transformer", narrow});
+  Knobs scaled = plain;
+  scaled.model.dtype = DType::fp16;
+  scaled.model.positions = 7;
+  scaled.optim.master = true;
+  scaled.launch.fuse = Fuse::none;
+  cases.push_back({"fp16_transformer", scaled});
 }
 
 }  // namespace
@@ -214,6 +244,7 @@ std::vector<ModelCase> model_cases() {
     mlp.optim.kind = kind;
     cases.push_back({name, mlp});
   }
+  append_transformers(cases);
   return cases;
 }
 

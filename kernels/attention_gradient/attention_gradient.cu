@@ -83,14 +83,15 @@ Launch launch_of(const KernelShape& shape) {
 }
 
 // One launch of cuDNN for each share of the sequences.
-std::optional<Launch> by_cudnn(Cudnn& cudnn, const KernelShape& shape, DType dtype) {
-  const std::int64_t sequences = sequences_for_cudnn(shape, dtype);
+std::optional<Launch> by_cudnn(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+                               std::int64_t most_scratch) {
+  const std::int64_t sequences = sequences_for_cudnn(shape, dtype, most_scratch);
   if (sequences == 0) return std::nullopt;
   KernelShape share = shape;
   share.rows = sequences * shape.depth;
   std::string reason;  // why ours is launched instead, which is as right
   const auto launch = cudnn_attention_gradient(
-      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype), &reason);
+      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), &reason);
   if (!launch) return std::nullopt;
   const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
   // By operand: qkv, out, d_out, log_sums, scratch, d_qkv.
@@ -109,10 +110,12 @@ std::optional<Launch> by_cudnn(Cudnn& cudnn, const KernelShape& shape, DType dty
 
 }  // namespace
 
-Launch prepare_attention_gradient(const KernelShape& shape, DType dtype, const KernelScalars&,
-                                  const LaunchContext& context) {
+Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
+                                  const KernelScalars& scalars, const LaunchContext& context) {
   if (context.dnn != nullptr) {
-    if (const auto launch = by_cudnn(*context.dnn, shape, dtype)) return *launch;
+    const auto most_scratch =
+        static_cast<std::int64_t>(scalars[attention_gradient_scalar::most_scratch]);
+    if (const auto launch = by_cudnn(*context.dnn, shape, dtype, most_scratch)) return *launch;
   }
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }

@@ -53,6 +53,22 @@ void fill_numbers(std::span<std::byte> slot, DType dtype, Number number) {
   });
 }
 
+// Number i is drawn by its place in the whole buffer, whatever part that is in.
+void fill_weights(const Buffer& buffer, std::uint64_t seed, std::span<std::byte> bytes) {
+  std::vector<ContentPart> parts = buffer.parts;
+  if (parts.empty()) {
+    parts.push_back({.elements = buffer.bytes / bytes_of(buffer.dtype), .scale = buffer.scale});
+  }
+  std::uint64_t first = 0;
+  for (const auto& [elements, centre, scale] : parts) {
+    const auto part = bytes.subspan(first * static_cast<std::uint64_t>(bytes_of(buffer.dtype)),
+                                    static_cast<std::size_t>(elements * bytes_of(buffer.dtype)));
+    fill_numbers(part, buffer.dtype,
+                 [=](std::uint64_t i) { return centre + scale * uniform_signed(seed, first + i); });
+    first += static_cast<std::uint64_t>(elements);
+  }
+}
+
 }  // namespace
 
 void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
@@ -62,10 +78,8 @@ void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
     case Content::zeros:
       return;
     case Content::weights: {
-      const std::uint64_t own_seed = random_bits(seed, hash_of(buffer.name));
-      fill_numbers(bytes, buffer.dtype, [own_seed, scale = buffer.scale](std::uint64_t i) {
-        return scale * uniform_signed(own_seed, i);
-      });
+      const std::string& named = buffer.numbers_of.empty() ? buffer.name : buffer.numbers_of;
+      fill_weights(buffer, random_bits(seed, hash_of(named)), bytes);
       return;
     }
     case Content::payload: {
@@ -80,8 +94,9 @@ void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
 
 std::span<const std::byte> ContentsCache::of(const Buffer& buffer, std::int64_t slot,
                                              std::uint64_t seed) {
-  const auto [place, is_new] = made_.try_emplace(
-      Key{buffer.content, buffer.name, buffer.bytes, buffer.dtype, buffer.scale, slot, seed});
+  const auto [place, is_new] =
+      made_.try_emplace(Key{buffer.content, buffer.name, buffer.bytes, buffer.dtype, buffer.scale,
+                            buffer.parts, buffer.numbers_of, slot, seed});
   std::vector<std::byte>& bytes = place->second;
   if (is_new) {
     bytes.resize(static_cast<std::size_t>(buffer.bytes));

@@ -31,8 +31,8 @@ class ContentsCache {
 
  private:
   // Everything that the content depends on.
-  using Key =
-      std::tuple<Content, std::string, std::int64_t, DType, double, std::int64_t, std::uint64_t>;
+  using Key = std::tuple<Content, std::string, std::int64_t, DType, double,
+                         std::vector<ContentPart>, std::string, std::int64_t, std::uint64_t>;
   std::map<Key, std::vector<std::byte>> made_;
 };
 

@@ -38,6 +38,17 @@ double sum_of_parts(const TimeSplit& time) {
          time.idle_for_host + time.idle_in_queue;
 }
 
+TEST(TraceMetrics, CountTheKernelsThatALibraryMakesOfOneOperationAsOneLaunch) {
+  TraceByHand by_hand_trace(1);
+  by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2)
+      .call(by_hand::math, 0, launch(2), 2, 3)
+      .call(by_hand::math, 0, launch(3), 3, 4);
+  Trace trace = by_hand_trace.trace();
+  ASSERT_EQ(summary_of(trace, plan_by_hand()).values.at(Metric::launches_per_step), 3);
+  trace.calls[1].span = trace.calls[0].span;
+  EXPECT_EQ(summary_of(trace, plan_by_hand()).values.at(Metric::launches_per_step), 2);
+}
+
 TEST(TraceMetrics, CountsWhatTheHostDidForThePlanAndDividesByTheSteps) {
   TraceByHand by_hand_trace(4);
   by_hand_trace.call(by_hand::math, 0, launch(1), 0, 2)

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "plan/adamw_scalars.h"
 #include "plan/build_offload.h"
 #include "plan/mlp_layers.h"
 #include "plan/model_ends.h"
@@ -15,9 +16,7 @@ namespace {
 
 constexpr std::int64_t word_bytes = 4;
 
-// Chosen so that thousands of steps over a few batches stay finite in every dtype.
-constexpr double sgd_learning_rate = 0.01;
-constexpr KernelScalars adamw_scalars = {1e-4, 0.9, 0.999, 1e-8, 0.01};
+constexpr double sgd_learning_rate = 0.01;  // chosen like AdamW's
 
 class Mlp {
  public:

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/build_mlp.h"
+#include "plan/build_transformer.h"
 #include "plan/model_ends.h"
 #include "support/require.h"
 
@@ -42,8 +43,16 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
 }  // namespace
 
 std::int64_t model_sample_bytes(const ModelKnobs& model) {
-  const std::int64_t features = model.kind == ModelKind::mlp ? model.hidden : 1;
-  return (features + 1) * word_bytes;
+  switch (model.kind) {
+    case ModelKind::mlp:
+      return (model.hidden + 1) * word_bytes;
+    case ModelKind::transformer:  // its tokens, and the one that follows the last
+      return (model.seq + 1) * word_bytes;
+    case ModelKind::spin:
+      return 2 * word_bytes;
+  }
+  require(false, "every model kind reads samples");
+  return 0;
 }
 
 ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
@@ -51,6 +60,8 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
   switch (knobs.model.kind) {
     case ModelKind::mlp:
       return build_mlp(builder, knobs, batch, sample_bytes);
+    case ModelKind::transformer:
+      return build_transformer(builder, knobs, batch, sample_bytes);
     case ModelKind::spin:
       return build_spin(builder, knobs, batch, sample_bytes);
   }

@@ -132,7 +132,6 @@ class Transformer {
   }
 
   void add_passing() {
-    const std::int64_t widest = 4 * shape_.hidden;
     passing_.branch = narrow("branch");
     passing_.d_stream = narrow("stream gradient");
     passing_.d_narrow = narrow("narrow gradient");
@@ -140,7 +139,8 @@ class Transformer {
     passing_.d_qkv = narrow("qkv gradient", 3);
     passing_.norm_partials =
         activation("norm partials", norm_parts(shape_) * shape_.norm_parameters() * word_bytes);
-    passing_.bias_partials = activation("bias partials", bias_parts(shape_) * widest * word_bytes);
+    passing_.bias_partials =
+        activation("bias partials", bias_partial_elements(shape_) * word_bytes);
     if (knobs_.launch.fuse == Fuse::attention) {
       passing_.attention_scratch = activation("attention scratch", attention_scratch_bytes(shape_));
       return;
@@ -209,10 +209,11 @@ class Transformer {
   // The gradient of the logits takes their place. It is that of the mean over the whole batch.
   void launch_loss(const std::string& name, std::int64_t part) {
     const BufferUse logits = builder_.whole(logits_);
-    std::vector<BufferUse> operands = {logits, words(labels_, part), logits,
-                                       words(ends_.row_losses, part)};
+    std::vector<BufferUse> operands = {logits, words(labels_, part)};
     const bool scaled = scales_the_loss(knobs_);
     if (scaled) operands.push_back(loss_scale(update_));
+    operands.push_back(logits);
+    operands.push_back(words(ends_.row_losses, part));
     builder_.launch(name + "loss", scaled ? "scaled_cross_entropy" : "cross_entropy",
                     {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
                     {static_cast<double>(all_rows())});

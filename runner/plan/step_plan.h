@@ -55,6 +55,14 @@ enum class Content { zeros, weights, payload };
 // step_allocator: StepPlan::allocator, which then also has what the plan keeps.
 enum class AllocatedBy { the_plan, cuda, cuda_async, step_allocator };
 
+// A stretch of a buffer's `weights` content: uniform in [centre - scale, centre + scale).
+struct ContentPart {
+  std::int64_t elements = 0;
+  double centre = 0;
+  double scale = 0;
+  auto operator<=>(const ContentPart&) const = default;
+};
+
 struct Buffer {
   std::string name;
   MemoryKind memory = MemoryKind::device;
@@ -62,8 +70,10 @@ struct Buffer {
   std::int64_t bytes = 0;  // of one slot
   std::int64_t slots = 1;
   Content content = Content::zeros;
-  DType dtype = DType::fp32;     // how `weights` content is stored
-  double scale = 0;              // `weights`: uniform in [-scale, scale)
+  DType dtype = DType::fp32;            // how `weights` content is stored
+  double scale = 0;                     // `weights`: uniform in [-scale, scale)
+  std::vector<ContentPart> parts = {};  // `weights`: one after the other, instead of one scale
+  std::string numbers_of = {};   // `weights`: the buffer that has the same numbers; empty: its own
   Advice advice = Advice::none;  // of managed memory
   // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
   // first.

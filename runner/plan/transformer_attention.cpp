@@ -61,7 +61,8 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   const PassingBuffers& passing = buffers_.passing;
   launch("attention gradient", "attention_gradient", attention_shape(),
          {whole(block.qkv), whole(block.attended), whole(passing.d_narrow), whole(block.log_sums),
-          whole(passing.attention_scratch), whole(passing.d_qkv)});
+          whole(passing.attention_scratch), whole(passing.d_qkv)},
+         {static_cast<double>(shape_.attention_workspace_bytes)});
 }
 
 void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
@@ -108,7 +109,8 @@ std::int64_t score_elements(const TransformerShape& shape) {
 }
 
 std::int64_t attention_scratch_bytes(const TransformerShape& shape) {
-  return attention_gradient_scratch_bytes(attention_shape_of(shape));
+  return attention_gradient_scratch_bytes(attention_shape_of(shape), shape.dtype,
+                                          shape.attention_workspace_bytes);
 }
 
 }  // namespace stepgate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "plan/transformer_block.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/column_parts/column_parts.h"
@@ -95,7 +96,7 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
 
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
-  const std::int64_t parts = bias_parts(shape_);
+  const std::int64_t parts = column_parts(shape_.rows(), outputs);
   const BufferUse partials =
       StepBuilder::part(buffers_.passing.bias_partials, 0, parts * outputs * 4);
   launch(name + " bias gradient in parts", "column_parts",
@@ -172,8 +173,11 @@ std::int64_t norm_parts(const TransformerShape& shape) {
   return layer_norm_parts(shape.rows());
 }
 
-std::int64_t bias_parts(const TransformerShape& shape) {
-  return column_parts(shape.rows());
+std::int64_t bias_partial_elements(const TransformerShape& shape) {
+  std::int64_t most = 0;
+  for (const std::int64_t outputs : {shape.hidden, 3 * shape.hidden, shape.inner()})
+    most = std::max(most, column_parts(shape.rows(), outputs) * outputs);
+  return most;
 }
 
 }  // namespace stepgate

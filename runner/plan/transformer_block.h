@@ -115,8 +115,9 @@ std::int64_t score_elements(const TransformerShape&);
 // Bytes that the gradient of tiled attention leaves anything in.
 std::int64_t attention_scratch_bytes(const TransformerShape&);
 
-// Rows of partial sums that the gradients of a norm and of a bias leave.
+// Rows of partial sums that the gradient of a norm leaves, and most numbers that that of a bias
+// does.
 std::int64_t norm_parts(const TransformerShape&);
-std::int64_t bias_parts(const TransformerShape&);
+std::int64_t bias_partial_elements(const TransformerShape&);
 
 }  // namespace stepgate

@@ -23,6 +23,8 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .positions = model.positions.value_or(model.seq),
           .norm = model.norm,
           .samples = knobs.batch.size / knobs.batch.accumulate,
+          .dtype = model.dtype,
+          .attention_workspace_bytes = model.attention_workspace_bytes,
           .element_bytes = bytes_of(model.dtype)};
 }
 

@@ -21,6 +21,8 @@ struct TransformerShape {
   std::int64_t positions = 0;
   ModelNorm norm = ModelNorm::layer;
   std::int64_t samples = 0;  // computed with at once: a batch, or a part of it
+  DType dtype = DType::fp32;
+  std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
 
   std::int64_t rows() const { return samples * seq; }  // tokens

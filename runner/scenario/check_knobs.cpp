@@ -16,6 +16,8 @@ struct Rule {
   std::string_view hint;
 };
 
+constexpr std::int64_t widest_head = 256;
+
 bool is_ours(const AllocKnobs& alloc) {
   return alloc.with == Allocator::caching || alloc.with == Allocator::expandable ||
          alloc.with == Allocator::first_fit;
@@ -35,6 +37,21 @@ bool is_managed(const H2dKnobs& h2d) {
   return h2d.host == HostMemory::managed || h2d.host == HostMemory::managed_prefetch;
 }
 
+bool is_transformer(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::transformer;
+}
+
+bool cannot_be_split(const BatchKnobs& batch) {
+  const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
+  return batch.sizes.empty() ? leaves_a_rest(batch.size)
+                             : std::any_of(batch.sizes.begin(), batch.sizes.end(), leaves_a_rest);
+}
+
+constexpr Rule only_for_transformers(std::string_view field, std::string_view message) {
+  return {field, [](const Knobs& knobs) { return !is_transformer(knobs); }, message,
+          "remove it, or write model.kind = \"transformer\""};
+}
+
 bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
@@ -45,12 +62,25 @@ constexpr std::array must_not_be_set{
          "'model.kernels' is only for spin", "remove it, or write model.kind = \"spin\""},
     Rule{"model.kernel_us", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
          "'model.kernel_us' is only for spin", "remove it, or write model.kind = \"spin\""},
-    Rule{"model.layers", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
-         "'model.layers' is only for mlp", "remove it, or write model.kind = \"mlp\""},
+    Rule{"model.layers", [](const Knobs& knobs) { return knobs.model.kind == ModelKind::spin; },
+         "kernels that only spin have no layers", "remove it, or write model.kind = \"mlp\""},
     Rule{"model.inplace", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
          "'model.inplace' is only for mlp", "remove it, or write model.kind = \"mlp\""},
-    Rule{"model.workspace", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
-         "'model.workspace' is only for mlp", "remove it, or write model.kind = \"mlp\""},
+    Rule{"model.workspace", [](const Knobs& knobs) { return knobs.model.kind == ModelKind::spin; },
+         "kernels that only spin have no products that could use workspace",
+         "remove it, or write model.kind = \"mlp\""},
+    only_for_transformers("model.seq", "'model.seq' is only for transformer"),
+    only_for_transformers("model.heads", "'model.heads' is only for transformer"),
+    only_for_transformers("model.vocab", "'model.vocab' is only for transformer"),
+    only_for_transformers("model.positions", "'model.positions' is only for transformer"),
+    only_for_transformers("model.norm", "'model.norm' is only for transformer"),
+    only_for_transformers("model.attention_workspace",
+                          "'model.attention_workspace' is only for transformer"),
+    only_for_transformers("batch.accumulate", "'batch.accumulate' is only for transformer"),
+    only_for_transformers("memory.checkpoint", "'memory.checkpoint' is only for transformer"),
+    only_for_transformers("optim.master", "'optim.master' is only for transformer"),
+    only_for_transformers("optim.clip", "'optim.clip' is only for transformer"),
+    only_for_transformers("launch.fuse", "'launch.fuse' is only for transformer"),
     Rule{"eval.every", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
          "'eval.every' is only for mlp", "remove it, or write model.kind = \"mlp\""},
     Rule{"eval.batches", [](const Knobs& knobs) { return knobs.eval.every == 0; },
@@ -161,10 +191,57 @@ constexpr std::array must_fit{
          "write eval.every = 1, or give batch.size one size"},
     Rule{"memory.offload",
          [](const Knobs& knobs) {
-           return knobs.memory.offload != Offload::none && knobs.model.kind == ModelKind::spin;
+           return knobs.memory.offload != Offload::none && knobs.model.kind != ModelKind::mlp;
          },
-         "kernels that only spin have neither a backward pass nor an optimizer",
+         "only an mlp keeps what it does not need in host memory",
          "remove 'memory.offload', or write model.kind = \"mlp\""},
+    Rule{"model.heads",
+         [](const Knobs& knobs) {
+           return is_transformer(knobs) && knobs.model.hidden % (8 * knobs.model.heads) != 0;
+         },
+         "'model.heads' must share 'model.hidden' in equal parts, each a multiple of 8",
+         "choose fewer heads, or a hidden size that is a multiple of 8 times the heads"},
+    Rule{"model.heads",
+         [](const Knobs& knobs) {
+           return is_transformer(knobs) && knobs.model.hidden > widest_head * knobs.model.heads;
+         },
+         "a head of attention is at most 256 wide",
+         "give 'model.heads' at least a 256th of 'model.hidden'"},
+    Rule{"model.positions",
+         [](const Knobs& knobs) {
+           return is_transformer(knobs) &&
+                  knobs.model.positions.value_or(knobs.model.seq) < knobs.model.seq;
+         },
+         "a sample has more tokens ('model.seq') than there are positions",
+         "raise 'model.positions', or leave it out"},
+    Rule{"model.dtype",
+         [](const Knobs& knobs) {
+           return knobs.model.kind == ModelKind::mlp && knobs.model.dtype == DType::fp16;
+         },
+         "gradients in fp16 vanish without a loss scale, which an mlp has not",
+         "write model.dtype = \"bf16\", or model.kind = \"transformer\""},
+    Rule{"batch.accumulate", [](const Knobs& knobs) { return cannot_be_split(knobs.batch); },
+         "'batch.accumulate' must split the batch into equal parts",
+         "make 'batch.size' a multiple of it"},
+    Rule{"optim.master",
+         [](const Knobs& knobs) { return knobs.optim.master && !is_narrow(knobs.model.dtype); },
+         "weights in 32 bits are their own master", "write model.dtype = \"bf16\", or remove it"},
+    Rule{"optim.kind",
+         [](const Knobs& knobs) {
+           return is_transformer(knobs) && knobs.optim.kind == OptimKind::sgd;
+         },
+         "a transformer is trained by adamw", "write optim.kind = \"adamw\""},
+    Rule{"optim.impl",
+         [](const Knobs& knobs) {
+           return !is_transformer(knobs) && knobs.optim.impl == OptimImpl::foreach;
+         },
+         "'foreach' is only for transformer", "write optim.impl = \"fused\" or \"per_tensor\""},
+    Rule{"optim.impl",
+         [](const Knobs& knobs) {
+           return knobs.optim.master && knobs.optim.impl == OptimImpl::foreach;
+         },
+         "'foreach' updates the weights themselves, not a master of them",
+         "write optim.impl = \"fused\", or remove 'optim.master'"},
     Rule{"memory.offload",
          [](const Knobs& knobs) {
            return offloads_the_optimizer(knobs) && knobs.optim.kind == OptimKind::sgd;

@@ -13,9 +13,11 @@ namespace {
 using namespace field_row;
 
 constexpr std::array model_kinds{choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
-                                 choice("transformer"), choice("elementwise"), choice("chase")};
+                                 choice("transformer", ModelKind::transformer),
+                                 choice("elementwise"), choice("chase")};
 constexpr std::array dtypes{choice("fp32", DType::fp32), choice("tf32", DType::tf32),
-                            choice("bf16", DType::bf16), choice("fp16")};
+                            choice("bf16", DType::bf16), choice("fp16", DType::fp16)};
+constexpr std::array model_norms{choice("layer", ModelNorm::layer), choice("rms", ModelNorm::rms)};
 constexpr std::array host_memories{choice("resident", HostMemory::resident),
                                    choice("pageable", HostMemory::pageable),
                                    choice("pinned", HostMemory::pinned),
@@ -60,9 +62,21 @@ constexpr std::array offload_vias{choice("pinned_overlap", OffloadVia::pinned_ov
                                   choice("pageable", OffloadVia::pageable)};
 constexpr std::array optim_kinds{choice("sgd", OptimKind::sgd), choice("adamw", OptimKind::adamw)};
 constexpr std::array optim_impls{choice("fused", OptimImpl::fused),
-                                 choice("per_tensor", OptimImpl::per_tensor), choice("foreach")};
+                                 choice("per_tensor", OptimImpl::per_tensor),
+                                 choice("foreach", OptimImpl::foreach)};
 constexpr std::array launch_vias{choice("stream", LaunchVia::stream),
                                  choice("graph", LaunchVia::graph)};
+constexpr std::array fuses{choice("attention", Fuse::attention),
+                           choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
+constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
+                                             {"full", 1},
+                                             {"every 2", 2},
+                                             {"every 3", 3},
+                                             {"every 4", 4},
+                                             {"every 6", 6},
+                                             {"every 8", 8},
+                                             {"every 12", 12},
+                                             {"every 16", 16}}};
 constexpr std::array log_vias{
     choice("mean_on_device", LogVia::mean_on_device), choice("item", LogVia::item),
     choice("late_pinned", LogVia::late_pinned), choice("keep_on_device", LogVia::keep_on_device)};
@@ -92,10 +106,11 @@ constexpr std::array groups{
 };
 
 constexpr std::array rows{
-    field<&Knobs::model, &ModelKnobs::kind>("model.kind", one_of(model_kinds),
-                                            "layers of products, or kernels that only spin"),
+    field<&Knobs::model, &ModelKnobs::kind>(
+        "model.kind", one_of(model_kinds),
+        "layers of products, blocks of a transformer, or kernels that only spin"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
-                                              "mlp: how many layers"),
+                                              "how many layers or blocks"),
     field<&Knobs::model, &ModelKnobs::hidden>("model.hidden", multiple_of(8, whole(8, 65536)),
                                               "width of a layer"),
     field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
@@ -104,16 +119,28 @@ constexpr std::array rows{
         "model.kernel_us", whole(1, 1000000), "spin: microseconds of each, by the device's clock"),
     field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
                                              "how numbers are stored and multiplied"),
-    not_built("model.seq"),
-    not_built("model.heads"),
-    not_built("model.vocab"),
+    added_later(field<&Knobs::model, &ModelKnobs::seq>("model.seq", whole(1, 1048576),
+                                                       "transformer: tokens of a sample")),
+    added_later(field<&Knobs::model, &ModelKnobs::heads>(
+        "model.heads", whole(1, 1024), "transformer: of attention, which share 'model.hidden'")),
+    added_later(field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576),
+                                                         "transformer: tokens there are")),
+    added_later(field<&Knobs::model, &ModelKnobs::positions>(
+        "model.positions", or_word("seq", whole(1, 1048576)),
+        "transformer: positions that have an embedding")),
+    added_later(field<&Knobs::model, &ModelKnobs::norm>("model.norm", one_of(model_norms),
+                                                        "transformer: LayerNorm or RMSNorm")),
+    added_later(field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
+        "model.attention_workspace", bytes(0, tebibyte),
+        "transformer: memory for cuDNN's gradient of attention; 0 is our own kernel, without "
+        "scores")),
     not_built("model.layout"),
     not_built("model.stride"),
     added_later(field<&Knobs::model, &ModelKnobs::inplace>(
         "model.inplace", yes_or_no(), "mlp: whether activations overwrite the products")),
     not_built("model.extra_copies"),
     added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
-        "model.workspace", bytes(0, gibibyte), "mlp: memory that a product may use besides")),
+        "model.workspace", bytes(0, gibibyte), "memory that a product may use besides")),
 
     field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(
@@ -126,7 +153,9 @@ constexpr std::array rows{
         "sizes that the steps have in turns, instead of one")),
     added_later(field<&Knobs::batch, &BatchKnobs::largest_first>(
         "batch.largest_first", yes_or_no(), "whether the turns begin with the largest size")),
-    not_built("batch.accumulate"),
+    added_later(field<&Knobs::batch, &BatchKnobs::accumulate>(
+        "batch.accumulate", whole(1, 64),
+        "transformer: parts of a batch, whose gradients add up before the update")),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
                                                  "microseconds that a batch costs its worker"),
@@ -192,7 +221,9 @@ constexpr std::array rows{
 
     field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
                                                    "whether gradients are filled with zeros first"),
-    not_built("memory.checkpoint"),
+    added_later(field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
+        "memory.checkpoint", one_of(checkpoints),
+        "transformer: blocks of which only the input is kept, and the rest computed again")),
     added_later(field<&Knobs::memory, &MemoryKnobs::offload>(
         "memory.offload", one_of(offloads),
         "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "
@@ -202,13 +233,21 @@ constexpr std::array rows{
         "copied beside the kernels, between them, or by a waiting host")),
 
     field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(optim_kinds), "its rule"),
-    field<&Knobs::optim, &OptimKnobs::impl>("optim.impl", one_of(optim_impls),
-                                            "one kernel for all tensors, or one for each"),
-    not_built("optim.master"),
+    field<&Knobs::optim, &OptimKnobs::impl>(
+        "optim.impl", one_of(optim_impls),
+        "one kernel for all tensors, one for each, or one for each operation of the rule"),
+    added_later(field<&Knobs::optim, &OptimKnobs::master>(
+        "optim.master", yes_or_no(),
+        "transformer: fp32 weights besides those of 16 bits, which follow them")),
+    added_later(field<&Knobs::optim, &OptimKnobs::clip>(
+        "optim.clip", number(0, 1e6),
+        "transformer: largest global norm of the gradients; 0 is any")),
 
     field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(launch_vias),
                                              "one by one, or captured as a graph"),
-    not_built("launch.fuse"),
+    added_later(field<&Knobs::launch, &LaunchKnobs::fuse>(
+        "launch.fuse", one_of(fuses),
+        "transformer: kernels without scores in memory, or only pointwise ones fused, or none")),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),

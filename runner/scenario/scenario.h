@@ -15,7 +15,8 @@
 
 namespace stepgate {
 
-enum class ModelKind { mlp, spin };
+enum class ModelKind { mlp, spin, transformer };
+enum class ModelNorm { layer, rms };
 enum class HostMemory {
   resident,
   pageable,
@@ -39,8 +40,9 @@ enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
 enum class OptimKind { sgd, adamw };
-enum class OptimImpl { fused, per_tensor };
+enum class OptimImpl { fused, per_tensor, foreach };
 enum class LaunchVia { stream, graph };
+enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 enum class RoundOrder { abba, random };
@@ -53,7 +55,15 @@ struct ModelKnobs {
   std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
   DType dtype = DType::fp32;
   bool inplace = true;                                // mlp: activations overwrite the products
-  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // mlp: of a product; cuBLAS's for Hopper
+  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a product; cuBLAS's for Hopper
+  // transformer
+  std::int64_t seq = 256;                      // tokens of a sample
+  std::int64_t heads = 16;                     // of attention; they share `hidden`
+  std::int64_t vocab = 8192;                   // tokens there are
+  std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
+  ModelNorm norm = ModelNorm::layer;
+  // That a library's gradient of attention may use, which keeps scores there; 0: our own kernel.
+  std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
   bool operator==(const ModelKnobs&) const = default;
 };
 
@@ -63,6 +73,7 @@ struct BatchKnobs {
   std::int64_t tensors = 1;                       // host tensors, hence copies, a batch
   std::vector<std::int64_t> sizes = {};           // one a step, in turns; empty: always `size`
   bool largest_first = false;                     // the turns begin with the largest
+  std::int64_t accumulate = 1;  // parts of a batch, whose gradients add up before the update
   bool operator==(const BatchKnobs&) const = default;
 };
 
@@ -126,17 +137,23 @@ struct MemoryKnobs {
   ZeroGrad zero_grad = ZeroGrad::none;
   Offload offload = Offload::none;  // what lies in host memory between its uses
   OffloadVia offload_via = OffloadVia::pinned_overlap;
+  // Blocks of which only the input is kept, and the rest computed again for the backward pass; 0
+  // keeps everything, 1 is "full".
+  std::int64_t checkpoint_every = 0;
   bool operator==(const MemoryKnobs&) const = default;
 };
 
 struct OptimKnobs {
   OptimKind kind = OptimKind::sgd;
   OptimImpl impl = OptimImpl::fused;
+  bool master = false;  // fp32 weights besides those of 16 bits, which follow them
+  double clip = 0;      // largest global norm of the gradients; 0: any
   bool operator==(const OptimKnobs&) const = default;
 };
 
 struct LaunchKnobs {
   LaunchVia via = LaunchVia::stream;
+  Fuse fuse = Fuse::attention;
   bool operator==(const LaunchKnobs&) const = default;
 };
 

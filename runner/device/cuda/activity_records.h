@@ -27,11 +27,14 @@ struct ActivityRecords {
   std::vector<MemoryChange> memory_changes;
   std::vector<Unsteady> unsteady;
   std::optional<std::vector<PageEvent>> page_events;  // absent where they are not recorded
+  // Of the step's graph, in its order: the operation that each piece of work is of. A library may
+  // have made several of one.
+  std::vector<int> graph_work;
 };
 
 // The trace of these steps. A call belongs to the span that it began in; work, to the call that it
 // is correlated with; what belongs to no span is left out. Calls of the driver inside a call of the
-// runtime are that call. Of work from a graph, the n-th in time is the n-th captured operation.
+// runtime are that call. Of work from a graph, the n-th in time is the n-th that was captured.
 Trace assemble_trace(const StepPlan&, ActivityRecords, std::vector<HostSpan>,
                      std::int64_t first_step, std::int64_t steps);
 

@@ -28,21 +28,6 @@ int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
   return time <= found->end ? static_cast<int>(found - spans.begin()) : -1;
 }
 
-bool makes_work(const Operation& operation) {
-  return std::holds_alternative<LaunchKernel>(operation.action) ||
-         std::holds_alternative<CopyBytes>(operation.action) ||
-         std::holds_alternative<FillZero>(operation.action);
-}
-
-std::vector<int> captured_work(const StepPlan& plan) {
-  std::vector<int> operations;
-  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
-    const Operation& operation = plan.operations[index];
-    if (operation.captured && makes_work(operation)) operations.push_back(static_cast<int>(index));
-  }
-  return operations;
-}
-
 class Assembly {
  public:
   Assembly(const StepPlan& plan, ActivityRecords records, Trace& trace)
@@ -132,7 +117,7 @@ class Assembly {
       }
       trace_.work.push_back(std::move(work));
     }
-    const std::vector<int> operations = captured_work(plan_);
+    const std::vector<int>& operations = records_.graph_work;
     for (const auto& [correlation, works] : of_graph) {
       if (works.size() != operations.size()) continue;  // they stay with the launch
       for (std::size_t index = 0; index < works.size(); ++index) {

@@ -124,17 +124,32 @@ TEST(AssembleTrace, AnAsynchronousCopyCanBlockOnlyWithAPageableEnd) {
   EXPECT_TRUE(trace.calls[2].can_block);
 }
 
-TEST(AssembleTrace, TheNthWorkOfAGraphIsItsNthOperation) {
+TEST(AssembleTrace, TheNthWorkOfAGraphIsTheNthThatWasCaptured) {
   StepPlan plan = two_operations();
   for (Operation& operation : plan.operations) operation.captured = true;
   ActivityRecords records;
   records.calls = {call("cudaGraphLaunch", 9, 110, 120)};
   records.work = {kernel_work(9, 700, 800), kernel_work(9, 400, 500)};
+  records.graph_work = {0, 1};
   const Trace trace = assemble_trace(plan, records, spans(), 4, 1);
   ASSERT_EQ(trace.work.size(), 2U);
   EXPECT_TRUE(trace.work[0].from_graph);
   EXPECT_EQ(trace.work[0].operation, 0);
   EXPECT_EQ(trace.work[1].operation, 1);
+}
+
+TEST(AssembleTrace, TheKernelsThatALibraryMadeOfOneOperationAreAllOfIt) {
+  StepPlan plan = two_operations();
+  for (Operation& operation : plan.operations) operation.captured = true;
+  ActivityRecords records;
+  records.calls = {call("cudaGraphLaunch", 9, 110, 120)};
+  records.work = {kernel_work(9, 400, 500), kernel_work(9, 500, 510), kernel_work(9, 510, 600)};
+  records.graph_work = {0, 0, 1};
+  const Trace trace = assemble_trace(plan, records, spans(), 4, 1);
+  ASSERT_EQ(trace.work.size(), 3U);
+  EXPECT_EQ(trace.work[0].operation, 0);
+  EXPECT_EQ(trace.work[1].operation, 0);
+  EXPECT_EQ(trace.work[2].operation, 1);
 }
 
 TEST(AssembleTrace, KeepsUnsteadyTimeOfTheTracedStepsOnly) {

@@ -86,8 +86,9 @@ void CostBench::hold(std::int64_t microseconds) const {
 }
 
 Launch CostBench::prepare_product(KernelShape shape, DType dtype) const {
-  return kernel("matmul").prepare(shape, dtype, {},
-                                  {blas_.get(), workspace_.get(), workspace_bytes});
+  return kernel("matmul").prepare(
+      shape, dtype, {},
+      {.blas = blas_.get(), .workspace = workspace_.get(), .workspace_bytes = workspace_bytes});
 }
 
 void CostBench::multiply(const Launch& product) const {

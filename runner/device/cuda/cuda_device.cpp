@@ -13,6 +13,7 @@
 #include "device/cuda/cuda_step.h"
 #include "device/cuda/nvml.h"
 #include "device/cuda/nvtx_ranges.h"
+#include "kernels/attention/cudnn/cudnn_attention.h"
 #include "plan/access.h"
 
 namespace stepgate {
@@ -67,6 +68,14 @@ GpuName name_of_gpu() {
   return {.uuid = uuid_text(properties.uuid),
           .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                  properties.pciBusID, properties.pciDeviceID)};
+}
+
+bool uses_attention(const StepPlan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& operation) {
+                       const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+                       return launch != nullptr && launch->kernel.starts_with("attention");
+                     });
 }
 
 // Empty where the key is not known.
@@ -139,11 +148,22 @@ class CudaDevice : public Device {
     return *nvml_;
   }
 
+  // Opened when first asked for, which takes a second; null where there is none.
+  Cudnn* dnn() {
+    if (!dnn_asked_) {
+      dnn_asked_ = true;
+      std::string reason;  // is told where the identity is
+      dnn_ = open_cudnn(&reason);
+    }
+    return dnn_.get();
+  }
+
   // Page events cost time, so only traces of steps that can have some record them.
   CudaServices services_for(const StepPlan& plan) {
     const bool records = cupti_ && cupti_->unavailable().empty();
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     return {.blas = blas_.get(),
+            .dnn = uses_attention(plan) ? dnn() : nullptr,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get()};
@@ -152,6 +172,8 @@ class CudaDevice : public Device {
   std::unique_ptr<Cupti> cupti_;  // first, as it must be there before CUDA starts
   std::unique_ptr<StepObserver> ranges_ = make_nvtx_ranges();
   BlasHandle blas_;
+  bool dnn_asked_ = false;
+  std::shared_ptr<Cudnn> dnn_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
   mutable std::optional<Nvml> nvml_;

@@ -93,7 +93,9 @@ Trace CudaStep::traced(const Observe& observe, StepResult& result) {
   const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
   SpanRecorder recorder(spans);
   run_scored(observe, result, &recorder);
-  Trace trace = assemble_trace(plan_, cupti_->take(), recorder.take(), first, observe.steps);
+  ActivityRecords records = cupti_->take();
+  records.graph_work = graph_work_;
+  Trace trace = assemble_trace(plan_, std::move(records), recorder.take(), first, observe.steps);
   trace.memory = buffers_.use();
   return trace;
 }

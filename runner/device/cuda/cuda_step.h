@@ -23,6 +23,7 @@ namespace stepgate {
 // What steps of one device share. All of it outlives them.
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
+  Cudnn* dnn = nullptr;  // null: kernels do without
   ContentsCache& contents;
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
@@ -48,7 +49,7 @@ class CudaStep : public LoadedStep {
     std::int64_t operand_count = 0;
   };
 
-  void prepare(cublasLtHandle_t);
+  void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs();
@@ -102,6 +103,7 @@ class CudaStep : public LoadedStep {
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
+  std::vector<int> graph_work_;    // of each, by node: the operation that made it
   std::optional<Loader> loader_;
   int furthest_ahead_ = 0;
   bool running_ = false;  // stays set when a run throws

@@ -32,6 +32,16 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
+  // How many there are so far.
+  std::size_t nodes() const {
+    cudaStreamCaptureStatus status{};
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph), "ask what was captured");
+    std::size_t count = 0;
+    check(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
+    return count;
+  }
+
   Graph end() {
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph),
@@ -42,6 +52,13 @@ class Capture {
  private:
   cudaStream_t stream_;
 };
+
+// Something of it runs on the device. What a graph allocates does not.
+bool makes_work(const Operation& operation) {
+  return std::holds_alternative<LaunchKernel>(operation.action) ||
+         std::holds_alternative<CopyBytes>(operation.action) ||
+         std::holds_alternative<FillZero>(operation.action);
+}
 
 }  // namespace
 
@@ -67,7 +84,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
       slots.push_back(make_event(cudaEventDisableTiming | wait));
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
-  prepare(services.blas);
+  prepare(services);
   capture_graphs();
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
@@ -84,8 +101,8 @@ CudaStep::~CudaStep() {
   (void)cudaGetLastError();
 }
 
-void CudaStep::prepare(cublasLtHandle_t blas) {
-  LaunchContext context{.blas = blas};
+void CudaStep::prepare(const CudaServices& services) {
+  LaunchContext context{.blas = services.blas, .dnn = services.dnn};
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;
     context.workspace = buffers_.address(static_cast<int>(index), 0);
@@ -145,8 +162,13 @@ void CudaStep::capture_graphs() {
   for (std::int64_t step = 0; step < period; ++step) {
     buffers_.begin_capture();
     Capture capture(compute_.get());
-    for (const Prepared& prepared : prepared_) {
-      if (prepared.operation->captured) issue(prepared, step);
+    graph_work_.clear();
+    for (std::size_t index = 0; index < prepared_.size(); ++index) {
+      if (!prepared_[index].operation->captured) continue;
+      const std::size_t before = capture.nodes();
+      issue(prepared_[index], step);
+      if (!makes_work(*prepared_[index].operation)) continue;
+      graph_work_.insert(graph_work_.end(), capture.nodes() - before, static_cast<int>(index));
     }
     const Graph graph = capture.end();
     buffers_.end_capture();

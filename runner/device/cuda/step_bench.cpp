@@ -33,7 +33,9 @@ constexpr std::uint64_t seed = 1;
 class PlainStep {
  public:
   explicit PlainStep(std::int64_t rows) : stream_(make_stream()), blas_(make_blas()) {
-    const LaunchContext context{blas_.get(), take(workspace_bytes), workspace_bytes};
+    const LaunchContext context{.blas = blas_.get(),
+                                .workspace = take(workspace_bytes),
+                                .workspace_bytes = workspace_bytes};
     const auto prepare = [&](const char* name, KernelShape shape, KernelScalars scalars = {}) {
       return kernel(name).prepare(shape, DType::tf32, scalars, context);
     };
