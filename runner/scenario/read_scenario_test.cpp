@@ -129,8 +129,8 @@ TEST(ReadScenario, RefusesOverridesByTheirText) {
   EXPECT_EQ(refusal(good, {"batch.size"}),
             "--set batch.size: no '=' in it; write --set batch.size=128");
   EXPECT_EQ(
-      refusal(good, {"launch.fuse=1"}),
-      "--set launch.fuse=1: 'launch.fuse' is not built yet; 'stepgate fields' lists the keys");
+      refusal(good, {"dist.gpus=2"}),
+      "--set dist.gpus=2: 'dist.gpus' is not built yet; 'stepgate fields' lists the keys");
   EXPECT_EQ(refusal(good, {"loader.workers=2"}),
             "--set loader.workers=2: 'loader.workers' have nowhere to put batches when "
             "'loader.depth' is 0; write loader.depth = 2");
