@@ -210,6 +210,25 @@ TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {
       for (const Way& way : ways) expect_as_in_pytorch(*device, golden, precision, way);
 }
 
+// Four batches, over and over: nothing to understand, but to remember.
+TEST_P(PyTorchTransformer, LearnsATinyTask) {
+  const auto device = GetParam().make();
+  const Json tiny = {{"name", "tiny"}, {"layers", 2}, {"hidden", 32},    {"heads", 2}, {"seq", 8},
+                     {"vocab", 16},    {"batch", 4},  {"norm", "layer"}, {"clip", 1},  {"seed", 3}};
+  for (const Precision& precision : precisions) {
+    if (!precision.trains_alike && precision.dtype == DType::bf16) continue;  // see above
+    SCOPED_TRACE(precision.name);
+    const StepPlan plan = plan_of(tiny, knobs_of(tiny, precision, ways[0]));
+    const std::vector<float> losses = device->load(plan)->run({.steps = 200}).losses;
+    double first = 0, last = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      first += losses[i] / 4;
+      last += losses[losses.size() - 1 - i] / 4;
+    }
+    EXPECT_LT(last, 0.8 * first) << first << " then " << last;
+  }
+}
+
 // The simulated device computes no numbers.
 std::vector<DeviceCase> computing_devices() {
   std::vector<DeviceCase> devices = device_cases();
