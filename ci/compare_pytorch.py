@@ -3,12 +3,15 @@
 """Times stepgate's transformer and PyTorch's side by side on the local GPU, and prints a table.
 
     ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,d768b32,d1024,d2048] [--repeats 3] [--eager]
+    ci/compare_pytorch.py STEPGATE --phases d768b32
 
 The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an untied head, AdamW, bf16 with fp32 master
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, with and without its CUDA graphs; in stepgate a scenario with and without a graph. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
-over the turns of the faster way. Needs any PyTorch 2 with CUDA.
+over the turns of the faster way. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
+stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
+flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
 """
 
 import argparse
@@ -37,6 +40,9 @@ def flops_of(shape):
 
 
 # --- PyTorch, in a process of its own ----------------------------------------------------------------
+
+
+PHASES = ("forward", "backward", "optimizer")
 
 
 def run_pytorch(shape, way):
@@ -82,12 +88,21 @@ def run_pytorch(shape, way):
     words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
     x, y = words[:, :-1].contiguous(), words[:, 1:].contiguous()
 
-    def step():
+    def step(marks=None):
+        def mark():
+            if marks is not None:
+                marks.append(torch.cuda.Event(enable_timing=True))
+                marks[-1].record()
+
+        mark()
         with torch.autocast("cuda", torch.bfloat16):
             loss = forward(x, y)
+        mark()
         loss.backward()
+        mark()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        mark()
 
     for _ in range(12):
         step()
@@ -101,7 +116,12 @@ def run_pytorch(shape, way):
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) / 10)
-    print(json.dumps({"milliseconds": statistics.median(times)}))
+    marks = [[] for _ in range(10)]
+    for of_step in marks:
+        step(of_step)
+    torch.cuda.synchronize()
+    phases = {phase: statistics.median(m[i].elapsed_time(m[i + 1]) for m in marks) for i, phase in enumerate(PHASES)}
+    print(json.dumps({"milliseconds": statistics.median(times), "phases": phases}))
 
 
 def time_pytorch(name, way):
@@ -110,7 +130,7 @@ def time_pytorch(name, way):
     if done.returncode != 0:
         print(f"PyTorch, {name}, {way}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None
-    return json.loads(done.stdout.strip().splitlines()[-1])["milliseconds"]
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 # --- stepgate ----------------------------------------------------------------------------------------
@@ -136,14 +156,34 @@ rounds = 8
 max_seconds = 300
 [variant.only]
 [expect]
-is_timed = "only.step_ms_p50 <= 100 s"
+{6}
 """
+TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
+TRACED = 'is_traced = "only.host_waits_per_step == 0"'
+
+
+def phases_of_stepgate(program, shape, device):
+    """Milliseconds a step of the device's timeline, by phase."""
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = pathlib.Path(folder, "compared.toml")
+        scenario.write_text(SCENARIO.format(*shape, TRACED))
+        done = subprocess.run([program, "run", scenario, "--device", device, "--trace", pathlib.Path(folder, "trace")],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"stepgate: {done.stdout}{done.stderr}")
+        events = json.loads(pathlib.Path(folder, "trace.compared.only.json").read_text())["traceEvents"]
+    steps = sum(event["name"].startswith("ProfilerStep") for event in events)
+    sums = dict.fromkeys(PHASES, 0.0)
+    for event in events:
+        if event.get("cat") == "gpu_user_annotation" and event["name"] in sums:
+            sums[event["name"]] += event["dur"] / 1e3 / steps
+    return sums
 
 
 def time_stepgate(program, shape, way):
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
-        scenario.write_text(SCENARIO.format(*shape))
+        scenario.write_text(SCENARIO.format(*shape, TIMED))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
             [program, "run", scenario, "--no-trace", "--device", "cuda", "--set", f"launch.via={way}", "--json", result],
@@ -162,10 +202,9 @@ def compare(program, name, repeats, ways):
     times = {}
     for _ in range(repeats):
         measured = {way: time_stepgate(program, shape, way) for way in ("stream", "graph")}
-        measured |= {way: time_pytorch(name, way) for way in ways}
+        measured |= {way: found["milliseconds"] for way in ways if (found := time_pytorch(name, way))}
         for way, milliseconds in measured.items():
-            if milliseconds is not None:
-                times.setdefault(way, []).append(milliseconds)
+            times.setdefault(way, []).append(milliseconds)
     medians = {way: statistics.median(values) for way, values in times.items()}
     ours = min(medians[way] for way in ("stream", "graph"))
     theirs = min(medians[way] for way in ways if way in medians)
@@ -173,6 +212,16 @@ def compare(program, name, repeats, ways):
     print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
     return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} h{shape[4]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms "
             f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(shape) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
+
+
+def compare_phases(program, name):
+    theirs = time_pytorch(name, "compile")["phases"]
+    ours = phases_of_stepgate(program, SHAPES[name], "cuda")
+    modelled = phases_of_stepgate(program, SHAPES[name], "simulated")
+    print("| phase | torch.compile | stepgate | at the rates of the profile |\n|---|---|---|---|")
+    for phase in PHASES:
+        print(f"| {phase} | {theirs[phase]:.2f} ms | {ours[phase]:.2f} ms | {modelled[phase]:.2f} ms |")
+    print(f"| sum | {sum(theirs.values()):.2f} ms | {sum(ours.values()):.2f} ms | {sum(modelled.values()):.2f} ms |")
 
 
 def main():
@@ -183,7 +232,10 @@ def main():
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
+    parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
     arguments = parser.parse_args()
+    if arguments.phases:
+        return compare_phases(arguments.stepgate, arguments.phases)
     ways = ["compile", "compile_graphs"] + (["eager"] if arguments.eager else [])
     print("| model | PyTorch, its best | stepgate | | MFU | ratio |\n|---|---|---|---|---|---|")
     for name in arguments.shapes.split(","):
