@@ -64,7 +64,7 @@ Launch launch_of(const KernelShape& shape) {
 
 Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelScalars&,
                          const LaunchContext& context) {
-  if (context.dnn != nullptr && is_narrow(dtype)) {
+  if (context.dnn != nullptr && suits_cudnn(shape, dtype)) {
     std::string reason;  // why ours is launched instead, which is as right
     if (const auto launch = cudnn_attention(*context.dnn, shape, dtype, &reason)) return *launch;
   }

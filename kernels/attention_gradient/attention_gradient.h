@@ -27,9 +27,7 @@ constexpr std::size_t most_scratch = 0;  // bytes that cuDNN may have; 0: our ow
 // no such gradient, or one sequence does not fit.
 constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype,
                                            std::int64_t most_scratch) {
-  constexpr std::int64_t tile = 128;
-  const std::int64_t width = shape.columns / shape.groups;
-  if (!is_narrow(dtype) || shape.depth % tile != 0 || width > 128) return 0;
+  if (!suits_cudnn(shape, dtype)) return 0;
   const std::int64_t all = shape.rows / shape.depth;
   for (std::int64_t parts = 1; parts <= all; ++parts) {
     if (all % parts != 0) continue;

@@ -25,6 +25,13 @@ class Cudnn;  // the library and a handle of the current device
 // fails; then *reason says why. The same device must be current in all that follows.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
 
+// Whether it is worth asking: older versions have gradients of sequences of whole tiles only, and
+// where those are ours, so is the forward pass.
+constexpr bool suits_cudnn(const KernelShape& shape, DType dtype) {
+  constexpr std::int64_t tile = 128, widest_head = 128;
+  return is_narrow(dtype) && shape.depth % tile == 0 && shape.columns / shape.groups <= widest_head;
+}
+
 // The order in which the gradient of q is summed: `fixed` gives the same bits twice and needs 2
 // bytes of workspace for each score (B*H*T*T); `any` needs 4 bytes for each number of q.
 enum class SumOrder { fixed, any };
