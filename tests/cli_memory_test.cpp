@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/command_line.h"
 
@@ -103,6 +104,33 @@ TEST_F(CommandLine, RefusesAShareOfADeviceWhereThereIsNone) {
   EXPECT_EQ(planned_only.exit_code, 2);
   EXPECT_TRUE(contains(planned_only.err, "is decided without a device; write it in bytes"))
       << planned_only.err;
+}
+
+TEST_F(CommandLine, RefusesNumbersThatTheDeviceCannotMultiply) {
+  std::ostringstream profile;
+  profile
+      << std::ifstream(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml").rdbuf();
+  std::string older = profile.str();
+  const std::string capability = "compute_capability = 9";
+  ASSERT_TRUE(contains(older, capability));
+  older.replace(older.find(capability), capability.size(), "compute_capability = 7.5");
+  write("baselines/older/device.toml", older);
+  write("narrow.toml",
+        "claim = \"narrow numbers are faster\"\nmodel = { layers = 2, hidden = 64 }\n"
+        "[variant.wide]\n[variant.narrow]\nmodel.dtype = \"bf16\"\n"
+        "[expect]\nsame = \"wide.host_waits_per_step == 0\"\n");
+  const auto run_on = [&](const std::string& device) {
+    return stepgate({"--baselines", "baselines", "run", "narrow.toml", "--device", device});
+  };
+  const Finished refused = run_on("simulated:older");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err,
+                       "narrow.toml:4:10: variant 'narrow': bf16 needs compute capability "
+                       "8.0, and a simulated "))
+      << refused.err;
+  EXPECT_TRUE(contains(refused.err, " has 7.5; write model.dtype = \"fp32\"\n")) << refused.err;
+  EXPECT_FALSE(contains(refused.err, "'wide'")) << refused.err;
+  EXPECT_EQ(run_on("reference").err, "");  // the host multiplies everything
 }
 
 TEST_F(CommandLine, EndsARunWhosePoolMayTakeNoMoreWithOneSentence) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plans whose cap is a share of a device's memory, once there is a device. What such a cap means is
-// plan's.
+// What of scenarios can only be decided once there is a device: caps that are a share of its
+// memory, and numbers that it cannot multiply. What such a cap means is plan's.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace stepgate {
 // The scenario's plans on that device, whose memory a cap may be a share of. Throws RequestError.
 std::vector<StepPlan> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
-// Plans anew those whose cap is such a share, before anything of them is loaded or counted.
+// Plans anew those whose cap is such a share, before anything of them is loaded or counted. Throws
+// RequestError, also for variants whose dtype the device has no hardware for.
 void fit_to_device(std::vector<Planned>&, const DeviceIdentity&, std::uint64_t seed);
 
 // For verbs without a device. Throws RequestError that names the variants that need one.
