@@ -136,8 +136,9 @@ const std::vector<Shape> classified_matrices = [] {
 // With the parts among which the rows are divided; rows of less than a warp's packs, of several
 // warps', and of more than a block's.
 const std::vector<Shape> parts_of_matrices = {
-    {1, 1, 1},     {5, 3, 2},      {3, 8, 3},     {64, 32, 8},  {65, 257, 7}, {33, 264, 5},
-    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 6152, 4}, {1030, 24, 64}};
+    {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
+    {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},
+    {9, 6152, 4}, {1030, 24, 64}, {50, 512, 2},   {21, 1600, 3}, {5, 8200, 2}};
 
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
 const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
