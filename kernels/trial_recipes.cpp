@@ -126,6 +126,13 @@ const std::vector<Shape> normed_matrices = [] {
   return shapes;
 }();
 
+// Also few rows of so many columns that a thread takes all rows of its own.
+const std::vector<Shape> summed_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{3, 65536}, {19, 65544}});
+  return shapes;
+}();
+
 // Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
 const std::vector<Shape> classified_matrices = [] {
   std::vector<Shape> shapes = matrices;
@@ -333,7 +340,7 @@ std::vector<TrialRecipe> make_recipes() {
                       {Scalars{0}, Scalars{1}}, matrices),
                2, 0),
       in_place(recipe("relu_gradient", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 1),
-      recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
+      recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, summed_matrices),
       recipe("column_parts", {numbers, {Format::single, partials}}, {Scalars{}}, parts_of_matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},
