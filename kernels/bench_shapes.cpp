@@ -39,8 +39,8 @@ BenchShape by_rows(std::string_view kernel, std::int64_t rows, std::int64_t colu
 }
 
 BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t columns,
-                    std::int64_t (*parts)(std::int64_t)) {
-  BenchShape bench = by_rows(kernel, rows, columns);
+                    std::int64_t (*parts)(std::int64_t), KernelScalars scalars) {
+  BenchShape bench = by_rows(kernel, rows, columns, scalars);
   bench.shape.depth = parts(rows);
   bench.verified.depth = parts(bench.verified.rows);
   return bench;
@@ -97,14 +97,16 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
     all.push_back(by_rows(kernel, n, 4 * c));
   for (const char* kernel : {"layer_norm", "residual_layer_norm", "rms_norm", "residual_rms_norm"})
     all.push_back(by_rows(kernel, n, c, {1e-5}));
-  all.push_back(in_parts("layer_norm_gradient", n, c, layer_norm_parts));
-  all.push_back(in_parts("rms_norm_gradient", n, c, layer_norm_parts));
+  // Added to the gradient of the stream, as all but the last norm of a step are.
+  for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
+    all.push_back(in_parts(kernel, n, c, layer_norm_parts, {1}));
   for (const std::int64_t columns : {c, 4 * c}) {
     BenchShape bench = by_rows("column_parts", n, columns);
     bench.shape.depth = column_parts(n, columns);
     all.push_back(bench);
   }
   all.push_back(by_rows("bias_gradient", n, 4 * c));
+  all.push_back(by_rows("bias_gradient", step.samples, step.tokens * c));
   all.push_back(by_rows("cross_entropy", n, step.vocab));
   all.push_back(heads("split_heads", step));
   all.push_back(heads("merge_heads", step));

@@ -29,11 +29,11 @@ constexpr std::size_t accumulate = 0;  // d_x += where it is not 0
 }
 
 // How many parts the rows of a gradient are divided among; part p takes rows p, p + parts, ... A
-// block takes a part, and three of the usual size fit each of the 132 multiprocessors of an H200,
-// so that all run at once and end at once. Eight rows a part at least keep the partial sums small
+// block takes a part, and two fit each of the 132 multiprocessors of an H200, so that all run at
+// once and end at once. Eight rows a part at least keep the partial sums small
 // beside the rows.
 constexpr std::int64_t norm_parts(std::int64_t rows) {
-  constexpr std::int64_t most = 3 * 132, least_rows = 8;
+  constexpr std::int64_t most = 2 * 132, least_rows = 8;
   const std::int64_t parts = rows / least_rows;
   return parts < 1 ? 1 : parts < most ? parts : most;
 }

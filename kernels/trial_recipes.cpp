@@ -126,6 +126,13 @@ const std::vector<Shape> normed_matrices = [] {
   return shapes;
 }();
 
+// Also few rows of so many columns that a thread takes all rows of its own.
+const std::vector<Shape> summed_matrices = [] {
+  std::vector<Shape> shapes = matrices;
+  shapes.insert(shapes.end(), {{3, 65536}, {19, 65544}});
+  return shapes;
+}();
+
 // Also rows that shared memory is to hold: of unequal parts, and as wide as a vocabulary.
 const std::vector<Shape> classified_matrices = [] {
   std::vector<Shape> shapes = matrices;
@@ -136,8 +143,9 @@ const std::vector<Shape> classified_matrices = [] {
 // With the parts among which the rows are divided; rows of less than a warp's packs, of several
 // warps', and of more than a block's.
 const std::vector<Shape> parts_of_matrices = {
-    {1, 1, 1},     {5, 3, 2},      {3, 8, 3},     {64, 32, 8},  {65, 257, 7}, {33, 264, 5},
-    {130, 768, 4}, {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2}, {9, 6152, 4}, {1030, 24, 64}};
+    {1, 1, 1},    {5, 3, 2},      {3, 8, 3},      {64, 32, 8},   {65, 257, 7},
+    {33, 264, 5}, {130, 768, 4},  {40, 2048, 16}, {17, 1030, 2}, {6, 4099, 2},
+    {9, 6152, 4}, {1030, 24, 64}, {50, 512, 2},   {21, 1600, 3}, {5, 8200, 2}};
 
 // Tokens, columns, vocabulary and positions: few and many equal tokens.
 const std::vector<Shape> sequences = {{1, 1, 1, 1},     {5, 3, 7, 2},       {12, 8, 5, 4},
@@ -332,7 +340,7 @@ std::vector<TrialRecipe> make_recipes() {
                       {Scalars{0}, Scalars{1}}, matrices),
                2, 0),
       in_place(recipe("relu_gradient", {numbers, numbers, numbers}, {Scalars{}}, matrices), 2, 1),
-      recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, matrices),
+      recipe("bias_gradient", {numbers, column_numbers}, {Scalars{0}, Scalars{1}}, summed_matrices),
       recipe("column_parts", {numbers, {Format::single, partials}}, {Scalars{}}, parts_of_matrices),
       in_place(recipe("cross_entropy",
                       {numbers, {Format::label, per_row}, numbers, {Format::single, per_row}},

@@ -2,6 +2,7 @@
 // The CUDA side of bias_gradient. Meaning and shapes: bias_gradient.h.
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/launch.cuh"
+#include "kernels/packed_numbers.cuh"
 
 namespace stepgate {
 namespace {
@@ -56,9 +57,46 @@ __global__ void __launch_bounds__(block_threads)
   db[own] = from_float<Number>(sum);
 }
 
+constexpr int wide_threads = 256;
+
+// The same for few rows of many columns: a thread sums all rows of a pack of columns, eight of them
+// on their way at a time.
+template <int count, class Number>
+__global__ void __launch_bounds__(wide_threads)
+    bias_gradient_wide(const Number* dy, Number* db, std::int64_t rows, std::int64_t columns,
+                       bool accumulate) {
+  const std::int64_t column =
+      (static_cast<std::int64_t>(blockIdx.x) * wide_threads + threadIdx.x) * count;
+  if (column >= columns) return;
+  float sums[count] = {};
+#pragma unroll 8
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const auto pack = load<count>(dy, row * columns + column);
+#pragma unroll
+    for (int i = 0; i < count; ++i) sums[i] += number_of(pack, i);
+  }
+  if (accumulate) {
+    const auto old = load<count>(db, column);
+#pragma unroll
+    for (int i = 0; i < count; ++i) sums[i] += number_of(old, i);
+  }
+  store<count>(db, column, packed<Number>(sums));
+}
+
 }  // namespace
 
 // --- launcher ------------------------------------------------------------------------------------
+
+namespace {
+
+// Whether the rows are too few for the threads of a block, and the packs of columns enough for
+// those of the device.
+constexpr bool is_wide(std::int64_t rows, std::int64_t packs) {
+  constexpr std::int64_t most_rows = 256, least_packs = 8192;
+  return rows <= most_rows && packs >= least_packs;
+}
+
+}  // namespace
 
 Launch prepare_bias_gradient(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
                              const LaunchContext&) {
@@ -71,6 +109,13 @@ Launch prepare_bias_gradient(const KernelShape& shape, DType dtype, const Kernel
       const auto* dy = static_cast<const Number*>(buffers[0]);
       auto* db = static_cast<Number*>(buffers[1]);
       const bool packs = shape.columns % count == 0 && aligned_to_access(dy);
+      if (packs && aligned_to_access(db) && is_wide(shape.rows, shape.columns / count)) {
+        const std::int64_t threads = shape.columns / count;
+        const auto wide_blocks = static_cast<unsigned>(ceiling_quotient(threads, wide_threads));
+        bias_gradient_wide<count><<<wide_blocks, wide_threads, 0, stream>>>(
+            dy, db, shape.rows, shape.columns, accumulate);
+        return check_launch("bias_gradient");
+      }
       auto* const kernel = packs ? bias_gradient<count, Number> : bias_gradient<1, Number>;
       kernel<<<blocks, block_threads, 0, stream>>>(dy, db, shape.rows, shape.columns, accumulate);
       check_launch("bias_gradient");
