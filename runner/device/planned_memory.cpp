@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "device/planned_memory.h"
 
+#include <fmt/format.h>
+
+#include "device/device.h"
 #include "plan/counted_metrics.h"
 #include "plan/step_memory.h"
 
@@ -12,6 +15,18 @@ MemoryUse planned_memory(const StepPlan& plan) {
           .peak_allocated_bytes = plan.course ? plan.course->peak_live_bytes : held.most_bytes,
           .peak_reserved_bytes = plan.course ? plan.course->peak_reserved_bytes : held.most_bytes,
           .pinned_bytes = static_cast<std::int64_t>(counted(plan, Metric::host_pinned).value())};
+}
+
+void require_memory(const StepPlan& plan, const MemoryThere& there) {
+  constexpr double mebibyte = 1024.0 * 1024.0;
+  const double needed = counted(plan, Metric::peak_live).value();
+  if (needed <= static_cast<double>(there.free_bytes)) return;
+  throw DeviceError(fmt::format(
+      "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
+      "lower 'batch.size', 'model.hidden' or 'model.layers', or require 'free_memory' in the "
+      "scenario",
+      plan.variant, needed / mebibyte, static_cast<double>(there.free_bytes) / mebibyte,
+      static_cast<double>(there.total_bytes) / mebibyte));
 }
 
 }  // namespace stepgate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What memory a step takes as its plan says: what a device compares its own books with, and what a
-// device without memory reports.
+// What memory a step takes as its plan says: what a device compares its own books with, what a
+// device without memory reports, and what is refused before anything is allocated.
 #pragma once
 
 #include "device/trace.h"
@@ -10,5 +10,14 @@ namespace stepgate {
 // Device memory by purpose and together, in program order; host memory that is page-locked. What an
 // allocator holds beyond what is in use is not known: then reserved is what is allocated.
 MemoryUse planned_memory(const StepPlan&);
+
+// Device memory that a step could have, and all that the device has.
+struct MemoryThere {
+  std::int64_t free_bytes = 0;
+  std::int64_t total_bytes = 0;
+};
+
+// Throws DeviceError, with what is needed and what is there, when the step cannot fit.
+void require_memory(const StepPlan&, const MemoryThere&);
 
 }  // namespace stepgate

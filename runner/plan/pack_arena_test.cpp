@@ -144,8 +144,8 @@ TEST(PackArena, OfRandomLifetimesIsAFewPercentAboveItsBound) {
   EXPECT_LT(p99, 0.15);
 }
 
-TEST(PackArena, OfTheSuitesScenariosIsWithinAPercentOfItsBound) {
-  int plans = 0;
+TEST(PackArena, OfTheSuitesScenariosIsWithinTwoPercentOfItsBound) {
+  int plans = 0, tight = 0;
   double most = 0;
   for (const auto& entry : std::filesystem::directory_iterator(STEPGATE_SOURCE_DIR "/scenarios")) {
     if (entry.path().extension() != ".toml") continue;
@@ -154,12 +154,14 @@ TEST(PackArena, OfTheSuitesScenariosIsWithinAPercentOfItsBound) {
       const Arena arena = pack_arena(lifetimes.device);
       expect_apart(lifetimes.device, arena);
       const auto bound = static_cast<double>(most_live_bytes(lifetimes.device));
-      EXPECT_LE(static_cast<double>(arena.bytes), 1.01 * bound) << plan.scenario << plan.variant;
+      EXPECT_LE(static_cast<double>(arena.bytes), 1.02 * bound) << plan.scenario << plan.variant;
       most = std::max(most, static_cast<double>(arena.bytes) / bound - 1);
+      if (arena.bytes == most_live_bytes(lifetimes.device)) ++tight;
       ++plans;
     }
   }
-  std::cout << "above the bound: at most " << most << " over " << plans << " plans\n";
+  std::cout << "above the bound: at most " << most << " over " << plans << " plans, not at all for "
+            << tight << "\n";
   EXPECT_GT(plans, 20);
 }
 

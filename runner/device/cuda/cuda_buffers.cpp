@@ -10,13 +10,11 @@
 #include "device/cuda/check.h"
 #include "device/cuda/check_allocation.h"
 #include "device/device.h"
+#include "device/planned_memory.h"
 #include "plan/access.h"
-#include "plan/counted_metrics.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double mebibyte = 1024.0 * 1024.0;
 
 // The buffers that the step page-locks itself.
 bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
@@ -90,18 +88,11 @@ CudaBuffers::~CudaBuffers() {
 }
 
 void CudaBuffers::require_free_memory() const {
-  const double needed = counted(plan_, Metric::peak_live).value();
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  if (needed <= static_cast<double>(free_bytes) + static_cast<double>(kept_->device_bytes()))
-    return;
-  throw DeviceError(fmt::format(
-      "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
-      "lower 'batch.size', "
-      "'model.hidden' or 'model.layers', or require 'free_memory' in the scenario",
-      plan_.variant, needed / mebibyte, static_cast<double>(free_bytes) / mebibyte,
-      static_cast<double>(total_bytes) / mebibyte));
+  const std::int64_t free = static_cast<std::int64_t>(free_bytes) + kept_->device_bytes();
+  require_memory(plan_, {free, static_cast<std::int64_t>(total_bytes)});
 }
 
 void CudaBuffers::open_allocator(const StepStreams& streams) {

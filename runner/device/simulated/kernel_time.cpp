@@ -25,17 +25,49 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
   return 0;
 }
 
-// A product is cut into tiles, one multiprocessor works on one tile at a time, and the last wave of
-// tiles takes as long as a full one (NVIDIA: Matrix Multiplication Background User's Guide).
+// A product is cut into tiles of its result, and a deep one with few of them into parts of its
+// depth too. A multiprocessor works on one piece at a time, and the last wave of pieces takes as
+// long as a full one (NVIDIA: Matrix Multiplication Background User's Guide). The shortest part is
+// a guess that gives 768 x 768 over 32768 its measured 61 us on an H200.
 double share_of_full_waves(const DeviceProfile& profile, const KernelShape& shape) {
   constexpr std::int64_t tile = 128;
-  const std::int64_t tiles = (shape.rows + tile - 1) / tile * ((shape.columns + tile - 1) / tile);
-  const std::int64_t waves = (tiles + profile.multiprocessors - 1) / profile.multiprocessors;
-  const double useful = static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
+  constexpr std::int64_t shortest_part = 1024;
+  const std::int64_t tiles =
+      shape.groups * ((shape.rows + tile - 1) / tile) * ((shape.columns + tile - 1) / tile);
+  const std::int64_t parts = std::max<std::int64_t>(
+      1, std::min(profile.multiprocessors / tiles, shape.depth / shortest_part));
+  const std::int64_t waves =
+      (tiles * parts + profile.multiprocessors - 1) / profile.multiprocessors;
+  const double useful = static_cast<double>(shape.groups * parts) *
+                        static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
   return useful / static_cast<double>(waves * profile.multiprocessors * tile * tile);
 }
 
+// Between its products, attention has exponentials and sums of rows to do, for which tensor cores
+// wait. In shares of a product's rate: bf16 on an H200 reaches 230 to 480 TFLOP/s forward and 175
+// to 240 backward, by shape, where products have 815 (kernels_bench). Nothing was measured in fp32.
+constexpr double attention_share = 0.4;
+constexpr double attention_gradient_share = 0.25;
+
+// How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
+double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
+  if (is_product(launch)) return share_of_full_waves(profile, launch.shape);
+  if (launch.kernel == "attention") return attention_share;
+  if (launch.kernel == "attention_gradient") return attention_gradient_share;
+  return 1;
+}
+
+// Attention has no products in tf32: they are those of fp32 (kernels/attention/attention.h).
+DType multiplied_as(const LaunchKernel& launch) {
+  const bool attends = launch.kernel == "attention" || launch.kernel == "attention_gradient";
+  return attends && launch.dtype == DType::tf32 ? DType::fp32 : launch.dtype;
+}
+
 }  // namespace
+
+bool is_product(const LaunchKernel& launch) {
+  return launch.kernel == "matmul" || launch.kernel == "linear";
+}
 
 // Beside its work, a kernel takes what the shortest one takes.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
@@ -47,8 +79,9 @@ std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launc
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
   const double bytes = static_cast<double>(work.bytes_read + work.bytes_written);
   const double memory_seconds = bytes / costs.memory_bytes_per_second;
-  double math_seconds = static_cast<double>(work.flops) / flops_per_second(costs, launch.dtype);
-  if (launch.kernel == "matmul") math_seconds /= share_of_full_waves(profile, launch.shape);
+  const double rate =
+      flops_per_second(costs, multiplied_as(launch)) * share_of_rate(profile, launch);
+  const double math_seconds = static_cast<double>(work.flops) / rate;
   return floor +
          static_cast<std::int64_t>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
 }

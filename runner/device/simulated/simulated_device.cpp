@@ -18,7 +18,6 @@ namespace stepgate {
 namespace {
 
 constexpr double nanoseconds_per_second = 1e9;
-constexpr double mebibyte = 1024.0 * 1024.0;
 
 // What all steps loaded on one simulated device share: its clock and its noise.
 struct Machine {
@@ -187,27 +186,27 @@ class SimulatedDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    require_memory(plan);
+    require_memory(plan, {free_memory(), machine_->profile.memory_bytes});
     return std::make_unique<SimulatedStep>(plan, machine_, 1);
   }
 
+  // The memory of a slot stays, as large as its largest step.
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
-    require_memory(plan);
+    std::int64_t& held = held_[slot];
+    require_memory(plan, {free_memory() + held, machine_->profile.memory_bytes});
+    held = std::max(held, static_cast<std::int64_t>(counted(plan, Metric::peak_live).value()));
     return std::make_unique<SimulatedStep>(plan, machine_, machine_->slot_factor(slot));
   }
 
  private:
-  void require_memory(const StepPlan& plan) const {
-    const double needed = counted(plan, Metric::peak_live).value();
-    const auto memory = static_cast<double>(machine_->profile.memory_bytes);
-    if (needed > memory) {
-      throw DeviceError(fmt::format(
-          "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} MiB are there on a {}",
-          plan.variant, needed / mebibyte, memory / mebibyte, machine_->profile.name));
-    }
+  std::int64_t free_memory() const {
+    std::int64_t free = machine_->profile.memory_bytes;
+    for (const auto& [slot, bytes] : held_) free -= bytes;
+    return free;
   }
 
   std::shared_ptr<Machine> machine_;
+  std::map<int, std::int64_t> held_;  // bytes of each slot
   std::int64_t readings_ = 0;
 };
 

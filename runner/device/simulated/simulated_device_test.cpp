@@ -2,11 +2,14 @@
 // The simulated machine against arithmetic done by hand, and its noise against its settings.
 #include "device/simulated/simulated_device.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "plan/build_step_plan.h"
+#include "plan/counted_metrics.h"
 
 namespace stepgate {
 namespace {
@@ -243,11 +246,43 @@ TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {
   EXPECT_TRUE(result.losses.empty());
 }
 
-TEST(SimulatedDevice, RefusesAStepThatDoesNotFit) {
+std::string refusal_of(const std::function<void()>& load) {
+  try {
+    load();
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "it fits";
+}
+
+TEST(SimulatedDevice, RefusesAStepThatDoesNotFitWithWhatItNeedsAndWhatIsThere) {
   DeviceProfile small = round_profile();
-  small.memory_bytes = 1 << 20;
+  small.memory_bytes = 3 << 20;
+  Knobs knobs;  // 4 layers of 1024 x 1024 in fp32 and their gradients are 32 MiB
+  knobs.model.workspace_bytes = 0;
+  const std::vector<StepPlan> plans = plans_of(knobs);
+  const auto needed = counted(plans.front(), Metric::peak_live).value() / (1 << 20);
+  EXPECT_GT(needed, 32);
+  const auto device = make_simulated_device(small);
+  EXPECT_EQ(refusal_of([&] { (void)device->load(plans.front()); })
+                .find(fmt::format("variant 'only' needs {:.0f} MiB of device memory, but only 3 of "
+                                  "3 MiB are free; ",
+                                  needed)),
+            0u);
+}
+
+TEST(SimulatedDevice, CountsTheMemoryOfStepsThatAreLoadedTogether) {
   const std::vector<StepPlan> plans = plans_of(Knobs{});
-  EXPECT_THROW((void)make_simulated_device(small)->load(plans.front()), DeviceError);
+  const auto needed = static_cast<std::int64_t>(counted(plans.front(), Metric::peak_live).value());
+  DeviceProfile profile = round_profile();
+  profile.memory_bytes = 2 * needed;
+  const auto device = make_simulated_device(profile);
+  for (int turn = 0; turn < 2; ++turn) {  // what a slot held serves whoever is next there
+    (void)device->load_into(0, plans.front());
+    (void)device->load_into(1, plans.front());
+  }
+  const std::string refusal = refusal_of([&] { (void)device->load_into(2, plans.front()); });
+  EXPECT_NE(refusal.find("but only 0 of"), std::string::npos) << refusal;
 }
 
 TEST(CopyCost, IsLinearBetweenSizesAndGoesOnAtTheLastRate) {

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The modelled times of kernels against arithmetic done by hand and against what an H200 took.
+#include "device/simulated/kernel_time.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/catalogue.h"
+
+namespace stepgate {
+namespace {
+
+// Memory so fast that only arithmetic takes time, unless a test says otherwise.
+DeviceProfile arithmetic_only() {
+  DeviceProfile profile;
+  profile.multiprocessors = 100;
+  profile.compute.memory_bytes_per_second = 1e18;
+  profile.compute.fp32_flops_per_second = 1e12;
+  profile.compute.tf32_flops_per_second = 1e13;
+  profile.compute.bf16_flops_per_second = 2e13;
+  return profile;
+}
+
+LaunchKernel launch_of(std::string_view kernel, KernelShape shape, DType dtype = DType::bf16) {
+  LaunchKernel launch;
+  launch.kernel = kernel;
+  launch.shape = shape;
+  launch.dtype = dtype;
+  return launch;
+}
+
+double seconds(const DeviceProfile& profile, const LaunchKernel& launch) {
+  return static_cast<double>(kernel_time(profile, launch, 0)) / 1e9;
+}
+
+double flops(const LaunchKernel& launch) {
+  return static_cast<double>(kernel(launch.kernel).work(launch.shape, launch.dtype, {}).flops);
+}
+
+TEST(KernelTime, OfAProductIsThatOfItsFullWaves) {
+  const DeviceProfile profile = arithmetic_only();
+  const LaunchKernel full = launch_of("matmul", {1280, 1280, 512});      // 100 tiles
+  const LaunchKernel one_more = launch_of("matmul", {1280, 1281, 512});  // 110
+  EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13, 1e-9);
+  EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
+}
+
+TEST(KernelTime, CountsTheTilesOfAllProductsOfABatch) {
+  const DeviceProfile profile = arithmetic_only();
+  const double alone = seconds(profile, launch_of("matmul", {128, 128, 512}));
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 100})), alone, 1e-9);
+  EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 101})), 2 * alone, 1e-9);
+}
+
+TEST(KernelTime, SplitsTheDepthOfAProductWithFewTiles) {
+  DeviceProfile h200 = arithmetic_only();
+  h200.multiprocessors = 132;
+  h200.compute.memory_bytes_per_second = 4.14e12;
+  h200.compute.bf16_flops_per_second = 8.15e14;
+  // 61 us on an H200, 2026-11-22; as one part for each tile 721 us were measured.
+  EXPECT_NEAR(seconds(h200, launch_of("matmul", {768, 768, 32768})), 61e-6, 6e-6);
+}
+
+TEST(KernelTime, OfAProductWithBiasIsThatOfTheProductAndItsAdditions) {
+  const DeviceProfile profile = arithmetic_only();
+  const double product = seconds(profile, launch_of("matmul", {1280, 1281, 512}));
+  const double linear = seconds(profile, launch_of("linear", {1280, 1281, 512}));
+  EXPECT_GT(linear, product);
+  EXPECT_LT(linear, 1.002 * product);
+  EXPECT_TRUE(is_product(launch_of("linear", {})));
+  EXPECT_FALSE(is_product(launch_of("attention", {})));
+}
+
+TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {
+  DeviceProfile h200 = arithmetic_only();
+  h200.compute.bf16_flops_per_second = 8.15e14;
+  const KernelShape shape{.rows = 32768, .columns = 768, .depth = 1024, .groups = 12};
+  const LaunchKernel forward = launch_of("attention", shape);
+  const LaunchKernel backward = launch_of("attention_gradient", shape);
+  const double forward_rate = flops(forward) / seconds(h200, forward);
+  const double backward_rate = flops(backward) / seconds(h200, backward);
+  EXPECT_GT(forward_rate, 230e12);
+  EXPECT_LT(forward_rate, 480e12);
+  EXPECT_GT(backward_rate, 175e12);
+  EXPECT_LT(backward_rate, 240e12);
+}
+
+TEST(KernelTime, OfAttentionInTf32IsThatInFp32) {
+  const DeviceProfile profile = arithmetic_only();
+  const KernelShape shape{.rows = 1024, .columns = 64, .depth = 256, .groups = 1};
+  for (const auto* name : {"attention", "attention_gradient"}) {
+    EXPECT_EQ(seconds(profile, launch_of(name, shape, DType::tf32)),
+              seconds(profile, launch_of(name, shape, DType::fp32)));
+    EXPECT_LT(seconds(profile, launch_of(name, shape, DType::bf16)),
+              seconds(profile, launch_of(name, shape, DType::tf32)));
+  }
+}
+
+TEST(KernelTime, OfWhatMemoryLimitsIsThatOfItsBytes) {
+  DeviceProfile profile = arithmetic_only();
+  profile.compute.memory_bytes_per_second = 1e12;
+  const LaunchKernel gelu = launch_of("gelu", {.rows = 1000, .columns = 1000});
+  const std::int64_t floor = 1500;
+  EXPECT_EQ(kernel_time(profile, gelu, floor), floor + 4000);  // 2 MB in, 2 MB out
+}
+
+}  // namespace
+}  // namespace stepgate
