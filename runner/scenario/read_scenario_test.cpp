@@ -128,9 +128,9 @@ TEST(ReadScenario, RefusesOverridesByTheirText) {
             "batch.size = 64");
   EXPECT_EQ(refusal(good, {"batch.size"}),
             "--set batch.size: no '=' in it; write --set batch.size=128");
-  EXPECT_EQ(
-      refusal(good, {"launch.fuse=1"}),
-      "--set launch.fuse=1: 'launch.fuse' is not built yet; 'stepgate fields' lists the keys");
+  EXPECT_EQ(refusal(good, {"loader.restart_every=1"}),
+            "--set loader.restart_every=1: 'loader.restart_every' is not built yet; 'stepgate "
+            "fields' lists the keys");
   EXPECT_EQ(refusal(good, {"loader.workers=2"}),
             "--set loader.workers=2: 'loader.workers' have nowhere to put batches when "
             "'loader.depth' is 0; write loader.depth = 2");
