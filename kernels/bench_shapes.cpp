@@ -116,6 +116,17 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   append_products(step, all);
 }
 
+// Neighbours, a stride apart, and one field of records, which are fewer since they are larger.
+void append_patterns(std::vector<BenchShape>& all) {
+  BenchShape neighbours = by_rows("strided_scale", 16384, 4096, {0.5, 1, 1});
+  all.push_back(neighbours);
+  for (const std::int64_t stride : {2, 8, 32}) {
+    neighbours.shape.depth = neighbours.verified.depth = stride;
+    all.push_back(neighbours);
+  }
+  all.push_back(by_rows("strided_scale", 8192, 4096, {0.5, 6, 6}));
+}
+
 // Parameters of a model.
 void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
   constexpr std::int64_t verified_numbers = 4096;
@@ -139,6 +150,7 @@ std::vector<BenchShape> make_shapes() {
   append_updates(162'000'000, all);
   all.push_back(by_rows("bias_activation", 16384, 4096, {1}));
   all.push_back(by_rows("relu_gradient", 16384, 4096));
+  append_patterns(all);
   return all;
 }
 

@@ -40,6 +40,7 @@
 #include "kernels/spin/spin.h"
 #include "kernels/split_heads/split_heads.h"
 #include "kernels/square_sums/square_sums.h"
+#include "kernels/strided_scale/strided_scale.h"
 #include "kernels/sum_parts/sum_parts.h"
 
 namespace stepgate {
@@ -95,6 +96,7 @@ std::span<const Kernel> kernel_catalogue() {
       foreach_kernel(ForeachPass::addcdiv),
       narrow_kernel(),
       widen_kernel(),
+      strided_scale_kernel(),
       spin_kernel(),
   };
   return catalogue;

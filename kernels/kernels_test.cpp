@@ -7,10 +7,13 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "kernels/catalogue.h"
 #include "kernels/expect_formulas.h"
 #include "kernels/kernel_trial.h"
+#include "kernels/strided_scale/strided_scale.h"
 
 namespace stepgate {
 namespace {
@@ -192,6 +195,56 @@ TEST(AdamW, FollowsTheTextbookUpdate) {
     return decayed - t.scalars[0] * m_hat / (std::sqrt(v_hat) + t.scalars[3]);
   };
   expect_formulas("adamw", {{0, weights}, {2, m}, {3, v}});
+}
+
+TEST(StridedScale, ScalesTheFirstFieldOfEveryRecordAndLeavesTheOthers) {
+  const Formula scaled = [](const Trial& t, std::int64_t i) {
+    const auto fields_from = static_cast<std::int64_t>(t.scalars[1]);
+    const auto fields_to = static_cast<std::int64_t>(t.scalars[2]);
+    if (i % fields_to != 0) return value_at(t, 1, i);
+    return t.scalars[0] * value_at(t, 0, i / fields_to * fields_from);
+  };
+  expect_formulas("strided_scale", {{1, scaled}});
+}
+
+// Counted thread by thread.
+std::int64_t sectors_of_a_warp(std::int64_t distance_bytes, std::int64_t number_bytes) {
+  std::set<std::int64_t> sectors;
+  for (std::int64_t thread = 0; thread < 32; ++thread) {
+    sectors.insert(thread * distance_bytes / 32);
+    sectors.insert((thread * distance_bytes + number_bytes - 1) / 32);
+  }
+  return static_cast<std::int64_t>(sectors.size());
+}
+
+TEST(StridedScale, KnowsTheSectorsThatAWarpTouches) {
+  EXPECT_EQ(sectors_per_request(4, 4), 4);
+  EXPECT_EQ(sectors_per_request(24, 4), 24);
+  EXPECT_EQ(sectors_per_request(32 * 4, 4), 32);
+  for (const std::int64_t number : {2, 4}) {
+    for (std::int64_t apart = 1; apart <= 6 * 32; ++apart) {
+      EXPECT_EQ(sectors_per_request(apart * number, number),
+                sectors_of_a_warp(apart * number, number))
+          << apart << " numbers of " << number << " bytes";
+    }
+  }
+}
+
+TEST(StridedScale, MovesWholeSectors) {
+  const KernelScalars one_field = {2, 1, 1}, into_records = {2, 1, 6};
+  const KernelWork useful = kernel("strided_scale").work({64, 64}, DType::fp32, one_field);
+  const auto moved = [](std::int64_t stride, DType dtype, const KernelScalars& scalars) {
+    const KernelWork work = strided_scale_traffic({64, 64, stride}, dtype, scalars);
+    return std::pair(work.bytes_read, work.bytes_written);
+  };
+  EXPECT_EQ(moved(1, DType::fp32, one_field), std::pair(useful.bytes_read, useful.bytes_written));
+  EXPECT_EQ(moved(32, DType::fp32, one_field),
+            std::pair(8 * useful.bytes_read, 8 * useful.bytes_written));
+  EXPECT_EQ(moved(1, DType::fp32, into_records),
+            std::pair(useful.bytes_read, 6 * useful.bytes_written));
+  // 16 times the 2 bytes of a number.
+  EXPECT_EQ(moved(16, DType::bf16, one_field),
+            std::pair(8 * useful.bytes_read, 8 * useful.bytes_written));
 }
 
 TEST(Spin, CountsOnTheHostWithoutSpinning) {

@@ -6,6 +6,8 @@
 #include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/catalogue.h"
 #include "kernels/kernel_trial.h"
+#include "kernels/number_format.h"
+#include "kernels/strided_scale/strided_scale.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
@@ -51,6 +53,12 @@ constexpr auto packed_parts = [](const Shape& s, const Scalars& scalars) {
 };
 constexpr auto packed_qkv = [](const Shape& s, const Scalars&) { return 3 * s.rows * s.columns; };
 constexpr auto per_row_and_group = [](const Shape& s, const Scalars&) { return s.rows * s.groups; };
+constexpr auto records_from = [](const Shape& s, const Scalars& scalars) {
+  return s.rows * s.columns * static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_from]);
+};
+constexpr auto records_to = [](const Shape& s, const Scalars& scalars) {
+  return s.rows * s.columns * static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_to]);
+};
 // As much as any dtype needs.
 constexpr auto attention_scratch = [](const Shape& s, const Scalars& scalars) {
   return attention_gradient_scratch_bytes(s, DType::bf16, static_cast<std::int64_t>(scalars[0]));
@@ -114,6 +122,15 @@ void attend(Trial& trial) {
                            trial.operands[3].data()};
   kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
 }
+
+// Numbers between the elements of `to`, which stay.
+void fill_between_elements(Trial& trial) {
+  const auto fields = static_cast<std::int64_t>(trial.scalars[strided_scale_scalar::fields_to]);
+  for (std::int64_t i = 0; i < value_count(trial, 1); ++i) {
+    if (i % fields != 0) set_number(trial.operands[1].data(), trial.dtype, i, 0.25);
+  }
+}
+
 // A single number may lie where a slope is next to nothing, which no relative error allows for.
 const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
 
@@ -176,6 +193,11 @@ TrialRecipe in_place(TrialRecipe made, int output, int over) {
 // Its last operand is a control.
 TrialRecipe controlled(TrialRecipe made) {
   made.settle = settle_control;
+  return made;
+}
+
+TrialRecipe settled(TrialRecipe made, void (*settle)(Trial&)) {
+  made.settle = settle;
   return made;
 }
 
@@ -396,6 +418,20 @@ std::vector<TrialRecipe> make_recipes() {
                         matrices)),
       recipe("narrow", {singles, numbers}, {Scalars{}}, matrices),
       recipe("widen", {numbers, singles}, {Scalars{}}, matrices),
+      settled(
+          recipe("strided_scale", {{Format::storage, records_from}, {Format::storage, records_to}},
+                 {Scalars{0.3, 1, 1}, Scalars{-2, 6, 6}, Scalars{0.75, 1, 6}, Scalars{3, 6, 1}},
+                 {{1, 1, 1},
+                  {3, 7, 1},
+                  {5, 8, 2},
+                  {4, 32, 4},
+                  {1, 32, 32},
+                  {33, 64, 32},
+                  {129, 130, 3},
+                  {7, 1024, 7},
+                  {65, 256, 8},
+                  {1, 4099, 1}}),
+          fill_between_elements),
       recipe("spin", {{Format::word, one}}, {Scalars{0}, Scalars{20}}, {{}}),
   };
 }

@@ -225,6 +225,22 @@ void append_transformers(std::vector<ModelCase>& cases) {
   cases.push_back({"fp16_transformer", scaled});
 }
 
+void append_elementwise(std::vector<ModelCase>& cases) {
+  Knobs strided;
+  strided.model = {.kind = ModelKind::elementwise, .hidden = 8, .kernels = 3};
+  strided.model.stride = 4;
+  strided.model.extra_copies = 1;
+  strided.batch.size = 4;
+  cases.push_back({"fp32_strided", strided});
+  Knobs records = strided;
+  records.model.dtype = DType::bf16;
+  records.model.inplace = false;
+  records.model.layout = Layout::records;
+  records.model.stride = 1;
+  records.model.extra_copies = 2;
+  cases.push_back({"bf16_records", records});
+}
+
 }  // namespace
 
 std::vector<ModelCase> model_cases() {
@@ -245,6 +261,7 @@ std::vector<ModelCase> model_cases() {
     cases.push_back({name, mlp});
   }
   append_transformers(cases);
+  append_elementwise(cases);
   return cases;
 }
 

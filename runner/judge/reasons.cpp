@@ -139,6 +139,10 @@ std::string absent_reason(const MetricOf& metric) {
       return fmt::format(
           "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
           metric.variant, row_of(metric.metric).name);
+    case Metric::kernel_gbps:
+      return fmt::format(
+          "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",
+          metric.variant, row_of(metric.metric).name);
     default:
       return fmt::format("the traced steps of '{}' do not tell its {}", metric.variant,
                          row_of(metric.metric).name);

@@ -24,14 +24,6 @@ const Operation& operation_at(const StepPlan& plan, int operation) {
   return plan.operations.at(static_cast<std::size_t>(operation));
 }
 
-bool is_math(const Operation& operation) {
-  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-  if (launch == nullptr) return false;
-  if (launch->kernel == "spin") return true;
-  const RoughKernelTime time = rough_time_of(*launch);
-  return time.math > time.memory;
-}
-
 bool in_order_with_kernels(const StepPlan& plan, const DeviceWork& work) {
   return operation_at(plan, work.operation).stream != StreamName::side;
 }
@@ -144,6 +136,14 @@ bool is_to_device(const DeviceWork& work) {
   return work.kind == WorkKind::copy && from_host && work.to == CopyEnd::device;
 }
 
+bool is_limited_by_math(const Operation& operation) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  if (launch == nullptr) return false;
+  if (launch->kernel == "spin") return true;
+  const RoughKernelTime time = rough_time_of(*launch);
+  return time.math > time.memory;
+}
+
 int operation_of(const Trace& trace, const HostCall& call) {
   return call.span < 0 ? -1 : trace.spans.at(static_cast<std::size_t>(call.span)).operation;
 }
@@ -167,7 +167,7 @@ TraceWindow window_of(const Trace& trace, const StepPlan& plan) {
 
 DeviceTime device_time(const Trace& trace, const StepPlan& plan, const TraceWindow& window) {
   std::vector<bool> math;
-  for (const Operation& operation : plan.operations) math.push_back(is_math(operation));
+  for (const Operation& operation : plan.operations) math.push_back(is_limited_by_math(operation));
   DeviceTime time;
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;

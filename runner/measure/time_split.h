@@ -48,6 +48,9 @@ bool waits_for_device(const HostCall&);
 // From host memory.
 bool is_to_device(const DeviceWork&);
 
+// Whether it is a kernel whose arithmetic takes longer than its bytes do.
+bool is_limited_by_math(const Operation&);
+
 // The operation of a call; -1 where it is none of the plan.
 int operation_of(const Trace&, const HostCall&);
 

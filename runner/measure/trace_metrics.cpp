@@ -2,9 +2,11 @@
 #include "measure/trace_metrics.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/catalogue.h"
 #include "measure/time_split.h"
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
@@ -118,6 +120,25 @@ void add_copy_speed(const Trace& trace, Values& values) {
   add_ratio(values, Metric::h2d_gbps, bytes, time);
 }
 
+// A launch that takes several kernels moves its bytes once.
+void add_kernel_speed(const Trace& trace, const StepPlan& plan, Values& values) {
+  std::set<std::pair<int, std::int64_t>> launches;
+  double bytes = 0;
+  double time = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::kernel) continue;
+    const Operation& operation = plan.operations.at(static_cast<std::size_t>(work.operation));
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || is_limited_by_math(operation)) continue;
+    time += seconds(work);
+    if (!launches.emplace(work.operation, work.step).second) continue;
+    const KernelWork useful =
+        kernel(launch->kernel).work(launch->shape, launch->dtype, launch->scalars);
+    bytes += static_cast<double>(useful.bytes_read + useful.bytes_written);
+  }
+  add_ratio(values, Metric::kernel_gbps, bytes, time);
+}
+
 double loader_seconds(const Trace& trace, const StepPlan& plan) {
   double sum = 0;
   for (const HostSpan& span : trace.spans) {
@@ -187,6 +208,7 @@ TimeSplit add_times(const Trace& trace, const StepPlan& plan, Values& values) {
   values[Metric::host_blocked_us] = blocked_seconds(trace) / steps;
   add_short_kernels(trace, values);
   add_copy_speed(trace, values);
+  add_kernel_speed(trace, plan, values);
   return split;
 }
 

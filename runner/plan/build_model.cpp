@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "plan/build_elementwise.h"
 #include "plan/build_mlp.h"
 #include "plan/build_transformer.h"
 #include "plan/model_ends.h"
@@ -45,6 +46,7 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
 std::int64_t model_sample_bytes(const ModelKnobs& model) {
   switch (model.kind) {
     case ModelKind::mlp:
+    case ModelKind::elementwise:  // its features, and a label
       return (model.hidden + 1) * word_bytes;
     case ModelKind::transformer:  // its tokens, and the one that follows the last
       return (model.seq + 1) * word_bytes;
@@ -64,6 +66,8 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
       return build_transformer(builder, knobs, batch, sample_bytes);
     case ModelKind::spin:
       return build_spin(builder, knobs, batch, sample_bytes);
+    case ModelKind::elementwise:
+      return build_elementwise(builder, knobs, batch, sample_bytes);
   }
   require(false, "every model kind is built");
   return {};

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "kernels/catalogue.h"
+#include "kernels/strided_scale/strided_scale.h"
 #include "plan/access.h"
 #include "plan/step_memory.h"
 
@@ -157,6 +158,20 @@ double host_pinned(const StepPlan& plan) {
   return static_cast<double>(bytes);
 }
 
+// Other kernels have the accesses that suit them best, of which plans know nothing.
+std::optional<double> sectors_per_request(const StepPlan& plan) {
+  std::optional<double> most;
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || launch->kernel != "strided_scale") continue;
+    const StridedSectors sectors =
+        strided_scale_sectors(launch->shape, launch->dtype, launch->scalars);
+    const auto here = static_cast<double>(std::max(sectors.read, sectors.written));
+    most = std::max(most.value_or(0), here);
+  }
+  return most;
+}
+
 }  // namespace
 
 std::optional<double> counted(const StepPlan& plan, Metric metric) {
@@ -207,6 +222,8 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
       return plan.course ? of_course(plan, &AllocatorCourse::retries) : 0;
     case Metric::live_after_empty_cache:
       return live_after_empty_cache(plan);
+    case Metric::sectors_per_request:
+      return sectors_per_request(plan);
     default:
       return std::nullopt;
   }

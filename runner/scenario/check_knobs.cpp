@@ -41,6 +41,24 @@ bool is_transformer(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::transformer;
 }
 
+bool is_elementwise(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::elementwise;
+}
+
+// Its kernels have no parameters, hence no gradients and no products.
+bool learns_nothing(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::spin || is_elementwise(knobs);
+}
+
+bool leaves_elements_out(const Knobs& knobs) {
+  const auto leaves_a_rest = [&](std::int64_t size) {
+    return size * knobs.model.hidden % knobs.model.stride != 0;
+  };
+  const std::vector<std::int64_t>& sizes = knobs.batch.sizes;
+  return sizes.empty() ? leaves_a_rest(knobs.batch.size)
+                       : std::any_of(sizes.begin(), sizes.end(), leaves_a_rest);
+}
+
 bool cannot_be_split(const BatchKnobs& batch) {
   const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
   return batch.sizes.empty() ? leaves_a_rest(batch.size)
@@ -52,23 +70,46 @@ constexpr Rule only_for_transformers(std::string_view field, std::string_view me
           "remove it, or write model.kind = \"transformer\""};
 }
 
+constexpr Rule only_for_elementwise(std::string_view field, std::string_view message) {
+  return {field, [](const Knobs& knobs) { return !is_elementwise(knobs); }, message,
+          "remove it, or write model.kind = \"elementwise\""};
+}
+
+constexpr Rule only_where_something_is_learned(std::string_view field, std::string_view message) {
+  return {field, learns_nothing, message, "remove it, or write model.kind = \"mlp\""};
+}
+
 bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
 
 // Broken by writing the field at all while the knobs are such.
 constexpr std::array must_not_be_set{
-    Rule{"model.kernels", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
-         "'model.kernels' is only for spin", "remove it, or write model.kind = \"spin\""},
+    Rule{"model.kernels", [](const Knobs& knobs) { return !learns_nothing(knobs); },
+         "'model.kernels' is only for spin and elementwise",
+         "remove it, or write model.kind = \"spin\""},
     Rule{"model.kernel_us", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::spin; },
          "'model.kernel_us' is only for spin", "remove it, or write model.kind = \"spin\""},
-    Rule{"model.layers", [](const Knobs& knobs) { return knobs.model.kind == ModelKind::spin; },
-         "kernels that only spin have no layers", "remove it, or write model.kind = \"mlp\""},
-    Rule{"model.inplace", [](const Knobs& knobs) { return knobs.model.kind != ModelKind::mlp; },
-         "'model.inplace' is only for mlp", "remove it, or write model.kind = \"mlp\""},
-    Rule{"model.workspace", [](const Knobs& knobs) { return knobs.model.kind == ModelKind::spin; },
-         "kernels that only spin have no products that could use workspace",
+    only_where_something_is_learned("model.layers",
+                                    "kernels that only spin or move memory have no layers"),
+    Rule{"model.inplace",
+         [](const Knobs& knobs) {
+           return knobs.model.kind != ModelKind::mlp && !is_elementwise(knobs);
+         },
+         "'model.inplace' is only for mlp and elementwise",
          "remove it, or write model.kind = \"mlp\""},
+    only_where_something_is_learned(
+        "model.workspace",
+        "kernels that only spin or move memory have no products that could use workspace"),
+    only_where_something_is_learned("memory.zero_grad",
+                                    "kernels that only spin or move memory have no gradients"),
+    only_where_something_is_learned("optim.kind",
+                                    "kernels that only spin or move memory have no parameters"),
+    only_where_something_is_learned("optim.impl",
+                                    "kernels that only spin or move memory have no parameters"),
+    only_for_elementwise("model.layout", "'model.layout' is only for elementwise"),
+    only_for_elementwise("model.stride", "'model.stride' is only for elementwise"),
+    only_for_elementwise("model.extra_copies", "'model.extra_copies' is only for elementwise"),
     only_for_transformers("model.seq", "'model.seq' is only for transformer"),
     only_for_transformers("model.heads", "'model.heads' is only for transformer"),
     only_for_transformers("model.vocab", "'model.vocab' is only for transformer"),
@@ -214,6 +255,9 @@ constexpr std::array must_fit{
          },
          "a sample has more tokens ('model.seq') than there are positions",
          "raise 'model.positions', or leave it out"},
+    Rule{"model.stride", leaves_elements_out,
+         "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
+         "choose a divisor, such as a power of two up to 8"},
     Rule{"model.dtype",
          [](const Knobs& knobs) {
            return knobs.model.kind == ModelKind::mlp && knobs.model.dtype == DType::fp16;

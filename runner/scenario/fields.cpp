@@ -14,10 +14,11 @@ using namespace field_row;
 
 constexpr std::array model_kinds{choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
                                  choice("transformer", ModelKind::transformer),
-                                 choice("elementwise"), choice("chase")};
+                                 choice("elementwise", ModelKind::elementwise), choice("chase")};
 constexpr std::array dtypes{choice("fp32", DType::fp32), choice("tf32", DType::tf32),
                             choice("bf16", DType::bf16), choice("fp16", DType::fp16)};
 constexpr std::array model_norms{choice("layer", ModelNorm::layer), choice("rms", ModelNorm::rms)};
+constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
 constexpr std::array host_memories{choice("resident", HostMemory::resident),
                                    choice("pageable", HostMemory::pageable),
                                    choice("pinned", HostMemory::pinned),
@@ -108,13 +109,15 @@ constexpr std::array groups{
 constexpr std::array rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
-        "layers of products, blocks of a transformer, or kernels that only spin"),
+        "layers of products, blocks of a transformer, kernels that only spin, or kernels that only "
+        "move memory"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
                                               "how many layers or blocks"),
-    field<&Knobs::model, &ModelKnobs::hidden>("model.hidden", multiple_of(8, whole(8, 65536)),
-                                              "width of a layer"),
+    field<&Knobs::model, &ModelKnobs::hidden>(
+        "model.hidden", multiple_of(8, whole(8, 65536)),
+        "width of a layer; elementwise: elements of a sample"),
     field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
-                                               "spin: kernels in a step"),
+                                               "spin, elementwise: kernels in a step"),
     field<&Knobs::model, &ModelKnobs::kernel_us>(
         "model.kernel_us", whole(1, 1000000), "spin: microseconds of each, by the device's clock"),
     field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
@@ -134,11 +137,18 @@ constexpr std::array rows{
         "model.attention_workspace", bytes(0, tebibyte),
         "transformer: memory for cuDNN's gradient of attention; 0 is our own kernel, without "
         "scores")),
-    not_built("model.layout"),
-    not_built("model.stride"),
+    added_later(field<&Knobs::model, &ModelKnobs::layout>(
+        "model.layout", one_of(layouts),
+        "elementwise: an array of the field in use, or an array of records of six fields")),
+    added_later(field<&Knobs::model, &ModelKnobs::stride>(
+        "model.stride", whole(1, 32), "elementwise: elements from a thread's to its neighbour's")),
     added_later(field<&Knobs::model, &ModelKnobs::inplace>(
-        "model.inplace", yes_or_no(), "mlp: whether activations overwrite the products")),
-    not_built("model.extra_copies"),
+        "model.inplace", yes_or_no(),
+        "mlp: whether activations overwrite the products; elementwise: results what they are made "
+        "of")),
+    added_later(field<&Knobs::model, &ModelKnobs::extra_copies>(
+        "model.extra_copies", whole(0, 8),
+        "elementwise: copies of the result within the device, in a step")),
     added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
         "model.workspace", bytes(0, gibibyte), "memory that a product may use besides")),
 

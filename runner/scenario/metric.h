@@ -51,6 +51,7 @@ enum class Metric {
   ooms,
   alloc_retries,
   live_after_empty_cache,
+  sectors_per_request,
   // traced
   gpu_idle,
   kernel_idle,
@@ -64,6 +65,7 @@ enum class Metric {
   page_faults_per_step,
   host_page_faults_per_step,
   migrated_bytes_per_step,
+  kernel_gbps,
 };
 
 struct MetricRow {

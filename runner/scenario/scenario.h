@@ -15,8 +15,10 @@
 
 namespace stepgate {
 
-enum class ModelKind { mlp, spin, transformer };
+enum class ModelKind { mlp, spin, transformer, elementwise };
 enum class ModelNorm { layer, rms };
+// Written "soa" and "aos" in files: arrays of fields, or an array of records of all fields.
+enum class Layout { arrays, records };
 enum class HostMemory {
   resident,
   pageable,
@@ -51,10 +53,10 @@ struct ModelKnobs {
   ModelKind kind = ModelKind::mlp;
   std::int64_t layers = 4;
   std::int64_t hidden = 1024;
-  std::int64_t kernels = 10;    // spin: how many a step
+  std::int64_t kernels = 10;    // spin, elementwise: how many a step
   std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
   DType dtype = DType::fp32;
-  bool inplace = true;                                // mlp: activations overwrite the products
+  bool inplace = true;  // mlp, elementwise: results overwrite what they are made of
   std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a product; cuBLAS's for Hopper
   // transformer
   std::int64_t seq = 256;                      // tokens of a sample
@@ -64,6 +66,10 @@ struct ModelKnobs {
   ModelNorm norm = ModelNorm::layer;
   // That a library's gradient of attention may use, which keeps scores there; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
+  // elementwise
+  Layout layout = Layout::arrays;
+  std::int64_t stride = 1;        // from the element of a thread to that of its neighbour
+  std::int64_t extra_copies = 0;  // of the result, one after the other
   bool operator==(const ModelKnobs&) const = default;
 };
 

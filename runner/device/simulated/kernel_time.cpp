@@ -2,8 +2,10 @@
 #include "device/simulated/kernel_time.h"
 
 #include <algorithm>
+#include <map>
 
 #include "kernels/catalogue.h"
+#include "kernels/strided_scale/strided_scale.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -63,6 +65,29 @@ DType multiplied_as(const LaunchKernel& launch) {
   return attends && launch.dtype == DType::tf32 ? DType::fp32 : launch.dtype;
 }
 
+// The second-level caches of data-centre GPUs are no larger (H100 and H200: 50 MB).
+constexpr std::int64_t largest_cache_bytes = 60'000'000;
+
+// An operand that is written where another one is read counts once.
+std::int64_t touched_bytes(const LaunchKernel& launch) {
+  std::map<int, std::int64_t> bytes;  // by buffer
+  for (const BufferUse& use : launch.operands)
+    bytes[use.buffer] = std::max(bytes[use.buffer], use.bytes);
+  std::int64_t sum = 0;
+  for (const auto& [buffer, of_buffer] : bytes) sum += of_buffer;
+  return sum;
+}
+
+// What memory moves for the kernel: whole sectors, where its operands are too large for a sector to
+// stay in the cache until its other elements are asked for.
+double moved_bytes(const LaunchKernel& launch) {
+  KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
+  if (launch.kernel == "strided_scale" && touched_bytes(launch) > largest_cache_bytes) {
+    work = strided_scale_traffic(launch.shape, launch.dtype, launch.scalars);
+  }
+  return static_cast<double>(work.bytes_read + work.bytes_written);
+}
+
 }  // namespace
 
 bool is_product(const LaunchKernel& launch) {
@@ -77,8 +102,7 @@ std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launc
   }
   const ComputeCosts& costs = profile.compute;
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
-  const double bytes = static_cast<double>(work.bytes_read + work.bytes_written);
-  const double memory_seconds = bytes / costs.memory_bytes_per_second;
+  const double memory_seconds = moved_bytes(launch) / costs.memory_bytes_per_second;
   const double rate =
       flops_per_second(costs, multiplied_as(launch)) * share_of_rate(profile, launch);
   const double math_seconds = static_cast<double>(work.flops) / rate;

@@ -72,6 +72,30 @@ nanoseconds step_time(const Knobs& knobs, const DeviceProfile& profile,
   return *step->run({.wash_out_steps = 20, .steps = 100}).elapsed / 100;
 }
 
+Knobs elementwise(std::int64_t samples) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::elementwise, .hidden = 4096, .kernels = 1};
+  knobs.batch.size = samples;
+  return knobs;
+}
+
+TEST(SimulatedDevice, MovesWholeSectorsWhereItsCacheHoldsNone) {
+  const auto lost = [](std::int64_t samples, auto change) {
+    Knobs changed = elementwise(samples);
+    change(changed.model);
+    const nanoseconds as_fast = step_time(elementwise(samples), round_profile());
+    return static_cast<double>((step_time(changed, round_profile()) - as_fast).count());
+  };
+  const auto strided = [](ModelKnobs& model) { model.stride = 32; };
+  const auto in_records = [](ModelKnobs& model) { model.layout = Layout::records; };
+  constexpr double array_time = 0x1p26 / 1e12 * 1e9;  // of 4096 x 4096 numbers, in one direction
+  EXPECT_NEAR(lost(4096, strided), 7 * 2 * array_time, 10);
+  // One kernel there and back, one into records and one out of them.
+  EXPECT_NEAR(lost(4096, in_records), 5 * 4 * array_time, 10);
+  EXPECT_EQ(lost(64, strided), 0);
+  EXPECT_EQ(lost(64, in_records), 0);
+}
+
 // ingest and report take the floor of 1 us each
 TEST(SimulatedDevice, RunsADeviceBoundStepAtTheSpeedOfItsKernels) {
   EXPECT_EQ(step_time(spinning(10, 50), round_profile()), microseconds(10 * 50 + 2));

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Scales every element once, in an order and over a layout that may waste most of what memory
+// delivers: neighbouring threads take elements a stride apart, and elements may be one field of
+// larger records. What is useful stays the same, each element read once and written once.
+//   shape     rows x columns elements; depth is the stride, which divides their number
+//   operands  from, to: element e is number e * fields_from of the one and e * fields_to of the
+//             other, to[e] = factor * from[e]; the numbers between are left alone
+// `to` may be `from` where both have as many fields. Thread t of n takes element
+// t % (n / stride) * stride + t / (n / stride).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Indices into KernelScalars.
+namespace strided_scale_scalar {
+constexpr std::size_t factor = 0;
+constexpr std::size_t fields_from = 1;  // numbers of a record of `from`, at least 1
+constexpr std::size_t fields_to = 2;    // likewise
+}  // namespace strided_scale_scalar
+
+// Memory moves in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access).
+constexpr std::int64_t sector_bytes = 32;
+constexpr std::int64_t warp_threads = 32;
+
+// Sectors that one load or store of a warp touches, the first at the start of a sector: 4 for
+// neighbours of 4 bytes, 24 for one such field of records of 24 bytes, 32 from a stride of 8 on.
+constexpr std::int64_t sectors_per_request(std::int64_t distance_bytes, std::int64_t number_bytes) {
+  const std::int64_t reach = (warp_threads - 1) * distance_bytes + number_bytes;
+  return std::min(warp_threads, (reach + sector_bytes - 1) / sector_bytes);
+}
+
+// Of the loads from `from` and of the stores to `to`.
+struct StridedSectors {
+  std::int64_t read = 0;
+  std::int64_t written = 0;
+};
+
+StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelScalars&);
+
+// Bytes of the sectors that all requests touch, where no cache keeps a sector until the next
+// request for it.
+KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelScalars&);
+
+Kernel strided_scale_kernel();
+
+// Only in CUDA builds.
+Launch prepare_strided_scale(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+
+}  // namespace stepgate
