@@ -50,8 +50,8 @@ std::int64_t activation_bytes(const StepPlan& plan) {
 TEST(Transformer, HasTheParametersOfAGpt) {
   const TransformerShape shape = transformer_shape(small_transformer());
   std::int64_t parameters = 0;
-  for (const ParameterTensor& tensor : ParameterTable(shape).tensors())
-    parameters += tensor.elements;
+  const ParameterTable table(shape);
+  for (const ParameterTensor& tensor : table.tensors()) parameters += tensor.elements;
   const std::int64_t c = 32, of_a_block = 12 * c * c + 13 * c;
   EXPECT_EQ(parameters, 4 * of_a_block + (50 + 128) * c + 2 * c + 50 * c);
 }
