@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "plan/build_step_plan.h"
-#include "scenario/fields.h"
-#include "support/require.h"
+#include "plan/dtype_hardware.h"
 
 namespace stepgate {
 namespace {
@@ -17,31 +15,6 @@ namespace {
 bool has_share_of_a_device(const std::vector<StepPlan>& plans) {
   return std::any_of(plans.begin(), plans.end(),
                      [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
-}
-
-// Since when NVIDIA's tensor cores take such numbers (CUDA C++ programming guide, arithmetic
-// instructions); 0: plain arithmetic.
-double least_compute_capability(DType dtype) {
-  switch (dtype) {
-    case DType::fp32:
-      return 0;
-    case DType::fp16:
-      return 7.0;
-    case DType::tf32:
-    case DType::bf16:
-      return 8.0;
-  }
-  require(false, "every dtype has hardware");
-  return 0;
-}
-
-std::string_view name_of(DType dtype) {
-  const Field& field = *field_named("model.dtype");
-  for (const Choice& choice : field.values.choices) {
-    if (choice.value == static_cast<std::int64_t>(dtype)) return choice.name;
-  }
-  require(false, "every dtype has a name");
-  return {};
 }
 
 // A capability of 0 is that of no GPU, or of one that did not say.
@@ -54,7 +27,7 @@ void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
     wrong.push_back(
         {variant.place,
          fmt::format("variant '{}': {} needs compute capability {:.1f}, and {} has {:.1f}",
-                     variant.name, name_of(dtype), needed, in_words(device),
+                     variant.name, word_of(dtype), needed, in_words(device),
                      device.compute_capability),
          "write model.dtype = \"fp32\""});
   }

@@ -152,7 +152,7 @@ class CudaDevice : public Device {
   Cudnn* dnn() {
     if (!dnn_asked_) {
       dnn_asked_ = true;
-      std::string reason;  // is told where the identity is
+      std::string reason;  // nobody asks yet: kernels of our own do as well
       dnn_ = open_cudnn(&reason);
     }
     return dnn_.get();
