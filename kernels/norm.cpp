@@ -30,6 +30,13 @@ KernelWork residual_norm_work(NormKind kind, const KernelShape& shape, DType dty
   return work;
 }
 
+KernelWork residual_bias_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
+  KernelWork work = residual_norm_work(kind, shape, dtype);
+  work.bytes_read += shape.columns * bytes_of(dtype);
+  work.flops += shape.rows * shape.columns;
+  return work;
+}
+
 KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dtype,
                               const KernelScalars& scalars) {
   const std::int64_t elements = shape.rows * shape.columns;
@@ -46,9 +53,14 @@ KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dty
 
 // --- references ----------------------------------------------------------------------------------
 
-void residual_reference(const KernelCall& call, const void* x, const void* branch, void* sum) {
+void residual_reference(const KernelCall& call, const void* x, const void* branch,
+                        const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + number_at(branch, call.dtype, i));
+    double added = number_at(branch, call.dtype, i);
+    if (branch_bias != nullptr) {
+      added += number_at(branch_bias, call.dtype, i % call.shape.columns);
+    }
+    set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + added);
   }
 }
 

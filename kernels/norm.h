@@ -48,14 +48,16 @@ struct HostNorm {
 
 void norm_reference(NormKind, const KernelCall&, const HostNorm&);
 
-// sum = x + branch, as it is stored.
-void residual_reference(const KernelCall&, const void* x, const void* branch, void* sum);
+// sum = x + branch + branch_bias, as it is stored; a null branch_bias is none.
+void residual_reference(const KernelCall&, const void* x, const void* branch,
+                        const void* branch_bias, void* sum);
 
 // Operands d_y, x, weight, statistics, d_x, partials.
 void norm_gradient_reference(NormKind, const KernelCall&);
 
 KernelWork norm_work(NormKind, const KernelShape&, DType);
 KernelWork residual_norm_work(NormKind, const KernelShape&, DType);
+KernelWork residual_bias_norm_work(NormKind, const KernelShape&, DType);
 KernelWork norm_gradient_work(NormKind, const KernelShape&, DType, const KernelScalars&);
 
 }  // namespace stepgate

@@ -54,6 +54,11 @@ double stored_sum(const Trial& t, std::int64_t i) {
   return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
 }
 
+double stored_sum_of_three(const Trial& t, std::int64_t i) {
+  const double bias = value_at(t, 2, i % t.shape.columns);
+  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
+}
+
 // `weight` is the operand of that name; that of a layer norm's bias follows it.
 Formula normed(Norm norm, Element x, std::size_t weight) {
   return [=, row = Row{}](const Trial& t, std::int64_t i) mutable {
@@ -91,6 +96,14 @@ TEST(ResidualLayerNorm, NormsTheSumAsItIsStored) {
                   unit_of_moments);
 }
 
+TEST(ResidualBiasLayerNorm, AddsTheBranchsBiasBeforeItRounds) {
+  expect_formulas("residual_bias_layer_norm",
+                  {{5, stored_sum_of_three},
+                   {6, normed(Norm::layer, stored_sum_of_three, 3)},
+                   {7, statistics(Norm::layer, stored_sum_of_three)}},
+                  unit_of_moments);
+}
+
 TEST(RmsNorm, DividesByTheRootMeanSquareOfEachRow) {
   expect_formulas("rms_norm", {{2, normed(Norm::rms, first_operand, 1)},
                                {3, statistics(Norm::rms, first_operand)}});
@@ -100,6 +113,12 @@ TEST(ResidualRmsNorm, NormsTheSumAsItIsStored) {
   expect_formulas("residual_rms_norm", {{3, stored_sum},
                                         {4, normed(Norm::rms, stored_sum, 2)},
                                         {5, statistics(Norm::rms, stored_sum)}});
+}
+
+TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
+  expect_formulas("residual_bias_rms_norm", {{4, stored_sum_of_three},
+                                             {5, normed(Norm::rms, stored_sum_of_three, 3)},
+                                             {6, statistics(Norm::rms, stored_sum_of_three)}});
 }
 
 // --- gradients -----------------------------------------------------------------------------------
