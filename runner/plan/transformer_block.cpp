@@ -47,7 +47,8 @@ void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
          {norm_epsilon});
 }
 
-void TransformerBlocks::add_and_norm(int stream, const NormBuffers& norm, std::size_t tensor) {
+void TransformerBlocks::add_and_norm(int stream, std::size_t product, const NormBuffers& norm,
+                                     std::size_t tensor) {
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   const BufferUse branch = whole(buffers_.passing.branch);
   if (!fuses(Fuse::pointwise)) {
@@ -55,14 +56,14 @@ void TransformerBlocks::add_and_norm(int stream, const NormBuffers& norm, std::s
     return this->norm(norm, tensor);
   }
   if (shape_.norm == ModelNorm::rms) {
-    return launch("add and norm", "residual_rms_norm", shape,
-                  {whole(stream), branch, weight(tensor), whole(norm.sum), whole(norm.out),
-                   whole(norm.statistics)},
+    return launch("add and norm", "residual_bias_rms_norm", shape,
+                  {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
+                   whole(norm.out), whole(norm.statistics)},
                   {norm_epsilon});
   }
-  launch("add and norm", "residual_layer_norm", shape,
-         {whole(stream), branch, weight(tensor), weight(tensor + 1), whole(norm.sum),
-          whole(norm.out), whole(norm.statistics)},
+  launch("add and norm", "residual_bias_layer_norm", shape,
+         {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
+          whole(norm.sum), whole(norm.out), whole(norm.statistics)},
          {norm_epsilon});
 }
 
@@ -94,6 +95,14 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
          {whole(out), weight(tensor + 1), whole(out)}, {0});
 }
 
+void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int in,
+                               std::int64_t inputs) {
+  const int out = buffers_.passing.branch;
+  if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
+  launch(name + " product", "matmul", {shape_.rows(), shape_.hidden, inputs},
+         {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
+}
+
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
@@ -120,9 +129,8 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const std::int64_t hidden = shape_.hidden;
   linear("qkv", parameters.qkv, block.norm1.out, block.qkv, 3 * hidden, hidden);
   attention(block);
-  linear("projection", parameters.projection, block.attended, buffers_.passing.branch, hidden,
-         hidden);
-  add_and_norm(block.norm1.sum, block.norm2, parameters.norm2);
+  branch("projection", parameters.projection, block.attended, hidden);
+  add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
 }
 
 void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
@@ -141,8 +149,7 @@ void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
 }
 
 void TransformerBlocks::narrow(std::int64_t layer, const BlockBuffers& block) {
-  linear("down", table_.block(layer).down, block.activation, buffers_.passing.branch, shape_.hidden,
-         shape_.inner());
+  branch("down", table_.block(layer).down, block.activation, shape_.inner());
 }
 
 void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) {

@@ -66,8 +66,8 @@ class TransformerBlocks {
 
   // The norm of `stream`, which is the buffers' sum as it is.
   void norm(const NormBuffers&, std::size_t weight);
-  // The norm of stream + branch.
-  void add_and_norm(int stream, const NormBuffers&, std::size_t weight);
+  // The norm of stream + branch; `product` is the weight of the product that made the branch.
+  void add_and_norm(int stream, std::size_t product, const NormBuffers&, std::size_t weight);
   // From the gradient of the norm in d_narrow to that of the stream, which it is added to unless
   // this is the first.
   void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
@@ -89,6 +89,8 @@ class TransformerBlocks {
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
+  // A product that comes next in add_and_norm, which adds the bias where it adds the branch too.
+  void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,

@@ -50,8 +50,8 @@ std::int64_t activation_bytes(const StepPlan& plan) {
 TEST(Transformer, HasTheParametersOfAGpt) {
   const TransformerShape shape = transformer_shape(small_transformer());
   std::int64_t parameters = 0;
-  for (const ParameterTensor& tensor : ParameterTable(shape).tensors())
-    parameters += tensor.elements;
+  const ParameterTable table(shape);
+  for (const ParameterTensor& tensor : table.tensors()) parameters += tensor.elements;
   const std::int64_t c = 32, of_a_block = 12 * c * c + 13 * c;
   EXPECT_EQ(parameters, 4 * of_a_block + (50 + 128) * c + 2 * c + 50 * c);
 }
@@ -87,6 +87,9 @@ TEST(Transformer, FusesMoreStepByStep) {
   EXPECT_EQ(launches_of(none, "linear"), 0);
   EXPECT_EQ(launches_of(none, "add"), 8);
   EXPECT_EQ(launches_of(pointwise, "add"), 0);
+  EXPECT_EQ(launches_of(pointwise, "bias_activation"), 0);
+  EXPECT_EQ(launches_of(pointwise, "linear"), 4);  // qkv: other biases go with what follows
+  EXPECT_EQ(launches_of(pointwise, "residual_bias_layer_norm"), 8);
   EXPECT_EQ(launches_of(pointwise, "causal_softmax"), 4);
   EXPECT_EQ(launches_of(attention, "causal_softmax"), 0);
   EXPECT_EQ(launches_of(attention, "attention"), 4);
