@@ -157,10 +157,28 @@ Formula gradient_of_x(Norm norm) {
   };
 }
 
+// Of every gradient of x, in the order of its elements; kept, since each takes a row to compute.
+std::vector<double> gradients_of_x(Norm norm, const Trial& t) {
+  const Formula gradient = gradient_of_x(norm);
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < t.shape.rows * t.shape.columns; ++i) all.push_back(gradient(t, i));
+  return all;
+}
+
 Formula parts(Norm norm) {
-  return [=](const Trial& t, std::int64_t i) {
+  return [=, d_xs = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
     const std::int64_t width = (norm == Norm::layer ? 2 : 1) * t.shape.columns;
     const std::int64_t column = i % t.shape.columns;
+    const std::int64_t of_parameters = t.shape.depth * width;
+    if (i == of_parameters) d_xs = gradients_of_x(norm, t);
+    if (i >= of_parameters) {
+      double sum = 0;
+      for (std::int64_t row = (i - of_parameters) / t.shape.columns; row < t.shape.rows;
+           row += t.shape.depth) {
+        sum += d_xs[static_cast<std::size_t>(row * t.shape.columns + column)];
+      }
+      return sum;
+    }
     const bool of_bias = i % width >= t.shape.columns;
     double sum = 0;
     for (std::int64_t row = i / width; row < t.shape.rows; row += t.shape.depth) {

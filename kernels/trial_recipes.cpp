@@ -33,8 +33,12 @@ constexpr auto control_size = [](const Shape&, const Scalars&) { return update_c
 constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
 constexpr auto two_a_row = [](const Shape& s, const Scalars&) { return 2 * s.rows; };
 constexpr auto partials = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
-constexpr auto two_partials = [](const Shape& s, const Scalars&) {
-  return 2 * s.depth * s.columns;
+// Of the parameters' gradients and, where asked for, of d_x.
+constexpr auto layer_partials = [](const Shape& s, const Scalars& scalars) {
+  return (scalars[1] != 0 ? 3 : 2) * s.depth * s.columns;
+};
+constexpr auto rms_partials = [](const Shape& s, const Scalars& scalars) {
+  return (scalars[1] != 0 ? 2 : 1) * s.depth * s.columns;
 };
 constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
 constexpr auto positions = [](const Shape& s, const Scalars&) { return s.groups * s.columns; };
@@ -139,6 +143,8 @@ const std::vector<Shape> classified_matrices = [] {
   shapes.insert(shapes.end(), {{3, 16648}, {2, 50304}});
   return shapes;
 }();
+
+const std::vector<Scalars> norm_gradient_scalars = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
 
 // With the parts among which the rows are divided; rows of less than a warp's packs, of several
 // warps', and of more than a block's.
@@ -283,8 +289,8 @@ std::vector<TrialRecipe> make_recipes() {
               column_numbers,
               {Format::single, two_a_row, 0.5},
               numbers,
-              {Format::single, two_partials}},
-             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+              {Format::single, layer_partials}},
+             norm_gradient_scalars, parts_of_matrices),
       recipe("rms_norm", {numbers, column_numbers, numbers, {Format::single, per_row}}, epsilons,
              normed_matrices),
       in_place(
@@ -308,8 +314,8 @@ std::vector<TrialRecipe> make_recipes() {
               column_numbers,
               {Format::single, per_row, 0.5},
               numbers,
-              {Format::single, partials}},
-             {Scalars{0}, Scalars{1}}, parts_of_matrices),
+              {Format::single, rms_partials}},
+             norm_gradient_scalars, parts_of_matrices),
       recipe("sum_parts", {{Format::single, partials}, column_numbers}, {Scalars{0}, Scalars{1}},
              {{1, 1, 1},
               {1, 1, 7},
