@@ -138,7 +138,7 @@ class Transformer {
     passing_.d_wide = narrow("wide gradient", 4);
     passing_.d_qkv = narrow("qkv gradient", 3);
     passing_.norm_partials =
-        activation("norm partials", norm_parts(shape_) * shape_.norm_parameters() * word_bytes);
+        activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
     passing_.bias_partials =
         activation("bias partials", bias_partial_elements(shape_) * word_bytes);
     if (knobs_.launch.fuse == Fuse::attention) {

@@ -71,14 +71,16 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const std::int64_t parts = norm_parts(shape_);
   const std::int64_t parameters = shape_.norm_parameters();
   const bool rms = shape_.norm == ModelNorm::rms;
-  const BufferUse partials = whole(buffers_.passing.norm_partials);
+  const int partials = buffers_.passing.norm_partials;
+  const bool sums = fuses(Fuse::pointwise);
   launch("norm gradient", rms ? "rms_norm_gradient" : "layer_norm_gradient",
          {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
          {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor), whole(norm.statistics),
-          whole(buffers_.passing.d_stream), partials},
-         {first ? 0.0 : 1.0});
+          whole(buffers_.passing.d_stream), whole(partials)},
+         {first ? 0.0 : 1.0, sums ? 1.0 : 0.0});
   launch("norm's parameter gradient", "sum_parts", {.columns = parameters, .depth = parts},
-         {partials, gradient(tensor, rms ? 1 : 2)}, {accumulate_});
+         {StepBuilder::part(partials, 0, parts * parameters * 4), gradient(tensor, rms ? 1 : 2)},
+         {accumulate_});
 }
 
 // --- products ------------------------------------------------------------------------------------
@@ -112,8 +114,26 @@ void TransformerBlocks::linear_gradient(const std::string& name, std::size_t ten
          {.rows = shape_.rows(), .columns = outputs, .depth = parts}, {whole(d_out), partials});
   launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
          {partials, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
+}
+
+void TransformerBlocks::weight_gradient(const std::string& name, std::size_t tensor, int d_out,
+                                        int in, std::int64_t outputs, std::int64_t inputs) {
   launch(name + " weight gradient", "matmul", {outputs, inputs, shape_.rows()},
          {whole(d_out), whole(in), gradient(tensor)}, {1, 0, accumulate_});
+}
+
+void TransformerBlocks::branch_gradient(const std::string& name, std::size_t tensor, int in,
+                                        std::int64_t inputs) {
+  const int d_out = buffers_.passing.d_stream;
+  const std::int64_t outputs = shape_.hidden;
+  if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
+  const std::int64_t parts = norm_parts(shape_);
+  const BufferUse sums = StepBuilder::part(
+      buffers_.passing.norm_partials, parts * shape_.norm_parameters() * 4, parts * outputs * 4);
+  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
+         {sums, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
 
 void TransformerBlocks::input_gradient(const std::string& name, std::size_t tensor, int d_out,
@@ -157,15 +177,14 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   const PassingBuffers& passing = buffers_.passing;
   const std::int64_t hidden = shape_.hidden;
   const std::int64_t inner = shape_.inner();
-  linear_gradient("down", parameters.down, passing.d_stream, block.activation, hidden, inner);
+  branch_gradient("down", parameters.down, block.activation, inner);
   input_gradient("down", parameters.down, passing.d_stream, passing.d_wide, hidden, inner);
   launch("gelu gradient", "gelu_gradient", {.rows = shape_.rows(), .columns = inner},
          {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
   linear_gradient("up", parameters.up, passing.d_wide, block.norm2.out, inner, hidden);
   input_gradient("up", parameters.up, passing.d_wide, passing.d_narrow, inner, hidden);
   norm_gradient(block.norm2, parameters.norm2, false);
-  linear_gradient("projection", parameters.projection, passing.d_stream, block.attended, hidden,
-                  hidden);
+  branch_gradient("projection", parameters.projection, block.attended, hidden);
   input_gradient("projection", parameters.projection, passing.d_stream, passing.d_narrow, hidden,
                  hidden);
   attention_gradient(block);
@@ -178,6 +197,11 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
 
 std::int64_t norm_parts(const TransformerShape& shape) {
   return layer_norm_parts(shape.rows());
+}
+
+std::int64_t norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
+  const std::int64_t of_stream = fuse == Fuse::none ? 0 : shape.hidden;
+  return norm_parts(shape) * (shape.norm_parameters() + of_stream);
 }
 
 std::int64_t bias_partial_elements(const TransformerShape& shape) {

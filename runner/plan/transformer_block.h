@@ -93,6 +93,11 @@ class TransformerBlocks {
   void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
+  void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
+                       std::int64_t outputs, std::int64_t inputs);
+  // Of a product that was added to the stream: the norm's gradient that came before has summed what
+  // its bias needs, where it is fused.
+  void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
   void attention(const BlockBuffers&);
@@ -117,9 +122,10 @@ std::int64_t score_elements(const TransformerShape&);
 // Bytes that the gradient of tiled attention leaves anything in.
 std::int64_t attention_scratch_bytes(const TransformerShape&);
 
-// Rows of partial sums that the gradient of a norm leaves, and most numbers that that of a bias
-// does.
+// Rows of partial sums that the gradient of a norm leaves, how many numbers they are, and most
+// numbers that that of a bias leaves.
 std::int64_t norm_parts(const TransformerShape&);
+std::int64_t norm_partial_elements(const TransformerShape&, Fuse);
 std::int64_t bias_partial_elements(const TransformerShape&);
 
 }  // namespace stepgate
