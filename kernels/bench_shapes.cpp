@@ -95,11 +95,12 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"add"}) all.push_back(by_rows(kernel, n, c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
-  for (const char* kernel : {"layer_norm", "residual_layer_norm", "rms_norm", "residual_rms_norm"})
+  for (const char* kernel : {"layer_norm", "residual_layer_norm", "residual_bias_layer_norm",
+                             "rms_norm", "residual_rms_norm"})
     all.push_back(by_rows(kernel, n, c, {1e-5}));
-  // Added to the gradient of the stream, as all but the last norm of a step are.
+  // Added to the gradient of the stream and summed, as all but the last norm of a step are.
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
-    all.push_back(in_parts(kernel, n, c, layer_norm_parts, {1}));
+    all.push_back(in_parts(kernel, n, c, layer_norm_parts, {1, 1}));
   for (const std::int64_t columns : {c, 4 * c}) {
     BenchShape bench = by_rows("column_parts", n, columns);
     bench.shape.depth = column_parts(n, columns);

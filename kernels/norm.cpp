@@ -30,6 +30,13 @@ KernelWork residual_norm_work(NormKind kind, const KernelShape& shape, DType dty
   return work;
 }
 
+KernelWork residual_bias_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
+  KernelWork work = residual_norm_work(kind, shape, dtype);
+  work.bytes_read += shape.columns * bytes_of(dtype);
+  work.flops += shape.rows * shape.columns;
+  return work;
+}
+
 KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dtype,
                               const KernelScalars& scalars) {
   const std::int64_t elements = shape.rows * shape.columns;
@@ -37,18 +44,25 @@ KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dty
   const std::int64_t read = (accumulates ? 3 : 2) * elements + shape.columns;
   // rms: normalise, weigh; multiply, sum; multiply, sum for the weight; multiply, subtract, scale.
   // layer also subtracts the mean, sums twice more (rows, bias) and subtracts.
-  const std::int64_t operations = (kind == NormKind::layer ? 13 : 9) + (accumulates ? 1 : 0);
-  return {.bytes_read = read * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
-          .bytes_written =
-              elements * bytes_of(dtype) + shape.depth * parameters_of(kind) * shape.columns * 4,
-          .flops = operations * elements};
+  const bool sums = scalars[norm_gradient_scalar::sums_d_x] != 0;
+  const std::int64_t operations =
+      (kind == NormKind::layer ? 13 : 9) + (accumulates ? 1 : 0) + (sums ? 1 : 0);
+  return {
+      .bytes_read = read * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
+      .bytes_written = elements * bytes_of(dtype) + norm_partial_elements(kind, shape, scalars) * 4,
+      .flops = operations * elements};
 }
 
 // --- references ----------------------------------------------------------------------------------
 
-void residual_reference(const KernelCall& call, const void* x, const void* branch, void* sum) {
+void residual_reference(const KernelCall& call, const void* x, const void* branch,
+                        const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + number_at(branch, call.dtype, i));
+    double added = number_at(branch, call.dtype, i);
+    if (branch_bias != nullptr) {
+      added += number_at(branch_bias, call.dtype, i % call.shape.columns);
+    }
+    set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + added);
   }
 }
 
@@ -82,7 +96,10 @@ void norm_gradient_reference(NormKind kind, const KernelCall& call) {
   const bool accumulates = call.scalars[norm_gradient_scalar::accumulate] != 0;
   const bool is_layer = kind == NormKind::layer;
   const auto count = static_cast<std::size_t>(columns);
-  std::vector<double> partials(static_cast<std::size_t>(parts * parameters_of(kind)) * count);
+  const bool sums_d_x = call.scalars[norm_gradient_scalar::sums_d_x] != 0;
+  std::vector<double> partials(
+      static_cast<std::size_t>(norm_partial_elements(kind, call.shape, call.scalars)));
+  double* of_d_x = partials.data() + parts * parameters_of(kind) * columns;
   for (std::int64_t row = 0; row < rows; ++row) {
     const float* statistics =
         static_cast<const float*>(call.buffers[3]) + row * statistics_of(kind);
@@ -106,6 +123,7 @@ void norm_gradient_reference(NormKind kind, const KernelCall& call) {
       const double inner =
           weighed[c] - (sum + normalised[c] * projection) / static_cast<double>(columns);
       set_number(call.buffers[4], call.dtype, i, old + scale * inner);
+      if (sums_d_x) of_d_x[row % parts * columns + c] += old + scale * inner;
     }
   }
   auto* stored = static_cast<float*>(call.buffers[5]);

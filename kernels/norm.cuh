@@ -10,20 +10,23 @@
 
 namespace stepgate {
 
-enum class Residual { none, added };
+// biased: the branch comes without the bias of the product that made it.
+enum class Residual { none, added, biased };
 
+// What a kernel does not have is null.
 template <class Number>
 struct NormCall {
-  const Number* x;
-  const Number* branch;  // of a residual
-  const Number* weight;
-  const Number* bias;  // of a layer norm
-  Number* sum;         // of a residual; may be x
-  Number* y;
-  float* statistics;
-  std::int64_t rows;
-  std::int64_t columns;
-  float epsilon;
+  const Number* x = nullptr;
+  const Number* branch = nullptr;       // of a residual
+  const Number* branch_bias = nullptr;  // of a biased one
+  const Number* weight = nullptr;
+  const Number* bias = nullptr;  // of a layer norm
+  Number* sum = nullptr;         // of a residual; may be x
+  Number* y = nullptr;
+  float* statistics = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  float epsilon = 0;
 };
 
 // --- rows ----------------------------------------------------------------------------------------
@@ -49,16 +52,41 @@ __device__ __forceinline__ float sum_over_block(float value, float* of_warp) {
   return sum;
 }
 
+// a + b, or, where a float does not hold it, that one of the two neighbours whose last bit is set:
+// rounded on to a narrower format, it gives what the exact sum would (Boldo and Melquiond:
+// Emulation of FMA and correctly rounded sums, 2008).
+__device__ __forceinline__ float sum_to_odd(float a, float b) {
+  const float below = __fadd_rd(a, b), above = __fadd_ru(a, b);
+  return (__float_as_uint(below) & 1u) != 0 ? below : above;
+}
+
+// Three numbers, to be rounded to Number once: a norm shows it where a sum falls to the other side.
+template <class Number>
+__device__ __forceinline__ float sum_of_three(float a, float b, float c) {
+  if constexpr (sizeof(Number) == sizeof(float)) return a + (b + c);
+  return sum_to_odd(a, sum_to_odd(b, c));
+}
+
 // The numbers to be normed: x, or x + branch as it is stored, which is written.
 template <Residual residual, int count, class Number>
-__device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call,
-                                                    std::int64_t index) {
+__device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call, std::int64_t row,
+                                                    std::int64_t column) {
+  const std::int64_t index = row * call.columns + column;
   auto pack = load<count>(call.x, index);
-  if constexpr (residual == Residual::added) {
+  if constexpr (residual != Residual::none) {
     const auto branch = load<count>(call.branch, index);
     float sums[count];
+    if constexpr (residual == Residual::added) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) sums[i] = number_of(pack, i) + number_of(branch, i);
+      for (int i = 0; i < count; ++i) sums[i] = number_of(pack, i) + number_of(branch, i);
+    } else {
+      const auto biases = load<count>(call.branch_bias, column);
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        sums[i] =
+            sum_of_three<Number>(number_of(pack, i), number_of(branch, i), number_of(biases, i));
+      }
+    }
     pack = packed<Number>(sums);
     store<count>(call.sum, index, pack);
   }
@@ -130,7 +158,7 @@ __global__ void __launch_bounds__(norm_warps * 32) norm_short_rows(const NormCal
 #pragma unroll
   for (int i = 0; i < held; ++i) {
     const int pack = lane + 32 * i;
-    if (pack < packs) own[i] = take<residual, count>(call, row * call.columns + pack * count);
+    if (pack < packs) own[i] = take<residual, count>(call, row, pack * count);
   }
   float mean = 0.0f;
   if constexpr (kind == NormKind::layer) {
@@ -162,11 +190,11 @@ __global__ void __launch_bounds__(norm_block_threads) norm_long_rows(const NormC
   __shared__ float squares_of_warp[norm_block_threads / 32];
   const std::int64_t row = blockIdx.x;
   const std::int64_t begin = row * call.columns;
-  const Number* taken = residual == Residual::added ? call.sum : call.x;
+  const Number* taken = residual == Residual::none ? call.x : call.sum;
   float sum = 0.0f, squares = 0.0f;
 #pragma unroll 4
   for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count) {
-    const auto pack = take<residual, count>(call, begin + c);
+    const auto pack = take<residual, count>(call, row, c);
     if constexpr (kind == NormKind::layer) sum += sum_of(pack);
     if constexpr (kind == NormKind::rms) squares += squares_of(pack, 0.0f);
   }
@@ -198,10 +226,10 @@ inline unsigned norm_threads(std::int64_t packs) {
 template <NormKind kind, Residual residual, class Number>
 void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream_t stream) {
   constexpr int count = access_bytes / sizeof(Number);
-  // An operand that the kernel does not have is null, which is aligned.
+  // Null is aligned.
   const bool in_packs =
-      call.columns % count == 0 &&
-      aligned_to_access(call.x, call.branch, call.weight, call.bias, call.sum, call.y);
+      call.columns % count == 0 && aligned_to_access(call.x, call.branch, call.branch_bias,
+                                                     call.weight, call.bias, call.sum, call.y);
   const std::int64_t packs = in_packs ? call.columns / count : call.columns;
   const auto rows = static_cast<unsigned>(call.rows);
   const auto blocks = static_cast<unsigned>(ceiling_quotient(call.rows, norm_warps));
@@ -215,6 +243,29 @@ void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream
     norm_long_rows<kind, residual, 1><<<rows, norm_threads(packs), 0, stream>>>(call);
   }
   check_launch(name);
+}
+
+// The launcher of the kernel of that kind, whose operands are NormCall's, in its order.
+template <NormKind kind, Residual residual>
+Launch prepare_norm(std::string_view name, const KernelShape& shape, DType dtype,
+                    const KernelScalars& scalars) {
+  const auto epsilon = static_cast<float>(scalars[norm_scalar::epsilon]);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    return [=](void* const* buffers, cudaStream_t stream) {
+      NormCall<Number> call{.rows = shape.rows, .columns = shape.columns, .epsilon = epsilon};
+      const auto next = [&buffers] { return static_cast<Number*>(*buffers++); };
+      call.x = next();
+      if (residual != Residual::none) call.branch = next();
+      if (residual == Residual::biased) call.branch_bias = next();
+      call.weight = next();
+      if (kind == NormKind::layer) call.bias = next();
+      if (residual != Residual::none) call.sum = next();
+      call.y = next();
+      call.statistics = static_cast<float*>(*buffers);
+      launch_norm<kind, residual>(name, call, stream);
+    };
+  });
 }
 
 }  // namespace stepgate

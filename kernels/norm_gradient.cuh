@@ -21,10 +21,12 @@ __global__ void __launch_bounds__(any_row_threads)
   const int warps = blockDim.x / 32;
   float* d_weight = call.partials + blockIdx.x * parameters_of(kind) * call.columns;
   float* d_bias = d_weight + call.columns;
+  float* sums_d_x = call.sums_d_x == nullptr ? nullptr : call.sums_d_x + blockIdx.x * call.columns;
   const std::int64_t first = threadIdx.x * count, stride = blockDim.x * count;
   for (std::int64_t c = first; c < call.columns; c += stride) {
     store<count>(d_weight, c, Pack<float, count>{});
     if constexpr (kind == NormKind::layer) store<count>(d_bias, c, Pack<float, count>{});
+    if (sums_d_x != nullptr) store<count>(sums_d_x, c, Pack<float, count>{});
   }
   int turn = 0;
   for (std::int64_t row = blockIdx.x; row < call.rows; row += call.parts, turn ^= 1) {
@@ -52,6 +54,8 @@ __global__ void __launch_bounds__(any_row_threads)
       auto weight_sums = load<count>(d_weight, c);
       Pack<float, count> bias_sums{};
       if constexpr (kind == NormKind::layer) bias_sums = load<count>(d_bias, c);
+      Pack<float, count> gradient_sums{};
+      if (sums_d_x != nullptr) gradient_sums = load<count>(sums_d_x, c);
       Pack<Number, count> d_x{};
       if (call.accumulate) d_x = load<count>(call.d_x, row * call.columns + c);
 #pragma unroll
@@ -60,13 +64,16 @@ __global__ void __launch_bounds__(any_row_threads)
         const float normalised = (to_float(xs.values[i]) - mean) * scale;
         const float inner =
             (weighed(d_y, to_float(weights.values[i])) - mean_of_g) - normalised * projection;
-        d_x.values[i] = from_float<Number>(fmaf(scale, inner, to_float(d_x.values[i])));
+        const float gradient = fmaf(scale, inner, to_float(d_x.values[i]));
+        d_x.values[i] = from_float<Number>(gradient);
+        gradient_sums.values[i] += gradient;
         weight_sums.values[i] = fmaf(d_y, normalised, weight_sums.values[i]);
         bias_sums.values[i] += d_y;
       }
       store<count>(call.d_x, row * call.columns + c, d_x);
       store<count>(d_weight, c, weight_sums);
       if constexpr (kind == NormKind::layer) store<count>(d_bias, c, bias_sums);
+      if (sums_d_x != nullptr) store<count>(sums_d_x, c, gradient_sums);
     }
   }
 }
@@ -101,17 +108,23 @@ template <NormKind kind>
 Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DType dtype,
                              const KernelScalars& scalars) {
   const bool accumulate = scalars[norm_gradient_scalar::accumulate] != 0;
+  const bool sums_d_x = scalars[norm_gradient_scalar::sums_d_x] != 0;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
-    const auto rows = rows_kernel<kind, count, Number>(ceiling_quotient(shape.columns, count));
+    const std::int64_t packs = ceiling_quotient(shape.columns, count);
+    const auto rows = sums_d_x ? rows_kernel<kind, SumsOfGradient::kept, count, Number>(packs)
+                               : rows_kernel<kind, SumsOfGradient::none, count, Number>(packs);
+    const std::int64_t of_parameters = shape.depth * parameters_of(kind) * shape.columns;
     return [=](void* const* buffers, cudaStream_t stream) {
+      auto* partials = static_cast<float*>(buffers[5]);
       const NormGradientCall<Number> call{static_cast<const Number*>(buffers[0]),
                                           static_cast<const Number*>(buffers[1]),
                                           static_cast<const Number*>(buffers[2]),
                                           static_cast<const float*>(buffers[3]),
                                           static_cast<Number*>(buffers[4]),
-                                          static_cast<float*>(buffers[5]),
+                                          partials,
+                                          sums_d_x ? partials + of_parameters : nullptr,
                                           shape.rows,
                                           shape.columns,
                                           shape.depth,

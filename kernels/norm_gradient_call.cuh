@@ -16,6 +16,7 @@ struct NormGradientCall {
   const float* statistics;
   Number* d_x;
   float* partials;
+  float* sums_d_x;  // [parts][columns]; null where nobody asks
   std::int64_t rows;
   std::int64_t columns;
   std::int64_t parts;

@@ -16,7 +16,14 @@ namespace stepgate {
 constexpr int gradient_warps = 8;
 constexpr int gradient_threads = gradient_warps * 32;
 constexpr int gradient_blocks = 2;
-constexpr int most_held = 4;
+
+// Whether a thread sums d_x over rows too, and how many packs of a row it may then hold, the sums
+// of whose columns are in its registers.
+enum class SumsOfGradient { none, kept };
+
+constexpr int most_held(SumsOfGradient sums) {
+  return sums == SumsOfGradient::kept ? 3 : 4;
+}
 
 // A row of every group of a block: `held` packs a thread. A thread comes back to packs that it
 // copied itself, so that nothing but its own copies is waited for.
@@ -122,10 +129,16 @@ __device__ __forceinline__ void prepare(const NormGradientCall<Number>& call, co
 
 // --- the kernel ----------------------------------------------------------------------------------
 
+template <int count>
+struct Numbers {
+  float values[count];
+};
+
 // A thread's sums over rows.
 template <int held, int count>
 struct ColumnSums {
   float d_weight[held][count], d_bias[held][count];
+  float d_x[held][count];
 };
 
 // Adds up what the groups of a block have summed, in their order, and writes it. `of_groups` has
@@ -176,29 +189,29 @@ __device__ __forceinline__ RowSums look_at(const Held<held, count, Number>& bloc
   return sums;
 }
 
-// The second: pack i of d_x. `means` are those of g and of g times the normalised x.
+// The second: d_x of pack i. `means` are those of g and of g times the normalised x.
 template <int held, int count, class Number>
-__device__ __forceinline__ Pack<Number, count> gradient_of(const Held<held, count, Number>& block,
-                                                           int turn, int i, RowStatistics row,
-                                                           RowSums means) {
+__device__ __forceinline__ Numbers<count> gradient_of(const Held<held, count, Number>& block,
+                                                      int turn, int i, RowStatistics row,
+                                                      RowSums means) {
   const auto& slot = block.rows[turn];
   const auto d_ys = fetch(slot.d_y[i][threadIdx.x]);
   const auto xs = fetch(slot.x[i][threadIdx.x]);
   const auto old = fetch(slot.d_x[i][threadIdx.x]);
   const auto weights = fetch(block.weight[i][threadIdx.x]);
-  float d_x[count];
+  Numbers<count> d_x;
 #pragma unroll
   for (int j = 0; j < count; ++j) {
     const float normalised = (number_of(xs, j) - row.mean) * row.scale;
     const float g = weighed(number_of(d_ys, j), number_of(weights, j));
     const float inner = (g - means.sum) - normalised * means.projection;
-    d_x[j] = fmaf(row.scale, inner, number_of(old, j));
+    d_x.values[j] = fmaf(row.scale, inner, number_of(old, j));
   }
-  return packed<Number>(d_x);
+  return d_x;
 }
 
 // A block takes the rows of a part, a group of whole warps a row.
-template <NormKind kind, int held, int count, class Number>
+template <NormKind kind, SumsOfGradient sums, int held, int count, class Number>
 __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
     norm_gradient_rows(const NormGradientCall<Number> call, int group_threads) {
   __shared__ RowSums of_warps[row_slots][gradient_warps];
@@ -225,9 +238,14 @@ __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
 #pragma unroll
     for (int i = 0; i < held; ++i) {
       const auto d_x = gradient_of(block, turn, i, statistics, means);
+      if constexpr (sums == SumsOfGradient::kept) {
+#pragma unroll
+        for (int j = 0; j < count; ++j) columns.d_x[i][j] += d_x.values[j];
+      }
       const int column = own.column<count>(i);
-      if (column < call.columns)
-        store<count>(call.d_x, static_cast<std::int64_t>(row) * call.columns + column, d_x);
+      if (column >= call.columns) continue;
+      const std::int64_t index = static_cast<std::int64_t>(row) * call.columns + column;
+      store<count>(call.d_x, index, packed<Number>(d_x.values));
     }
     send_for(call, own, row + row_slots * step, block.rows[turn]);
   }
@@ -239,6 +257,10 @@ __global__ void __launch_bounds__(gradient_threads, gradient_blocks)
   if constexpr (kind == NormKind::layer) {
     write_partials(partials + call.columns, columns.d_bias, of_groups, own, call.columns);
   }
+  if constexpr (sums == SumsOfGradient::kept) {
+    write_partials(call.sums_d_x + blockIdx.x * call.columns, columns.d_x, of_groups, own,
+                   call.columns);
+  }
 }
 
 // --- launcher ------------------------------------------------------------------------------------
@@ -249,9 +271,9 @@ struct RowDivision {
   int threads, held;
 };
 
-constexpr RowDivision divide_row(std::int64_t packs) {
+constexpr RowDivision divide_row(std::int64_t packs, int most) {
   int threads = 32;
-  while (threads * most_held < packs && threads < gradient_threads) threads *= 2;
+  while (threads * most < packs && threads < gradient_threads) threads *= 2;
   const auto held = static_cast<int>(ceiling_quotient(packs, threads));
   return {threads, held < 2 ? 2 : held};
 }
@@ -269,14 +291,16 @@ struct RowsKernel {
 };
 
 // The kernel for rows of so many packs, which may then take the shared memory that it needs.
-template <NormKind kind, int count, class Number, int held = 2>
+template <NormKind kind, SumsOfGradient sums, int count, class Number, int held = 2>
 RowsKernel<Number> rows_kernel(std::int64_t packs) {
-  const RowDivision row = divide_row(packs);
+  const RowDivision row = divide_row(packs, most_held(sums));
   if (row.held > held) {
-    if constexpr (held < most_held) return rows_kernel<kind, count, Number, held + 1>(packs);
+    if constexpr (held < most_held(sums)) {
+      return rows_kernel<kind, sums, count, Number, held + 1>(packs);
+    }
     return {};
   }
-  const RowsKernel<Number> rows{norm_gradient_rows<kind, held, count, Number>,
+  const RowsKernel<Number> rows{norm_gradient_rows<kind, sums, held, count, Number>,
                                 sizeof(Held<held, count, Number>), row.threads};
   const auto status = cudaFuncSetAttribute(rows.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                            static_cast<int>(rows.shared_bytes));

@@ -54,6 +54,11 @@ double stored_sum(const Trial& t, std::int64_t i) {
   return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
 }
 
+double stored_sum_of_three(const Trial& t, std::int64_t i) {
+  const double bias = value_at(t, 2, i % t.shape.columns);
+  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
+}
+
 // `weight` is the operand of that name; that of a layer norm's bias follows it.
 Formula normed(Norm norm, Element x, std::size_t weight) {
   return [=, row = Row{}](const Trial& t, std::int64_t i) mutable {
@@ -91,6 +96,14 @@ TEST(ResidualLayerNorm, NormsTheSumAsItIsStored) {
                   unit_of_moments);
 }
 
+TEST(ResidualBiasLayerNorm, AddsTheBranchsBiasBeforeItRounds) {
+  expect_formulas("residual_bias_layer_norm",
+                  {{5, stored_sum_of_three},
+                   {6, normed(Norm::layer, stored_sum_of_three, 3)},
+                   {7, statistics(Norm::layer, stored_sum_of_three)}},
+                  unit_of_moments);
+}
+
 TEST(RmsNorm, DividesByTheRootMeanSquareOfEachRow) {
   expect_formulas("rms_norm", {{2, normed(Norm::rms, first_operand, 1)},
                                {3, statistics(Norm::rms, first_operand)}});
@@ -100,6 +113,12 @@ TEST(ResidualRmsNorm, NormsTheSumAsItIsStored) {
   expect_formulas("residual_rms_norm", {{3, stored_sum},
                                         {4, normed(Norm::rms, stored_sum, 2)},
                                         {5, statistics(Norm::rms, stored_sum)}});
+}
+
+TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
+  expect_formulas("residual_bias_rms_norm", {{4, stored_sum_of_three},
+                                             {5, normed(Norm::rms, stored_sum_of_three, 3)},
+                                             {6, statistics(Norm::rms, stored_sum_of_three)}});
 }
 
 // --- gradients -----------------------------------------------------------------------------------
@@ -138,10 +157,28 @@ Formula gradient_of_x(Norm norm) {
   };
 }
 
+// Of every gradient of x, in the order of its elements; kept, since each takes a row to compute.
+std::vector<double> gradients_of_x(Norm norm, const Trial& t) {
+  const Formula gradient = gradient_of_x(norm);
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < t.shape.rows * t.shape.columns; ++i) all.push_back(gradient(t, i));
+  return all;
+}
+
 Formula parts(Norm norm) {
-  return [=](const Trial& t, std::int64_t i) {
+  return [=, d_xs = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
     const std::int64_t width = (norm == Norm::layer ? 2 : 1) * t.shape.columns;
     const std::int64_t column = i % t.shape.columns;
+    const std::int64_t of_parameters = t.shape.depth * width;
+    if (i == of_parameters) d_xs = gradients_of_x(norm, t);
+    if (i >= of_parameters) {
+      double sum = 0;
+      for (std::int64_t row = (i - of_parameters) / t.shape.columns; row < t.shape.rows;
+           row += t.shape.depth) {
+        sum += d_xs[static_cast<std::size_t>(row * t.shape.columns + column)];
+      }
+      return sum;
+    }
     const bool of_bias = i % width >= t.shape.columns;
     double sum = 0;
     for (std::int64_t row = i / width; row < t.shape.rows; row += t.shape.depth) {

@@ -24,6 +24,9 @@ __device__ __forceinline__ float number_of(const Pack<Number, count>& pack, int 
   if constexpr (std::is_same_v<Number, __nv_bfloat16> && count % 2 == 0) {
     const std::uint32_t word = words_of(pack)[i / 2];
     return __uint_as_float(i % 2 == 0 ? word << 16 : word & 0xffff0000u);
+  } else if constexpr (std::is_same_v<Number, __half> && count % 2 == 0) {
+    const auto pair = *reinterpret_cast<const __half2*>(words_of(pack) + i / 2);
+    return i % 2 == 0 ? __low2float(pair) : __high2float(pair);
   } else {
     return to_float(pack.values[i]);
   }
@@ -37,6 +40,12 @@ __device__ __forceinline__ Pack<Number, count> packed(const float (&numbers)[cou
 #pragma unroll
     for (int i = 0; i < count; i += 2) {
       const __nv_bfloat162 pair = __floats2bfloat162_rn(numbers[i], numbers[i + 1]);
+      words_of(pack)[i / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
+    }
+  } else if constexpr (std::is_same_v<Number, __half> && count % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < count; i += 2) {
+      const __half2 pair = __floats2half2_rn(numbers[i], numbers[i + 1]);
       words_of(pack)[i / 2] = *reinterpret_cast<const std::uint32_t*>(&pair);
     }
   } else {

@@ -40,8 +40,12 @@ inline constexpr auto control_size = [](const Shape&, const Scalars&) {
 inline constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
 inline constexpr auto two_a_row = [](const Shape& s, const Scalars&) { return 2 * s.rows; };
 inline constexpr auto partials = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
-inline constexpr auto two_partials = [](const Shape& s, const Scalars&) {
-  return 2 * s.depth * s.columns;
+// Of the parameters' gradients and, where asked for, of d_x.
+inline constexpr auto layer_partials = [](const Shape& s, const Scalars& scalars) {
+  return (scalars[1] != 0 ? 3 : 2) * s.depth * s.columns;
+};
+inline constexpr auto rms_partials = [](const Shape& s, const Scalars& scalars) {
+  return (scalars[1] != 0 ? 2 : 1) * s.depth * s.columns;
 };
 inline constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
 inline constexpr auto positions = [](const Shape& s, const Scalars&) {
@@ -144,6 +148,8 @@ inline void fill_between_elements(Trial& trial) {
 
 // A single number may lie where a slope is next to nothing, which no relative error allows for.
 inline const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
+
+inline const std::vector<Scalars> norm_gradient_scalars = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
 
 inline const std::vector<Scalars> epsilons = {{1e-5}, {0.5}};
 

@@ -91,12 +91,12 @@ struct Call {
 struct RowGradient {
   Normalizer all;
   float per_row;  // scale / rows
-  std::int64_t label;
+  int label;
 
   // The pack of logits that begins at column c. The one with the label divides, so that a
   // probability of 1 leaves no gradient at all.
   template <class Number, int count>
-  __device__ void turn(Pack<Number, count>& pack, std::int64_t c, float factor) const {
+  __device__ void turn(Pack<Number, count>& pack, int c, float factor) const {
     const bool has_label = label >= c && label < c + count;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ float scale_of(const Call<Number>& call) {
 // The loss is log(sum / exp(label's logit)), and what the reference was rounded to falls out.
 template <class Number>
 __device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Normalizer& own,
-                                            std::int64_t label, float label_logit) {
+                                            int label, float label_logit) {
   const Normalizer all = sum_over_block(own);
   if (threadIdx.x == 0) {
     const float label_power = fmaf(label_logit, log2_e, -all.largest);
@@ -133,7 +133,7 @@ __device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Norm
 template <int count, class Number>
 __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number> call) {
   const std::int64_t columns = call.columns, begin = blockIdx.x * columns;
-  const std::int64_t label = call.labels[blockIdx.x];
+  const int label = call.labels[blockIdx.x];
   const float label_logit = to_float(call.logits[begin + label]);
   Normalizer own;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number
   const float factor = row.per_row / row.all.sum;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
     auto pack = load<count>(call.logits, begin + c);
-    row.turn(pack, c, factor);
+    row.turn(pack, static_cast<int>(c), factor);
     store<count>(call.gradient, begin + c, pack);
   }
 }
@@ -152,11 +152,15 @@ __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number
 // their way.
 constexpr int stages = 4;
 
+// Blocks of a multiprocessor that registers have room for; shared memory has it for rows of 75 KB.
+constexpr int held_blocks = 3;
+
 // The same for rows that the caches would have lost by the second pass: shared memory holds the
-// row, and one of two blocks of a multiprocessor reads while the other writes. A thread comes back
+// row, and one of the blocks of a multiprocessor reads while another writes. A thread comes back
 // to packs that it copied itself, so that nothing but its own copies is waited for.
 template <int count, class Number>
-__global__ void __launch_bounds__(largest_block) cross_entropy_held(const Call<Number> call) {
+__global__ void __launch_bounds__(largest_block, held_blocks)
+    cross_entropy_held(const Call<Number> call) {
   using Packed = Pack<Number, count>;
   extern __shared__ __align__(access_bytes) unsigned char memory[];
   auto* held = reinterpret_cast<Packed*>(memory);
@@ -173,7 +177,7 @@ __global__ void __launch_bounds__(largest_block) cross_entropy_held(const Call<N
     }
     __pipeline_commit();
   }
-  const std::int64_t label = call.labels[blockIdx.x];
+  const int label = call.labels[blockIdx.x];
   const float label_logit = to_float(logits[label]);
 
   Normalizer own;
@@ -190,7 +194,7 @@ __global__ void __launch_bounds__(largest_block) cross_entropy_held(const Call<N
 #pragma unroll 2
   for (int pack = threadIdx.x; pack < packs; pack += largest_block) {
     Packed turned = held[pack];
-    row.turn(turned, static_cast<std::int64_t>(pack) * count, factor);
+    row.turn(turned, pack * count, factor);
     store<count>(call.gradient, begin + pack * count, turned);
   }
 }

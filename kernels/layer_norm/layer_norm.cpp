@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host side of layer_norm and residual_layer_norm: operands; work and references are
+// The host side of layer_norm with and without a residual: operands; work and references are
 // norm.cpp's. Meaning and shapes: layer_norm.h.
 #include "kernels/layer_norm/layer_norm.h"
 
@@ -21,6 +21,12 @@ constexpr KernelOperand residual_operands[] = {
     {"statistics", Access::write},
 };
 
+constexpr KernelOperand residual_bias_operands[] = {
+    {"x", Access::read},      {"branch", Access::read},      {"branch_bias", Access::read},
+    {"weight", Access::read}, {"bias", Access::read},        {"sum", Access::write},
+    {"y", Access::write},     {"statistics", Access::write},
+};
+
 // --- work ----------------------------------------------------------------------------------------
 
 KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
@@ -29,6 +35,10 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return residual_norm_work(NormKind::layer, shape, dtype);
+}
+
+KernelWork residual_bias_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return residual_bias_norm_work(NormKind::layer, shape, dtype);
 }
 
 // --- references ----------------------------------------------------------------------------------
@@ -40,8 +50,14 @@ void reference(const KernelCall& call) {
 
 void residual_reference_of(const KernelCall& call) {
   const auto& at = call.buffers;
-  residual_reference(call, at[0], at[1], at[4]);
+  residual_reference(call, at[0], at[1], nullptr, at[4]);
   norm_reference(NormKind::layer, call, {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
+}
+
+void residual_bias_reference(const KernelCall& call) {
+  const auto& at = call.buffers;
+  residual_reference(call, at[0], at[1], at[2], at[5]);
+  norm_reference(NormKind::layer, call, {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
 }
 
 }  // namespace
@@ -55,6 +71,11 @@ Kernel layer_norm_kernel() {
 Kernel residual_layer_norm_kernel() {
   return {"residual_layer_norm", residual_operands, residual_work, residual_reference_of,
           in_cuda_builds<prepare_residual_layer_norm>()};
+}
+
+Kernel residual_bias_layer_norm_kernel() {
+  return {"residual_bias_layer_norm", residual_bias_operands, residual_bias_work,
+          residual_bias_reference, in_cuda_builds<prepare_residual_bias_layer_norm>()};
 }
 
 }  // namespace stepgate

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The gradients of layer_norm: that of x, and the parameters' by parts, which sum_parts adds up.
 //   shape     rows, columns; depth = parts (layer_norm_parts(rows)); part p takes rows p, p +
-//   parts,
-//             ...
-//   scalars   [0] != 0: d_x is added to
+//             parts, ...
+//   scalars   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows][2], of layer_norm), d_x (read
-//   only
-//             when added to), partials (fp32 [parts][2 columns]: of the weight, then of the bias)
+//             only when added to), partials (fp32 [parts][2 columns]: of the weight, then of the
+//             bias; where d_x is summed, [parts][columns] of it, before it is rounded, follow: the
+//             gradient of a bias that was added to x)
 // With n = (x - mean) / deviation and g = d_y weight: d_x = (g - mean(g) - n mean(g n)) /
 // deviation, the weight's gradient is the sum over rows of d_y n, the bias's that of d_y.
 #pragma once

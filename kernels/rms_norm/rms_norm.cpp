@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host side of rms_norm and residual_rms_norm: operands; work and references are norm.cpp's.
-// Meaning and shapes: rms_norm.h.
+// The host side of rms_norm with and without a residual: operands; work and references are
+// norm.cpp's. Meaning and shapes: rms_norm.h.
 #include "kernels/rms_norm/rms_norm.h"
 
 #include "kernels/cuda_build.h"
@@ -22,6 +22,12 @@ constexpr KernelOperand residual_operands[] = {
     {"sum", Access::write}, {"y", Access::write},     {"statistics", Access::write},
 };
 
+constexpr KernelOperand residual_bias_operands[] = {
+    {"x", Access::read},           {"branch", Access::read}, {"branch_bias", Access::read},
+    {"weight", Access::read},      {"sum", Access::write},   {"y", Access::write},
+    {"statistics", Access::write},
+};
+
 // --- work ----------------------------------------------------------------------------------------
 
 KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
@@ -30,6 +36,10 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return residual_norm_work(NormKind::rms, shape, dtype);
+}
+
+KernelWork residual_bias_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+  return residual_bias_norm_work(NormKind::rms, shape, dtype);
 }
 
 // --- references ----------------------------------------------------------------------------------
@@ -41,8 +51,14 @@ void reference(const KernelCall& call) {
 
 void residual_reference_of(const KernelCall& call) {
   const auto& at = call.buffers;
-  residual_reference(call, at[0], at[1], at[3]);
+  residual_reference(call, at[0], at[1], nullptr, at[3]);
   norm_reference(NormKind::rms, call, {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
+}
+
+void residual_bias_reference(const KernelCall& call) {
+  const auto& at = call.buffers;
+  residual_reference(call, at[0], at[1], at[2], at[4]);
+  norm_reference(NormKind::rms, call, {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
 }
 
 }  // namespace
@@ -56,6 +72,11 @@ Kernel rms_norm_kernel() {
 Kernel residual_rms_norm_kernel() {
   return {"residual_rms_norm", residual_operands, residual_work, residual_reference_of,
           in_cuda_builds<prepare_residual_rms_norm>()};
+}
+
+Kernel residual_bias_rms_norm_kernel() {
+  return {"residual_bias_rms_norm", residual_bias_operands, residual_bias_work,
+          residual_bias_reference, in_cuda_builds<prepare_residual_bias_rms_norm>()};
 }
 
 }  // namespace stepgate

@@ -138,7 +138,7 @@ class Transformer {
     passing_.d_wide = narrow("wide gradient", 4);
     passing_.d_qkv = narrow("qkv gradient", 3);
     passing_.norm_partials =
-        activation("norm partials", norm_parts(shape_) * shape_.norm_parameters() * word_bytes);
+        activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
     passing_.bias_partials =
         activation("bias partials", bias_partial_elements(shape_) * word_bytes);
     if (knobs_.launch.fuse == Fuse::attention) {
@@ -190,7 +190,8 @@ class Transformer {
       blocks.narrow(layer, block);
     }
     blocks.name_as(name + "end: ");
-    blocks.add_and_norm(blocks_.back().norm2.sum, last_norm_, table_.final_norm());
+    blocks.add_and_norm(blocks_.back().norm2.sum, table_.block(shape_.layers - 1).down, last_norm_,
+                        table_.final_norm());
     builder_.launch(
         name + "logits", "matmul", {shape_.rows(), shape_.vocab, shape_.hidden},
         {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
@@ -203,7 +204,8 @@ class Transformer {
     const NormBuffers& norm = blocks_[static_cast<std::size_t>(layer)].norm1;
     const std::size_t parameters = table_.block(layer).norm1;
     if (layer == 0) return blocks.norm(norm, parameters);
-    blocks.add_and_norm(blocks_[static_cast<std::size_t>(layer - 1)].norm2.sum, norm, parameters);
+    blocks.add_and_norm(blocks_[static_cast<std::size_t>(layer - 1)].norm2.sum,
+                        table_.block(layer - 1).down, norm, parameters);
   }
 
   // The gradient of the logits takes their place. It is that of the mean over the whole batch.

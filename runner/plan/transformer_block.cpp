@@ -47,7 +47,8 @@ void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
          {norm_epsilon});
 }
 
-void TransformerBlocks::add_and_norm(int stream, const NormBuffers& norm, std::size_t tensor) {
+void TransformerBlocks::add_and_norm(int stream, std::size_t product, const NormBuffers& norm,
+                                     std::size_t tensor) {
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   const BufferUse branch = whole(buffers_.passing.branch);
   if (!fuses(Fuse::pointwise)) {
@@ -55,14 +56,14 @@ void TransformerBlocks::add_and_norm(int stream, const NormBuffers& norm, std::s
     return this->norm(norm, tensor);
   }
   if (shape_.norm == ModelNorm::rms) {
-    return launch("add and norm", "residual_rms_norm", shape,
-                  {whole(stream), branch, weight(tensor), whole(norm.sum), whole(norm.out),
-                   whole(norm.statistics)},
+    return launch("add and norm", "residual_bias_rms_norm", shape,
+                  {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
+                   whole(norm.out), whole(norm.statistics)},
                   {norm_epsilon});
   }
-  launch("add and norm", "residual_layer_norm", shape,
-         {whole(stream), branch, weight(tensor), weight(tensor + 1), whole(norm.sum),
-          whole(norm.out), whole(norm.statistics)},
+  launch("add and norm", "residual_bias_layer_norm", shape,
+         {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
+          whole(norm.sum), whole(norm.out), whole(norm.statistics)},
          {norm_epsilon});
 }
 
@@ -70,14 +71,16 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const std::int64_t parts = norm_parts(shape_);
   const std::int64_t parameters = shape_.norm_parameters();
   const bool rms = shape_.norm == ModelNorm::rms;
-  const BufferUse partials = whole(buffers_.passing.norm_partials);
+  const int partials = buffers_.passing.norm_partials;
+  const bool sums = fuses(Fuse::pointwise);
   launch("norm gradient", rms ? "rms_norm_gradient" : "layer_norm_gradient",
          {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
          {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor), whole(norm.statistics),
-          whole(buffers_.passing.d_stream), partials},
-         {first ? 0.0 : 1.0});
+          whole(buffers_.passing.d_stream), whole(partials)},
+         {first ? 0.0 : 1.0, sums ? 1.0 : 0.0});
   launch("norm's parameter gradient", "sum_parts", {.columns = parameters, .depth = parts},
-         {partials, gradient(tensor, rms ? 1 : 2)}, {accumulate_});
+         {StepBuilder::part(partials, 0, parts * parameters * 4), gradient(tensor, rms ? 1 : 2)},
+         {accumulate_});
 }
 
 // --- products ------------------------------------------------------------------------------------
@@ -94,6 +97,14 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
          {whole(out), weight(tensor + 1), whole(out)}, {0});
 }
 
+void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int in,
+                               std::int64_t inputs) {
+  const int out = buffers_.passing.branch;
+  if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
+  launch(name + " product", "matmul", {shape_.rows(), shape_.hidden, inputs},
+         {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
+}
+
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
@@ -103,8 +114,26 @@ void TransformerBlocks::linear_gradient(const std::string& name, std::size_t ten
          {.rows = shape_.rows(), .columns = outputs, .depth = parts}, {whole(d_out), partials});
   launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
          {partials, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
+}
+
+void TransformerBlocks::weight_gradient(const std::string& name, std::size_t tensor, int d_out,
+                                        int in, std::int64_t outputs, std::int64_t inputs) {
   launch(name + " weight gradient", "matmul", {outputs, inputs, shape_.rows()},
          {whole(d_out), whole(in), gradient(tensor)}, {1, 0, accumulate_});
+}
+
+void TransformerBlocks::branch_gradient(const std::string& name, std::size_t tensor, int in,
+                                        std::int64_t inputs) {
+  const int d_out = buffers_.passing.d_stream;
+  const std::int64_t outputs = shape_.hidden;
+  if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
+  const std::int64_t parts = norm_parts(shape_);
+  const BufferUse sums = StepBuilder::part(
+      buffers_.passing.norm_partials, parts * shape_.norm_parameters() * 4, parts * outputs * 4);
+  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
+         {sums, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
 
 void TransformerBlocks::input_gradient(const std::string& name, std::size_t tensor, int d_out,
@@ -120,9 +149,8 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const std::int64_t hidden = shape_.hidden;
   linear("qkv", parameters.qkv, block.norm1.out, block.qkv, 3 * hidden, hidden);
   attention(block);
-  linear("projection", parameters.projection, block.attended, buffers_.passing.branch, hidden,
-         hidden);
-  add_and_norm(block.norm1.sum, block.norm2, parameters.norm2);
+  branch("projection", parameters.projection, block.attended, hidden);
+  add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
 }
 
 void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
@@ -141,8 +169,7 @@ void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
 }
 
 void TransformerBlocks::narrow(std::int64_t layer, const BlockBuffers& block) {
-  linear("down", table_.block(layer).down, block.activation, buffers_.passing.branch, shape_.hidden,
-         shape_.inner());
+  branch("down", table_.block(layer).down, block.activation, shape_.inner());
 }
 
 void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) {
@@ -150,15 +177,14 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   const PassingBuffers& passing = buffers_.passing;
   const std::int64_t hidden = shape_.hidden;
   const std::int64_t inner = shape_.inner();
-  linear_gradient("down", parameters.down, passing.d_stream, block.activation, hidden, inner);
+  branch_gradient("down", parameters.down, block.activation, inner);
   input_gradient("down", parameters.down, passing.d_stream, passing.d_wide, hidden, inner);
   launch("gelu gradient", "gelu_gradient", {.rows = shape_.rows(), .columns = inner},
          {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
   linear_gradient("up", parameters.up, passing.d_wide, block.norm2.out, inner, hidden);
   input_gradient("up", parameters.up, passing.d_wide, passing.d_narrow, inner, hidden);
   norm_gradient(block.norm2, parameters.norm2, false);
-  linear_gradient("projection", parameters.projection, passing.d_stream, block.attended, hidden,
-                  hidden);
+  branch_gradient("projection", parameters.projection, block.attended, hidden);
   input_gradient("projection", parameters.projection, passing.d_stream, passing.d_narrow, hidden,
                  hidden);
   attention_gradient(block);
@@ -171,6 +197,11 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
 
 std::int64_t norm_parts(const TransformerShape& shape) {
   return layer_norm_parts(shape.rows());
+}
+
+std::int64_t norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
+  const std::int64_t of_stream = fuse == Fuse::none ? 0 : shape.hidden;
+  return norm_parts(shape) * (shape.norm_parameters() + of_stream);
 }
 
 std::int64_t bias_partial_elements(const TransformerShape& shape) {

@@ -66,8 +66,8 @@ class TransformerBlocks {
 
   // The norm of `stream`, which is the buffers' sum as it is.
   void norm(const NormBuffers&, std::size_t weight);
-  // The norm of stream + branch.
-  void add_and_norm(int stream, const NormBuffers&, std::size_t weight);
+  // The norm of stream + branch; `product` is the weight of the product that made the branch.
+  void add_and_norm(int stream, std::size_t product, const NormBuffers&, std::size_t weight);
   // From the gradient of the norm in d_narrow to that of the stream, which it is added to unless
   // this is the first.
   void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
@@ -89,8 +89,15 @@ class TransformerBlocks {
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
+  // A product that comes next in add_and_norm, which adds the bias where it adds the branch too.
+  void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
+  void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
+                       std::int64_t outputs, std::int64_t inputs);
+  // Of a product that was added to the stream: the norm's gradient that came before has summed what
+  // its bias needs, where it is fused.
+  void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
   void attention(const BlockBuffers&);
@@ -115,9 +122,10 @@ std::int64_t score_elements(const TransformerShape&);
 // Bytes that the gradient of tiled attention leaves anything in.
 std::int64_t attention_scratch_bytes(const TransformerShape&);
 
-// Rows of partial sums that the gradient of a norm leaves, and most numbers that that of a bias
-// does.
+// Rows of partial sums that the gradient of a norm leaves, how many numbers they are, and most
+// numbers that that of a bias leaves.
 std::int64_t norm_parts(const TransformerShape&);
+std::int64_t norm_partial_elements(const TransformerShape&, Fuse);
 std::int64_t bias_partial_elements(const TransformerShape&);
 
 }  // namespace stepgate

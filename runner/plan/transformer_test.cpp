@@ -87,6 +87,11 @@ TEST(Transformer, FusesMoreStepByStep) {
   EXPECT_EQ(launches_of(none, "linear"), 0);
   EXPECT_EQ(launches_of(none, "add"), 8);
   EXPECT_EQ(launches_of(pointwise, "add"), 0);
+  EXPECT_EQ(launches_of(pointwise, "bias_activation"), 0);
+  EXPECT_EQ(launches_of(pointwise, "linear"), 4);  // qkv: other biases go with what follows
+  EXPECT_EQ(launches_of(pointwise, "residual_bias_layer_norm"), 8);
+  EXPECT_EQ(launches_of(none, "column_parts"), 16);
+  EXPECT_EQ(launches_of(pointwise, "column_parts"), 8);  // qkv and up
   EXPECT_EQ(launches_of(pointwise, "causal_softmax"), 4);
   EXPECT_EQ(launches_of(attention, "causal_softmax"), 0);
   EXPECT_EQ(launches_of(attention, "attention"), 4);
