@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Times stepgate's transformer and PyTorch's side by side on the local GPU, and prints a table.
 
-    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,d768b32,d1024,d2048] [--repeats 3] [--eager]
+    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,d768b32,d1024,d2048] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
 
 The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an untied head, AdamW, bf16 with fp32 master
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
-over the turns of the faster way. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
+over the turns of the faster way. stepgate's products take the fastest algorithm that it measures ("measured"), or with
+--heuristic also those that cuBLASLt names first, as PyTorch's do. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
 """
@@ -159,6 +160,11 @@ max_seconds = 300
 [expect]
 {6}
 """
+OWN_WAYS = {  # what to set in the scenario
+    "graph": ["launch.via=graph", "launch.products=measured"],
+    "stream": ["launch.via=stream", "launch.products=measured"],
+    "heuristic": ["launch.via=graph", "launch.products=heuristic"],
+}
 TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
@@ -187,7 +193,8 @@ def time_stepgate(program, shape, way):
         scenario.write_text(SCENARIO.format(*shape, TIMED))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
-            [program, "run", scenario, "--no-trace", "--device", "cuda", "--set", f"launch.via={way}", "--json", result],
+            [program, "run", scenario, "--no-trace", "--device", "cuda", "--json", result,
+             *(word for setting in OWN_WAYS[way] for word in ("--set", setting))],
             capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"stepgate: {done.stdout}{done.stderr}")
@@ -198,9 +205,9 @@ def time_stepgate(program, shape, way):
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def compare(program, name, repeats, eager):
+def compare(program, name, repeats, eager, heuristic):
     graphs_help = name in BOUND_BY_LAUNCHES
-    own_ways = ["stream", "graph"] if graphs_help else ["graph"]
+    own_ways = ["graph"] + ["stream"] * graphs_help + ["heuristic"] * heuristic
     ways = ["compile"] + ["compile_graphs"] * graphs_help + ["eager"] * eager
     shape = SHAPES[name]
     times = {}
@@ -236,13 +243,14 @@ def main():
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
+    parser.add_argument("--heuristic", action="store_true", help="also with the algorithms that cuBLASLt names first")
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
     arguments = parser.parse_args()
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
     print("| model | PyTorch, its best | stepgate | | MFU | ratio |\n|---|---|---|---|---|---|")
     for name in arguments.shapes.split(","):
-        print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager), flush=True)
+        print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic), flush=True)
 
 
 if __name__ == "__main__":

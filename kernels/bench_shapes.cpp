@@ -84,6 +84,9 @@ void append_products(const Step& step, std::vector<BenchShape>& all) {
 
 void append_step(const Step& step, std::vector<BenchShape>& all) {
   const std::int64_t n = step.rows(), c = step.hidden;
+  // Also of so many rows that the start of the kernel hardly counts.
+  for (const char* kernel : {"layer_norm", "rms_norm"})
+    all.push_back(by_rows(kernel, 8 * n, c, {1e-5}));
   const auto embedded = [&](std::string_view kernel) -> BenchShape {
     const KernelShape shape{n, c, step.vocab, step.tokens};
     KernelShape small = shape;

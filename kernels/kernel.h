@@ -74,13 +74,15 @@ struct KernelCall {
   std::span<void* const> buffers;
 };
 
-class Cudnn;  // kernels/attention/cudnn/cudnn_attention.h
+class Cudnn;             // kernels/attention/cudnn/cudnn_attention.h
+class MeasuredProducts;  // kernels/matmul/measured_products.h
 
 // What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t; without `dnn`,
-// kernels do without cuDNN.
+// kernels do without cuDNN; without `products`, cuBLASLt's heuristics choose its algorithms.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
+  MeasuredProducts* products = nullptr;
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
 };

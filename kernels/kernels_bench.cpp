@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How fast the kernels are on the local GPU: each is verified against its reference on a few rows,
 // then timed by CUDA events on sizes that no cache holds. Counters: bytes and flops a second by the
-// kernel's own work formula, and the share of the roofline, whose two ceilings are measured first:
-// a copy within device memory, and a large product.
+// kernel's own work formula; the share of the roofline, whose two ceilings are measured first: a
+// copy of 1 GiB within device memory, and a large product; and the share of a copy that moves as
+// many bytes as the kernel, since short kernels pay for their start as short copies do.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -101,6 +102,25 @@ double copied_bytes_per_second() {
   return best;
 }
 
+// Of a copy that reads and writes so many bytes together.
+double copy_seconds(std::int64_t bytes) {
+  static std::map<std::int64_t, double> known;
+  const auto [place, is_new] = known.try_emplace(bytes);
+  if (!is_new) return place->second;
+  const std::int64_t half = std::max<std::int64_t>(bytes / 2, 1);
+  const DeviceBytes from = device_bytes(half), to = device_bytes(half);
+  const auto copy = [&] {
+    check_cuda(cudaMemcpyAsync(to.get(), from.get(), static_cast<std::size_t>(half),
+                               cudaMemcpyDeviceToDevice),
+               "copy");
+  };
+  Stopwatch stopwatch;
+  place->second = stopwatch.seconds_each(10, copy);
+  for (int i = 0; i < 4; ++i)
+    place->second = std::min(place->second, stopwatch.seconds_each(10, copy));
+  return place->second;
+}
+
 double product_flops_per_second(DType dtype, const CudaLibraries& libraries) {
   constexpr std::int64_t size = 8192;
   const KernelShape shape{size, size, size};
@@ -157,6 +177,8 @@ void count(benchmark::State& state, const BenchShape& bench, DType dtype, const 
   state.counters["bytes/s"] = bytes / seconds;
   state.counters["flops/s"] = flops / seconds;
   state.counters["roofline"] = std::max(bytes / top.bytes_per_second, math) / seconds;
+  if (!bench.multiplies)
+    state.counters["copy"] = copy_seconds(work.bytes_read + work.bytes_written) / seconds;
 }
 
 void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* dnn) {

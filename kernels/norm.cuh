@@ -60,10 +60,19 @@ __device__ __forceinline__ float sum_to_odd(float a, float b) {
   return (__float_as_uint(below) & 1u) != 0 ? below : above;
 }
 
+// a + b + c for floats that may cancel: what the first sum was rounded by is added at the end
+// (Knuth's TwoSum).
+__device__ __forceinline__ float sum_of_floats(float a, float b, float c) {
+  const float sum = __fadd_rn(b, c);
+  const float of_c = __fsub_rn(sum, b);
+  const float rest = __fadd_rn(__fsub_rn(b, __fsub_rn(sum, of_c)), __fsub_rn(c, of_c));
+  return __fadd_rn(__fadd_rn(a, sum), rest);
+}
+
 // Three numbers, to be rounded to Number once: a norm shows it where a sum falls to the other side.
 template <class Number>
 __device__ __forceinline__ float sum_of_three(float a, float b, float c) {
-  if constexpr (sizeof(Number) == sizeof(float)) return a + (b + c);
+  if constexpr (sizeof(Number) == sizeof(float)) return sum_of_floats(a, b, c);
   return sum_to_odd(a, sum_to_odd(b, c));
 }
 

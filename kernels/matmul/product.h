@@ -15,6 +15,18 @@ enum class Epilogue {
   bias   // operands a, b, bias ([columns]), c
 };
 
+// What a product is, but for where its operands lie: two that are equal may take one algorithm.
+struct ProductShape {
+  KernelShape shape;
+  DType dtype = DType::fp32;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool accumulate = false;
+  Epilogue epilogue = Epilogue::none;
+
+  bool operator==(const ProductShape&) const = default;
+};
+
 Launch prepare_product(std::string_view kernel, const KernelShape&, DType, const KernelScalars&,
                        Epilogue, const LaunchContext&);
 

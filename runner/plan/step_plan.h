@@ -167,6 +167,9 @@ enum class WaitFor { device, stream, event, poll };  // poll: the host spins on 
 // interrupt.
 enum class WaitStyle { spin, yield, block };
 
+// By the library's heuristics, or by measuring, once, those algorithms that give the same bits.
+enum class AlgorithmsBy { heuristic, measurement };
+
 struct HostWaits {
   WaitFor what = WaitFor::device;
   int event = 0;  // with event and poll
@@ -251,7 +254,8 @@ struct StepPlan {
   std::int64_t batch_bytes = 0;            // of the largest
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
-  WaitStyle wait_style = WaitStyle::spin;  // of all waits of the step
+  WaitStyle wait_style = WaitStyle::spin;                // of all waits of the step
+  AlgorithmsBy algorithms_by = AlgorithmsBy::heuristic;  // of products
   int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
 };
 

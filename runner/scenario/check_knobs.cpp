@@ -107,6 +107,8 @@ constexpr std::array must_not_be_set{
                                     "kernels that only spin or move memory have no parameters"),
     only_where_something_is_learned("optim.impl",
                                     "kernels that only spin or move memory have no parameters"),
+    only_where_something_is_learned("launch.products",
+                                    "kernels that only spin or move memory have no products"),
     only_for_elementwise("model.layout", "'model.layout' is only for elementwise"),
     only_for_elementwise("model.stride", "'model.stride' is only for elementwise"),
     only_for_elementwise("model.extra_copies", "'model.extra_copies' is only for elementwise"),

@@ -76,6 +76,8 @@ inline constexpr std::array launch_vias{choice("stream", LaunchVia::stream),
                                         choice("graph", LaunchVia::graph)};
 inline constexpr std::array fuses{choice("attention", Fuse::attention),
                                   choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
+inline constexpr std::array products{choice("heuristic", Products::heuristic),
+                                     choice("measured", Products::measured)};
 inline constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
                                                     {"full", 1},
                                                     {"every 2", 2},

@@ -184,6 +184,9 @@ constexpr std::array rows{
     added_later(field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
         "transformer: kernels without scores in memory, or only pointwise ones fused, or none")),
+    added_later(field<&Knobs::launch, &LaunchKnobs::products>(
+        "launch.products", one_of(products),
+        "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits")),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),

@@ -45,6 +45,7 @@ enum class OptimKind { sgd, adamw };
 enum class OptimImpl { fused, per_tensor, foreach };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more
+enum class Products { heuristic, measured };     // who chooses a product's algorithm
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 enum class RoundOrder { abba, random };
@@ -160,6 +161,7 @@ struct OptimKnobs {
 struct LaunchKnobs {
   LaunchVia via = LaunchVia::stream;
   Fuse fuse = Fuse::attention;
+  Products products = Products::heuristic;
   bool operator==(const LaunchKnobs&) const = default;
 };
 

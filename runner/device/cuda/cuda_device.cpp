@@ -14,6 +14,7 @@
 #include "device/cuda/nvml.h"
 #include "device/cuda/nvtx_ranges.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/matmul/measured_products.h"
 #include "plan/access.h"
 
 namespace stepgate {
@@ -164,6 +165,7 @@ class CudaDevice : public Device {
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     return {.blas = blas_.get(),
             .dnn = uses_attention(plan) ? dnn() : nullptr,
+            .products = &products_,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get()};
@@ -174,6 +176,7 @@ class CudaDevice : public Device {
   BlasHandle blas_;
   bool dnn_asked_ = false;
   std::shared_ptr<Cudnn> dnn_;
+  MeasuredProducts products_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
   mutable std::optional<Nvml> nvml_;

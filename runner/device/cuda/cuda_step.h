@@ -24,6 +24,7 @@ namespace stepgate {
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
+  MeasuredProducts* products = nullptr;
   ContentsCache& contents;
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks

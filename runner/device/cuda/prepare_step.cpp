@@ -103,6 +103,7 @@ CudaStep::~CudaStep() {
 
 void CudaStep::prepare(const CudaServices& services) {
   LaunchContext context{.blas = services.blas, .dnn = services.dnn};
+  if (plan_.algorithms_by == AlgorithmsBy::measurement) context.products = services.products;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;
     context.workspace = buffers_.address(static_cast<int>(index), 0);

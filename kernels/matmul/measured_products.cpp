@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/matmul/measured_products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "kernels/matmul/product_operands.h"
+
+namespace stepgate {
+namespace {
+
+constexpr int most_algorithms = 16;
+constexpr int rounds = 5;
+constexpr double least_seconds = 500e-6;  // of a sample, whose events cost some microseconds
+constexpr int most_launches = 20;         // of a sample
+constexpr double near = 1.02;             // of the fastest
+
+void check(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  throw std::runtime_error("measure products: " + std::string(what) + ": " +
+                           cudaGetErrorString(status));
+}
+
+// --- times ---------------------------------------------------------------------------------------
+
+class Stopwatch {
+ public:
+  Stopwatch() {
+    check(cudaEventCreate(&begin_), "create an event");
+    check(cudaEventCreate(&end_), "create an event");
+  }
+  ~Stopwatch() {
+    (void)cudaEventDestroy(begin_);
+    (void)cudaEventDestroy(end_);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  // Seconds that one of so many takes.
+  template <class Work>
+  double seconds_each(int times, Work work) {
+    check(cudaEventRecord(begin_, nullptr), "record");
+    for (int i = 0; i < times; ++i) work();
+    check(cudaEventRecord(end_, nullptr), "record");
+    check(cudaEventSynchronize(end_), "wait for a product");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin_, end_), "read the time");
+    return milliseconds * 1e-3 / times;
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+struct Candidate {
+  cublasLtMatmulAlgo_t algorithm;
+  int rank;
+  std::vector<double> seconds;
+
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::nth_element(sorted.begin(), sorted.begin() + rounds / 2, sorted.end());
+    return sorted[rounds / 2];
+  }
+};
+
+// The heuristics' first, and those of the others that give its bits.
+std::vector<Candidate> candidates_of(const ProductCall& call, const ProductOperands& operands) {
+  std::vector<Candidate> candidates;
+  const auto algorithms = call.algorithms(most_algorithms);
+  for (int rank = 0; rank < static_cast<int>(algorithms.size()); ++rank) {
+    const auto& algorithm = algorithms[static_cast<std::size_t>(rank)];
+    operands.clear_result();
+    call.enqueue(operands.pointers(), algorithm, nullptr);
+    if (rank == 0) {
+      operands.keep_result();
+    } else if (!operands.result_is_as_kept()) {
+      continue;
+    }
+    candidates.push_back({algorithm, rank, {}});
+  }
+  return candidates;
+}
+
+// In turns, so that the clocks of the GPU are the same for all.
+void time_all(const ProductCall& call, const ProductOperands& operands,
+              std::vector<Candidate>& candidates) {
+  Stopwatch stopwatch;
+  const auto run = [&](const Candidate& candidate, int times) {
+    return stopwatch.seconds_each(
+        times, [&] { call.enqueue(operands.pointers(), candidate.algorithm, nullptr); });
+  };
+  const double once = run(candidates.front(), 1);
+  const int launches =
+      std::clamp(static_cast<int>(std::ceil(least_seconds / once)), 1, most_launches);
+  for (int round = 0; round < rounds; ++round) {
+    for (Candidate& candidate : candidates) candidate.seconds.push_back(run(candidate, launches));
+  }
+}
+
+const Candidate& choose(const std::vector<Candidate>& candidates) {
+  double fastest = candidates.front().median();
+  for (const Candidate& candidate : candidates) fastest = std::min(fastest, candidate.median());
+  return *std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return candidate.median() <= near * fastest;
+  });
+}
+
+}  // namespace
+
+cublasLtMatmulAlgo_t MeasuredProducts::algorithm_for(const ProductCall& call) {
+  const auto known = std::find_if(choices_.begin(), choices_.end(), [&](const Choice& choice) {
+    return choice.product == call.shape() && choice.workspace_bytes == call.workspace_bytes();
+  });
+  if (known != choices_.end()) return known->algorithm;
+  Choice& choice = choices_.emplace_back();
+  choice.product = call.shape();
+  choice.workspace_bytes = call.workspace_bytes();
+  choice.algorithm = call.algorithms(1).front();
+  const std::optional<ProductOperands> operands = ProductOperands::make(call.shape());
+  if (!operands) return choice.algorithm;
+  std::vector<Candidate> candidates = candidates_of(call, *operands);
+  time_all(call, *operands, candidates);
+  const Candidate& chosen = choose(candidates);
+  choice.algorithm = chosen.algorithm;
+  choice.rank = chosen.rank;
+  choice.speedup = candidates.front().median() / chosen.median();
+  choice.measured = true;
+  return choice.algorithm;
+}
+
+}  // namespace stepgate

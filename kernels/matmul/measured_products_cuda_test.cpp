@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// That measured products give the bits of those that the heuristics choose, on a GPU. How fast they
+// are is ci/compare_pytorch.py's.
+#include "kernels/matmul/measured_products.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/catalogue.h"
+#include "kernels/cuda_trial.h"
+#include "kernels/matmul/matmul.h"
+
+namespace stepgate {
+namespace {
+
+KernelScalars transposing(double a, double b, double accumulate = 0) {
+  KernelScalars scalars{};
+  scalars[matmul_scalar::transpose_a] = a;
+  scalars[matmul_scalar::transpose_b] = b;
+  scalars[matmul_scalar::accumulate] = accumulate;
+  return scalars;
+}
+
+struct Case {
+  std::string_view kernel;
+  KernelShape shape;
+  KernelScalars scalars;
+};
+
+// Forward, input gradient, weight gradient with a depth worth splitting, several at once, odd ones.
+const Case cases[] = {
+    {"matmul", {1024, 768, 256}, transposing(0, 1)},
+    {"matmul", {1024, 256, 768}, transposing(0, 0)},
+    {"matmul", {256, 256, 4096}, transposing(1, 0)},
+    {"matmul", {256, 256, 1024}, transposing(1, 0, 1)},
+    {"matmul", {136, 72, 40, 6}, transposing(0, 1)},
+    {"matmul", {8, 8, 8}, transposing(0, 0)},
+    {"linear", {1024, 768, 256}, {}},
+    {"linear", {200, 1000, 72}, {}},
+};
+
+class ProductsOf : public testing::TestWithParam<DType> {
+ protected:
+  Trial carried_out(const Trial& trial, MeasuredProducts* products) {
+    const DeviceOperands operands(trial, {});
+    LaunchContext context = libraries_.context();
+    context.products = products;
+    const Launch launch =
+        kernel(trial.recipe->kernel).prepare(trial.shape, trial.dtype, trial.scalars, context);
+    launch(operands.pointers(), nullptr);
+    check_cuda(cudaDeviceSynchronize(), "multiply");
+    EXPECT_TRUE(operands.guards_are_untouched());
+    return operands.read_back();
+  }
+
+  LaunchContext measuring(MeasuredProducts& products) const {
+    LaunchContext context = libraries_.context();
+    context.products = &products;
+    return context;
+  }
+
+ private:
+  CudaLibraries libraries_;
+};
+
+TEST_P(ProductsOf, EveryShapeHaveTheBitsOfTheHeuristicsFirst) {
+  MeasuredProducts products;
+  for (const Case& test : cases) {
+    const Trial trial =
+        make_trial(trial_recipe(test.kernel), test.shape, GetParam(), test.scalars, 20261122);
+    SCOPED_TRACE(describe(trial, 20261122));
+    const Trial expected = carried_out(trial, nullptr);
+    EXPECT_NE(expected.operands.back(), trial.operands.back());
+    EXPECT_EQ(carried_out(trial, &products).operands, expected.operands);
+  }
+  ASSERT_EQ(products.choices().size(), std::size(cases));
+  for (const MeasuredProducts::Choice& choice : products.choices()) {
+    EXPECT_TRUE(choice.measured);
+    EXPECT_GE(choice.speedup, choice.rank == 0 ? 1 : 0.98);
+  }
+}
+
+TEST_P(ProductsOf, EqualShapesShareOneChoice) {
+  MeasuredProducts products;
+  const LaunchContext context = measuring(products);
+  const Kernel& matmul = kernel("matmul");
+  for (int i = 0; i < 3; ++i)
+    (void)matmul.prepare({64, 64, 64}, GetParam(), transposing(0, 1), context);
+  EXPECT_EQ(products.choices().size(), 1u);
+  (void)matmul.prepare({64, 64, 64}, GetParam(), transposing(1, 0), context);
+  (void)matmul.prepare({64, 64, 72}, GetParam(), transposing(0, 1), context);
+  EXPECT_EQ(products.choices().size(), 3u);
+}
+
+TEST_P(ProductsOf, SizesThatFitInNoMemoryAreLeftToTheHeuristics) {
+  MeasuredProducts products;
+  constexpr std::int64_t size = 1 << 18;  // four operands of 128 GiB and more
+  (void)kernel("matmul").prepare({size, size, size}, GetParam(), transposing(0, 0),
+                                 measuring(products));
+  ASSERT_EQ(products.choices().size(), 1u);
+  EXPECT_FALSE(products.choices().front().measured);
+  EXPECT_EQ(products.choices().front().rank, 0);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryDType, ProductsOf,
+                         testing::Values(DType::fp32, DType::tf32, DType::bf16, DType::fp16));
+
+}  // namespace
+}  // namespace stepgate
