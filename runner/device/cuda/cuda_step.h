@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "device/cuda/cuda_buffers.h"
@@ -24,6 +25,7 @@ namespace stepgate {
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
+  std::string_view without_dnn = {};
   ContentsCache& contents;
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
@@ -35,6 +37,7 @@ class CudaStep : public LoadedStep {
   CudaStep(const StepPlan&, const CudaServices&, KeptMemory* kept);
   ~CudaStep() override;
 
+  std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe&) override;
 
  private:
@@ -102,6 +105,7 @@ class CudaStep : public LoadedStep {
   CudaEvent first_mark_;
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;
+  std::vector<KernelChoice> choices_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it
   std::optional<Loader> loader_;

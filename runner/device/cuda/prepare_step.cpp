@@ -102,7 +102,10 @@ CudaStep::~CudaStep() {
 }
 
 void CudaStep::prepare(const CudaServices& services) {
-  LaunchContext context{.blas = services.blas, .dnn = services.dnn};
+  LaunchContext context{.blas = services.blas,
+                        .dnn = services.dnn,
+                        .without_dnn = services.without_dnn,
+                        .choices = &choices_};
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;
     context.workspace = buffers_.address(static_cast<int>(index), 0);
