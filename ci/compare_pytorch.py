@@ -152,6 +152,8 @@ size = {5}
 [optim]
 kind = "adamw"
 master = true
+[launch]
+products = "measured"
 [measure]
 steps = 10
 rounds = 8
@@ -161,8 +163,8 @@ max_seconds = 300
 {6}
 """
 OWN_WAYS = {  # what to set in the scenario
-    "graph": ["launch.via=graph", "launch.products=measured"],
-    "stream": ["launch.via=stream", "launch.products=measured"],
+    "graph": ["launch.via=graph"],
+    "stream": ["launch.via=stream"],
     "heuristic": ["launch.via=graph", "launch.products=heuristic"],
 }
 TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'

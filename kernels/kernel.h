@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
 
@@ -77,14 +79,26 @@ struct KernelCall {
 class Cudnn;             // kernels/attention/cudnn/cudnn_attention.h
 class MeasuredProducts;  // kernels/matmul/measured_products.h
 
+// Whose kernels a launcher took, where a library has some that may be missing or may not suit.
+struct KernelChoice {
+  std::string kernel;   // "attention_gradient"
+  std::string library;  // "cuDNN 9.14.0"; empty where it took ours
+  std::string reason;   // why ours, in words; empty where it took the library's
+
+  bool operator==(const KernelChoice&) const = default;
+};
+
 // What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t; without `dnn`,
 // kernels do without cuDNN; without `products`, cuBLASLt's heuristics choose its algorithms.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
   MeasuredProducts* products = nullptr;
+  std::string_view without_dnn = {};  // why there is none, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
+  // Where launchers write down what they chose, the same thing once. Null: nobody asks.
+  std::vector<KernelChoice>* choices = nullptr;
 };
 
 // Enqueues one launch on the stream, on device pointers in the operands' order. Never waits, never

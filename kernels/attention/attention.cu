@@ -3,7 +3,7 @@
 #include "kernels/attention/attention.h"
 
 #include "kernels/attention/attention_launch.cuh"
-#include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/attention/cudnn/choose_cudnn.h"
 #include "kernels/attention/plain_attention.cuh"
 #include "kernels/attention/tiled_attention.cuh"
 #include "kernels/launch.cuh"
@@ -64,10 +64,7 @@ Launch launch_of(const KernelShape& shape) {
 
 Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelScalars&,
                          const LaunchContext& context) {
-  if (context.dnn != nullptr && suits_cudnn(shape, dtype)) {
-    std::string reason;  // why ours is launched instead, which is as right
-    if (const auto launch = cudnn_attention(*context.dnn, shape, dtype, &reason)) return *launch;
-  }
+  if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }
 

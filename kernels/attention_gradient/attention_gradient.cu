@@ -3,12 +3,10 @@
 // attention_gradient.h.
 #include "kernels/attention_gradient/attention_gradient.h"
 
-#include <array>
-#include <cstddef>
-#include <optional>
-#include <string>
+#include <cstdint>
 
 #include "kernels/attention/attention_launch.cuh"
+#include "kernels/attention/cudnn/choose_cudnn.h"
 #include "kernels/attention_gradient/plain_gradient.cuh"
 #include "kernels/attention_gradient/tiled_gradient.cuh"
 #include "kernels/launch.cuh"
@@ -82,41 +80,14 @@ Launch launch_of(const KernelShape& shape) {
   return plain<Number>(shape);
 }
 
-// One launch of cuDNN for each share of the sequences.
-std::optional<Launch> by_cudnn(Cudnn& cudnn, const KernelShape& shape, DType dtype,
-                               std::int64_t most_scratch) {
-  const std::int64_t sequences = sequences_for_cudnn(shape, dtype, most_scratch);
-  if (sequences == 0) return std::nullopt;
-  KernelShape share = shape;
-  share.rows = sequences * shape.depth;
-  std::string reason;  // why ours is launched instead, which is as right
-  const auto launch = cudnn_attention_gradient(
-      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), &reason);
-  if (!launch) return std::nullopt;
-  const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
-  // By operand: qkv, out, d_out, log_sums, scratch, d_qkv.
-  const std::array<std::int64_t, 6> bytes = {
-      3 * matrix, matrix, matrix, share.rows * share.groups * 4, 0, 3 * matrix};
-  return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,
-                                                                     cudaStream_t stream) {
-    for (std::int64_t part = 0; part < shares; ++part) {
-      std::array<void*, 6> of_part{};
-      for (std::size_t i = 0; i < bytes.size(); ++i)
-        of_part[i] = static_cast<std::byte*>(buffers[i]) + part * bytes[i];
-      launch(of_part.data(), stream);
-    }
-  };
-}
-
 }  // namespace
 
 Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
                                   const KernelScalars& scalars, const LaunchContext& context) {
-  if (context.dnn != nullptr) {
-    const auto most_scratch =
-        static_cast<std::int64_t>(scalars[attention_gradient_scalar::most_scratch]);
-    if (const auto launch = by_cudnn(*context.dnn, shape, dtype, most_scratch)) return *launch;
-  }
+  const auto most_scratch =
+      static_cast<std::int64_t>(scalars[attention_gradient_scalar::most_scratch]);
+  if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
+    return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
 }
 

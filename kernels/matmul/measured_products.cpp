@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <stdexcept>
+#include <string>
 
 #include "kernels/matmul/product_operands.h"
 
@@ -115,20 +116,22 @@ cublasLtMatmulAlgo_t MeasuredProducts::algorithm_for(const ProductCall& call) {
     return choice.product == call.shape() && choice.workspace_bytes == call.workspace_bytes();
   });
   if (known != choices_.end()) return known->algorithm;
-  Choice& choice = choices_.emplace_back();
-  choice.product = call.shape();
-  choice.workspace_bytes = call.workspace_bytes();
-  choice.algorithm = call.algorithms(1).front();
-  const std::optional<ProductOperands> operands = ProductOperands::make(call.shape());
-  if (!operands) return choice.algorithm;
+  const auto operands = ProductOperands::make(call.shape());
+  if (!operands) {
+    throw std::runtime_error(
+        call.kernel() + ": the device has no room for " +
+        std::to_string(ProductOperands::bytes_of(call.shape()) >> 20) +
+        " MiB more, on which algorithms are measured; write launch.products = \"heuristic\"");
+  }
   std::vector<Candidate> candidates = candidates_of(call, *operands);
   time_all(call, *operands, candidates);
   const Candidate& chosen = choose(candidates);
-  choice.algorithm = chosen.algorithm;
-  choice.rank = chosen.rank;
-  choice.speedup = candidates.front().median() / chosen.median();
-  choice.measured = true;
-  return choice.algorithm;
+  choices_.push_back({.product = call.shape(),
+                      .workspace_bytes = call.workspace_bytes(),
+                      .algorithm = chosen.algorithm,
+                      .rank = chosen.rank,
+                      .speedup = candidates.front().median() / chosen.median()});
+  return chosen.algorithm;
 }
 
 }  // namespace stepgate

@@ -16,7 +16,7 @@ class MeasuredProducts {
  public:
   // The first within 2 % of the fastest, by the order of the heuristics: ties go the same way in
   // every process. Allocates two factors and two results of that shape for as long as it measures,
-  // and waits for the device. Where memory has no room for these, the heuristics' first.
+  // and waits for the device. Throws std::runtime_error where memory has no room for these.
   cublasLtMatmulAlgo_t algorithm_for(const ProductCall&);
 
   // What was found, in the order in which it was asked for.
@@ -26,7 +26,6 @@ class MeasuredProducts {
     cublasLtMatmulAlgo_t algorithm{};
     int rank = 0;        // among the heuristics' algorithms; 0 is their first
     double speedup = 1;  // of the chosen over their first
-    bool measured = false;
   };
   const std::vector<Choice>& choices() const { return choices_; }
 

@@ -60,13 +60,23 @@ ProductOperands::Memory ProductOperands::room_for(std::int64_t bytes) {
   return Memory(memory);
 }
 
-std::optional<ProductOperands> ProductOperands::make(const ProductShape& product) {
+std::vector<std::int64_t> ProductOperands::elements_of(const ProductShape& product) {
   const auto [m, n, k, groups] = product.shape;
-  const std::int64_t size = bytes_of(product.dtype);
-  const std::int64_t elements[] = {groups * m * k, groups * k * n, n, groups * m * n,
-                                   groups * m * n};
+  return {groups * m * k, groups * k * n, n, groups * m * n, groups * m * n};
+}
+
+std::int64_t ProductOperands::bytes_of(const ProductShape& product) {
+  std::int64_t bytes = sizeof(int);
+  for (const std::int64_t count : elements_of(product))
+    bytes += count * stepgate::bytes_of(product.dtype);
+  return bytes;
+}
+
+std::optional<ProductOperands> ProductOperands::make(const ProductShape& product) {
+  const std::int64_t size = stepgate::bytes_of(product.dtype);
+  const std::vector<std::int64_t> elements = elements_of(product);
   ProductOperands made;
-  made.result_bytes_ = groups * m * n * size;
+  made.result_bytes_ = elements[result] * size;
   for (const std::int64_t count : elements) made.memory_.push_back(room_for(count * size));
   made.memory_.push_back(room_for(sizeof(int)));
   for (const Memory& memory : made.memory_)

@@ -17,6 +17,7 @@ class ProductOperands {
  public:
   // Empty where memory has no room for them.
   static std::optional<ProductOperands> make(const ProductShape&);
+  static std::int64_t bytes_of(const ProductShape&);
 
   // In the kernel's order.
   void* const* pointers() const { return pointers_.data(); }
@@ -36,6 +37,8 @@ class ProductOperands {
 
   ProductOperands() = default;
   static Memory room_for(std::int64_t bytes);
+  // Of all but the flag, by Index.
+  static std::vector<std::int64_t> elements_of(const ProductShape&);
   void fill_with_noise(Index, std::int64_t count, DType) const;
   std::size_t result_size() const { return static_cast<std::size_t>(result_bytes_); }
 

@@ -14,6 +14,7 @@
 
 #include "device/environment.h"
 #include "device/trace.h"
+#include "kernels/kernel.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -90,6 +91,9 @@ struct StepResult {
 class LoadedStep {
  public:
   virtual ~LoadedStep() = default;
+  // Whose kernels were taken where a library has some too, as it was decided when the step was
+  // loaded; the same thing once. Empty where there was nothing to choose.
+  virtual std::vector<KernelChoice> choices() const { return {}; }
   // Runs wash-out and scored steps and returns when all their work is done. Throws DeviceError.
   virtual StepResult run(const Observe&) = 0;
 };
@@ -98,6 +102,10 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceIdentity identity() const = 0;
+  // The libraries found at run time that steps of this plan may get kernels from, with their
+  // versions: {"cuDNN", "9.14.0"}, {"cuDNN", "none"}. Two runs of such a plan must share them to be
+  // compared; steps of other plans do not depend on them. May take a second when first asked.
+  virtual std::vector<DeviceKey> libraries_for(const StepPlan&) { return {}; }
   // Everything that allocates, uploads, chooses algorithms or captures. Throws DeviceError; on a
   // lack of memory the message says what was asked and what was free. The plan and the device
   // must outlive the loaded step.

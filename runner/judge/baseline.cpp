@@ -46,7 +46,8 @@ std::optional<StoredTime> stored_time(std::span<const Round> rounds, int variant
 }
 
 StoredVariant stored_variant(const Variant& variant, std::span<const StepPlan> plans,
-                             std::span<const Round> rounds, const Counted& counted) {
+                             const Measurement& measurement, const Counted& counted) {
+  const std::span<const Round> rounds = stored_rounds(measurement);
   const std::size_t index = plan_named(plans, variant.name);
   const std::string anchor(anchor_of(plans[index]));
   const std::size_t anchor_index = plan_named(plans, anchor_variant(anchor));
@@ -54,6 +55,7 @@ StoredVariant stored_variant(const Variant& variant, std::span<const StepPlan> p
   stored.name = variant.name;
   stored.knobs = fingerprint_of(variant.knobs);
   stored.anchor = anchor;
+  stored.libraries = libraries_in_words(measurement.variants[index].libraries);
   stored.step_seconds = mean_step_seconds(rounds, static_cast<int>(index));
   stored.anchor_seconds = mean_step_seconds(rounds, static_cast<int>(anchor_index));
   for (const MetricRow& row : metric_table()) {
@@ -90,7 +92,7 @@ StoredRun stored_run(const Scenario& scenario, std::span<const StepPlan> plans,
   run.provenance = std::move(provenance);
   run.environment = environment_of(measurement.device);
   for (const Variant& variant : scenario.variants) {
-    run.variants.push_back(stored_variant(variant, plans, stored_rounds(measurement), counted));
+    run.variants.push_back(stored_variant(variant, plans, measurement, counted));
   }
   return run;
 }

@@ -34,6 +34,7 @@ struct StoredVariant {
   std::string name;
   std::uint64_t knobs = 0;    // fingerprint
   std::string anchor;         // "hbm.1"
+  std::string libraries;      // "cuDNN 9.14.0"; empty where its steps depend on none
   double step_seconds = 0;    // for readers only: comparisons use the contrasts
   double anchor_seconds = 0;  // likewise
   std::vector<StoredTime> times;

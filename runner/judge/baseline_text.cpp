@@ -20,6 +20,9 @@ void append_variant(std::string& text, const StoredVariant& variant) {
   text += fmt::format("[run.variant.{}]\n", variant.name);
   text += fmt::format("knobs = {}\n", toml_string(hexadecimal(variant.knobs)));
   text += fmt::format("anchor = {}\n", toml_string(variant.anchor));
+  if (!variant.libraries.empty()) {
+    text += fmt::format("libraries = {}\n", toml_string(variant.libraries));
+  }
   text += fmt::format("step_us = {}\n", microseconds(variant.step_seconds));
   text += fmt::format("anchor_us = {}\n", microseconds(variant.anchor_seconds));
   for (const StoredTime& time : variant.times) {

@@ -83,6 +83,14 @@ std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
   return std::nullopt;
 }
 
+std::string libraries_in_words(std::span<const DeviceKey> libraries) {
+  std::string words;
+  for (const DeviceKey& library : libraries) {
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", library.name, library.value);
+  }
+  return printable(std::move(words));
+}
+
 std::string folder_of_baselines(const DeviceIdentity& device) {
   const std::string folder = as_folder(device.name);
   return device.kind == DeviceKind::cuda ? folder

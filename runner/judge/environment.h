@@ -50,6 +50,10 @@ struct EnvironmentMismatch {
 std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
                                                      const Environment& now);
 
+// "cuDNN 9.14.0", "cuDNN none": what a step depends on besides the device, as it is stored; empty
+// where there is nothing.
+std::string libraries_in_words(std::span<const DeviceKey>);
+
 // "nvidia-h200" for an NVIDIA H200, "simulated/nvidia-h200" for a simulated one: the folder of its
 // baselines.
 std::string folder_of_baselines(const DeviceIdentity&);

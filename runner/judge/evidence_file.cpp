@@ -61,6 +61,7 @@ class Reader {
     std::uint64_t digest = 0;
     keys.hexadecimal_number("digest", digest);
     for (const EvidenceKeyRow& row : key_rows) keys.text(row.name, entry.key.*row.value);
+    keys.text_if_any("libraries", entry.key.libraries);
     keys.hexadecimal_number("scenario_fingerprint", entry.key.fingerprint);
     if (const TomlEntry* runs = keys.required("run")) {
       for (const TomlKeys::Table& run : keys.tables(*runs)) entry.runs.push_back(read_run(run));
@@ -147,7 +148,7 @@ std::span<const EvidenceKeyRow> evidence_key_rows() {
 }
 
 EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
-                         const DeviceIdentity& device) {
+                         const DeviceIdentity& device, std::span<const DeviceKey> libraries) {
   const Environment environment = environment_of(device);
   return {.subject = subject,
           .scenario = scenario.name,
@@ -156,7 +157,8 @@ EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
           .gpu = environment.gpu,
           .uuid = environment.uuid,
           .driver = environment.driver,
-          .cuda_runtime = environment.cuda_runtime};
+          .cuda_runtime = environment.cuda_runtime,
+          .libraries = libraries_in_words(libraries)};
 }
 
 EvidenceFile read_evidence(const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,12 @@ struct EvidenceKey {
   std::string uuid;
   std::string driver;
   std::string cuda_runtime;
+  std::string libraries;  // that its variants depend on: "cuDNN 9.14.0"; empty, often
   bool operator==(const EvidenceKey&) const = default;
 };
 
-EvidenceKey evidence_key(const std::string& subject, const Scenario&, const DeviceIdentity&);
+EvidenceKey evidence_key(const std::string& subject, const Scenario&, const DeviceIdentity&,
+                         std::span<const DeviceKey> libraries);
 
 struct EvidenceRun {
   std::uint64_t seed = 0;

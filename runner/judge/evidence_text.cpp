@@ -34,6 +34,9 @@ std::string entry_text(const EvidenceEntry& entry) {
   for (const EvidenceKeyRow& row : evidence_key_rows()) {
     text += fmt::format("{} = {}\n", row.name, toml_string(entry.key.*row.value));
   }
+  if (!entry.key.libraries.empty()) {
+    text += fmt::format("libraries = {}\n", toml_string(entry.key.libraries));
+  }
   text +=
       fmt::format("scenario_fingerprint = {}\n", toml_string(hexadecimal(entry.key.fingerprint)));
   for (const EvidenceRun& run : entry.runs) {

@@ -15,7 +15,7 @@ struct EvidenceKeyRow {
   std::string EvidenceKey::*value;
 };
 
-// The texts of a key, in the order of the file.
+// The texts that every key has, in the order of the file.
 std::span<const EvidenceKeyRow> evidence_key_rows();
 
 // Of everything that an entry holds.

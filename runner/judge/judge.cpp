@@ -13,6 +13,7 @@
 #include "judge/diagnose.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
+#include "judge/library_notes.h"
 #include "judge/reasons.h"
 #include "judge/stored_sentence.h"
 #include "judge/summary.h"
@@ -213,6 +214,7 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.loads_per_round = std::ssize(measurement.variants);
   verdict.device_time = measurement.device_time;
   verdict.wall_time = measurement.wall_time;
+  for (std::string& note : library_notes(measurement)) verdict.notes.push_back(std::move(note));
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
   if (!measurement.pilot.agrees) verdict.notes.push_back(carry_over_note(measurement));
   if (measurement.budget_refused) verdict.broken = budget_reason(measurement, scenario.measure);

@@ -109,6 +109,7 @@ class Reader {
                   restore_hint);
     keys.hexadecimal_number("knobs", variant.knobs);
     keys.text("anchor", variant.anchor);
+    keys.text_if_any("libraries", variant.libraries);
     read_microseconds(keys, "step_us", variant.step_seconds);
     read_microseconds(keys, "anchor_us", variant.anchor_seconds);
     for (const MetricRow& row : metric_table()) {

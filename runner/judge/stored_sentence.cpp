@@ -36,7 +36,7 @@ MetricOf first_stored(const Expectation& sentence) {
 // Why a stored variant is not this one, in words; nothing when it is.
 std::optional<std::string> reason_against(const StoredRun& run, const StoredVariant* stored,
                                           const Environment& now, const Variant& variant,
-                                          const std::string& anchor) {
+                                          const std::string& anchor, const std::string& libraries) {
   if (const auto mismatch = match_environment(run.environment, now)) {
     return mismatch_reason(mismatch->key, mismatch->stored, mismatch->now);
   }
@@ -44,6 +44,10 @@ std::optional<std::string> reason_against(const StoredRun& run, const StoredVari
   const std::uint64_t knobs = fingerprint_of(variant.knobs);
   if (stored->knobs != knobs) return changed_knobs_reason(variant.name);
   if (stored->anchor != anchor) return mismatch_reason("anchor", stored->anchor, anchor);
+  if (stored->libraries != libraries && !stored->libraries.empty() && !libraries.empty()) {
+    return mismatch_reason(fmt::format("library that '{}' depends on", variant.name),
+                           stored->libraries, libraries);
+  }
   return std::nullopt;
 }
 
@@ -168,9 +172,11 @@ void decide_timed(const Expectation& sentence, const Scenario& scenario,
                   std::span<const StepPlan> plans, const Measurement& measurement,
                   const JudgeSettings& settings, SentenceVerdict& verdict) {
   const Variant& variant = variant_named(scenario, first_stored(sentence).variant);
-  const std::string anchor(anchor_of(plans[plan_named(plans, variant.name)]));
+  const std::size_t index = plan_named(plans, variant.name);
+  const std::string anchor(anchor_of(plans[index]));
   const MatchingRuns matching =
-      matching_runs(*settings.baseline, environment_of(measurement.device), variant, anchor);
+      matching_runs(*settings.baseline, environment_of(measurement.device), variant, anchor,
+                    libraries_in_words(measurement.variants[index].libraries));
   if (matching.variants.empty()) {
     verdict.outcome = Outcome::not_comparable;
     verdict.reason = not_comparable_reason(matching.reason, scenario);
@@ -226,13 +232,13 @@ bool needs_anchors(const Scenario& scenario) {
 }
 
 MatchingRuns matching_runs(const Baseline& baseline, const Environment& now, const Variant& variant,
-                           const std::string& anchor) {
+                           const std::string& anchor, const std::string& libraries) {
   MatchingRuns of_model;
   MatchingRuns of_device;
   std::set<std::string> devices;
   for (const StoredRun& run : baseline.runs) {
     const StoredVariant* stored = find_variant(run, variant.name);
-    if (const auto against = reason_against(run, stored, now, variant, anchor)) {
+    if (const auto against = reason_against(run, stored, now, variant, anchor, libraries)) {
       of_device.reason = *against;  // of the latest run
       continue;
     }

@@ -22,11 +22,12 @@ struct MatchingRuns {
   std::string reason;
 };
 
-// A run matches with the same environment, knobs of the variant and anchor. Runs of other devices
+// A run matches with the same environment, knobs of the variant, anchor and libraries, which one of
+// both may not know. Runs of other devices
 // of the same model count only when the matching ones come from at least three devices: with fewer
 // nobody knows how far devices differ.
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
-                           const std::string& anchor);
+                           const std::string& anchor, const std::string& libraries);
 
 // A sentence with `stored.`, of plan, exact or timed evidence, into the verdict that names it.
 void decide_stored(const Expectation&, const Scenario&, std::span<const StepPlan>,

@@ -48,7 +48,9 @@ class Run {
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
     for (const StepPlan& plan : plans) {
-      result_.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
+      result_.variants.push_back({.name = plan.variant,
+                                  .batch_size = mean_batch_size(plan),
+                                  .libraries = device.libraries_for(plan)});
     }
   }
 
@@ -86,9 +88,18 @@ class Run {
       const auto place = std::find(slots.begin(), slots.end(), slot);
       const auto variant = static_cast<std::size_t>(place - slots.begin());
       loaded_[variant] = device_.load_into(slot, plans_[variant]);
+      note_choices(variant);
     }
     ledger_ = LossLedger(plans_);
     return spent() - before;
+  }
+
+  void note_choices(std::size_t variant) {
+    std::vector<KernelChoice>& known = result_.variants[variant].choices;
+    for (KernelChoice& choice : loaded_[variant]->choices()) {
+      if (std::find(known.begin(), known.end(), choice) == known.end())
+        known.push_back(std::move(choice));
+    }
   }
 
   StepResult run(std::size_t variant, const Observe& observe) {

@@ -58,6 +58,10 @@ struct ExpectedCost {
 struct VariantSubject {
   std::string name;
   double batch_size = 0;  // samples a step, on average
+  // What its steps depend on besides the device, and which kernels they got: device.h. A choice
+  // that a later load made otherwise stands behind the first.
+  std::vector<DeviceKey> libraries = {};
+  std::vector<KernelChoice> choices = {};
 };
 
 // The steps of two variants that should have computed the same loss and did not.

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct Script {
   // Empty: clocks are not known; there is nothing around the device.
   std::function<double(const std::string& variant)> sm_clock_hertz = {};
   std::function<EnvironmentReading(std::int64_t reading)> environment = {};
+  // Of a plan's variant, and of its n-th load, counted from 0; empty: there is nothing to choose.
+  std::function<std::vector<DeviceKey>(const std::string& variant)> libraries = {};
+  std::function<std::vector<KernelChoice>(const std::string& variant, int load)> choices = {};
   double host_share = 0.25;  // of the step time; negative: the device does not know
   std::chrono::nanoseconds now{0};
   std::vector<std::pair<std::string, Observe>> runs{};
@@ -31,7 +36,13 @@ struct Script {
 
 class ScriptedStep : public LoadedStep {
  public:
-  ScriptedStep(const StepPlan& plan, Script& script) : plan_(plan), script_(script) {}
+  ScriptedStep(const StepPlan& plan, Script& script, int load)
+      : plan_(plan), script_(script), load_(load) {}
+
+  std::vector<KernelChoice> choices() const override {
+    if (!script_.choices) return {};
+    return script_.choices(plan_.variant, load_);
+  }
 
   StepResult run(const Observe& observe) override {
     script_.runs.emplace_back(plan_.variant, observe);
@@ -62,6 +73,7 @@ class ScriptedStep : public LoadedStep {
  private:
   const StepPlan& plan_;
   Script& script_;
+  int load_;
   std::int64_t next_step_ = 0;
 };
 
@@ -75,7 +87,11 @@ class ScriptedDevice : public Device {
     return identity;
   }
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<ScriptedStep>(plan, script_);
+    return std::make_unique<ScriptedStep>(plan, script_, loads_[plan.variant]++);
+  }
+  std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
+    if (!script_.libraries) return {};
+    return script_.libraries(plan.variant);
   }
   std::optional<EnvironmentReading> read_environment() override {
     if (!script_.environment) return std::nullopt;
@@ -85,6 +101,7 @@ class ScriptedDevice : public Device {
  private:
   Script& script_;
   std::int64_t readings_ = 0;
+  std::map<std::string, int> loads_;
 };
 
 // Plans of no operations, one for each name; 64 samples a step.

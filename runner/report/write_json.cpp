@@ -31,9 +31,13 @@ std::string_view name_of(Evidence evidence) {
   return {};
 }
 
+Json json_of(const std::vector<DeviceKey>& keys) {
+  Json object = Json::object();
+  for (const DeviceKey& key : keys) object[key.name] = key.value;
+  return object;
+}
+
 Json json_of(const DeviceIdentity& device) {
-  Json keys = Json::object();
-  for (const DeviceKey& key : device.keys) keys[key.name] = key.value;
   return {{"kind", name_of(device.kind)},
           {"name", device.name},
           {"driver", device.driver},
@@ -41,7 +45,7 @@ Json json_of(const DeviceIdentity& device) {
           {"compute_capability", device.compute_capability},
           {"memory_bytes", device.memory_bytes},
           {"uuid", device.uuid},
-          {"keys", std::move(keys)}};
+          {"keys", json_of(device.keys)}};
 }
 
 Json json_of(const VariantSummary& variant) {
@@ -104,6 +108,12 @@ Json json_of(const CitedCertificate& cited) {
           {"keeps_its_word", keeps_its_word(cited.certificate)}};
 }
 
+Json json_of(const KernelChoice& choice) {
+  return {{"kernel", choice.kernel},
+          {"library", choice.library.empty() ? Json(nullptr) : Json(choice.library)},
+          {"reason", choice.reason}};
+}
+
 template <class Item>
 Json json_of(const std::vector<Item>& items) {
   Json array = Json::array();
@@ -128,6 +138,17 @@ Json json_of(const Pilot& pilot) {
   return {{"segment_steps", pilot.segment_steps},   {"disagreement", pilot.disagreement},
           {"standard_error", pilot.standard_error}, {"agrees", pilot.agrees},
           {"deviation", pilot.deviation},           {"orders_per_pass", pilot.orders_per_pass}};
+}
+
+// Of the variants that depend on a library or could choose: on which, and whose kernels they got.
+Json libraries_of(const Measurement& measurement) {
+  Json libraries = Json::object();
+  for (const VariantSubject& variant : measurement.variants) {
+    if (variant.libraries.empty() && variant.choices.empty()) continue;
+    libraries[variant.name] = {{"keys", json_of(variant.libraries)},
+                               {"kernels", json_of(variant.choices)}};
+  }
+  return libraries;
 }
 
 Json json_of(const Measurement& measurement) {
@@ -162,6 +183,7 @@ Json json_of(const Measurement& measurement) {
           {"device_ns", measurement.device_time.count()},
           {"wall_ns", measurement.wall_time.count()},
           {"batch_sizes", std::move(batch_sizes)},
+          {"libraries", libraries_of(measurement)},
           {"rounds", std::move(rounds)},
           {"environment", std::move(environment)},
           {"traced_rounds",

@@ -139,6 +139,32 @@ TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
   EXPECT_TRUE(untraced["measurement"]["traced_rounds"].is_null());
 }
 
+TEST(WriteJson, HasTheLibrariesOfTheVariantsThatDependOnOne) {
+  Script script;
+  script.step_time = noisy(0.8, 9);
+  script.libraries = [](const std::string& variant) {
+    return variant == "fix" ? std::vector<DeviceKey>{{"cuDNN", "9.14.0"}}
+                            : std::vector<DeviceKey>{};
+  };
+  script.choices = [](const std::string& variant, int) {
+    if (variant != "fix") return std::vector<KernelChoice>{};
+    return std::vector<KernelChoice>{{"attention", "cuDNN 9.14.0", ""},
+                                     {"attention_gradient", "", "there is no workspace"}};
+  };
+  const nlohmann::json report = written(measure_and_judge(
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}), script,
+      9));
+  EXPECT_EQ(report["measurement"]["libraries"], nlohmann::json::parse(R"({"fix": {
+    "keys": {"cuDNN": "9.14.0"},
+    "kernels": [{"kernel": "attention", "library": "cuDNN 9.14.0", "reason": ""},
+                {"kernel": "attention_gradient", "library": null,
+                 "reason": "there is no workspace"}]}})"));
+  EXPECT_EQ(report["notes"][0],
+            "in 'fix', attention is cuDNN 9.14.0's; attention_gradient is stepgate's own: there is "
+            "no workspace");
+  EXPECT_TRUE(written(judged_run(1))["measurement"]["libraries"].empty());
+}
+
 TEST(WriteJson, SaysThatNothingIsKnownOfAnEnvironment) {
   const nlohmann::json report = written(judged_run(1));
   EXPECT_TRUE(report["measurement"]["environment"].empty());

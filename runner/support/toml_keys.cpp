@@ -43,13 +43,11 @@ const TomlEntry* TomlKeys::required(std::string_view key) {
 }
 
 void TomlKeys::text(std::string_view key, std::string& to) {
-  const TomlEntry* entry = required(key);
-  if (entry == nullptr) return;
-  if (const auto* value = std::get_if<std::string>(&entry->value.content)) {
-    to = *value;
-  } else {
-    wrong_type(*entry, "a string");
-  }
+  if (const TomlEntry* entry = required(key)) text(*entry, to);
+}
+
+void TomlKeys::text_if_any(std::string_view key, std::string& to) {
+  if (const TomlEntry* entry = optional(key)) text(*entry, to);
 }
 
 void TomlKeys::texts(std::string_view key, std::vector<std::string>& to) {
@@ -85,6 +83,14 @@ void TomlKeys::number_if_any(std::string_view key, double low, double high,
   double value = low;
   number(*entry, low, high, value);
   to = value;
+}
+
+void TomlKeys::text(const TomlEntry& entry, std::string& to) {
+  if (const auto* value = std::get_if<std::string>(&entry.value.content)) {
+    to = *value;
+  } else {
+    wrong_type(entry, "a string");
+  }
 }
 
 void TomlKeys::number(const TomlEntry& entry, double low, double high, double& to) {

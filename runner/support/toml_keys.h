@@ -33,6 +33,7 @@ class TomlKeys {
   void count(std::string_view key, std::int64_t& to);  // at least 0
 
   // Likewise, but it may be left out.
+  void text_if_any(std::string_view key, std::string& to);
   void number_if_any(std::string_view key, double low, double high, std::optional<double>& to);
 
   // The tables of [[key]]; none, with a fault, when it is anything else.
@@ -53,6 +54,7 @@ class TomlKeys {
   static std::optional<double> number(const TomlValue&);
 
  private:
+  void text(const TomlEntry&, std::string& to);
   void number(const TomlEntry&, double low, double high, double& to);
 
   const TomlTable& table_;

@@ -39,16 +39,29 @@ void check_no_output_is(const std::filesystem::path& evidence, const Arguments& 
   }
 }
 
-EvidenceKey key_of(const EvidenceRequest& request, const Planned& planned,
-                   const DeviceIdentity& device) {
-  return evidence_key(request.subject, planned.scenario, device);
+// Of all plans, each once.
+std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
+  std::vector<DeviceKey> libraries;
+  for (const StepPlan& plan : planned.plans) {
+    for (DeviceKey& library : device.libraries_for(plan)) {
+      const auto is_it = [&](const DeviceKey& other) { return other.name == library.name; };
+      if (std::none_of(libraries.begin(), libraries.end(), is_it))
+        libraries.push_back(std::move(library));
+    }
+  }
+  return libraries;
+}
+
+EvidenceKey key_of(const EvidenceRequest& request, const Planned& planned, Device& device) {
+  return evidence_key(request.subject, planned.scenario, device.identity(),
+                      libraries_of(planned, device));
 }
 
 }  // namespace
 
 std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
-                                            const std::vector<Planned>& all,
-                                            const DeviceIdentity& device, std::uint64_t seed) {
+                                            const std::vector<Planned>& all, Device& device,
+                                            std::uint64_t seed) {
   if (arguments.evidence.empty()) return std::nullopt;
   check_no_output_is(arguments.evidence, arguments);
   check_writable(arguments.evidence);
@@ -69,7 +82,7 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
 
 Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64_t seed,
                              JudgeSettings settings, const EvidenceRequest& request) {
-  const EvidenceKey key = key_of(request, planned, device.identity());
+  const EvidenceKey key = key_of(request, planned, device);
   settings.earlier = earlier_in(read_evidence(request.file), key);
   // Stored baselines are compared with rounds of this run.
   if (planned.fewest_rounds == 0 && nothing_left_to_measure(planned.scenario, settings)) {

@@ -20,8 +20,8 @@ struct EvidenceRequest {
 
 // What --evidence and --subject ask for; nothing without them. Throws RequestError, before anything
 // is measured, when the file is damaged, cannot be written, or has a run of this seed already.
-std::optional<EvidenceRequest> evidence_for(const Arguments&, const std::vector<Planned>&,
-                                            const DeviceIdentity&, std::uint64_t seed);
+std::optional<EvidenceRequest> evidence_for(const Arguments&, const std::vector<Planned>&, Device&,
+                                            std::uint64_t seed);
 
 // Measures nothing when the earlier evidence alone decides. What is measured is in the file when
 // this returns, unless a signal came or the rounds are not to be trusted.

@@ -108,7 +108,7 @@ int run_scenarios(const Arguments& arguments) {
   fit_to_device(all, opened.device->identity(), seed);
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);
-  const auto evidence = evidence_for(arguments, all, opened.device->identity(), seed);
+  const auto evidence = evidence_for(arguments, all, *opened.device, seed);
   write_timelines(all, opened.device->identity(), arguments);
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;

@@ -21,7 +21,7 @@ std::string loader_error() {
 template <class Function>
 bool find(void* library, const char* name, Function& function, std::string* reason) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) *reason = "cuDNN: " + loader_error();
+  if (function == nullptr) *reason = loader_error();
   return function != nullptr;
 }
 
@@ -45,29 +45,51 @@ bool find_all(void* library, CudnnFunctions& to, std::string* reason) {
 std::string Cudnn::sentence(cudnnStatus_t status, std::string_view what) const {
   std::array<char, 512> words{};
   functions_.last_error_string(words.data(), words.size());
-  std::string text = "cuDNN " + std::to_string(version()) + ": " + std::string(what) + ": " +
+  std::string text = "cuDNN " + version_text(version()) + ": " + std::string(what) + ": " +
                      functions_.error_string(status);
   if (words[0] != '\0') text += std::string(": ") + words.data();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
 }
 
+std::string not_found_text(const char* named, const std::string& fact) {
+  if (named == nullptr) {
+    return "no cuDNN was found (" + fact + "; STEPGATE_CUDNN may name another library)";
+  }
+  return "no cuDNN was found where STEPGATE_CUDNN names '" + std::string(named) + "' (" + fact +
+         ")";
+}
+
+std::string version_text(std::int64_t version) {
+  // Up to 8 a thousand stood for a major version, since 9 ten thousand.
+  const std::int64_t major = version < 90000 ? 1000 : 10000;
+  return std::to_string(version / major) + '.' + std::to_string(version % major / 100) + '.' +
+         std::to_string(version % 100);
+}
+
+std::string version_of(const Cudnn& cudnn) {
+  return version_text(cudnn.version());
+}
+
 // The library stays loaded until the process ends: it starts threads and keeps kernels of its own.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason) {
   const char* named = std::getenv("STEPGATE_CUDNN");
-  const char* name = named != nullptr ? named : "libcudnn.so.9";
-  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(named != nullptr ? named : "libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    *reason = "cuDNN: " + loader_error();
+    *reason = not_found_text(named, loader_error());
     return nullptr;
   }
   CudnnFunctions functions{};
-  if (!find_all(library, functions, reason)) return nullptr;
+  std::string missing;
+  if (!find_all(library, functions, &missing)) {
+    *reason = not_found_text(named, missing);
+    return nullptr;
+  }
   cudnnHandle_t handle = nullptr;
   const cudnnStatus_t status = functions.create(&handle);
   if (status != CUDNN_STATUS_SUCCESS) {
-    *reason = "cuDNN " + std::to_string(functions.get_version()) +
-              ": create a handle: " + functions.error_string(status);
+    *reason = "cuDNN " + version_text(static_cast<std::int64_t>(functions.get_version())) +
+              " makes no handle: " + functions.error_string(status);
     return nullptr;
   }
   return std::make_shared<Cudnn>(functions, handle);

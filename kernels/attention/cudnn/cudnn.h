@@ -40,12 +40,19 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
   cudnnHandle_t handle() const { return handle_; }
   std::int64_t version() const { return static_cast<std::int64_t>(functions_.get_version()); }
 
-  // "cuDNN 91900: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
+  // "cuDNN 9.19.0: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
   std::string sentence(cudnnStatus_t status, std::string_view what) const;
 
  private:
   CudnnFunctions functions_;
   cudnnHandle_t handle_;
 };
+
+// That no library was found, with the loader's words and the way out: under the name that
+// STEPGATE_CUDNN has, or, with null, under the usual one.
+std::string not_found_text(const char* named, const std::string& fact);
+
+// "9.14.0" of 91400, which is cuDNN's own number of it.
+std::string version_text(std::int64_t version);
 
 }  // namespace stepgate

@@ -163,13 +163,13 @@ std::shared_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOr
                                          std::string* reason) {
   // These versions want a mask of its own behind the last whole tile.
   if (cudnn.version() <= 91500 && sizes.time % 128 != 0) {
-    *reason = "cuDNN " + std::to_string(cudnn.version()) +
+    *reason = "cuDNN " + version_of(cudnn) +
               ": the gradient of attention takes sequences of a multiple of 128";
     return nullptr;
   }
   // These want the sums cleared before each launch.
   if (cudnn.version() < 90600 && order == SumOrder::any) {
-    *reason = "cuDNN " + std::to_string(cudnn.version()) +
+    *reason = "cuDNN " + version_of(cudnn) +
               ": the gradient of attention in any order takes cuDNN 9.6 or newer";
     return nullptr;
   }

@@ -22,14 +22,26 @@ namespace stepgate {
 class Cudnn;  // the library and a handle of the current device
 
 // Opens libcudnn.so.9, or what the environment variable STEPGATE_CUDNN names. Null where that
-// fails; then *reason says why. The same device must be current in all that follows.
+// fails; then *reason says why, with the name that was tried and the variable. The same device must
+// be current in all that follows.
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason);
+
+// "9.14.0".
+std::string version_of(const Cudnn&);
 
 // Whether it is worth asking: older versions have gradients of sequences of whole tiles only, and
 // where those are ours, so is the forward pass.
+enum class CudnnFit { suits, wide_numbers, part_of_a_tile, wide_heads };
+constexpr std::int64_t cudnn_tile = 128;         // tokens
+constexpr std::int64_t widest_cudnn_head = 128;  // columns
+constexpr CudnnFit cudnn_fit(const KernelShape& shape, DType dtype) {
+  if (!is_narrow(dtype)) return CudnnFit::wide_numbers;
+  if (shape.depth % cudnn_tile != 0) return CudnnFit::part_of_a_tile;
+  if (shape.columns / shape.groups > widest_cudnn_head) return CudnnFit::wide_heads;
+  return CudnnFit::suits;
+}
 constexpr bool suits_cudnn(const KernelShape& shape, DType dtype) {
-  constexpr std::int64_t tile = 128, widest_head = 128;
-  return is_narrow(dtype) && shape.depth % tile == 0 && shape.columns / shape.groups <= widest_head;
+  return cudnn_fit(shape, dtype) == CudnnFit::suits;
 }
 
 // The order in which the gradient of q is summed: `fixed` gives the same bits twice and needs 2

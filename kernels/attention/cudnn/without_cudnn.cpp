@@ -6,13 +6,17 @@
 namespace stepgate {
 namespace {
 
-constexpr const char* absent = "cuDNN: this build had no headers of it";
+constexpr const char* absent = "this build had no headers of cuDNN";
 
 }  // namespace
 
 std::shared_ptr<Cudnn> open_cudnn(std::string* reason) {
   *reason = absent;
   return nullptr;
+}
+
+std::string version_of(const Cudnn&) {
+  return {};
 }
 
 std::optional<Launch> cudnn_attention(Cudnn&, const KernelShape&, DType, std::string* reason) {

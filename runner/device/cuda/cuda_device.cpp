@@ -11,6 +11,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_step.h"
+#include "device/cuda/may_use_cudnn.h"
 #include "device/cuda/nvml.h"
 #include "device/cuda/nvtx_ranges.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
@@ -71,14 +72,6 @@ GpuName name_of_gpu() {
                                  properties.pciBusID, properties.pciDeviceID)};
 }
 
-bool uses_attention(const StepPlan& plan) {
-  return std::any_of(plan.operations.begin(), plan.operations.end(),
-                     [](const Operation& operation) {
-                       const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-                       return launch != nullptr && launch->kernel.starts_with("attention");
-                     });
-}
-
 // Empty where the key is not known.
 std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) {
   const auto found = std::find_if(keys.begin(), keys.end(),
@@ -128,6 +121,11 @@ class CudaDevice : public Device {
     return identity;
   }
 
+  std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
+    if (!may_use_cudnn(plan)) return {};
+    return {{.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)}};
+  }
+
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
     return std::make_unique<CudaStep>(plan, services_for(plan), nullptr);
   }
@@ -153,8 +151,7 @@ class CudaDevice : public Device {
   Cudnn* dnn() {
     if (!dnn_asked_) {
       dnn_asked_ = true;
-      std::string reason;  // nobody asks yet: kernels of our own do as well
-      dnn_ = open_cudnn(&reason);
+      dnn_ = open_cudnn(&without_dnn_);
     }
     return dnn_.get();
   }
@@ -164,8 +161,9 @@ class CudaDevice : public Device {
     const bool records = cupti_ && cupti_->unavailable().empty();
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     return {.blas = blas_.get(),
-            .dnn = uses_attention(plan) ? dnn() : nullptr,
+            .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
             .products = &products_,
+            .without_dnn = without_dnn_,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get()};
@@ -176,6 +174,7 @@ class CudaDevice : public Device {
   BlasHandle blas_;
   bool dnn_asked_ = false;
   std::shared_ptr<Cudnn> dnn_;
+  std::string without_dnn_;  // why there is none
   MeasuredProducts products_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "device/cuda/cuda_buffers.h"
@@ -25,6 +26,7 @@ struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
   MeasuredProducts* products = nullptr;
+  std::string_view without_dnn = {};
   ContentsCache& contents;
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
@@ -36,6 +38,7 @@ class CudaStep : public LoadedStep {
   CudaStep(const StepPlan&, const CudaServices&, KeptMemory* kept);
   ~CudaStep() override;
 
+  std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe&) override;
 
  private:
@@ -103,6 +106,7 @@ class CudaStep : public LoadedStep {
   CudaEvent first_mark_;
   CudaEvent last_mark_;
   std::vector<Prepared> prepared_;
+  std::vector<KernelChoice> choices_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it
   std::optional<Loader> loader_;

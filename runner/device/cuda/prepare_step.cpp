@@ -102,7 +102,10 @@ CudaStep::~CudaStep() {
 }
 
 void CudaStep::prepare(const CudaServices& services) {
-  LaunchContext context{.blas = services.blas, .dnn = services.dnn};
+  LaunchContext context{.blas = services.blas,
+                        .dnn = services.dnn,
+                        .without_dnn = services.without_dnn,
+                        .choices = &choices_};
   if (plan_.algorithms_by == AlgorithmsBy::measurement) context.products = services.products;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/attention/cudnn/choose_cudnn.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "kernels/attention_gradient/attention_gradient.h"
+
+namespace stepgate {
+namespace {
+
+void tell(const LaunchContext& context, KernelChoice choice) {
+  if (context.choices == nullptr) return;
+  const auto known = std::find(context.choices->begin(), context.choices->end(), choice);
+  if (known == context.choices->end()) context.choices->push_back(std::move(choice));
+}
+
+// Why cuDNN is not asked for attention of this shape; empty where it is.
+std::string reason_against_shape(const KernelShape& shape, DType dtype) {
+  switch (cudnn_fit(shape, dtype)) {
+    case CudnnFit::suits:
+      return {};
+    case CudnnFit::wide_numbers:
+      return "cuDNN has attention of 16-bit numbers only";
+    case CudnnFit::part_of_a_tile:
+      return "cuDNN is asked for samples of whole tiles of " + std::to_string(cudnn_tile) +
+             " tokens only, and these have " + std::to_string(shape.depth);
+    case CudnnFit::wide_heads:
+      return "cuDNN is asked for heads of at most " + std::to_string(widest_cudnn_head) +
+             " columns only, and these have " + std::to_string(shape.columns / shape.groups);
+  }
+  return {};
+}
+
+// Likewise, of a gradient with so much scratch.
+std::string reason_against_gradient(const KernelShape& shape, DType dtype,
+                                    std::int64_t most_scratch) {
+  std::string reason = reason_against_shape(shape, dtype);
+  if (!reason.empty() || sequences_for_cudnn(shape, dtype, most_scratch) > 0) return reason;
+  if (most_scratch == 0) return "model.attention_workspace is 0 B";
+  KernelShape sample = shape;
+  sample.rows = shape.depth;
+  return "model.attention_workspace is " + std::to_string(most_scratch) +
+         " B, and cuDNN's gradient of one sample takes " +
+         std::to_string(cudnn_attention_gradient_scratch(sample)) + " B";
+}
+
+// What `make` gives, unless there is a reason against it or no library. `make` writes its own
+// reason where it gives nothing.
+template <class Make>
+std::optional<Launch> choose(const char* kernel, std::string reason, const LaunchContext& context,
+                             Make make) {
+  std::optional<Launch> launch;
+  if (reason.empty()) {
+    reason = context.without_dnn;
+    if (context.dnn != nullptr) launch = make(*context.dnn, &reason);
+  }
+  KernelChoice choice{.kernel = kernel, .library = {}, .reason = {}};
+  if (launch) {
+    choice.library = "cuDNN " + version_of(*context.dnn);
+  } else {
+    choice.reason = std::move(reason);
+  }
+  tell(context, std::move(choice));
+  return launch;
+}
+
+std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const KernelShape& shape, DType dtype,
+                                         std::int64_t most_scratch, std::string* reason) {
+  KernelShape share = shape;
+  share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.depth;
+  const auto launch = cudnn_attention_gradient(
+      cudnn, share, dtype, attention_gradient_scratch_bytes(shape, dtype, most_scratch), reason);
+  if (!launch) return std::nullopt;
+  const std::int64_t matrix = share.rows * share.columns * bytes_of(dtype);
+  // By operand: qkv, out, d_out, log_sums, scratch, d_qkv.
+  const std::array<std::int64_t, 6> bytes = {
+      3 * matrix, matrix, matrix, share.rows * share.groups * 4, 0, 3 * matrix};
+  return [launch = *launch, bytes, shares = shape.rows / share.rows](void* const* buffers,
+                                                                     CUstream_st* stream) {
+    for (std::int64_t part = 0; part < shares; ++part) {
+      std::array<void*, 6> of_part{};
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        of_part[i] = static_cast<std::byte*>(buffers[i]) + part * bytes[i];
+      launch(of_part.data(), stream);
+    }
+  };
+}
+
+}  // namespace
+
+std::optional<Launch> attention_by_cudnn(const KernelShape& shape, DType dtype,
+                                         const LaunchContext& context) {
+  if (!is_narrow(dtype)) return std::nullopt;
+  return choose("attention", reason_against_shape(shape, dtype), context,
+                [&](Cudnn& cudnn, std::string* reason) {
+                  return cudnn_attention(cudnn, shape, dtype, reason);
+                });
+}
+
+std::optional<Launch> attention_gradient_by_cudnn(const KernelShape& shape, DType dtype,
+                                                  std::int64_t most_scratch,
+                                                  const LaunchContext& context) {
+  if (!is_narrow(dtype)) return std::nullopt;
+  return choose("attention_gradient", reason_against_gradient(shape, dtype, most_scratch), context,
+                [&](Cudnn& cudnn, std::string* reason) {
+                  return gradient_in_shares(cudnn, shape, dtype, most_scratch, reason);
+                });
+}
+
+}  // namespace stepgate

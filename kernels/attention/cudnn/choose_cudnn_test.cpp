@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Why a launch of attention is not cuDNN's, as the choice itself says it. Where it is cuDNN's is
+// open_cudnn_test.cpp's and, with a GPU, cudnn_attention_test.cpp's.
+#include "kernels/attention/cudnn/choose_cudnn.h"
+
+#include <gtest/gtest.h>
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t plenty = std::int64_t{1} << 40;
+// Two samples of 256 tokens, 4 heads of 64 columns.
+constexpr KernelShape suitable{.rows = 512, .columns = 256, .depth = 256, .groups = 4};
+
+std::vector<KernelChoice> choices_of(const KernelShape& shape, DType dtype,
+                                     std::int64_t most_scratch = plenty) {
+  std::vector<KernelChoice> choices;
+  const LaunchContext context{.without_dnn = "nobody has one", .choices = &choices};
+  EXPECT_FALSE(attention_by_cudnn(shape, dtype, context));
+  EXPECT_FALSE(attention_gradient_by_cudnn(shape, dtype, most_scratch, context));
+  return choices;
+}
+
+// Of both directions.
+std::vector<KernelChoice> ours(const std::string& reason, const std::string& of_gradient) {
+  return {{.kernel = "attention", .library = {}, .reason = reason},
+          {.kernel = "attention_gradient", .library = {}, .reason = of_gradient}};
+}
+
+TEST(ChooseCudnn, SaysWhyThereIsNone) {
+  const auto expected = ours("nobody has one", "nobody has one");
+  EXPECT_EQ(choices_of(suitable, DType::bf16), expected);
+  EXPECT_EQ(choices_of(suitable, DType::fp16), expected);
+}
+
+TEST(ChooseCudnn, SaysWhatOfTheShapeDoesNotSuit) {
+  constexpr KernelShape part{.rows = 400, .columns = 256, .depth = 200, .groups = 4};
+  const std::string tokens =
+      "cuDNN is asked for samples of whole tiles of 128 tokens only, and these have 200";
+  EXPECT_EQ(choices_of(part, DType::bf16), ours(tokens, tokens));
+  constexpr KernelShape wide{.rows = 512, .columns = 512, .depth = 256, .groups = 2};
+  const std::string columns =
+      "cuDNN is asked for heads of at most 128 columns only, and these have 256";
+  EXPECT_EQ(choices_of(wide, DType::bf16), ours(columns, columns));
+}
+
+TEST(ChooseCudnn, SaysWhatWorkspaceTheGradientLacks) {
+  EXPECT_EQ(choices_of(suitable, DType::bf16, 0),
+            ours("nobody has one", "model.attention_workspace is 0 B"));
+  // 4 heads of 256 x 256 scores of 2 B, 256 row sums of 4 B for each, and 256 B.
+  constexpr std::int64_t one_sample = 4 * 256 * 256 * 2 + 4 * 256 * 4 + 256;
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample - 1),
+            ours("nobody has one",
+                 "model.attention_workspace is 528639 B, and cuDNN's gradient of one sample takes "
+                 "528640 B"));
+  EXPECT_EQ(choices_of(suitable, DType::bf16, one_sample),
+            ours("nobody has one", "nobody has one"));
+}
+
+TEST(ChooseCudnn, HasNothingToChooseForNumbersOf32Bits) {
+  EXPECT_TRUE(choices_of(suitable, DType::fp32).empty());
+  EXPECT_TRUE(choices_of(suitable, DType::tf32).empty());
+}
+
+TEST(ChooseCudnn, SaysTheSameThingOnceAndNothingWhereNobodyAsks) {
+  std::vector<KernelChoice> choices;
+  const LaunchContext context{.without_dnn = "nobody has one", .choices = &choices};
+  for (int layer = 0; layer < 3; ++layer) {
+    EXPECT_FALSE(attention_by_cudnn(suitable, DType::bf16, context));
+  }
+  EXPECT_EQ(choices.size(), 1U);
+  EXPECT_FALSE(attention_by_cudnn(suitable, DType::bf16, {}));
+}
+
+}  // namespace
+}  // namespace stepgate
