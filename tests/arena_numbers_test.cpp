@@ -3,8 +3,6 @@
 // whichever order the plan permits: no lifetime is too short. Without numbers: lifetimes_test.cpp.
 #include <gtest/gtest.h>
 
-#include <ostream>
-
 #include "device/reference/reference_device.h"
 #include "device_contract.h"
 #include "plan/find_races.h"
@@ -12,12 +10,6 @@
 #include "plan/plan_in_arena.h"
 
 namespace stepgate {
-
-// For GoogleTest's messages.
-void PrintTo(const ModelCase& model, std::ostream* out) {
-  *out << model.name;
-}
-
 namespace {
 
 std::vector<float> losses_of(const StepPlan& plan, std::uint64_t order_seed) {

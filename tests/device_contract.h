@@ -4,6 +4,7 @@
 // device_contract_test.cpp's.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct ModelCase {
   std::string name;
   Knobs knobs;
 };
+
+// For GoogleTest's messages.
+void PrintTo(const DeviceCase&, std::ostream*);
+void PrintTo(const ModelCase&, std::ostream*);
 
 // Tiny models: spinning kernels, and mlps of every dtype and optimizer.
 std::vector<ModelCase> model_cases();

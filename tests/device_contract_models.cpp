@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tiny models of the device contract. In which ways they are run is device_contract_ways.cpp's.
+#include <ostream>
 #include <tuple>
 
 #include "device_contract.h"
@@ -50,6 +51,14 @@ void append_elementwise(std::vector<ModelCase>& cases) {
 }
 
 }  // namespace
+
+void PrintTo(const DeviceCase& device, std::ostream* out) {
+  *out << device.name;
+}
+
+void PrintTo(const ModelCase& model, std::ostream* out) {
+  *out << model.name;
+}
 
 std::vector<ModelCase> model_cases() {
   Knobs spin;
