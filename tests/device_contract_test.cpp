@@ -243,7 +243,7 @@ TEST_P(DeviceContractOfModel, ComputesTheSameLossesInEveryWayThatPlansAccept) {
     expect_same_losses(losses, expected, device_case.kind, knobs);
     if (HasFailure()) return;
   }
-  EXPECT_GT(accepted, 300);
+  EXPECT_GT(accepted, model.knobs.model.kind == ModelKind::transformer ? 80 : 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DeviceContractOfModel,
