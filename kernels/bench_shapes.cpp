@@ -131,7 +131,7 @@ void append_patterns(std::vector<BenchShape>& all) {
   all.push_back(by_rows("strided_scale", 8192, 4096, {0.5, 6, 6}));
 }
 
-// Parameters of a model.
+// Parameters of a model; and casts of as many numbers, which no step has.
 void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
   constexpr std::int64_t verified_numbers = 4096;
   const auto over_all = [&](std::string_view kernel) -> BenchShape {

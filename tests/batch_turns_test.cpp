@@ -4,9 +4,8 @@
 // the device contract.
 #include <gtest/gtest.h>
 
-#include <bit>
-
 #include "device_contract.h"
+#include "expect_run.h"
 
 namespace stepgate {
 namespace {
@@ -52,11 +51,7 @@ std::vector<Knobs> ways_to_take_turns() {
 class BatchTurns : public testing::TestWithParam<DeviceCase> {
  protected:
   std::vector<std::uint32_t> losses_of(const Knobs& knobs, std::int64_t steps) const {
-    std::vector<std::uint32_t> bits;
-    for (const float loss : device_->load(plan_of(knobs))->run({0, steps}).losses) {
-      bits.push_back(std::bit_cast<std::uint32_t>(loss));
-    }
-    return bits;
+    return bits_of(device_->load(plan_of(knobs))->run({0, steps}).losses);
   }
 
   const std::unique_ptr<Device> device_ = GetParam().make();

@@ -4,6 +4,7 @@
 // device_contract_test.cpp's.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ struct ModelCase {
   Knobs knobs;
 };
 
+// For GoogleTest's messages.
+void PrintTo(const DeviceCase&, std::ostream*);
+void PrintTo(const ModelCase&, std::ostream*);
+
 // Tiny models: spinning kernels, and mlps of every dtype and optimizer.
 std::vector<ModelCase> model_cases();
 
@@ -38,7 +43,8 @@ Knobs model_knobs(const std::string& name);
 
 // The model in every way that the other knobs allow: the full product of the ways in which a batch
 // arrives, of waits, of allocators with launches and logs, and of what is offloaded; then mixes of
-// everything from the seed. Ways that plans refuse are among them.
+// everything from the seed. Ways that plans refuse are among them. Of a transformer, whose steps
+// take ten times as long, a fifth of the products, another one from seed to seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
 // Memory that is made anew at a change of the batch's size, of all that can and with and without

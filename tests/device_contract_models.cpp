@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The tiny models of the device contract. In which ways they are run is device_contract_ways.cpp's.
+#include <ostream>
 #include <tuple>
 
 #include "device_contract.h"
@@ -8,7 +9,10 @@
 namespace stepgate {
 namespace {
 
-// Three blocks, so that a segment of two is followed by a shorter one.
+// As small as they can be, for they are run in hundreds of ways: three blocks, so that a segment of
+// two is followed by a shorter one; two heads, of the least width; a length and a vocabulary that
+// are no multiple of anything; several samples in each of two micro-batches. With fewer tokens the
+// first gradients of fp16 overflow, and nothing is learned.
 void append_transformers(std::vector<ModelCase>& cases) {
   Knobs plain;
   plain.model = {.kind = ModelKind::transformer, .layers = 3, .hidden = 16};
@@ -50,6 +54,14 @@ void append_elementwise(std::vector<ModelCase>& cases) {
 }
 
 }  // namespace
+
+void PrintTo(const DeviceCase& device, std::ostream* out) {
+  *out << device.name;
+}
+
+void PrintTo(const ModelCase& model, std::ostream* out) {
+  *out << model.name;
+}
 
 std::vector<ModelCase> model_cases() {
   Knobs spin;

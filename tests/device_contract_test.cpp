@@ -3,105 +3,16 @@
 // is linked into: device_contract_host.cpp or device_contract_cuda.cpp.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
-#include <ostream>
 #include <random>
 #include <regex>
 
 #include "device_contract.h"
+#include "expect_run.h"
 #include "plan/counted_metrics.h"
 
 namespace stepgate {
-
-// For GoogleTest's messages.
-void PrintTo(const DeviceCase& device, std::ostream* out) {
-  *out << device.name;
-}
-void PrintTo(const ModelCase& model, std::ostream* out) {
-  *out << model.name;
-}
-
 namespace {
-
-using std::chrono::nanoseconds;
-
-// --- what is expected of one run -----------------------------------------------------------------
-
-void expect_losses(const StepResult& result, const Observe& observe, DeviceKind kind) {
-  if (kind == DeviceKind::simulated) {
-    EXPECT_TRUE(result.losses.empty());
-    return;
-  }
-  ASSERT_EQ(static_cast<std::int64_t>(result.losses.size()),
-            observe.wash_out_steps + observe.steps);
-  for (const float loss : result.losses) ASSERT_TRUE(std::isfinite(loss)) << loss;
-}
-
-void expect_times(const StepResult& result, const Observe& observe, int run_ahead_steps) {
-  if (result.sm_clock_hertz) {
-    EXPECT_GT(*result.sm_clock_hertz, 0);
-  }
-  if (!result.elapsed) {
-    EXPECT_FALSE(result.sm_clock_hertz);
-    EXPECT_FALSE(result.host_busy);
-    EXPECT_TRUE(result.step_times.empty());
-    return;
-  }
-  EXPECT_GT(result.elapsed->count(), 0);
-  // The clocks of stamps and of events may tick as seldom as once a microsecond.
-  constexpr nanoseconds ticks{2000};
-  ASSERT_EQ(static_cast<std::int64_t>(result.step_times.size()), observe.steps - 1);
-  nanoseconds sum{0};
-  for (const nanoseconds time : result.step_times) {
-    EXPECT_GE(time.count(), 0);
-    sum += time;
-  }
-  EXPECT_LE(sum, *result.elapsed + *result.elapsed / 50 + ticks);
-  // The host issues the first of these steps while the device still works on the wash-out, at most
-  // this many steps ahead; a scheduler may take the processor away for a moment besides.
-  constexpr nanoseconds moment = std::chrono::milliseconds(2);
-  ASSERT_TRUE(result.host_busy);
-  EXPECT_GT(result.host_busy->count(), 0);
-  EXPECT_LE(*result.host_busy,
-            *result.elapsed + *result.elapsed * run_ahead_steps / observe.steps + moment);
-}
-
-std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<std::uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-  return bits;
-}
-
-// Products that add to what is there may be cut into other sums, which rounds differently: by 2^-24
-// an addition in fp32, and by half a bf16 where gradients are stored so. Steps later that is still
-// below this share of a loss.
-double bound_of_added_gradients(DType dtype) {
-  return dtype == DType::bf16 ? 1e-2 : 1e-4;
-}
-
-void expect_same_losses(const std::vector<float>& got, const std::vector<float>& expected,
-                        DeviceKind kind, const Knobs& knobs) {
-  if (kind != DeviceKind::cuda || knobs.memory.zero_grad == ZeroGrad::none) {
-    ASSERT_EQ(bits_of(got), bits_of(expected));
-    return;
-  }
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t step = 0; step < got.size(); ++step) {
-    ASSERT_NEAR(got[step], expected[step],
-                bound_of_added_gradients(knobs.model.dtype) * std::abs(expected[step]))
-        << "step " << step;
-  }
-}
-
-std::vector<float> run_in_pieces(LoadedStep& step, const std::vector<Observe>& pieces) {
-  std::vector<float> losses;
-  for (const Observe& piece : pieces) {
-    const StepResult result = step.run(piece);
-    losses.insert(losses.end(), result.losses.begin(), result.losses.end());
-  }
-  return losses;
-}
 
 // --- promises, device by device ------------------------------------------------------------------
 
@@ -332,7 +243,7 @@ TEST_P(DeviceContractOfModel, ComputesTheSameLossesInEveryWayThatPlansAccept) {
     expect_same_losses(losses, expected, device_case.kind, knobs);
     if (HasFailure()) return;
   }
-  EXPECT_GT(accepted, 300);
+  EXPECT_GT(accepted, model.knobs.model.kind == ModelKind::transformer ? 80 : 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DeviceContractOfModel,

@@ -162,6 +162,17 @@ void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
           }
 }
 
+// Every fifth of the ways, from one that the seed chooses: all values of all columns, and of
+// arrivals and allocations, whose tables' lengths are no multiples of five, all pairs of two
+// columns' values.
+std::vector<Knobs> thinned(const std::vector<Knobs>& ways, std::uint64_t seed) {
+  constexpr std::size_t stride = 5;
+  std::vector<Knobs> kept;
+  for (std::size_t index = seed % stride; index < ways.size(); index += stride)
+    kept.push_back(ways[index]);
+  return kept;
+}
+
 template <class Value, std::size_t count>
 const Value& any_of(Random& random, const Value (&values)[count]) {
   return values[random.below(count)];
@@ -210,6 +221,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_allocations(model, ways);
   if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
   append_offloads(model, ways);
+  if (model.model.kind == ModelKind::transformer) ways = thinned(ways, seed);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;

@@ -24,13 +24,7 @@ struct Adapt {
     const auto gradient = load<count>(gradients, first);
     auto mean = load<count>(m, first);
     auto square = load<count>(v, first);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const float updated =
-          adamw_step(rates, corrections, to_float(gradient.values[i]), to_float(weight.values[i]),
-                     mean.values[i], square.values[i]);
-      weight.values[i] = from_float<Number>(updated);
-    }
+    adamw_steps(rates, corrections, 1.0f, gradient, weight, mean, square);
     store<count>(m, first, mean);
     store<count>(v, first, square);
     store<count>(weights, first, weight);

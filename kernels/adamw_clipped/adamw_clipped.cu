@@ -30,13 +30,7 @@ struct AdaptClipped {
     const float updates = control[update_control::updates];
     if (factor == 0.0f) return;
     const AdamwCorrections corrections = adamw_corrections(rates, updates);
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const float updated =
-          adamw_step(rates, corrections, factor * to_float(gradient.values[i]),
-                     to_float(weight.values[i]), mean.values[i], square.values[i]);
-      weight.values[i] = from_float<Number>(updated);
-    }
+    adamw_steps(rates, corrections, factor, gradient, weight, mean, square);
     store<count>(m, first, mean);
     store<count>(v, first, square);
     store<count>(weights, first, weight);

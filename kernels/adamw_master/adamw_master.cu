@@ -32,12 +32,9 @@ struct AdaptMaster {
     if (factor == 0.0f) return;
     const AdamwCorrections corrections = adamw_corrections(rates, updates);
     Pack<Number, count> rounded;
+    adamw_steps(rates, corrections, factor, gradient, weight, mean, square);
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      weight.values[i] = adamw_step(rates, corrections, factor * to_float(gradient.values[i]),
-                                    weight.values[i], mean.values[i], square.values[i]);
-      rounded.values[i] = from_float<Number>(weight.values[i]);
-    }
+    for (int i = 0; i < count; ++i) rounded.values[i] = from_float<Number>(weight.values[i]);
     store<count>(master, first, weight);
     store<count>(m, first, mean);
     store<count>(v, first, square);

@@ -86,4 +86,19 @@ struct PackedHeads {
   }
 };
 
+// Visits the matrices [T][D] that split_heads makes of rows and merge_heads takes, in the order in
+// which they are stored: visit(sequence, head, part, place of the matrix's first number).
+template <class Visit>
+void for_each_matrix(const PackedHeads& heads, std::int64_t parts, const Visit& visit) {
+  std::int64_t first = 0;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    for (std::int64_t s = 0; s < heads.sequences; ++s) {
+      for (std::int64_t h = 0; h < heads.heads; ++h) {
+        visit(s, h, part, first);
+        first += heads.tokens * heads.width;
+      }
+    }
+  }
+}
+
 }  // namespace stepgate

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Numbers copied from one format to another, one kernel for each direction since an operand's
 // format and access belong to the kernel. In fp32 and tf32 both are copies.
+// No plan launches them: kernels of a step read and round storage numbers themselves, adamw_master
+// the weights that it stores.
 //   shape     rows x columns numbers
 //   operands  narrow: wide (fp32), stored;  widen: stored, wide (fp32)
 #pragma once

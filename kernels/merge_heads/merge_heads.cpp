@@ -32,19 +32,11 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scal
 void reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
   const std::int64_t parts = part_count(call.scalars);
-  std::int64_t matrix = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    for (std::int64_t s = 0; s < heads.sequences; ++s) {
-      for (std::int64_t h = 0; h < heads.heads; ++h, ++matrix) {
-        HeadNumbers numbers;
-        for (std::int64_t i = 0; i < heads.tokens * heads.width; ++i) {
-          numbers.push_back(
-              number_at(call.buffers[0], call.dtype, matrix * heads.tokens * heads.width + i));
-        }
-        heads.write(numbers, call.buffers[1], call.dtype, s, h, part, parts);
-      }
-    }
-  }
+  for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
+    HeadNumbers numbers(static_cast<std::size_t>(heads.tokens * heads.width));
+    for (double& number : numbers) number = number_at(call.buffers[0], call.dtype, first++);
+    heads.write(numbers, call.buffers[1], call.dtype, sequence, head, part, parts);
+  });
 }
 
 }  // namespace

@@ -32,18 +32,11 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scal
 void reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
   const std::int64_t parts = part_count(call.scalars);
-  std::int64_t matrix = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    for (std::int64_t s = 0; s < heads.sequences; ++s) {
-      for (std::int64_t h = 0; h < heads.heads; ++h, ++matrix) {
-        const HeadNumbers numbers = heads.read(call.buffers[0], call.dtype, s, h, part, parts);
-        for (std::int64_t i = 0; i < heads.tokens * heads.width; ++i) {
-          set_number(call.buffers[1], call.dtype, matrix * heads.tokens * heads.width + i,
-                     numbers[i]);
-        }
-      }
-    }
-  }
+  for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
+    const HeadNumbers numbers =
+        heads.read(call.buffers[0], call.dtype, sequence, head, part, parts);
+    for (const double number : numbers) set_number(call.buffers[1], call.dtype, first++, number);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/trace.h"
+#include "measure/traced.h"
 
 namespace stepgate {
 
@@ -43,6 +44,33 @@ inline StepPlan plan_by_hand(StreamName copies_on = StreamName::compute, int ahe
   add("wait", Phase::sync, StreamName::compute, HostWaits{WaitFor::device});
   add("work", Phase::host, StreamName::compute, HostWork{1000});
   return plan;
+}
+
+// Seconds, and how near a sum of them comes.
+constexpr double microsecond = 1e-6;
+constexpr double close = 1e-12;
+
+const DeviceWork a_kernel{.kind = WorkKind::kernel};
+const DeviceWork a_fill{.kind = WorkKind::fill, .bytes = 1000};
+const DeviceWork to_device{
+    .kind = WorkKind::copy, .bytes = 1000, .from = CopyEnd::pinned, .to = CopyEnd::device};
+const DeviceWork to_host{
+    .kind = WorkKind::copy, .bytes = 4, .from = CopyEnd::device, .to = CopyEnd::pageable};
+const HostCall device_wait{
+    .name = "cudaDeviceSynchronize", .kind = CallKind::wait_for_device, .can_block = true};
+
+inline HostCall launch(std::uint32_t correlation) {
+  return {.name = "cudaLaunchKernel", .kind = CallKind::launch, .correlation = correlation};
+}
+inline DeviceWork caused_by(std::uint32_t correlation) {
+  DeviceWork work = a_kernel;
+  work.correlation = correlation;
+  return work;
+}
+
+inline double sum_of_parts(const TimeSplit& time) {
+  return time.math + time.memory + time.copies + time.idle_after_wait + time.idle_for_data +
+         time.idle_for_host + time.idle_in_queue;
 }
 
 class TraceByHand {

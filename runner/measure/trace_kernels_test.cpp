@@ -8,7 +8,6 @@
 namespace stepgate {
 namespace {
 
-const DeviceWork a_kernel{.kind = WorkKind::kernel};
 constexpr double sgd_bytes = 3 * 4 * 1024 * 1024;  // weights and gradients in, weights out
 
 TEST(TraceKernels, DividesUsefulBytesByTheTimeOfKernelsThatMemoryLimits) {

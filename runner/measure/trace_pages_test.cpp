@@ -8,11 +8,6 @@
 namespace stepgate {
 namespace {
 
-constexpr double microsecond = 1e-6;
-constexpr double close = 1e-12;
-
-const DeviceWork a_kernel{.kind = WorkKind::kernel};
-
 TEST(TracePages, CountsFaultsAndMovedPagesOfManagedMemory) {
   StepPlan plan = plan_by_hand();
   Trace trace = TraceByHand(4).work(by_hand::math, 0, a_kernel, 0, 10).trace();

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "scenario/field_value.h"
+#include "scenario/given_names.h"
 #include "support/nearest.h"
 
 namespace stepgate {
@@ -16,34 +17,12 @@ namespace {
 constexpr std::int64_t newest_schema = 1;
 constexpr std::string_view see_fields = "'stepgate fields' lists the keys";
 
-bool all_of(std::string_view text, std::string_view others) {
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-  });
-}
-
-constexpr std::string_view upper_case = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-bool is_identifier(std::string_view text) {
-  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') &&
-         all_of(text, std::string(upper_case) + "_");
-}
-
-bool is_label(std::string_view text) {
-  return !text.empty() && all_of(text, std::string(upper_case) + "_-");
-}
-
 // What a search can make larger and smaller, for every variant alike.
 bool can_be_calibrated(const Field& field) {
   const bool is_size = field.values.kind == FieldKind::integer ||
                        field.values.kind == FieldKind::number ||
                        field.values.kind == FieldKind::bytes;
   return is_built(field) && is_size && field.scope == FieldScope::variant;
-}
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
 // The element of that name, made at the end when there is none.
@@ -146,7 +125,7 @@ class DraftReader {
   void claim(const TomlEntry& entry) {
     auto text = text_of(entry, "claim");
     if (!text) return;
-    if (is_blank(text->text)) {
+    if (text->text.find_first_not_of(" \t\r\n") == std::string::npos) {
       fail(text->place, "'claim' is empty", "say in one sentence what the scenario shows");
     } else if (text->text.find('\n') != std::string::npos) {
       fail(text->place, "'claim' has more than one line", "say it in one sentence");
@@ -170,7 +149,7 @@ class DraftReader {
       const auto* tag = std::get_if<std::string>(&value.content);
       if (tag == nullptr) {
         fail(value.place, fmt::format("a tag must be a string, but is {}", type_text(value)), hint);
-      } else if (tag->empty() || !all_of(*tag, "_-")) {
+      } else if (!is_tag(*tag)) {
         fail(value.place, fmt::format("'{}' is no tag", *tag),
              "a tag is made of a to z, 0 to 9, _ and -");
       } else {
@@ -221,7 +200,7 @@ class DraftReader {
     if (table == nullptr) return;
     for (const TomlEntry& line : *table) {
       const std::string name = fmt::format("{}.{}", entry.key, line.key);
-      if (!is_label(line.key)) {
+      if (!is_line_name(line.key)) {
         fail(line.place, fmt::format("'{}' cannot name a line", line.key),
              "use letters, digits, _ and -");
       }
@@ -235,7 +214,7 @@ class DraftReader {
     if (table == nullptr) return;
     for (const TomlEntry& line : *table) {
       const std::string name = fmt::format("variant.{}", line.key);
-      if (!is_identifier(line.key) || line.key == "stored") {
+      if (!is_variant_name(line.key) || line.key == "stored") {
         fail(line.place, fmt::format("'{}' cannot name a variant", line.key),
              line.key == "stored" ? "sentences use it for stored values"
                                   : "use letters, digits and _, and start with a letter");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The simulated machine against arithmetic done by hand, and its noise against its settings.
+// The simulated machine against arithmetic done by hand. Noise and what is planted are
+// simulated_settings_test.cpp's.
 #include "device/simulated/simulated_device.h"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@
 #include <cmath>
 #include <functional>
 
-#include "plan/build_step_plan.h"
+#include "device/simulated/round_numbers.h"
 #include "plan/counted_metrics.h"
 
 namespace stepgate {
@@ -16,61 +17,6 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
-
-// Round numbers and no noise, so that times can be checked by hand.
-DeviceProfile round_profile() {
-  DeviceProfile profile;
-  profile.name = "round numbers";
-  profile.multiprocessors = 100;
-  profile.memory_bytes = std::int64_t{1} << 34;
-  profile.host = {.launch_nanoseconds = 1000,
-                  .product_nanoseconds = 2000,
-                  .graph_launch_nanoseconds = 2000,
-                  .copy_call_nanoseconds = 500,
-                  .event_nanoseconds = 0,
-                  .wake_up_nanoseconds = 5000,
-                  .malloc_nanoseconds = 20000,
-                  .free_nanoseconds = 10000,
-                  .malloc_async_nanoseconds = 300,
-                  .pool_grow_nanoseconds = 100000,
-                  .page_lock_nanoseconds_per_mib = 50000,
-                  .page_unlock_nanoseconds_per_mib = 20000};
-  profile.compute = {.launch_latency_nanoseconds = 4000,
-                     .kernel_floor_nanoseconds = 1000,
-                     .graph_node_floor_nanoseconds = 500,
-                     .memory_bytes_per_second = 1e12,
-                     .fp32_flops_per_second = 1e13,
-                     .tf32_flops_per_second = 1e14,
-                     .bf16_flops_per_second = 2e14};
-  profile.pinned = {.bytes = {1 << 12, 1 << 20}, .nanoseconds = {2000, 20000}};
-  profile.pageable = {.bytes = {1 << 12, 1 << 20}, .nanoseconds = {4000, 60000}};
-  profile.staging_bytes = 1 << 12;
-  return profile;
-}
-
-Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
-  Knobs knobs;
-  knobs.model.kind = ModelKind::spin;
-  knobs.model.kernels = kernels;
-  knobs.model.kernel_us = kernel_us;
-  knobs.batch.size = 8;
-  return knobs;
-}
-
-std::vector<StepPlan> plans_of(const Knobs& knobs) {
-  Scenario scenario;
-  scenario.name = "by_hand";
-  scenario.variants.push_back({"only", knobs, {}});
-  return build_step_plans(scenario, 1);
-}
-
-nanoseconds step_time(const Knobs& knobs, const DeviceProfile& profile,
-                      SimulatedSettings settings = {}) {
-  const std::vector<StepPlan> plans = plans_of(knobs);
-  const auto device = make_simulated_device(profile, std::move(settings));
-  const auto step = device->load(plans.front());
-  return *step->run({.wash_out_steps = 20, .steps = 100}).elapsed / 100;
-}
 
 Knobs elementwise(std::int64_t samples) {
   Knobs knobs;
@@ -185,76 +131,6 @@ TEST(SimulatedDevice, StarvesWithoutALoaderThatWorksAhead) {
   EXPECT_LT(queue_hides_it, microseconds(110));
   EXPECT_GT(starved, microseconds(300));
   EXPECT_LT(fed, microseconds(110));
-}
-
-TEST(SimulatedDevice, GivesTheSameTimesForTheSameSeedOnly) {
-  DeviceProfile noisy = round_profile();
-  noisy.noise = {.within_rounds = 0.02,
-                 .between_rounds = 0.01,
-                 .spike_probability = 0.01,
-                 .spike_nanoseconds = 50000};
-  const nanoseconds first = step_time(spinning(10, 50), noisy, {.seed = 7});
-  EXPECT_EQ(first, step_time(spinning(10, 50), noisy, {.seed = 7}));
-  EXPECT_NE(first, step_time(spinning(10, 50), noisy, {.seed = 8}));
-}
-
-TEST(SimulatedDevice, KeepsWhatASlotCostsAndDrawsWhatALoadCosts) {
-  const std::vector<StepPlan> plans = plans_of(spinning(10, 50));
-  const auto times = [&](const NoiseCosts& noise) {
-    DeviceProfile profile = round_profile();
-    profile.noise = noise;
-    const auto device = make_simulated_device(profile, {.seed = 3});
-    std::vector<nanoseconds> elapsed;
-    for (const int slot : {0, 1, 0, 1}) {
-      elapsed.push_back(*device->load_into(slot, plans.front())->run({.steps = 20}).elapsed);
-    }
-    return elapsed;
-  };
-  const auto by_slot = times({.between_slots = 0.05});
-  EXPECT_EQ(by_slot[0], by_slot[2]);
-  EXPECT_EQ(by_slot[1], by_slot[3]);
-  EXPECT_NE(by_slot[0], by_slot[1]);
-  const auto by_load = times({.between_loads = 0.05});
-  EXPECT_NE(by_load[0], by_load[2]);
-  EXPECT_NE(by_load[1], by_load[3]);
-}
-
-TEST(SimulatedDevice, ShowsAPlantedSlowdownInItsVariantOnly) {
-  const SimulatedSettings planted{.seed = 0, .slowdowns = {{.variant = "only", .factor = 1.05}}};
-  const SimulatedSettings elsewhere{.seed = 0, .slowdowns = {{.variant = "other", .factor = 1.05}}};
-  const auto plain = static_cast<double>(step_time(spinning(10, 50), round_profile()).count());
-  EXPECT_NEAR(
-      static_cast<double>(step_time(spinning(10, 50), round_profile(), planted).count()) / plain,
-      1.05, 0.001);
-  EXPECT_EQ(static_cast<double>(step_time(spinning(10, 50), round_profile(), elsewhere).count()),
-            plain);
-}
-
-TEST(SimulatedDevice, ReportsAPlantedClockInItsVariantOnlyAndKeepsItsTimes) {
-  const std::vector<StepPlan> plans = plans_of(spinning(3, 10));
-  const auto result_with = [&](SimulatedSettings settings) {
-    const auto device = make_simulated_device(round_profile(), std::move(settings));
-    return device->load(plans.front())->run({.wash_out_steps = 2, .steps = 10});
-  };
-  const StepResult plain = result_with({.seed = 1});
-  EXPECT_FALSE(plain.sm_clock_hertz);
-  EXPECT_FALSE(result_with({.seed = 1, .clocks = {{"other", 1.5e9}}}).sm_clock_hertz);
-  const StepResult clocked = result_with({.seed = 1, .clocks = {{"only", 1.5e9}}});
-  EXPECT_EQ(clocked.sm_clock_hertz, 1.5e9);
-  EXPECT_EQ(clocked.elapsed, plain.elapsed);
-}
-
-TEST(SimulatedDevice, ReadsThePlantedEnvironmentFromItsReadingOn) {
-  EnvironmentReading cool;
-  cool.temperature_celsius = 40;
-  EnvironmentReading hot;
-  hot.temperature_celsius = 90;
-  const auto device =
-      make_simulated_device(round_profile(), {.environment = {{1, cool}, {3, hot}}});
-  EXPECT_FALSE(device->read_environment());
-  for (const double celsius : {40.0, 40.0, 90.0, 90.0}) {
-    EXPECT_EQ(device->read_environment().value().temperature_celsius, celsius);
-  }
 }
 
 TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What a rule about knobs is, the two tables of them, and what rules of both ask about knobs.
+// check_knobs.cpp applies them.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+struct KnobRule {
+  std::string_view field;  // that the diagnostic is placed at
+  bool (*broken)(const Knobs&);
+  std::string_view message;
+  std::string_view hint;
+};
+
+// Broken by writing the field at all while the knobs are such.
+std::span<const KnobRule> knobs_without_effect();
+
+// Broken by the knobs together, whoever wrote them.
+std::span<const KnobRule> knobs_that_clash();
+
+// Nothing is allocated while steps run.
+inline bool is_fixed(const AllocKnobs& alloc) {
+  return alloc.with == Allocator::fixed || alloc.with == Allocator::arena;
+}
+
+inline bool is_managed(const H2dKnobs& h2d) {
+  return h2d.host == HostMemory::managed || h2d.host == HostMemory::managed_prefetch;
+}
+
+inline bool is_transformer(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::transformer;
+}
+
+}  // namespace stepgate
