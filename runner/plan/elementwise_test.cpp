@@ -107,12 +107,15 @@ TEST(Elementwise, ComputesItsLossFromTheLastCopy) {
     int copied = -1;
     for (const Operation& operation : plan.operations) {
       if (const auto* copy = std::get_if<CopyBytes>(&operation.action)) {
-        if (copied >= 0) EXPECT_EQ(copy->from.buffer, copied);
+        if (copied >= 0) {
+          EXPECT_EQ(copy->from.buffer, copied);
+        }
         copied = copy->to.buffer;
       }
       const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-      if (launch != nullptr && launch->kernel == "square_sums")
+      if (launch != nullptr && launch->kernel == "square_sums") {
         EXPECT_EQ(launch->operands[0].buffer, copied);
+      }
     }
   }
 }

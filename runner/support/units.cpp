@@ -65,13 +65,20 @@ std::optional<Decimal> decimal_prefix(std::string_view text) {
   return decimal;
 }
 
+// Three digits, or all of those before the point: "1e+03" is for nobody.
+std::string rounded_text(double value) {
+  constexpr double four_digits = 999.5;
+  return std::abs(value) < four_digits ? fmt::format("{:.3g}", value)
+                                       : fmt::format("{:.0f}", value);
+}
+
 std::string scaled_text(double value, Dimension dimension) {
   const Unit* chosen = nullptr;
   for (const Unit& unit : unit_table) {
     if (unit.dimension != dimension) continue;
     if (chosen == nullptr || std::abs(value) >= unit.scale) chosen = &unit;
   }
-  return fmt::format("{:.3g} {}", value / chosen->scale, chosen->name);
+  return fmt::format("{} {}", rounded_text(value / chosen->scale), chosen->name);
 }
 
 }  // namespace
@@ -145,7 +152,7 @@ std::string seconds_text(double seconds) {
 }
 
 std::string percent_text(double ratio) {
-  return fmt::format("{:.3g}%", ratio * 100);
+  return rounded_text(ratio * 100) + '%';
 }
 
 }  // namespace stepgate

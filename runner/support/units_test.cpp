@@ -71,9 +71,13 @@ TEST(Units, RefuseWhatIsNoQuantity) {
 TEST(Units, PrintForPeople) {
   EXPECT_EQ(rounded_bytes_text(1e7), "9.54 MiB");
   EXPECT_EQ(rounded_bytes_text(0), "0 B");
+  EXPECT_EQ(rounded_bytes_text(999.4 * 1024 * 1024), "999 MiB");
+  EXPECT_EQ(rounded_bytes_text(999.6 * 1024 * 1024), "1000 MiB");
+  EXPECT_EQ(rounded_bytes_text(1023 * 1024 * 1024), "1023 MiB");
   EXPECT_EQ(seconds_text(60e-6), "60 us");
   EXPECT_EQ(seconds_text(1.5), "1.5 s");
   EXPECT_EQ(percent_text(0.05), "5%");
+  EXPECT_EQ(percent_text(12.5), "1250%");
   EXPECT_EQ(bytes_text(0), "0 B");
 }
 
