@@ -15,19 +15,33 @@ struct Walk {
   std::int64_t fields_to;
 };
 
-// One element a thread on purpose: a thread that took several neighbours would put them into one
-// access, and hide from memory the very pattern that is to be measured. A row of the grid is a
+// As many as keep memory busy: one 4-byte load a thread is on its way for longer than it lasts.
+constexpr int elements_a_thread = 8;
+constexpr int elements_a_block = elementwise_threads * elements_a_thread;
+
+// An access for every element on purpose, and a thread's elements a block apart: neighbours in one
+// access would hide from memory the very pattern that is to be measured. A row of the grid is a
 // round, so that no thread divides, and a sector's next element comes when the whole array has
 // passed.
 template <class Number>
 __global__ void __launch_bounds__(elementwise_threads)
     strided_scale(const Number* from, Number* to, Walk walk, float factor) {
-  const std::int64_t place =
-      static_cast<std::int64_t>(blockIdx.x) * elementwise_threads + threadIdx.x;
-  if (place >= walk.elements_a_round) return;
-  const std::int64_t element = place * walk.stride + blockIdx.y;
-  const float number = to_float(from[element * walk.fields_from]);
-  to[element * walk.fields_to] = from_float<Number>(factor * number);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * elements_a_block + threadIdx.x;
+  const auto element = [&](int i) {
+    return (first + i * elementwise_threads) * walk.stride + blockIdx.y;
+  };
+  const auto is_there = [&](int i) {
+    return first + i * elementwise_threads < walk.elements_a_round;
+  };
+  float numbers[elements_a_thread];
+#pragma unroll
+  for (int i = 0; i < elements_a_thread; ++i) {
+    if (is_there(i)) numbers[i] = to_float(from[element(i) * walk.fields_from]);
+  }
+#pragma unroll
+  for (int i = 0; i < elements_a_thread; ++i) {
+    if (is_there(i)) to[element(i) * walk.fields_to] = from_float<Number>(factor * numbers[i]);
+  }
 }
 
 // --- launcher ------------------------------------------------------------------------------------
@@ -37,7 +51,7 @@ Launch scaling(const Walk& walk, float factor) {
   return [walk, factor](void* const* buffers, cudaStream_t stream) {
     if (walk.elements_a_round == 0) return;
     const dim3 blocks(
-        static_cast<unsigned>(ceiling_quotient(walk.elements_a_round, elementwise_threads)),
+        static_cast<unsigned>(ceiling_quotient(walk.elements_a_round, elements_a_block)),
         static_cast<unsigned>(walk.stride));
     strided_scale<<<blocks, elementwise_threads, 0, stream>>>(
         static_cast<const Number*>(buffers[0]), static_cast<Number*>(buffers[1]), walk, factor);

@@ -5,8 +5,8 @@
 //   shape     rows x columns elements; depth is the stride, which divides their number
 //   operands  from, to: element e is number e * fields_from of the one and e * fields_to of the
 //             other, to[e] = factor * from[e]; the numbers between are left alone
-// `to` may be `from` where both have as many fields. Thread t of n takes element
-// t % (n / stride) * stride + t / (n / stride).
+// `to` may be `from` where both have as many fields. Of n elements, the one in place p of the order
+// is p % (n / stride) * stride + p / (n / stride), and 32 places are a warp's request.
 #pragma once
 
 #include <algorithm>

@@ -73,9 +73,8 @@ TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluat
   auto plans = plans_named({"baseline", "evaluated", "tuned", "tuned_fix"});
   LaunchKernel cross_entropy;
   cross_entropy.kernel = "cross_entropy";
-  plans[1].operations.push_back({.name = "loss of an evaluation",
-                                 .phase = Phase::evaluation,
-                                 .action = cross_entropy});
+  plans[1].operations.push_back(
+      {.name = "loss of an evaluation", .phase = Phase::evaluation, .action = cross_entropy});
   for (const std::size_t variant : {2, 3}) {
     plans[variant].buffers.push_back(
         {.name = "product workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
