@@ -18,39 +18,10 @@
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
+#include "kernels/stopwatch.h"
 
 namespace stepgate {
 namespace {
-
-class Stopwatch {
- public:
-  Stopwatch() {
-    check_cuda(cudaEventCreate(&begin_), "create an event");
-    check_cuda(cudaEventCreate(&end_), "create an event");
-  }
-  ~Stopwatch() {
-    (void)cudaEventDestroy(begin_);
-    (void)cudaEventDestroy(end_);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  // Seconds of device time that one of so many takes.
-  template <class Work>
-  double seconds_each(int times, Work work) {
-    check_cuda(cudaEventRecord(begin_), "record");
-    for (int i = 0; i < times; ++i) work();
-    check_cuda(cudaEventRecord(end_), "record");
-    check_cuda(cudaEventSynchronize(end_), "wait for the kernels");
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, begin_, end_), "read the time");
-    return milliseconds * 1e-3 / times;
-  }
-
- private:
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
-};
 
 // --- operands ------------------------------------------------------------------------------------
 

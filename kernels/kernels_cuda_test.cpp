@@ -8,6 +8,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
+#include "kernels/stopwatch.h"
 
 namespace stepgate {
 
@@ -149,19 +150,10 @@ TEST(CudaSpin, LastsAsLongAsItWasTold) {
   const DeviceOperands operands(trial, {});
   const Launch launch =
       kernel("spin").prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
-  cudaEvent_t begin = nullptr, end = nullptr;
-  check_cuda(cudaEventCreate(&begin), "create an event");
-  check_cuda(cudaEventCreate(&end), "create an event");
-  check_cuda(cudaEventRecord(begin), "record");
-  launch(operands.pointers(), nullptr);
-  check_cuda(cudaEventRecord(end), "record");
-  check_cuda(cudaEventSynchronize(end), "spin");
-  float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "read the time");
-  EXPECT_GE(milliseconds, 1.99f);
-  EXPECT_LE(milliseconds, 2.5f);
-  (void)cudaEventDestroy(begin);
-  (void)cudaEventDestroy(end);
+  Stopwatch stopwatch;
+  const double seconds = stopwatch.seconds_each(1, [&] { launch(operands.pointers(), nullptr); });
+  EXPECT_GE(seconds, 1.99e-3);
+  EXPECT_LE(seconds, 2.5e-3);
 }
 
 }  // namespace

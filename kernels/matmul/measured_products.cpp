@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernels/matmul/product_operands.h"
+#include "kernels/stopwatch.h"
 
 namespace stepgate {
 namespace {
@@ -16,44 +17,6 @@ constexpr int rounds = 5;
 constexpr double least_seconds = 500e-6;  // of a sample, whose events cost some microseconds
 constexpr int most_launches = 20;         // of a sample
 constexpr double near = 1.02;             // of the fastest
-
-void check(cudaError_t status, std::string_view what) {
-  if (status == cudaSuccess) return;
-  throw std::runtime_error("measure products: " + std::string(what) + ": " +
-                           cudaGetErrorString(status));
-}
-
-// --- times ---------------------------------------------------------------------------------------
-
-class Stopwatch {
- public:
-  Stopwatch() {
-    check(cudaEventCreate(&begin_), "create an event");
-    check(cudaEventCreate(&end_), "create an event");
-  }
-  ~Stopwatch() {
-    (void)cudaEventDestroy(begin_);
-    (void)cudaEventDestroy(end_);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
-  // Seconds that one of so many takes.
-  template <class Work>
-  double seconds_each(int times, Work work) {
-    check(cudaEventRecord(begin_, nullptr), "record");
-    for (int i = 0; i < times; ++i) work();
-    check(cudaEventRecord(end_, nullptr), "record");
-    check(cudaEventSynchronize(end_), "wait for a product");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin_, end_), "read the time");
-    return milliseconds * 1e-3 / times;
-  }
-
- private:
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
-};
 
 struct Candidate {
   cublasLtMatmulAlgo_t algorithm;

@@ -17,6 +17,7 @@
 #include "kernels/catalogue.h"
 #include "kernels/cuda_trial.h"
 #include "kernels/number_format.h"
+#include "kernels/stopwatch.h"
 
 namespace stepgate {
 namespace {
@@ -278,20 +279,10 @@ TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
 }
 
 double microseconds_of(const Launch& launch, const std::vector<void*>& operands) {
-  constexpr int launches = 50;
-  cudaEvent_t begin = nullptr, end = nullptr;
-  check_cuda(cudaEventCreate(&begin), "create an event");
-  check_cuda(cudaEventCreate(&end), "create an event");
-  for (int i = 0; i < 5; ++i) launch(operands.data(), nullptr);
-  check_cuda(cudaEventRecord(begin), "record");
-  for (int i = 0; i < launches; ++i) launch(operands.data(), nullptr);
-  check_cuda(cudaEventRecord(end), "record");
-  check_cuda(cudaEventSynchronize(end), "wait");
-  float milliseconds = 0;
-  check_cuda(cudaEventElapsedTime(&milliseconds, begin, end), "read the time");
-  (void)cudaEventDestroy(begin);
-  (void)cudaEventDestroy(end);
-  return 1e3 * milliseconds / launches;
+  const auto once = [&] { launch(operands.data(), nullptr); };
+  Stopwatch stopwatch;
+  (void)stopwatch.seconds_each(5, once);  // warm
+  return 1e6 * stopwatch.seconds_each(50, once);
 }
 
 // Prints; judges only that the plans are there.
