@@ -14,9 +14,10 @@ namespace stepgate {
 
 class MeasuredProducts {
  public:
-  // The first within 2 % of the fastest, by the order of the heuristics: ties go the same way in
-  // every process. Allocates two factors and two results of that shape for as long as it measures,
-  // and waits for the device. Throws std::runtime_error where memory has no room for these.
+  // The first within 2 % of the fastest, by the order of the heuristics, so that ties go the same
+  // way in most processes. Allocates two factors and two results of that shape for as long as it
+  // measures, and waits for the device. Throws std::runtime_error where memory has no room for
+  // these.
   cublasLtMatmulAlgo_t algorithm_for(const ProductCall&);
 
   // What was found, in the order in which it was asked for.
