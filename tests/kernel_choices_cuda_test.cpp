@@ -13,25 +13,15 @@
 
 #include "device/cuda/cuda_device.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
-#include "plan/build_step_plan.h"
+#include "plan/plan_by_hand.h"
 
 namespace stepgate {
 namespace {
 
 Knobs transformer() {
-  Knobs knobs;
-  knobs.model = {.kind = ModelKind::transformer, .layers = 2, .hidden = 128, .dtype = DType::bf16};
-  knobs.model.heads = 2;
-  knobs.model.seq = 128;
-  knobs.model.vocab = 72;
-  knobs.batch.size = 2;
+  Knobs knobs = small_transformer();
+  knobs.model.hidden = 128;  // heads of 64 columns
   return knobs;
-}
-
-StepPlan plan_of(const Knobs& knobs) {
-  Scenario scenario;
-  scenario.variants.push_back({.name = "only", .knobs = knobs, .place = {}});
-  return build_step_plans(scenario, 20260412).front();
 }
 
 struct Said {
@@ -89,7 +79,7 @@ TEST(CudaKernelChoices, AreCudnnsWithItsVersionWhereItIsFoundAndOursOtherwise) {
   ASSERT_EQ(said.libraries.size(), 1U);
   EXPECT_EQ(said.libraries[0].name, "cuDNN");
   EXPECT_EQ(said.libraries[0].value, cudnn ? version_of(*cudnn) : "none");
-  EXPECT_EQ(said.choices.size(), 2U) << "two layers say the same";
+  EXPECT_EQ(said.choices.size(), 2U) << "all layers say the same";
   for (const char* kernel : {"attention", "attention_gradient"}) {
     EXPECT_EQ(said.about(kernel).library, cudnn ? "cuDNN " + version_of(*cudnn) : "");
     EXPECT_EQ(said.about(kernel).reason, cudnn ? "" : reason);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests of this station: plans of scenarios that are written as knobs instead of TOML.
+// For tests only: plans of scenarios that are written as knobs instead of TOML.
 #pragma once
 
 #include <string>
@@ -13,6 +13,17 @@ inline Knobs small_mlp() {
   knobs.model.layers = 3;
   knobs.model.hidden = 16;
   knobs.batch.size = 8;
+  return knobs;
+}
+
+inline Knobs small_transformer() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::transformer, .layers = 4, .hidden = 32, .dtype = DType::bf16};
+  knobs.model.heads = 2;
+  knobs.model.seq = 128;
+  knobs.model.vocab = 50;
+  knobs.batch.size = 8;
+  knobs.optim.kind = OptimKind::adamw;
   return knobs;
 }
 

@@ -13,17 +13,6 @@
 namespace stepgate {
 namespace {
 
-Knobs small_transformer() {
-  Knobs knobs;
-  knobs.model = {.kind = ModelKind::transformer, .layers = 4, .hidden = 32, .dtype = DType::bf16};
-  knobs.model.heads = 2;
-  knobs.model.seq = 128;
-  knobs.model.vocab = 50;
-  knobs.batch.size = 8;
-  knobs.optim.kind = OptimKind::adamw;
-  return knobs;
-}
-
 template <class Set>
 StepPlan plan_with(Set set) {
   Knobs knobs = small_transformer();

@@ -4,26 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/build_step_plan.h"
+#include "plan/plan_by_hand.h"
 
 namespace stepgate {
 namespace {
 
-Knobs transformer() {
-  Knobs knobs;
-  knobs.model = {.kind = ModelKind::transformer, .layers = 1, .hidden = 128, .dtype = DType::bf16};
-  knobs.model.heads = 2;
-  knobs.model.seq = 128;
-  knobs.model.vocab = 72;
-  knobs.batch.size = 2;
-  return knobs;
-}
-
 bool depends(void (*change)(Knobs&)) {
-  Scenario scenario;
-  scenario.variants.push_back({.name = "only", .knobs = transformer(), .place = {}});
-  change(scenario.variants.front().knobs);
-  return may_use_cudnn(build_step_plans(scenario, 1).front());
+  Knobs knobs = small_transformer();
+  change(knobs);
+  return may_use_cudnn(plan_of(knobs));
 }
 
 TEST(MayUseCudnn, IsTrueOfAttentionOf16BitNumbersInWholeTiles) {
