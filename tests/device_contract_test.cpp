@@ -10,6 +10,7 @@
 #include "device_contract.h"
 #include "expect_run.h"
 #include "plan/counted_metrics.h"
+#include "plan/interleaving.h"
 
 namespace stepgate {
 namespace {
@@ -117,6 +118,73 @@ TEST_P(DeviceContract, LetsLoadedStepsTakeTurnsWithoutDisturbingEachOther) {
   }
   for (std::size_t index = 0; index < plans.size(); ++index) {
     EXPECT_EQ(bits_of(losses[index]), bits_of(device_->load(plans[index])->run({0, 15}).losses));
+  }
+}
+
+// A later first step changes which of the rare operations and batches come first, and nothing else:
+// after a whole number of their periods it trains what a load from the start trains.
+TEST_P(DeviceContract, BeginsWithTheStepThatALoadIsDealt) {
+  for (const ModelCase& model : model_cases()) {
+    SCOPED_TRACE(model.name);
+    Knobs knobs = model.knobs;
+    knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+    knobs.loader = {.wait_us = 1, .jitter = 0.5, .depth = 2};
+    knobs.log = {.every = 4, .via = LogVia::late_pinned};
+    const StepPlan plan = plan_of(knobs);
+    const std::vector<float> expected = run_in_pieces(*device_->load(plan), {{3, 20}});
+    for (const std::int64_t first : {12, 12 * 1000}) {
+      const auto step = device_->load_into(0, plan, {.first_step = first, .loader = 77});
+      const StepResult result = step->run({3, 20});
+      EXPECT_EQ(result.first_step, first);
+      EXPECT_EQ(bits_of(result.losses), bits_of(expected));
+      EXPECT_EQ(step->run({0, 1}).first_step, first + 23);
+    }
+  }
+}
+
+// Segments of several steps behind each other in one queue compute what each computes alone, and
+// only scored steps have times.
+TEST_P(DeviceContract, RunsStepsInterleaved) {
+  std::vector<StepPlan> plans;
+  for (const ModelCase& model : model_cases()) {
+    for (const LaunchVia via : {LaunchVia::stream, LaunchVia::graph}) {
+      Knobs knobs = model.knobs;
+      knobs.launch.via = via;
+      knobs.host.step_us = 20;
+      plans.push_back(plan_of(knobs));
+      ASSERT_EQ(reason_against_interleaving(plans.back()), "");
+    }
+  }
+  std::vector<std::unique_ptr<LoadedStep>> loaded;
+  std::vector<LoadedStep*> steps;
+  for (const StepPlan& plan : plans) {
+    loaded.push_back(device_->load_into(static_cast<int>(loaded.size()), plan));
+    steps.push_back(loaded.back().get());
+  }
+  constexpr std::int64_t cycles = 7;
+  Interleaving how{.order = {}, .unscored = std::ssize(plans), .wash_out_steps = 1, .steps = 2};
+  for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {
+    for (int index = 0; index < static_cast<int>(plans.size()); ++index)
+      how.order.push_back((index + static_cast<int>(cycle)) % static_cast<int>(plans.size()));
+  }
+  const std::vector<StepResult> results = device_->run_interleaved(steps, how);
+  ASSERT_EQ(results.size(), plans.size());
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    SCOPED_TRACE(plans[index].variant + std::to_string(index));
+    const StepResult& result = results[index];
+    EXPECT_EQ(result.first_step, 0);
+    const Observe alone{0, 3 * cycles, false};
+    expect_losses(result, alone, kind_);
+    EXPECT_EQ(bits_of(result.losses), bits_of(device_->load(plans[index])->run(alone).losses));
+    EXPECT_EQ(result.elapsed.has_value(), kind_ != DeviceKind::reference);
+    if (!result.elapsed) continue;
+    EXPECT_EQ(result.steps, 2 * (cycles - 1));
+    EXPECT_EQ(std::ssize(result.step_times), result.steps);
+    std::chrono::nanoseconds sum{0};
+    for (const auto time : result.step_times) sum += time;
+    EXPECT_EQ(sum, *result.elapsed);
+    EXPECT_GE(*result.host_busy, result.steps * std::chrono::microseconds(20));
+    EXPECT_EQ(loaded[index]->run({0, 1}).first_step, 3 * cycles);
   }
 }
 

@@ -30,4 +30,34 @@ std::string in_words(const DeviceIdentity& device) {
   return {};
 }
 
+// A device that has nothing better waits between the segments: its numbers are the same.
+std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> steps,
+                                                const Interleaving& how) {
+  const Observe segment{.wash_out_steps = how.wash_out_steps, .steps = how.steps};
+  std::vector<std::optional<StepResult>> results(steps.size());
+  for (std::size_t place = 0; place < how.order.size(); ++place) {
+    const auto of = static_cast<std::size_t>(how.order[place]);
+    StepResult run = steps[of]->run(segment);
+    if (static_cast<std::int64_t>(place) < how.unscored) {
+      run.steps = 0;
+      run.step_times.clear();
+      if (run.elapsed) run.elapsed = std::chrono::nanoseconds(0);
+      if (run.host_busy) run.host_busy = std::chrono::nanoseconds(0);
+    }
+    if (!results[of]) {
+      results[of] = std::move(run);
+      continue;
+    }
+    StepResult& sum = *results[of];
+    sum.steps += run.steps;
+    if (run.elapsed) *sum.elapsed += *run.elapsed;
+    if (run.host_busy) *sum.host_busy += *run.host_busy;
+    sum.step_times.insert(sum.step_times.end(), run.step_times.begin(), run.step_times.end());
+    sum.losses.insert(sum.losses.end(), run.losses.begin(), run.losses.end());
+  }
+  std::vector<StepResult> all;
+  for (std::optional<StepResult>& result : results) all.push_back(std::move(*result));
+  return all;
+}
+
 }  // namespace stepgate

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -58,7 +59,15 @@ struct DeviceIdentity {
 // (no times)".
 std::string in_words(const DeviceIdentity&);
 
-// What to run and what to look at. Steps are numbered from 0 over the life of the loaded step.
+// What a load is dealt anew. The variants that are compared share it, so that they pay for the same
+// rare operations and wait for the same batches.
+struct LoadDraw {
+  std::int64_t first_step = 0;  // number of the step that it begins with
+  std::uint64_t loader = 0;     // which draws of the loader's jitter; 0 are the plan's own
+};
+
+// What to run and what to look at. Steps are numbered from the load's first one over the life of
+// the loaded step.
 struct Observe {
   std::int64_t wash_out_steps = 0;  // run first and not scored
   std::int64_t steps = 1;           // scored; at least 1
@@ -81,7 +90,8 @@ struct StepResult {
   std::optional<double> sm_clock_hertz;
   // Host time spent issuing the scored steps, with the waits taken out.
   std::optional<std::chrono::nanoseconds> host_busy;
-  // Time from step to step, one for each scored step but the first. Empty where unknown.
+  // Time from step to step, one for each scored step; the first needs a step of wash-out before it.
+  // Empty where unknown.
   std::vector<std::chrono::nanoseconds> step_times;
   std::vector<float> losses;    // one for each step run, wash-out included
   std::vector<Tensor> tensors;  // only when asked for
@@ -98,6 +108,16 @@ class LoadedStep {
   virtual StepResult run(const Observe&) = 0;
 };
 
+// Short segments of several loaded steps, one after the other in this order, without a wait of the
+// host in between. Every segment begins with some steps that are not scored, so that a scored step
+// follows one of its own kind.
+struct Interleaving {
+  std::vector<int> order;           // which of the loaded steps each segment is of; all of them
+  std::int64_t unscored = 0;        // segments at the start that only fill the queue
+  std::int64_t wash_out_steps = 1;  // of every segment; at least 1
+  std::int64_t steps = 2;           // of every segment, scored
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -109,13 +129,28 @@ class Device {
   // Everything that allocates, uploads, chooses algorithms or captures. Throws DeviceError; on a
   // lack of memory the message says what was asked and what was free. The plan and the device
   // must outlive the loaded step.
-  virtual std::unique_ptr<LoadedStep> load(const StepPlan&) = 0;
+  virtual std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) = 0;
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) { return load(plan, LoadDraw{}); }
   // The same into a slot: a place whose memory stays when the step that used it is gone. Steps that
   // take turns in a slot have the same addresses and pages, which on a GPU move a step's time by up
   // to a percent. A slot holds one loaded step at a time.
-  virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan) {
-    return load(plan);  // where memory has no place, slots do not differ
+  virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan,
+                                                const LoadDraw& draw) {
+    return load(plan, draw);  // where memory has no place, slots do not differ
   }
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) {
+    return load_into(slot, plan, LoadDraw{});
+  }
+  // Steady time in which budgets count: the machine's, or that of a modelled one, whose runs then
+  // depend on nothing but their seed. Only differences matter.
+  virtual std::chrono::nanoseconds now() const {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
+  // Runs steps that were loaded into slots of this device at the same time; what it returns is of
+  // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
+  // for plans without a reason_against_interleaving. Throws DeviceError.
+  virtual std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
+                                                  const Interleaving&);
   // Why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
   // What goes on around the device. May take milliseconds of host time, so it is for the time

@@ -23,6 +23,10 @@ std::chrono::nanoseconds loading_time(const LoaderPlan& plan, std::uint64_t seed
       std::llround(factor * static_cast<double>(plan.wait_nanoseconds)));
 }
 
+std::uint64_t loader_seed(const StepPlan& plan, const LoadDraw& draw) {
+  return draw.loader == 0 ? plan.seed : random_bits(plan.seed, draw.loader);
+}
+
 void pass_time(std::chrono::nanoseconds duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
   if (duration > wake_up_margin) std::this_thread::sleep_for(duration - wake_up_margin);
@@ -30,8 +34,12 @@ void pass_time(std::chrono::nanoseconds duration) {
   }
 }
 
-Loader::Loader(const LoaderPlan& plan, std::uint64_t seed)
-    : plan_(plan), seed_(seed), ready_(static_cast<std::size_t>(plan.depth), -1) {
+Loader::Loader(const LoaderPlan& plan, std::uint64_t seed, std::int64_t first)
+    : plan_(plan),
+      seed_(seed),
+      next_to_make_(first),
+      taken_(first),
+      ready_(static_cast<std::size_t>(plan.depth), -1) {
   if (plan_.depth == 0) return;
   for (std::int64_t worker = 0; worker < plan_.workers; ++worker)
     workers_.emplace_back([this] { work(); });

@@ -10,20 +10,25 @@
 #include <thread>
 #include <vector>
 
+#include "device/device.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
 // What batch `index` costs its worker: log-normal with the plan's mean and coefficient of
-// variation, the same on every device.
+// variation, the same on every device. The seed is of one load.
 std::chrono::nanoseconds loading_time(const LoaderPlan&, std::uint64_t seed, std::int64_t index);
+
+// The seed of a load's draws: common to the variants of a round, and another in every round.
+std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
 
 // Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
 void pass_time(std::chrono::nanoseconds);
 
 class Loader {
  public:
-  Loader(const LoaderPlan&, std::uint64_t seed);
+  // Batches are numbered from `first`.
+  Loader(const LoaderPlan&, std::uint64_t seed, std::int64_t first);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -38,8 +43,8 @@ class Loader {
   std::uint64_t seed_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::int64_t next_to_make_ = 0;
-  std::int64_t taken_ = 0;
+  std::int64_t next_to_make_;
+  std::int64_t taken_;
   std::vector<std::int64_t>
       ready_;  // batch that lies in each place of the queue, -1 while there is none
   bool stopping_ = false;

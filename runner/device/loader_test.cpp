@@ -26,19 +26,19 @@ nanoseconds time_to_take(Loader& loader, std::int64_t first, std::int64_t count,
 }
 
 TEST(Loader, MakesTheStepWaitWhenItLoadsInline) {
-  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 0, .workers = 1}, 1);
+  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 0, .workers = 1}, 1, 0);
   EXPECT_GE(time_to_take(loader, 0, 10, milliseconds(0)), milliseconds(20));
 }
 
 TEST(Loader, HidesItsTimeBehindAStepThatIsLonger) {
-  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 2, .workers = 1}, 1);
+  Loader loader({.wait_nanoseconds = 2'000'000, .jitter = 0, .depth = 2, .workers = 1}, 1, 0);
   loader.take(0);
   pass_time(milliseconds(10));
   EXPECT_LT(time_to_take(loader, 1, 20, milliseconds(6)), milliseconds(40));
 }
 
 TEST(Loader, SharesItsWorkAmongItsWorkers) {
-  Loader loader({.wait_nanoseconds = 10'000'000, .jitter = 0, .depth = 4, .workers = 4}, 1);
+  Loader loader({.wait_nanoseconds = 10'000'000, .jitter = 0, .depth = 4, .workers = 4}, 1, 0);
   const auto begin = steady_clock::now();
   for (std::int64_t index = 0; index < 12; ++index) loader.take(index);
   const auto elapsed = steady_clock::now() - begin;
@@ -48,7 +48,7 @@ TEST(Loader, SharesItsWorkAmongItsWorkers) {
 
 TEST(Loader, EndsWhileItsWorkersWait) {
   for (int repeat = 0; repeat < 20; ++repeat) {
-    const Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 3, .workers = 3}, 1);
+    const Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 3, .workers = 3}, 1, 0);
   }
 }
 
@@ -67,6 +67,21 @@ TEST(LoadingTime, HasTheMeanAndSpreadThatThePlanAsksFor) {
   EXPECT_NEAR(std::sqrt(squares / count - mean * mean) / mean, 0.5, 0.03);
   EXPECT_EQ(loading_time(plan, 3, 17), loading_time(plan, 3, 17));
   EXPECT_NE(loading_time(plan, 3, 17), loading_time(plan, 3, 18));
+}
+
+TEST(Loader, CountsItsBatchesFromTheFirstOne) {
+  Loader loader({.wait_nanoseconds = 1000, .jitter = 0, .depth = 2, .workers = 2}, 1, 1234);
+  for (std::int64_t index = 1234; index < 1244; ++index) loader.take(index);
+}
+
+TEST(Loader, DrawsAnewInEveryLoadAndTheSameForAllThatShareIt) {
+  StepPlan plan;
+  plan.seed = 7;
+  StepPlan other = plan;
+  other.variant = "other";
+  EXPECT_EQ(loader_seed(plan, {}), plan.seed);
+  EXPECT_NE(loader_seed(plan, {.loader = 1}), loader_seed(plan, {.loader = 2}));
+  EXPECT_EQ(loader_seed(plan, {.loader = 1}), loader_seed(other, {.loader = 1}));
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ void decide_counted(const Expectation& sentence, std::span<const StepPlan> plans
   verdict.left = side_value(sentence.left, sources);
   verdict.right = side_value(sentence.right, sources);
   if (!verdict.left || !verdict.right) {
-    verdict.reason = unknown_reason(sentence, sources);
+    const auto unknown = unknown_metric(sentence, sources);
+    verdict.reason = unknown ? absent_reason(*unknown) : std::string("a value is not known");
     return;
   }
   const bool holds = relation_holds(sentence, *verdict.left, *verdict.right);

@@ -6,6 +6,7 @@
 
 #include "judge/judge.h"
 #include "judge/judge_environment.h"
+#include "judge/sentence_test.h"
 #include "judge/sides.h"
 #include "support/fnv1a.h"
 #include "support/toml_text.h"
@@ -17,16 +18,16 @@ bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// Nothing when one round does not know.
+// As they are bet on. Nothing when one round does not know.
 std::vector<double> contrasts_in(const Expectation& sentence, std::span<const StepPlan> plans,
                                  const Measurement& measurement, const JudgeSettings& settings) {
+  SentenceTest test(sentence, plans, settings, {});
+  for (const Sources& sources : rounds_that_decide(sentence, plans, measurement, settings.counted))
+    test.add(sources);
+  if (!test.values_are_known()) return {};
   std::vector<double> contrasts;
-  for (const Sources& sources :
-       rounds_that_decide(sentence, plans, measurement, settings.counted)) {
-    const auto contrast = contrast_of(sentence, sources);
-    if (!contrast || !std::isfinite(*contrast)) return {};
-    contrasts.push_back(*contrast + 0.0);  // no negative zero, which a file reads as another number
-  }
+  for (const double contrast : test.contrasts())
+    contrasts.push_back(contrast + 0.0);  // no negative zero, which a file reads as another number
   return contrasts;
 }
 
@@ -52,13 +53,6 @@ std::span<const double> contrasts_for(const Expectation& sentence, const Contras
   return found == all.end() ? std::span<const double>() : found->second;
 }
 
-TimedSentence continued_test(const Expectation& sentence, double alpha, double beta,
-                             const Contrasts& earlier) {
-  TimedSentence test(sentence, alpha, beta);
-  for (const double contrast : contrasts_for(sentence, earlier)) test.add(contrast);
-  return test;
-}
-
 bool is_decided_by_rounds(const Expectation& sentence) {
   return evidence_of(sentence) >= Evidence::timed && !names_stored(sentence);
 }
@@ -71,10 +65,11 @@ std::int64_t most_rounds(const EarlierEvidence& earlier) {
   return most;
 }
 
-bool nothing_left_to_measure(const Scenario& scenario, const JudgeSettings& settings) {
+bool nothing_left_to_measure(const Scenario& scenario, std::span<const StepPlan> plans,
+                             const JudgeSettings& settings) {
   if (settings.earlier.runs == 0) return false;
   const auto outcome_of = [&](const Expectation& sentence, const Contrasts& earlier) {
-    return continued_test(sentence, settings.alpha, settings.beta, earlier).outcome();
+    return SentenceTest(sentence, plans, settings, earlier).outcome();
   };
   bool all_decided = true;
   for (const Expectation& sentence : scenario.regime) {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "judge/timed_sentence.h"
 #include "measure/measurement.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
@@ -36,9 +35,6 @@ std::string name_in_files(const Expectation&);
 // Of the sentence; none where there are none.
 std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 
-// The sentence's test, fed what earlier runs found: it stands where the last of them ended.
-TimedSentence continued_test(const Expectation&, double alpha, double beta, const Contrasts&);
-
 // Whether rounds of this run decide the sentence, timed ones or traced ones.
 bool is_decided_by_rounds(const Expectation&);
 
@@ -47,7 +43,7 @@ std::int64_t most_rounds(const EarlierEvidence&);
 
 // True when the earlier evidence alone decides every timed sentence, or refutes one of the regime:
 // more rounds would change no outcome.
-bool nothing_left_to_measure(const Scenario&, const JudgeSettings&);
+bool nothing_left_to_measure(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
 // The contrasts of the measurement's own rounds, as one run. A sentence with a value that the
 // device does not know has none.

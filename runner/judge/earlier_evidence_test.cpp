@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "judge/scripted_scenario.h"
+#include "judge/timed_sentence.h"
 #include "support/random.h"
 
 namespace stepgate {
@@ -26,10 +27,17 @@ Expectation no_slower() {
   return fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
 }
 
+// The test of the sentence where earlier runs have left it.
+TimedSentence continued(const Expectation& sentence, const Contrasts& earlier) {
+  TimedSentence test(sentence, alpha, beta);
+  for (const double contrast : contrasts_for(sentence, earlier)) test.add(contrast);
+  return test;
+}
+
 // One run, on top of what earlier runs found; what it measured is added to that.
 Outcome run_once(Contrasts& earlier, double centre, Random& random) {
   const Expectation sentence = no_slower();
-  TimedSentence test = continued_test(sentence, alpha, beta, earlier);
+  TimedSentence test = continued(sentence, earlier);
   if (test.outcome() != Outcome::undecided) return test.outcome();
   std::vector<double>& kept = earlier[name_in_files(sentence)];
   for (int round = 0; round < rounds_of_a_run && test.outcome() == Outcome::undecided; ++round) {
@@ -97,7 +105,7 @@ TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
   Contrasts earlier;
   Random random(5);
   ASSERT_EQ(run_once(earlier, -0.05, random), Outcome::refuted);
-  TimedSentence test = continued_test(no_slower(), alpha, beta, earlier);
+  TimedSentence test = continued(no_slower(), earlier);
   for (int round = 0; round < 500; ++round) test.add(0.05);
   EXPECT_EQ(test.outcome(), Outcome::refuted);
 }
@@ -115,8 +123,7 @@ struct Continued {
     MeasureRequest request;
     request.knobs = scenario.measure;
     request.seed = seed;
-    request.clock = [&script] { return script.now; };
-    request.fewest_rounds = fewest_rounds_to_decide(scenario, settings);
+    request.fewest_rounds = fewest_rounds_to_hold(scenario, settings);
     request.enough = enough_evidence(scenario, plans, settings);
     Judged judged;
     judged.measurement = measure(device, plans, request);
@@ -135,8 +142,8 @@ TEST(EarlierEvidence, IsContinuedByTheNextRunAndTold) {
   ASSERT_EQ(first.verdict.outcome, Outcome::undecided);
   EXPECT_EQ(first.verdict.earlier_runs, 0);
   line.settings.earlier = line.evidence(first);
-  EXPECT_EQ(fewest_rounds_to_decide(line.scenario, line.settings), 1);
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+  EXPECT_EQ(fewest_rounds_to_hold(line.scenario, line.settings), 1);
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
   const Judged second = line.run(0.98, 5);
   const SentenceVerdict& sentence = second.verdict.sentences.front();
   EXPECT_EQ(second.verdict.earlier_runs, 1);
@@ -155,17 +162,17 @@ TEST(EarlierEvidence, LeavesNothingToMeasureOnceAllIsDecided) {
   Continued line;
   const Judged first = line.run(1.05, 1);
   ASSERT_EQ(first.verdict.outcome, Outcome::refuted);
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
   line.settings.earlier = line.evidence(first);
-  ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.settings));
+  ASSERT_TRUE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
   const Verdict verdict =
       judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
   EXPECT_EQ(verdict.rounds, 0);
-  EXPECT_EQ(verdict.sentences.front().reason, first.verdict.sentences.front().reason);
+  EXPECT_EQ(verdict.sentences.front().timed->ratio, first.verdict.sentences.front().timed->ratio);
   // A stricter alpha, of a larger suite, may take the outcome back: then there is something left.
   line.settings.alpha = 1e-12;
-  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.settings));
+  EXPECT_FALSE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
 }
 
 TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
@@ -176,7 +183,7 @@ TEST(EarlierEvidence, GoesOnFromItsRegimeToo) {
   const Judged first = line.run(1, 1);  // a host share of 25 %
   ASSERT_EQ(first.verdict.sentences[0].outcome, Outcome::skipped);
   line.settings.earlier = line.evidence(first);
-  EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.settings));
+  EXPECT_TRUE(nothing_left_to_measure(line.scenario, line.plans, line.settings));
   const Verdict verdict =
       judge(line.scenario, line.plans, unmeasured(line.scenario, line.plans, {}, 9), line.settings);
   EXPECT_EQ(verdict.regime[0].outcome, Outcome::refuted);

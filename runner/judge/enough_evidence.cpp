@@ -6,7 +6,8 @@
 
 #include "judge/judge.h"
 #include "judge/judge_environment.h"
-#include "judge/timed_sentence.h"
+#include "judge/judge_suite.h"
+#include "judge/sentence_test.h"
 #include "stats/e_process.h"
 
 namespace stepgate {
@@ -17,109 +18,89 @@ std::int64_t rounds_for_intervals(const Scenario& scenario) {
   return fewest_rounds((1 - scenario.measure.confidence) / 2);
 }
 
-bool is_timed(const Expectation& sentence) {
-  return evidence_of(sentence) == Evidence::timed;
+bool is_decided_by(const Expectation& sentence, Evidence evidence) {
+  return evidence_of(sentence) == evidence && !names_stored(sentence);
 }
 
-bool is_traced(const Expectation& sentence) {
-  return evidence_of(sentence) == Evidence::traced;
+// Of both lists of sentences.
+template <class Visit>
+void for_each_sentence(const Scenario& scenario, const JudgeSettings& settings, Visit visit) {
+  for (const Expectation& sentence : scenario.regime) visit(sentence, settings.earlier.regime);
+  for (const Expectation& sentence : scenario.expect) visit(sentence, settings.earlier.expect);
 }
 
-bool has_traced_sentence(const Scenario& scenario) {
-  return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_traced) ||
-         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_traced);
+// The most rounds of this run that a sentence of that evidence takes, where a comparison takes so
+// many and earlier runs leave it the rest; at least 1.
+std::int64_t own_rounds(std::int64_t of_a_comparison, Evidence evidence, const Scenario& scenario,
+                        const JudgeSettings& settings) {
+  std::int64_t most = 1;
+  for_each_sentence(scenario, settings, [&](const Expectation& sentence, const Contrasts& earlier) {
+    if (!is_decided_by(sentence, evidence)) return;
+    const std::int64_t wanted =
+        compares_two_variants(sentence) ? of_a_comparison : fewest_rounds_of_a_level;
+    most = std::max(most, wanted - std::ssize(contrasts_for(sentence, earlier)));
+  });
+  return most;
 }
 
-bool has_timed_sentence(const Scenario& scenario) {
-  return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_timed) ||
-         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_timed);
-}
-
-// What earlier runs leave of these rounds: the sentence that they know least of counts.
-std::int64_t own_rounds(std::int64_t rounds, const Scenario& scenario,
-                        const JudgeSettings& settings, bool (*of_kind)(const Expectation&)) {
-  std::optional<std::int64_t> earlier;
-  const auto count = [&](const std::vector<Expectation>& sentences, const Contrasts& contrasts) {
-    for (const Expectation& sentence : sentences) {
-      if (!of_kind(sentence) || !is_decided_by_rounds(sentence)) continue;
-      const auto known = std::ssize(contrasts_for(sentence, contrasts));
-      earlier = std::min(earlier.value_or(known), known);
-    }
-  };
-  count(scenario.regime, settings.earlier.regime);
-  count(scenario.expect, settings.earlier.expect);
-  return std::max<std::int64_t>(rounds - earlier.value_or(0), 1);
+std::int64_t rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
+  return std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
 }
 
 class Watch {
  public:
   Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
-      : plans_(plans), counted_(settings.counted) {
-    watch(scenario.regime, regime_, settings, settings.earlier.regime);
-    watch(scenario.expect, expect_, settings, settings.earlier.expect);
-    const bool any_timed = !regime_.empty() || !expect_.empty();
-    if (any_timed) {
-      fewest_rounds_ = own_rounds(rounds_for_intervals(scenario), scenario, settings, is_timed);
-    }
+      : plans_(plans),
+        settings_(settings),
+        fewest_rounds_(
+            own_rounds(rounds_for_intervals(scenario), Evidence::timed, scenario, settings)) {
+    const auto watch = [&](const std::vector<Expectation>& sentences, const Contrasts& earlier,
+                           std::vector<SentenceTest>& tests) {
+      for (const Expectation& sentence : sentences) {
+        if (is_decided_by(sentence, Evidence::timed))
+          tests.emplace_back(sentence, plans_, settings_, earlier);
+      }
+    };
+    watch(scenario.regime, settings.earlier.regime, regime_);
+    watch(scenario.expect, settings.earlier.expect, expect_);
   }
+  // The tests refer to the settings.
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
 
   bool enough(const Measurement& measurement) {
     if (rounds_seen_ == 0 && measurement.environment_before) {
       environment_.add(*measurement.environment_before);
     }
     for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
-      const auto& reading = measurement.rounds[rounds_seen_].environment_after;
-      if (reading) environment_.add(*reading);
-      add(measurement.rounds[rounds_seen_], regime_);
-      add(measurement.rounds[rounds_seen_], expect_);
+      const Round& round = measurement.rounds[rounds_seen_];
+      if (round.environment_after) environment_.add(*round.environment_after);
+      const Sources sources{.plans = plans_, .counted = settings_.counted, .round = &round};
+      for (std::vector<SentenceTest>* tests : {&regime_, &expect_}) {
+        for (SentenceTest& test : *tests) test.add(sources);
+      }
     }
     // Whatever more rounds say, no timed sentence will be decided.
     if (environment_.disturbance()) return true;
     if (std::ssize(measurement.rounds) < fewest_rounds_) return false;
-    const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const Watched& watched) {
-      return watched.test.outcome() == Outcome::refuted;
+    const bool outside = std::any_of(regime_.begin(), regime_.end(), [](const SentenceTest& test) {
+      return test.outcome() == Outcome::refuted;
     });
-    return outside || (all_decided(regime_) && all_decided(expect_));
+    return outside || (none_is_open(regime_) && none_is_open(expect_));
   }
 
  private:
-  struct Watched {
-    const Expectation* sentence;
-    TimedSentence test;
-    bool decidable;  // false once a value is unknown: more rounds will not tell
-  };
-
-  static void watch(const std::vector<Expectation>& sentences, std::vector<Watched>& watched,
-                    const JudgeSettings& settings, const Contrasts& earlier) {
-    for (const Expectation& sentence : sentences) {
-      if (!is_timed(sentence)) continue;
-      watched.push_back({.sentence = &sentence,
-                         .test = continued_test(sentence, settings.alpha, settings.beta, earlier),
-                         .decidable = true});
-    }
-  }
-
-  void add(const Round& round, std::vector<Watched>& watched) const {
-    for (Watched& one : watched) {
-      const auto contrast =
-          contrast_of(*one.sentence, {.plans = plans_, .counted = counted_, .round = &round});
-      one.decidable = one.decidable && contrast.has_value();
-      if (one.decidable) one.test.add(*contrast);
-    }
-  }
-
-  static bool all_decided(const std::vector<Watched>& watched) {
-    return std::all_of(watched.begin(), watched.end(), [](const Watched& one) {
-      return !one.decidable || one.test.outcome() != Outcome::undecided;
-    });
+  static bool none_is_open(const std::vector<SentenceTest>& tests) {
+    return std::none_of(tests.begin(), tests.end(),
+                        [](const SentenceTest& test) { return test.is_open(); });
   }
 
   std::span<const StepPlan> plans_;
-  Counted counted_;
+  JudgeSettings settings_;
+  std::int64_t fewest_rounds_;
   EnvironmentLog environment_;
-  std::vector<Watched> regime_;
-  std::vector<Watched> expect_;
-  std::int64_t fewest_rounds_ = 1;
+  std::vector<SentenceTest> regime_;
+  std::vector<SentenceTest> expect_;
   std::size_t rounds_seen_ = 0;
 };
 
@@ -133,32 +114,24 @@ Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans
 }
 
 std::int64_t fewest_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
-  if (!has_timed_sentence(scenario)) return 1;
-  return own_rounds(std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario)),
-                    scenario, settings, is_timed);
+  return own_rounds(rounds_to_hold(scenario, settings), Evidence::timed, scenario, settings);
 }
 
-std::int64_t fewest_rounds_to_decide(const Scenario& scenario, const JudgeSettings& settings) {
-  if (!has_timed_sentence(scenario)) return 1;
-  const std::int64_t fewest = std::max({fewest_rounds(settings.alpha), fewest_rounds(settings.beta),
-                                        rounds_for_intervals(scenario)});
-  return own_rounds(fewest, scenario, settings, is_timed);
+std::int64_t fewest_rounds_to_refute(const Scenario& scenario, const JudgeSettings& settings) {
+  return own_rounds(fewest_rounds(settings.alpha), Evidence::timed, scenario, settings);
 }
 
+// A count that differs from one round to the next is none, and one round cannot tell.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
-  // A count that differs from one round to the next is none, and one round cannot tell.
   constexpr std::int64_t to_compare_counts = 2;
-  if (!has_traced_sentence(scenario)) return to_compare_counts;
-  const std::int64_t fewest =
-      std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
-  return std::max(own_rounds(fewest, scenario, settings, is_traced), to_compare_counts);
+  return std::max(
+      own_rounds(rounds_to_hold(scenario, settings), Evidence::traced, scenario, settings),
+      to_compare_counts);
 }
 
 std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings& settings) {
-  const std::int64_t to_hold = fewest_traced_rounds_to_hold(scenario, settings);
-  if (!has_traced_sentence(scenario)) return to_hold;
-  return std::max(own_rounds(fewest_rounds(settings.alpha), scenario, settings, is_traced),
-                  to_hold);
+  return std::max(own_rounds(fewest_rounds(settings.alpha), Evidence::traced, scenario, settings),
+                  fewest_traced_rounds_to_hold(scenario, settings));
 }
 
 JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {
@@ -166,12 +139,11 @@ JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted
   settings.counted = std::move(counted);
   std::int64_t lines = 0;
   for (const Scenario* scenario : scenarios) {
-    lines += std::count_if(
-        scenario->expect.begin(), scenario->expect.end(),
-        [](const Expectation& sentence) { return evidence_of(sentence) >= Evidence::timed; });
+    if (is_planned_only(*scenario)) continue;
+    lines += std::count_if(scenario->expect.begin(), scenario->expect.end(), has_error_rate);
   }
-  settings.suite_lines = std::max<std::int64_t>(lines, 1);
-  if (lines > 1) settings.alpha = settings.suite_alpha / 2 / static_cast<double>(lines);
+  settings.suite_lines = lines;
+  settings.alpha = 1 / evidence_that_refutes_a_line(lines, settings.suite_alpha);
   return settings;
 }
 

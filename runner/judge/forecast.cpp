@@ -13,7 +13,7 @@ std::optional<Forecast> forecast(const ExpectedCost& expected, const Scenario& s
   if (expected.round.count() == 0) return std::nullopt;
   Forecast made{.round = expected.round,
                 .rounds_to_hold = fewest_rounds_to_hold(scenario, settings),
-                .rounds_to_refute = expected.fewest_rounds,
+                .rounds_to_refute = fewest_rounds_to_refute(scenario, settings),
                 .rounds_for_one_percent = {},
                 .rounds_that_fit = expected.most_rounds};
   if (expected.deviation > 0) {

@@ -10,6 +10,7 @@
 
 #include "judge/conformance.h"
 #include "judge/counted_sentence.h"
+#include "judge/decide_by_rounds.h"
 #include "judge/diagnose.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
@@ -17,10 +18,7 @@
 #include "judge/reasons.h"
 #include "judge/stored_sentence.h"
 #include "judge/summary.h"
-#include "judge/timed_sentence.h"
-#include "judge/traced_sentence.h"
 #include "judge/words.h"
-#include "stats/e_process.h"
 
 namespace stepgate {
 namespace {
@@ -76,63 +74,14 @@ class Judge {
 
  private:
   SentenceVerdict decide(const Expectation& sentence, const Contrasts& earlier) const {
+    SentenceVerdict verdict = blank(sentence);
     if (names_stored(sentence)) {
-      SentenceVerdict verdict = blank(sentence);
       decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
-      return verdict;
-    }
-    SentenceVerdict verdict = blank(sentence);
-    switch (verdict.evidence) {
-      case Evidence::plan:
-      case Evidence::exact:
-        decide_counted(sentence, plans_, measurement_, settings_.counted, {}, verdict);
-        break;
-      case Evidence::timed:
-        return decide_timed(sentence, earlier);
-      case Evidence::traced:
-        decide_traced(sentence, scenario_, plans_, measurement_, settings_, earlier, disturbance_,
-                      verdict);
-        break;
-    }
-    return verdict;
-  }
-
-  SentenceVerdict decide_timed(const Expectation& sentence, const Contrasts& earlier) const {
-    SentenceVerdict verdict = blank(sentence);
-    TimedSentence test = continued_test(sentence, settings_.alpha, settings_.beta, earlier);
-    const Outcome outcome_before = test.outcome();
-    double log_right = 0;
-    for (const Round& round : measurement_.rounds) {
-      const Sources sources{.plans = plans_, .counted = settings_.counted, .round = &round};
-      const auto contrast = contrast_of(sentence, sources);
-      if (!contrast) {
-        verdict.reason = unknown_reason(sentence, sources);
-        return verdict;
-      }
-      test.add(*contrast);
-      log_right += std::log(std::max(side_value(sentence.right, sources).value_or(0), 1e-12));
-    }
-    const auto earlier_rounds = std::ssize(contrasts_for(sentence, earlier));
-    if (measurement_.rounds.empty() && earlier_rounds == 0) {
-      verdict.reason = no_rounds_reason();
-      return verdict;
-    }
-    verdict.outcome = test.outcome();
-    verdict.timed = test.evidence(scenario_.measure.confidence);
-    verdict.timed->earlier_rounds = earlier_rounds;
-    verdict.right =
-        measurement_.rounds.empty()
-            ? side_value(sentence.right, {.plans = plans_, .counted = settings_.counted})
-            : std::exp(log_right / static_cast<double>(measurement_.rounds.size()));
-    if (verdict.right) verdict.left = *verdict.right * verdict.timed->ratio;
-    verdict.reason = timed_reason(sentence, verdict, measurement_, scenario_.measure.confidence,
-                                  fewest_rounds(settings_.beta));
-    verdict.clocks = clock_split(sentence, measurement_);
-    // What trusted rounds have decided stays so.
-    if (disturbance_ && outcome_before == Outcome::undecided) {
-      verdict.outcome = Outcome::undecided;
-      verdict.reason =
-          environment_reason(*disturbance_, sentence, verdict, scenario_.measure.confidence);
+    } else if (verdict.evidence < Evidence::timed) {
+      decide_counted(sentence, plans_, measurement_, settings_.counted, {}, verdict);
+    } else {
+      decide_by_rounds(sentence, scenario_, plans_, measurement_, settings_, earlier, disturbance_,
+                       verdict);
     }
     return verdict;
   }
@@ -204,8 +153,11 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.sentences = judge.sentences(verdict.regime);
   verdict.outcome = worst(verdict.sentences);
   // Anchors are no variants of the scenario.
-  verdict.variants = summaries_of(plans.first(std::min(plans.size(), scenario.variants.size())),
-                                  measurement, settings.counted);
+  verdict.variants =
+      summaries_of(scenario, plans.first(std::min(plans.size(), scenario.variants.size())),
+                   measurement, settings.counted);
+  verdict.batch_bytes = plans.front().batch_bytes;
+  verdict.param_bytes = plans.front().param_bytes;
   if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, settings, verdict);
   verdict.planned_only = measurement.planned_only;
   verdict.rounds = std::ssize(measurement.rounds);
@@ -216,8 +168,6 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.wall_time = measurement.wall_time;
   for (std::string& note : library_notes(measurement)) verdict.notes.push_back(std::move(note));
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
-  if (!measurement.pilot.agrees) verdict.notes.push_back(carry_over_note(measurement));
-  if (measurement.budget_refused) verdict.broken = budget_reason(measurement, scenario.measure);
   const bool split =
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
                   [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });

@@ -20,8 +20,8 @@ namespace stepgate {
 struct JudgeSettings {
   double alpha = 0.01;           // of a refuted timed sentence
   double beta = 0.05;            // of a timed sentence that holds
-  std::int64_t suite_lines = 1;  // timed sentences that share suite_alpha
-  double suite_alpha = 0.01;     // of any refuted timed sentence among them
+  std::int64_t suite_lines = 1;  // comparisons that share suite_alpha
+  double suite_alpha = 0.01;     // of any refuted one among them
   Counted counted{};             // `counted` of plan/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
@@ -34,10 +34,9 @@ struct JudgeSettings {
 // The plans are those that were measured: the scenario's, in its order, then any anchors.
 Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
 
-// For a run of these scenarios as one suite: half of alpha is shared out over their timed and
-// traced sentences, so that any of them is wrongly refuted in at most that share of runs
-// (Bonferroni; valid whatever depends on what); the other half is judge_suite's. A single sentence
-// keeps all of it.
+// For a run of these scenarios as one suite: a comparison of timed or traced evidence is refuted as
+// soon as its e-value suffices whatever becomes of the others (judge_suite.h), so that any of them
+// is wrongly refuted in at most suite_alpha of runs. A single one keeps all of it.
 JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 
 // True once every timed sentence is decided, or one of the regime is refuted, but not before the
@@ -45,11 +44,12 @@ JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 // plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
-// With fewer rounds of its own some timed sentence could not be refuted, could not hold or would
-// have no interval; 1 where no sentence is timed. What a budget must have room for.
-std::int64_t fewest_rounds_to_decide(const Scenario&, const JudgeSettings&);
-// The same without being refuted, which takes the most where alpha is shared by many lines.
+// With fewer rounds of its own some timed sentence could not hold or would have no interval; 1
+// where no sentence is timed. What a budget must have room for.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
+// The fewest that can refute all of its comparisons, which are more where alpha is shared by many
+// lines.
+std::int64_t fewest_rounds_to_refute(const Scenario&, const JudgeSettings&);
 
 // With fewer traced rounds some traced sentence could not be refuted, could not hold or would have
 // no interval; at least two, so that counts can be compared.

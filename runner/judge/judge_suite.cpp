@@ -1,21 +1,76 @@
 // SPDX-License-Identifier: MIT
 #include "judge/judge_suite.h"
 
-namespace stepgate {
+#include <algorithm>
+#include <numeric>
 
-SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double suite_alpha) {
-  SuiteVerdict suite{.level = suite_alpha / 2};
-  double sum = 0;
+namespace stepgate {
+namespace {
+
+constexpr double share_of_the_mean = 0.9;  // in the test of all lines; the rest is the product's
+
+double weight_of_the_mean(std::size_t lines) {
+  return lines > 1 ? share_of_the_mean : 1;
+}
+
+struct Line {
+  const Verdict* scenario;
+  const SentenceVerdict* sentence;
+};
+
+bool has_evidence(const SentenceVerdict& sentence) {
+  return sentence.timed && sentence.outcome != Outcome::skipped;
+}
+
+}  // namespace
+
+double evidence_that_refutes_a_line(std::int64_t lines, double alpha) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(lines, 1));
+  return static_cast<double>(count) / (alpha * weight_of_the_mean(count));
+}
+
+std::vector<bool> refuted_together(std::span<const double> evidence, double alpha) {
+  const double threshold = 1 / (alpha * weight_of_the_mean(evidence.size()));
+  const double lacking = std::accumulate(
+      evidence.begin(), evidence.end(), 0.0,
+      [&](double sum, double value) { return sum + std::max(threshold - value, 0.0); });
+  std::vector<bool> refuted;
+  for (const double value : evidence) refuted.push_back(value - threshold >= lacking);
+  return refuted;
+}
+
+SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double alpha) {
+  SuiteVerdict suite;
+  suite.alpha = alpha;
+  std::vector<Line> lines;
+  std::vector<double> evidence;
   for (const Verdict& verdict : verdicts) {
     if (verdict.broken) continue;
+    double sum = 0;
+    std::int64_t own = 0;
     for (const SentenceVerdict& sentence : verdict.sentences) {
-      if (!sentence.timed || sentence.outcome == Outcome::skipped) continue;
-      sum += sentence.timed->evidence_against_at_end;
-      ++suite.lines;
+      if (!has_evidence(sentence)) continue;
+      lines.push_back({&verdict, &sentence});
+      evidence.push_back(sentence.in_doubt ? 0 : sentence.timed->evidence_against);
+      sum += evidence.back();
+      ++own;
+    }
+    if (own > 0) suite.product_evidence *= 0.5 * (1 + sum / static_cast<double>(own));
+  }
+  suite.lines = std::ssize(lines);
+  if (lines.empty()) return suite;
+  suite.mean_evidence =
+      std::accumulate(evidence.begin(), evidence.end(), 0.0) / static_cast<double>(evidence.size());
+  const double weight = weight_of_the_mean(lines.size());
+  suite.evidence = weight * suite.mean_evidence + (1 - weight) * suite.product_evidence;
+  suite.refuted = lines.size() > 1 && suite.evidence >= 1 / alpha;
+  const std::vector<bool> refuted = refuted_together(evidence, alpha);
+  for (std::size_t index = 0; index < lines.size(); ++index) {
+    if (refuted[index] && lines[index].sentence->outcome == Outcome::undecided) {
+      suite.refuted_among_others.push_back(lines[index].scenario->scenario + "." +
+                                           lines[index].sentence->name);
     }
   }
-  if (suite.lines > 0) suite.mean_evidence = sum / static_cast<double>(suite.lines);
-  suite.refuted = suite.lines > 1 && suite.mean_evidence >= 1 / suite.level;
   return suite;
 }
 

@@ -1,26 +1,47 @@
 // SPDX-License-Identifier: MIT
-// Is the suite as a whole slower, although no line of it is? Many small slowdowns that no line can
-// prove alone add up.
+// The lines of a suite together: which are refuted when each must answer for all, and whether the
+// suite as a whole is slower although no line of it is. A line is a comparison of two variants.
+//
+// Closed testing (Marcus, Peritz and Gabriel 1976) on the e-values against the lines when they were
+// decided: a line is refuted when every set of lines that it is in is. A set is tested by the mean
+// of its e-values, which is an e-value whatever depends on what (Vovk and Wang, E-values:
+// calibration, combination and applications, 2021). The set of all lines has a second test besides:
+// scenarios have coins of their own, so the product over them of (1 + mean of their e-values) / 2
+// is an e-value too, and many small slowdowns multiply in it. That set is tested by nine tenths of
+// the mean and a tenth of the product. So any true line is refuted, or the suite although all are
+// true, in at most alpha of runs.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "judge/verdict.h"
 
 namespace stepgate {
 
+// An e-value that refutes a line whatever becomes of the others: as many times 1 / alpha as there
+// are lines, and a ninth more where there are several.
+double evidence_that_refutes_a_line(std::int64_t lines, double alpha);
+
+// Of each e-value, whether the closed test refutes its line: where it exceeds the threshold by as
+// much as all lines below it lack together.
+std::vector<bool> refuted_together(std::span<const double> evidence, double alpha);
+
 struct SuiteVerdict {
-  std::int64_t lines = 0;  // timed sentences with evidence
-  // The mean over the lines of the evidence against each when its run stopped. While all sentences
-  // are true each has expectation at most 1 and so has their mean, whatever depends on what: it
-  // reaches 1 / level with probability at most level (Markov). Running maxima would not do.
+  std::int64_t lines = 0;  // with evidence
   double mean_evidence = 1;
-  double level = 0.005;
-  bool refuted = false;
+  double product_evidence = 1;  // over scenarios of (1 + mean of their lines) / 2
+  double evidence = 1;          // of the suite as a whole
+  double alpha = 0.01;
+  bool refuted = false;  // as a whole
+  // "scenario.line" of those that were undecided alone and are refuted among the others.
+  std::vector<std::string> refuted_among_others;
 };
 
-// Of the sentences of [expect] that were decided by time; of fewer than two lines never refuted.
-SuiteVerdict judge_suite(std::span<const Verdict>, double suite_alpha);
+// Of the comparisons in [expect] of scenarios that are not broken, skipped or disturbed; of fewer
+// than two never refuted as a whole.
+SuiteVerdict judge_suite(std::span<const Verdict>, double alpha);
 
 }  // namespace stepgate

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "judge/scripted_scenario.h"
+#include "judge/sentence_test.h"
 #include "stats/e_process.h"
 #include "support/random.h"
 
@@ -77,8 +78,10 @@ TEST(Judge, RefusesRoundsThatCannotReachAVerdict) {
   script.step_time = noisy(1 / 1.3, 1);
   const Judged judged = measure_and_judge(scenario, script, 1);
   EXPECT_TRUE(judged.measurement.rounds.empty());
-  EXPECT_EQ(judged.verdict.broken,
-            "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 7; raise it");
+  EXPECT_FALSE(judged.verdict.broken);
+  EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(judged.verdict.sentences.front().reason,
+            "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 6; raise it");
 }
 
 TEST(Judge, RefusesSecondsThatCannotReachAVerdict) {
@@ -89,7 +92,9 @@ TEST(Judge, RefusesSecondsThatCannotReachAVerdict) {
   script.step_time = noisy(1 / 1.3, 1);
   const Judged judged = measure_and_judge(scenario, script, 1);
   EXPECT_TRUE(judged.measurement.rounds.empty());
-  const std::string reason = judged.verdict.broken.value_or("");
+  EXPECT_FALSE(judged.verdict.broken);
+  EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
+  const std::string reason = judged.verdict.sentences.front().reason;
   EXPECT_NE(reason.find("its 0.5 s have room for"), std::string::npos) << reason;
   EXPECT_NE(reason.find("raise 'measure.max_seconds' or --budget to"), std::string::npos) << reason;
 }
@@ -99,14 +104,16 @@ TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
   const Scenario counted_only = scenario_of(
       {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
-  EXPECT_EQ(fewest_rounds_to_decide(timed, scripted_settings()), 7);
-  EXPECT_EQ(fewest_rounds_to_decide(counted_only, scripted_settings()), 1);
+  EXPECT_EQ(fewest_rounds_to_hold(timed, scripted_settings()), 6);
+  EXPECT_EQ(fewest_rounds_to_hold(counted_only, scripted_settings()), 1);
+  EXPECT_EQ(fewest_rounds_to_refute(timed, scripted_settings()), 7);
   JudgeSettings stricter = scripted_settings();
   stricter.alpha = 0.01 / 50;
-  EXPECT_EQ(fewest_rounds_to_decide(timed, stricter), 13);
+  EXPECT_EQ(fewest_rounds_to_refute(timed, stricter), 13);
+  EXPECT_EQ(fewest_rounds_to_hold(timed, stricter), 6) << "what a suite shares is alpha alone";
 }
 
-TEST(Judge, SharesAlphaOutOverTheTimedAndTracedSentencesOfASuite) {
+TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {
   const Scenario two =
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
                    fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.05)});
@@ -115,11 +122,26 @@ TEST(Judge, SharesAlphaOutOverTheTimedAndTracedSentencesOfASuite) {
        sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
   EXPECT_DOUBLE_EQ(suite_settings(std::vector{&one}, counted_by_script).alpha, 0.01);
   const Scenario traced =
-      scenario_of({sentence("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.05}})});
+      scenario_of({fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1)});
   EXPECT_EQ(suite_settings(std::vector{&two, &traced}, counted_by_script).suite_lines, 3);
   const JudgeSettings settings = suite_settings(std::vector{&two, &one}, counted_by_script);
-  EXPECT_DOUBLE_EQ(settings.alpha, 0.005 / 3);
+  EXPECT_DOUBLE_EQ(settings.alpha, 0.9 * 0.01 / 3);
   EXPECT_EQ(settings.suite_lines, 3);
+}
+
+// A level has no error rate, so it takes no share of it.
+TEST(Judge, GivesNoAlphaToALevel) {
+  const Expectation level =
+      sentence("level", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{0.002}});
+  const Expectation tail = sentence("tail", {{of("fix", Metric::step_ms_p95)}}, Relation::at_most,
+                                    {{1.2, of("fix", Metric::step_ms_p50)}});
+  const Expectation traced =
+      sentence("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.05}});
+  const Scenario scenario = scenario_of(
+      {level, tail, traced, fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
+  EXPECT_EQ(suite_settings(std::vector{&scenario}, counted_by_script).suite_lines, 1);
+  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), scripted_settings()),
+            fewest_rounds_of_a_level);
 }
 
 TEST(Judge, DecidesAboutInBothDirections) {

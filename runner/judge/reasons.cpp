@@ -7,52 +7,24 @@
 #include <cmath>
 #include <functional>
 
+#include "judge/estimate.h"
+#include "judge/sentence_test.h"
 #include "judge/words.h"
 
 namespace stepgate {
 namespace {
 
-// What a timed sentence is about, in the terms that its author wrote: the ratio of two metrics, the
-// value of one, or the ratio of the sides.
-struct Terms {
-  double scale;  // of left / right to the terms
-  std::string limit;
-  std::function<std::string(double)> in_words;
-};
-
-Terms terms_of(const Expectation& sentence, const SentenceVerdict& verdict) {
-  const auto left = factor_of_single_metric(sentence.left);
-  const auto right = factor_of_single_metric(sentence.right);
-  if (left && right) {
-    const double limit = *right / *left;
-    return {limit, fmt::format("{:.6g}x", limit), factor_in_words};
-  }
-  if (left && metrics_in(sentence.right).empty()) {
-    const double limit = verdict.right.value_or(0) / *left;
-    const auto value_in_words = [unit = verdict.unit](double value) {
-      return in_words(value, unit);
-    };
-    return {limit, value_in_words(limit), value_in_words};
-  }
-  return {1, "1x", factor_in_words};
-}
-
 std::optional<double> seconds_per_round(const Measurement& measurement, Evidence evidence) {
+  const auto share = [](std::chrono::nanoseconds time, std::size_t rounds) {
+    return std::chrono::duration<double>(time).count() / static_cast<double>(rounds);
+  };
   if (evidence == Evidence::traced) {
     if (!measurement.traced || measurement.traced->rounds.empty()) return std::nullopt;
-    return std::chrono::duration<double>(measurement.traced->wall_time).count() /
-           static_cast<double>(measurement.traced->rounds.size());
+    return share(measurement.traced->wall_time, measurement.traced->rounds.size());
   }
   if (measurement.rounds.empty()) return std::nullopt;
-  double seconds = 0;
-  for (const Round& round : measurement.rounds) {
-    for (const Segment& segment : round.segments) {
-      const double steps = static_cast<double>(segment.steps);
-      const double washed = static_cast<double>(measurement.wash_out_steps);
-      seconds += std::chrono::duration<double>(segment.elapsed).count() * (steps + washed) / steps;
-    }
-  }
-  return seconds / static_cast<double>(measurement.rounds.size());
+  return share(measurement.wall_time - measurement.wall_time_before_rounds,
+               measurement.rounds.size());
 }
 
 std::string rounds_in_words(std::int64_t rounds, Evidence evidence = Evidence::timed) {
@@ -70,9 +42,14 @@ std::string traced_values(const Expectation& sentence, const SentenceVerdict& ve
                      in_words(*verdict.right / *right, verdict.unit));
 }
 
-// What an undecided sentence would need.
+// What an undecided comparison would need.
 std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
                              const Measurement& measurement, std::int64_t fewest_rounds) {
+  if (timed.held_back_by_total) {
+    return "; in total time it is beyond the limit, so it does not hold: few of its rounds took "
+           "far "
+           "longer than the others";
+  }
   const std::int64_t rounds = std::ssize(timed.contrasts);
   if (rounds < fewest_rounds) {
     return fmt::format("; {} cannot decide it, {} are the fewest that can",
@@ -92,6 +69,25 @@ std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
     words += "; it lies too close to the limit for more rounds to decide it";
   }
   return words;
+}
+
+std::string missing_in_words(const Level& level, Evidence evidence) {
+  const std::int64_t rounds = std::ssize(level.contrasts);
+  if (rounds < fewest_rounds_of_a_level) {
+    return fmt::format("; {} cannot decide it, {} are the fewest that can",
+                       rounds_in_words(rounds, evidence), fewest_rounds_of_a_level);
+  }
+  return "; its rounds lie on both sides of the limit";
+}
+
+// Where it says something else than the typical round.
+std::string total_in_words(const Expectation& sentence, const SentenceVerdict& verdict) {
+  const TimedEvidence& timed = *verdict.timed;
+  if (!timed.total_ratio) return "";
+  const double apart = std::abs(std::log(*timed.total_ratio / timed.ratio));
+  if (apart <= negligible_share * distance_from_limit(sentence, timed.ratio)) return "";
+  const double value = value_at(*timed.total_ratio, *verdict.estimate, verdict);
+  return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
 }
 
 }  // namespace
@@ -139,13 +135,22 @@ std::string absent_reason(const MetricOf& metric) {
       return fmt::format(
           "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
           metric.variant, row_of(metric.metric).name);
+    case Metric::host_us:
+    case Metric::host_share:
+      return "this device does not know host time";
+    case Metric::step_ms_p50:
+    case Metric::step_ms_p95:
+    case Metric::step_ms_p99:
+      return "this device does not time single steps";
     case Metric::kernel_gbps:
       return fmt::format(
           "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",
           metric.variant, row_of(metric.metric).name);
     default:
-      return fmt::format("the traced steps of '{}' do not tell its {}", metric.variant,
-                         row_of(metric.metric).name);
+      return fmt::format(
+          "the {} of '{}' do not tell its {}",
+          row_of(metric.metric).evidence == Evidence::timed ? "rounds" : "traced steps",
+          metric.variant, row_of(metric.metric).name);
   }
 }
 
@@ -161,24 +166,6 @@ std::string no_rounds_reason() {
   return "no round was timed on this device";
 }
 
-std::string unknown_reason(const Expectation& sentence, const Sources& sources) {
-  for (const MetricOf& metric : metrics_in(sentence)) {
-    if (side_value({{metric}}, sources)) continue;
-    switch (metric.metric) {
-      case Metric::host_us:
-      case Metric::host_share:
-        return "this device does not know host time";
-      case Metric::step_ms_p50:
-      case Metric::step_ms_p95:
-      case Metric::step_ms_p99:
-        return "this device does not time single steps";
-      default:
-        return fmt::format("{} is not known", row_of(metric.metric).name);
-    }
-  }
-  return "a value is not known";
-}
-
 std::string counted_reason(const Expectation& sentence, const SentenceVerdict& verdict) {
   return fmt::format("{}; {}", in_words(verdict.left.value_or(0), verdict.unit),
                      limit_in_words(sentence, in_words(verdict.right.value_or(0), verdict.unit)));
@@ -186,33 +173,39 @@ std::string counted_reason(const Expectation& sentence, const SentenceVerdict& v
 
 std::string measured_in_words(const Expectation& sentence, const SentenceVerdict& verdict,
                               double confidence) {
-  const Terms terms = terms_of(sentence, verdict);
-  const TimedEvidence& timed = *verdict.timed;
-  std::string words = traced_values(sentence, verdict) + terms.in_words(terms.scale * timed.ratio);
-  if (timed.interval) {
+  const Estimate& estimate = *verdict.estimate;
+  const auto words_of = [&](double value) { return value_in_words(value, estimate); };
+  const std::string limit = limit_in_words(sentence, limit_in_words(estimate));
+  if (verdict.level) {
+    return fmt::format(
+        "{}, {} to {} in {}, an estimate without an error rate; {}", words_of(estimate.value),
+        words_of(estimate.interval->low), words_of(estimate.interval->high),
+        rounds_in_words(std::ssize(verdict.level->contrasts), verdict.evidence), limit);
+  }
+  std::string words =
+      traced_values(sentence, verdict) + words_of(estimate.value) + " in a typical round";
+  if (estimate.interval) {
     words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * confidence,
-                         terms.in_words(terms.scale * timed.interval->low),
-                         terms.in_words(terms.scale * timed.interval->high));
+                         words_of(estimate.interval->low), words_of(estimate.interval->high));
   }
-  words +=
-      fmt::format(" over {}; {}", rounds_in_words(std::ssize(timed.contrasts), verdict.evidence),
-                  limit_in_words(sentence, terms.limit));
-  return words;
+  words += fmt::format(" over {}",
+                       rounds_in_words(std::ssize(verdict.timed->contrasts), verdict.evidence));
+  return words + total_in_words(sentence, verdict) + "; " + limit;
 }
 
-std::string timed_reason(const Expectation& sentence, const SentenceVerdict& verdict,
-                         const Measurement& measurement, double confidence,
-                         std::int64_t fewest_rounds) {
+std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict& verdict,
+                             const Measurement& measurement, double confidence,
+                             std::int64_t fewest_rounds) {
   std::string words = measured_in_words(sentence, verdict, confidence);
-  if (verdict.outcome == Outcome::undecided) {
-    words += missing_in_words(*verdict.timed, verdict.evidence, measurement, fewest_rounds);
-  }
-  return words;
+  if (verdict.outcome != Outcome::undecided) return words;
+  return words + (verdict.level ? missing_in_words(*verdict.level, verdict.evidence)
+                                : missing_in_words(*verdict.timed, verdict.evidence, measurement,
+                                                   fewest_rounds));
 }
 
-std::string environment_reason(const std::string& disturbance, const Expectation& sentence,
-                               const SentenceVerdict& verdict, double confidence) {
-  return fmt::format("environment: {}; measured, but not to be trusted: {}", disturbance,
+std::string reason_in_doubt(const std::string& doubt, const Expectation& sentence,
+                            const SentenceVerdict& verdict, double confidence) {
+  return fmt::format("{}; measured, but not to be trusted: {}", doubt,
                      measured_in_words(sentence, verdict, confidence));
 }
 
@@ -231,14 +224,6 @@ std::string disagreement_reason(const Measurement& measurement) {
 std::string unsteady_note(const Measurement& measurement) {
   return fmt::format("the step times were still drifting after {} steps of warm-up",
                      measurement.warmup_steps);
-}
-
-std::string carry_over_note(const Measurement& measurement) {
-  const Pilot& pilot = measurement.pilot;
-  return fmt::format(
-      "segments of {} steps and of four times as many disagree about the variants by {:.2g} %: "
-      "something carries over from one segment to the next; a larger 'measure.steps' may help",
-      pilot.segment_steps, 100 * pilot.disagreement);
 }
 
 std::string budget_reason(const Measurement& measurement, const MeasureKnobs& knobs) {

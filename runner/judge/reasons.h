@@ -23,14 +23,11 @@ std::string limit_in_words(const Expectation&, const std::string& limit);
 
 std::string no_rounds_reason();
 
-// Of a sentence with a metric that the device does not know.
-std::string unknown_reason(const Expectation&, const Sources&);
-
 // Why there are no traced rounds, in words; nothing when there are.
 std::optional<std::string> reason_without_trace(const Measurement&);
 // "; the plan says 1; it must be 0": what follows that reason, from both values by the plan.
 std::string planned_instead(const Expectation&, double left, double right, MetricUnit);
-// Of a metric that the traced rounds do not tell: what is absent from them.
+// Of a metric that the rounds do not tell: what is absent from them.
 std::string absent_reason(const MetricOf&);
 // Of a count that is not the same in the first traced round and in the one given, counted from 1.
 std::string changing_count_reason(const MetricOf&, double first, double value, std::size_t round);
@@ -38,21 +35,19 @@ std::string changing_count_reason(const MetricOf&, double first, double value, s
 // "1; the limit is 0", from both values.
 std::string counted_reason(const Expectation&, const SentenceVerdict&);
 
-// "1.31x, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x".
+// "1.31x in a typical round, 95 % interval [1.28, 1.34] over 7 rounds; the limit is 1.05x".
 std::string measured_in_words(const Expectation&, const SentenceVerdict&, double confidence);
 
 // That, and what is missing when it is undecided.
-std::string timed_reason(const Expectation&, const SentenceVerdict&, const Measurement&,
-                         double confidence, std::int64_t fewest_rounds);
+std::string reason_by_rounds(const Expectation&, const SentenceVerdict&, const Measurement&,
+                             double confidence, std::int64_t fewest_rounds);
 
-// Of a timed sentence that is not decided because of what went on around the GPU.
-std::string environment_reason(const std::string& disturbance, const Expectation&,
-                               const SentenceVerdict&, double confidence);
+// Of a sentence that is not decided although it was measured: why, and that.
+std::string reason_in_doubt(const std::string& doubt, const Expectation&, const SentenceVerdict&,
+                            double confidence);
 
 std::string disagreement_reason(const Measurement&);
 std::string unsteady_note(const Measurement&);
-// Of a pilot whose short and long segments disagree.
-std::string carry_over_note(const Measurement&);
 // Of a budget that has no room for a verdict.
 std::string budget_reason(const Measurement&, const MeasureKnobs&);
 

@@ -93,8 +93,7 @@ inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::u
   request.knobs = scenario.measure;
   request.scenario_fingerprint = 0x1234;
   request.seed = seed;
-  request.clock = [&script] { return script.now; };
-  request.fewest_rounds = fewest_rounds_to_decide(scenario, scripted_settings());
+  request.fewest_rounds = fewest_rounds_to_hold(scenario, scripted_settings());
   request.enough = enough_evidence(scenario, plans, scripted_settings());
   Judged judged;
   judged.measurement = measure(device, plans, request);

@@ -191,6 +191,13 @@ std::vector<MetricOf> metrics_in(const Expectation& sentence) {
   return metrics;
 }
 
+std::optional<MetricOf> unknown_metric(const Expectation& sentence, const Sources& sources) {
+  for (const MetricOf& metric : metrics_in(sentence)) {
+    if (!side_value({{metric}}, sources)) return metric;
+  }
+  return std::nullopt;
+}
+
 std::optional<double> factor_of_single_metric(const Side& side) {
   if (side.size() != 1) return std::nullopt;
   double product = 1;

@@ -58,6 +58,9 @@ std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Step
 std::vector<MetricOf> metrics_in(const Side&);
 std::vector<MetricOf> metrics_in(const Expectation&);
 
+// The first metric of the sentence that is not known there, if there is one.
+std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
+
 // The product of the numbers of a side that is one product of numbers and exactly one metric, as in
 // "1.05 * baseline.samples_per_s". Nothing for any other side.
 std::optional<double> factor_of_single_metric(const Side&);

@@ -8,12 +8,14 @@
 #include "judge/sides.h"
 #include "judge/verdict.h"
 #include "measure/measurement.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
-// One for each plan, in order. Mean over all scored steps; percentiles by nearest rank over the
-// single step times; nothing where there were no rounds or the device does not know.
-std::vector<VariantSummary> summaries_of(std::span<const StepPlan>, const Measurement&,
-                                         const Counted&);
+// One for each plan, in order, with the counts that sentences of the scenario name. Mean over all
+// scored steps; percentiles by nearest rank over the single step times; nothing where there were no
+// rounds or the device does not know.
+std::vector<VariantSummary> summaries_of(const Scenario&, std::span<const StepPlan>,
+                                         const Measurement&, const Counted&);
 
 }  // namespace stepgate

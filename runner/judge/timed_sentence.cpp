@@ -21,6 +21,12 @@ std::optional<double> rounds_until(double wanted, const EProcess& process, doubl
   return expected_rounds(signal_to_noise, level);
 }
 
+}  // namespace
+
+bool keeps(const Bound& bound, double contrast) {
+  return bound.direction == Direction::above ? contrast > bound.margin : contrast < bound.margin;
+}
+
 std::vector<Bound> bounds_of(const Expectation& sentence) {
   const Relation relation = sentence.relation;
   require(relation != Relation::equal, "the parser refuses == between timed metrics");
@@ -33,7 +39,12 @@ std::vector<Bound> bounds_of(const Expectation& sentence) {
   return bounds;
 }
 
-}  // namespace
+double distance_from_limit(const Expectation& sentence, double ratio) {
+  double distance = std::numeric_limits<double>::max();
+  for (const Bound& bound : bounds_of(sentence))
+    distance = std::min(distance, std::abs(std::log(ratio) - bound.margin));
+  return distance;
+}
 
 TimedSentence::Claim::Claim(Direction claimed, double at)
     : direction(claimed), margin(at), in_favour(claimed, at), against(opposite_of(claimed), at) {}
@@ -47,20 +58,22 @@ TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double
   for (const Bound& bound : bounds) claims_.emplace_back(bound.direction, bound.margin);
 }
 
-void TimedSentence::add(double contrast) {
+void TimedSentence::add(double contrast, std::optional<double> in_total) {
+  contrasts_.push_back(contrast);
+  in_total_ = in_total;
+  if (outcome_ != Outcome::undecided) return;
   const double scale = scale_.value();
+  scale_.add(contrast);
   for (Claim& claim : claims_) {
     claim.in_favour.bet(contrast, scale);
     claim.against.bet(contrast, scale);
     claim.most_in_favour = std::max(claim.most_in_favour, claim.in_favour.value());
-    claim.most_against = std::max(claim.most_against, claim.against.value());
   }
-  scale_.add(contrast);
-  contrasts_.push_back(contrast);
-  if (outcome_ != Outcome::undecided) return;
-  if (evidence_against() >= 1 / alpha_) {
+  evidence_for_ = evidence_for();
+  evidence_against_ = evidence_against();
+  if (evidence_against_ >= 1 / alpha_) {
     outcome_ = Outcome::refuted;
-  } else if (evidence_for() >= 1 / beta_) {
+  } else if (evidence_for_ >= 1 / beta_ && (!in_total || all_claims_keep(*in_total))) {
     outcome_ = Outcome::holds;
   }
 }
@@ -72,17 +85,16 @@ double TimedSentence::evidence_for() const {
 }
 
 double TimedSentence::evidence_against() const {
-  double most = 1;
-  for (const Claim& claim : claims_) most = std::max(most, claim.most_against);
-  return most / static_cast<double>(claims_.size());
-}
-
-// The mean over claims: an e-value against the sentence, which is false if any of them is.
-double TimedSentence::evidence_against_at_end() const {
   double sum = 0;
   for (const Claim& claim : claims_)
     sum += claim.against.value() / static_cast<double>(claims_.size());
   return sum;
+}
+
+bool TimedSentence::all_claims_keep(double contrast) const {
+  return std::all_of(claims_.begin(), claims_.end(), [&](const Claim& claim) {
+    return keeps({.direction = claim.direction, .margin = claim.margin}, contrast);
+  });
 }
 
 // As the centre now lies, the sentence is either true and waits for its slowest claim, or false and
@@ -117,9 +129,10 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   if (interval.low && interval.high) {
     evidence.interval = {.low = std::exp(*interval.low), .high = std::exp(*interval.high)};
   }
-  evidence.evidence_for = evidence_for();
-  evidence.evidence_against = evidence_against();
-  evidence.evidence_against_at_end = evidence_against_at_end();
+  evidence.evidence_for = evidence_for_;
+  evidence.evidence_against = evidence_against_;
+  if (in_total_) evidence.total_ratio = std::exp(*in_total_);
+  evidence.held_back_by_total = outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

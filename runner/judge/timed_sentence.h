@@ -17,13 +17,22 @@ namespace stepgate {
 //   >=, >  theta > 0         <=, <  theta < 0
 //   ~=     theta > log(1 - within) and theta < log(1 + within)
 // It holds when every claim's e-value has reached 1 / beta: with probability at most beta if it is
-// false (one false claim suffices). It is refuted when the e-value against one of its n claims has
-// reached n / alpha: with probability at most alpha if it is true. Both at whatever round one
-// stops.
+// false (one false claim suffices). It is refuted when the mean of the e-values against its claims
+// reaches 1 / alpha: with probability at most alpha if it is true. Both at whatever round one
+// stops. The e-value against it stays what it was when it was decided, so that those of a suite can
+// be put together.
 struct Bound {
   Direction direction;  // theta is above the margin, or below it
   double margin;
 };
+
+bool keeps(const Bound&, double contrast);
+// Of a sentence with <, <=, >=, > or ~=; the parser refuses == between measured values.
+std::vector<Bound> bounds_of(const Expectation&);
+
+// Of log(ratio) from the nearest limit. A fifth of it is what may be neglected.
+double distance_from_limit(const Expectation&, double ratio);
+constexpr double negligible_share = 0.2;
 
 class TimedSentence {
  public:
@@ -31,7 +40,9 @@ class TimedSentence {
   // At least one bound; true when theta keeps all of them.
   TimedSentence(std::span<const Bound>, double alpha, double beta);
 
-  void add(double contrast);
+  // Where the sides are known in total time, log(left / right) of that: the sentence does not hold
+  // while it is beyond the limit, whatever a typical round says.
+  void add(double contrast, std::optional<double> in_total = {});
 
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }
@@ -48,12 +59,11 @@ class TimedSentence {
     EProcess in_favour;
     EProcess against;
     double most_in_favour = 1;
-    double most_against = 1;
   };
 
   double evidence_for() const;
   double evidence_against() const;
-  double evidence_against_at_end() const;
+  bool all_claims_keep(double contrast) const;
   double wanted_for() const { return 1 / beta_; }
   double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
   std::optional<double> rounds_missing(double centre) const;
@@ -63,7 +73,10 @@ class TimedSentence {
   std::vector<Claim> claims_;
   std::vector<double> contrasts_;
   RobustScale scale_;
+  std::optional<double> in_total_;
   Outcome outcome_ = Outcome::undecided;
+  double evidence_for_ = 1;  // when it was decided, or now
+  double evidence_against_ = 1;
 };
 
 }  // namespace stepgate

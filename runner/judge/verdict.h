@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,17 +26,38 @@ struct Interval {
 
 // The statistical part of a timed sentence. Ratios are left side / right side.
 struct TimedEvidence {
-  double ratio = 1;                  // estimate
-  std::optional<Interval> interval;  // confidence sequence of the ratio, valid whenever one looks
-  // The largest e-values so far: a sentence keeps the outcome that it reached first.
-  double evidence_for = 1;             // that the sentence is true: holds at 1 / beta
-  double evidence_against = 1;         // that it is false: refuted at 1 / alpha
-  double evidence_against_at_end = 1;  // not the largest, but that of the last round
+  double ratio = 1;                   // in a typical round: where evidence above and below balance
+  std::optional<Interval> interval;   // confidence sequence of that, valid whenever one looks
+  std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
+  bool held_back_by_total = false;    // it would hold, but for total time
+  // E-values when the sentence was decided, or after the last round.
+  double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
+  double evidence_against = 1;  // that it is false: refuted at 1 / alpha
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
-  std::vector<double> contrasts;         // log(left / right) of every round, in order
-  std::int64_t earlier_rounds = 0;       // how many of them are of earlier runs: the first ones
+  // log(left / right) of every round, in order, less what the slots are expected to add.
+  std::vector<double> contrasts;
+  std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
+};
+
+// A measured sentence in the terms that its author wrote: the ratio of two metrics, the value of
+// one, or the ratio of its sides. In base units.
+struct Estimate {
+  double value = 0;
+  std::optional<Interval>
+      interval;  // of a comparison: that of TimedEvidence; of a level: its range
+  double limit = 0;
+  std::optional<MetricUnit> unit;  // absent: a factor
+};
+
+// Of a sentence that no coin deals, such as one variant against a number: the rounds say where it
+// lies and not how surely.
+struct Level {
+  double typical = 1;               // left side / right side: the median of the rounds
+  Interval range;                   // of the rounds
+  std::vector<double> contrasts;    // log(left / right) of every round, in order
+  std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
 };
 
 // A difference in time taken apart. Ratios are left variant / right variant; time = cycles / clock.
@@ -70,7 +92,10 @@ struct SentenceVerdict {
   std::optional<double> right;
   MetricUnit unit = MetricUnit::ratio;
   std::optional<TimedEvidence> timed;
+  std::optional<Level> level;
+  std::optional<Estimate> estimate;
   std::optional<StoredEvidence> stored;
+  bool in_doubt = false;             // undecided because its rounds are not to be trusted
   std::string reason;                // one sentence in words
   std::optional<ClockSplit> clocks;  // about two variants' times, where their clocks are known
 };
@@ -85,6 +110,7 @@ struct VariantSummary {
   std::optional<double> sm_clock_hertz;  // mean over the scored steps
   std::optional<double> cycles_per_step;
   std::int64_t peak_bytes = 0;
+  std::map<Metric, double> counts;        // that sentences name, by the plan, in base units
   std::optional<AllocatorCourse> course;  // of the step's own allocator, by the plan
 };
 
@@ -94,6 +120,8 @@ struct Verdict {
   DeviceIdentity device;
   bool planned_only = false;  // no device took part
   std::vector<VariantSummary> variants;
+  std::int64_t batch_bytes = 0;  // what sentences mean by them
+  std::int64_t param_bytes = 0;
   std::vector<SentenceVerdict> regime;
   std::vector<SentenceVerdict> sentences;
   Outcome outcome = Outcome::undecided;  // the worst of the sentences
@@ -111,7 +139,7 @@ struct Verdict {
   std::optional<Calibrated> calibrated;        // the knob that the run gave its value
   std::optional<Mechanism> mechanism;          // absent when nobody asked for a trace
   std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
-  // The unit of evidence is the round: every variant loaded anew into every slot, once each.
+  // The unit of evidence is the round: every variant loaded anew.
   std::int64_t rounds = 0;
   std::int64_t earlier_rounds = 0;  // that this run went on from, and the runs that measured them
   std::int64_t earlier_runs = 0;

@@ -44,7 +44,7 @@ Calibrated calibrated_to(const std::string& aim) {
   const auto written = build_step_plans(scenario, 1);
   return calibrate(*device, *scenario.calibrate,
                    calibration_range(*scenario.calibrate, scenario, written), plans_with,
-                   {.rounds = 3, .clock = [] { return std::chrono::nanoseconds(0); }});
+                   {.rounds = 3});
 }
 
 TEST(Calibrate, FindsTheSizeThatGivesTheShare) {

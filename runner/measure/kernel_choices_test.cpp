@@ -20,7 +20,6 @@ Measurement measured(Script& script) {
   request.knobs.rounds = 2;
   request.knobs.max_seconds = 1e6;
   request.fewest_rounds = 1;
-  request.clock = [&script] { return script.now; };
   request.enough = [](const Measurement&) { return false; };
   return measure(device, plans, request);
 }

@@ -55,12 +55,13 @@ double loss_bound(DType dtype, std::int64_t step) {
   return 0;
 }
 
-LossLedger::LossLedger(std::span<const StepPlan> plans) {
+LossLedger::LossLedger(std::span<const StepPlan> plans, std::int64_t first_step)
+    : first_step_(first_step), first_pending_step_(first_step) {
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     const auto arithmetic = arithmetic_of(plans[variant]);
     std::size_t partner = 0;
     while (arithmetic_of(plans[partner]) != arithmetic) ++partner;  // ends at itself
-    accounts_.push_back({.partner = static_cast<int>(partner)});
+    accounts_.push_back({.partner = static_cast<int>(partner), .next_step = first_step});
     dtypes_.push_back(plans[variant].dtype);
   }
 }
@@ -79,7 +80,7 @@ std::optional<LossDisagreement> LossLedger::disagreement_at(std::size_t variant,
   const double loss = accounts_[variant].pending[index];
   const double expected = accounts_[static_cast<std::size_t>(partner)].pending[index];
   const std::int64_t step = first_pending_step_ + static_cast<std::int64_t>(index);
-  const double bound = loss_bound(dtypes_[variant], step);
+  const double bound = loss_bound(dtypes_[variant], step - first_step_);
   // Below a thousandth, a loss has been learned away and its relative error means nothing.
   const double size = std::max({std::abs(loss), std::abs(expected), 1e-3});
   // A loss that is not a number fails this comparison too.

@@ -19,7 +19,8 @@ double loss_bound(DType dtype, std::int64_t step);
 
 class LossLedger {
  public:
-  explicit LossLedger(std::span<const StepPlan>);
+  // Of steps from `first_step` on.
+  LossLedger(std::span<const StepPlan>, std::int64_t first_step);
 
   // The steps of each variant must arrive in order, without gaps.
   void add(int variant, const StepResult&);
@@ -39,7 +40,8 @@ class LossLedger {
 
   std::vector<Account> accounts_;
   std::vector<DType> dtypes_;
-  std::int64_t first_pending_step_ = 0;
+  std::int64_t first_step_;
+  std::int64_t first_pending_step_;
 };
 
 }  // namespace stepgate

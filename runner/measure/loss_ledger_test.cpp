@@ -21,7 +21,7 @@ StepResult losses(std::int64_t first_step, std::vector<float> values) {
 
 TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
   const auto plans = plans_named({"baseline", "fix"});
-  LossLedger ledger(plans);
+  LossLedger ledger(plans, 0);
   ledger.add(0, losses(0, {2.0F, 1.5F, 1.0F}));
   ledger.add(1, losses(0, {2.0F, 1.5001F, 1.001F}));
   const auto found = ledger.first_disagreement();
@@ -35,7 +35,7 @@ TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
 
 TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
   const auto plans = plans_named({"baseline", "fix"});
-  LossLedger ledger(plans);
+  LossLedger ledger(plans, 0);
   const float none = std::numeric_limits<float>::quiet_NaN();
   ledger.add(0, losses(0, {none}));
   ledger.add(1, losses(0, {none}));
@@ -46,7 +46,7 @@ TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
 
 TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
   const auto plans = plans_named({"baseline", "fix"});
-  LossLedger ledger(plans);
+  LossLedger ledger(plans, 0);
   ledger.add(0, losses(0, {1.0F, 1.0F}));
   ledger.add(1, losses(0, {1.0F}));
   EXPECT_FALSE(ledger.first_disagreement());
@@ -56,10 +56,22 @@ TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
   EXPECT_EQ(found->step, 1);
 }
 
+// How far losses may lie apart depends on how often a step has trained, not on its number.
+TEST(LossLedger, CountsFromTheStepThatItsLoadBeganWith) {
+  const auto plans = plans_named({"baseline", "fix"});
+  LossLedger ledger(plans, 5000);
+  ledger.add(0, losses(5000, {1.0F, 1.0F}));
+  ledger.add(1, losses(5000, {1.0F, 1.0005F}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 5001);
+  EXPECT_DOUBLE_EQ(found->bound, 1e-4);
+}
+
 TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
   auto plans = plans_named({"baseline", "larger", "larger_fix"});
   plans[1].batch_sizes = plans[2].batch_sizes = {128};
-  LossLedger ledger(plans);
+  LossLedger ledger(plans, 0);
   ledger.add(0, losses(0, {1.0F}));
   ledger.add(1, losses(0, {3.0F}));
   ledger.add(2, losses(0, {4.0F}));
@@ -79,7 +91,7 @@ TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluat
     plans[variant].buffers.push_back(
         {.name = "product workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
   }
-  LossLedger ledger(plans);
+  LossLedger ledger(plans, 0);
   for (int variant = 0; variant < 4; ++variant)
     ledger.add(variant, losses(0, {variant < 2 ? 1.0F : 3.0F}));
   EXPECT_FALSE(ledger.first_disagreement());

@@ -26,16 +26,14 @@ struct MeasureRequest {
   MeasureKnobs knobs;
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;  // of the orders
-  // With fewer rounds no sentence can be decided: a budget without room for these is refused.
-  std::int64_t fewest_rounds = 7;
-  std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
+  // With fewer rounds no sentence can hold: a budget without room for these is not begun.
+  std::int64_t fewest_rounds = 6;
   Enough enough;
   std::function<void(const Progress&)> progress;  // may be empty
 };
 
-// Loads every plan, warms up, and runs rounds of mirrored passes. Every variant always runs the
-// same number of steps. A device without a notion of time yields no rounds, but its losses are
-// compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
+// Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
+// its losses are compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const StepPlan>, const MeasureRequest&);
 
 }  // namespace stepgate

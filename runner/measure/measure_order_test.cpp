@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
-#include "measure/schedule.h"
+#include "measure/carry_over.h"
 #include "measure/scripted_request.h"
 
 namespace stepgate {
@@ -15,84 +16,104 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-// The order of the variants in every pass.
-std::vector<std::vector<int>> orders_of(const Measurement& measurement) {
-  std::vector<std::vector<int>> orders;
-  const std::size_t segments = measurement.variants.size();
-  for (const Round& round : measurement.rounds) {
-    for (std::size_t first = 0; first < round.segments.size(); first += segments) {
-      orders.emplace_back();
-      for (std::size_t index = first; index < first + segments; ++index) {
-        orders.back().push_back(round.segments[index].variant);
-      }
-    }
-  }
-  return orders;
-}
-
-Measurement measure_three_variants(std::uint64_t seed) {
+Measurement measure_three_variants(std::uint64_t seed, std::int64_t rounds = 60) {
   Script script{.step_time = always(1ms)};
   ScriptedDevice device(script);
   const auto plans = plans_named({"a", "b", "c"});
-  MeasureRequest request = request_for(script, 40);
+  MeasureRequest request = request_for(rounds);
   request.seed = seed;
   return measure(device, plans, request);
 }
 
-TEST(Measure, RotatesAShuffledOrderOverTheThreePassesOfARound) {
-  std::set<std::vector<int>> first_orders;
-  const auto orders = orders_of(measure_three_variants(42));
-  ASSERT_EQ(orders.size(), 120U);
-  for (std::size_t round = 0; round < orders.size(); round += 3) {
-    std::vector<int> order = orders[round];
-    first_orders.insert(order);
-    for (std::size_t pass = 1; pass < 3; ++pass) {
-      std::rotate(order.begin(), order.begin() + 1, order.end());
-      EXPECT_EQ(orders[round + pass], order);
-    }
+std::vector<int> order_of(const Round& round) {
+  std::vector<int> order;
+  for (const Segment& segment : round.segments) order.push_back(segment.variant);
+  return order;
+}
+
+std::vector<std::vector<int>> orders_of(const Measurement& measurement) {
+  std::vector<std::vector<int>> orders;
+  for (const Round& round : measurement.rounds) orders.push_back(order_of(round));
+  return orders;
+}
+
+std::vector<int> slots_of(const Round& round) {
+  std::vector<int> slots(3);
+  for (const Segment& segment : round.segments) {
+    slots[static_cast<std::size_t>(segment.variant)] = segment.slot;
   }
-  EXPECT_EQ(first_orders.size(), 6U) << "40 rounds of 6 possible orders, seed 42";
+  return slots;
 }
 
 // A drift that is linear in time then cancels in every ratio.
-TEST(Measure, RunsEveryVariantInEveryPlaceOnceARound) {
-  const auto orders = orders_of(measure_three_variants(42));
-  for (std::size_t round = 0; round < orders.size(); round += 3) {
-    for (std::size_t place = 0; place < 3; ++place) {
-      const std::set<int> variants{orders[round][place], orders[round + 1][place],
-                                   orders[round + 2][place]};
-      EXPECT_EQ(variants.size(), 3U);
-    }
+TEST(Measure, RunsAnOrderAndItsMirrorInEveryRound) {
+  for (std::vector<int> order : orders_of(measure_three_variants(42))) {
+    ASSERT_EQ(order.size(), 6U);
+    const std::vector<int> first(order.begin(), order.begin() + 3);
+    EXPECT_EQ(std::set<int>(first.begin(), first.end()).size(), 3U);
+    std::vector<int> mirrored = order;
+    std::reverse(mirrored.begin(), mirrored.end());
+    EXPECT_EQ(order, mirrored);
   }
 }
 
-// What sticks to a slot, or to being loaded first, then cancels in every ratio of two variants.
-TEST(Measure, HasEveryVariantInEverySlotOnceARound) {
-  std::set<std::vector<int>> first_arrangements;
-  for (const Round& round : measure_three_variants(42).rounds) {
-    std::map<std::pair<int, int>, int> segments;  // by variant and slot
-    std::vector<int> arrangement(3);
-    for (const Segment& segment : round.segments) ++segments[{segment.variant, segment.slot}];
-    for (std::size_t index = 0; index < 3; ++index) {
-      const Segment& segment = round.segments[index];
-      arrangement[static_cast<std::size_t>(segment.variant)] = segment.slot;
-    }
-    first_arrangements.insert(arrangement);
-    ASSERT_EQ(segments.size(), 9U);
-    for (const auto& [place, count] : segments) EXPECT_EQ(count, 1);
+TEST(Measure, DealsOrderAndSlotsAnewInEveryRoundAndApartFromEachOther) {
+  std::set<std::vector<int>> orders;
+  std::set<std::vector<int>> slots;
+  std::set<std::pair<std::vector<int>, std::vector<int>>> both;
+  for (const Round& round : measure_three_variants(42, 200).rounds) {
+    orders.insert(order_of(round));
+    slots.insert(slots_of(round));
+    both.emplace(order_of(round), slots_of(round));
   }
-  EXPECT_EQ(first_arrangements.size(), 6U) << "40 rounds of 6 possible arrangements, seed 42";
+  EXPECT_EQ(orders.size(), 6U);
+  EXPECT_EQ(slots.size(), 6U);
+  EXPECT_EQ(both.size(), 36U) << "200 rounds, seed 42";
 }
 
-TEST(Measure, StartsEveryVariantAnewInEveryPass) {
-  for (const Round& round : measure_three_variants(42).rounds) {
-    for (std::size_t index = 0; index < round.segments.size(); index += 3) {
-      std::set<std::int64_t> first_steps;
-      for (std::size_t segment = index; segment < index + 3; ++segment) {
-        first_steps.insert(round.segments[segment].first_step);
-      }
-      EXPECT_EQ(first_steps, (std::set<std::int64_t>{round.segments[0].first_step}));
+TEST(Measure, LoadsEveryVariantOnceARound) {
+  std::size_t loads = 0;
+  for (const std::int64_t rounds : {10, 30}) {
+    Script script{.step_time = always(1ms)};
+    ScriptedDevice device(script);
+    const auto plans = plans_named({"a", "b", "c"});
+    measure(device, plans, request_for(rounds));
+    if (rounds == 30) {
+      EXPECT_EQ(script.draws.size() - loads, 60U);
     }
+    loads = script.draws.size();
+  }
+}
+
+TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
+  Script script{.step_time = always(1ms)};
+  ScriptedDevice device(script);
+  auto plans = plans_named({"a", "b"});
+  plans[1].operations.push_back({.name = "work", .action = HostWork{1}, .every = 7});
+  measure(device, plans, request_for(60));
+  std::set<std::int64_t> first_steps;
+  std::set<std::uint64_t> loaders;
+  for (std::size_t load = 0; load < script.draws.size(); load += 2) {
+    EXPECT_EQ(script.draws[load].first_step, script.draws[load + 1].first_step);
+    EXPECT_EQ(script.draws[load].loader, script.draws[load + 1].loader);
+    first_steps.insert(script.draws[load].first_step);
+    loaders.insert(script.draws[load].loader);
+  }
+  EXPECT_EQ(first_steps, (std::set<std::int64_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(loaders.size(), script.draws.size() / 2);
+}
+
+// So that of two variants each follows itself as often as the other.
+TEST(Measure, LetsTheFirstVariantOfTheOrderFollowItself) {
+  Script script{.step_time = always(1ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  for (const Round& round : measure(device, plans, request_for(20)).rounds) {
+    ASSERT_EQ(round.segments.size(), 4U);
+    const std::vector<std::int64_t> own{round.segments[0].own_steps, round.segments[1].own_steps,
+                                        round.segments[2].own_steps, round.segments[3].own_steps};
+    const std::int64_t steps = round.segments[0].steps;
+    EXPECT_EQ(own, (std::vector<std::int64_t>{steps, 0, steps, 0}));
   }
 }
 
@@ -101,29 +122,73 @@ TEST(Measure, RepeatsItsOrdersFromTheSeed) {
   EXPECT_NE(orders_of(measure_three_variants(7)), orders_of(measure_three_variants(8)));
 }
 
-TEST(Measure, KeepsTheOrderOfTheFileOrItsReverseWhenAsked) {
-  Random random(1);
-  std::map<std::vector<int>, int> counts;
-  for (int round = 0; round < 400; ++round) {
-    ++counts[pass_orders(RoundOrder::abba, 3, random).front()];
-  }
-  ASSERT_EQ(counts.size(), 2U);
-  EXPECT_NEAR((counts[{0, 1, 2}]), 200, 50);
-  EXPECT_NEAR((counts[{2, 1, 0}]), 200, 50);
+// --- interleaved ---------------------------------------------------------------------------------
+
+MeasureRequest interleaved_request(std::int64_t rounds) {
+  MeasureRequest request = request_for(rounds);
+  request.knobs.interleave = Interleave::automatic;
+  return request;
 }
 
-TEST(Measure, RunsTheSameNumberOfStepsOfEveryVariant) {
-  Script script{.step_time = [](const std::string& variant, std::int64_t) -> nanoseconds {
-    return variant == "slow" ? 3ms : 1ms;
-  }};
+TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
+  Script script{.step_time = always(100us)};
   ScriptedDevice device(script);
-  const auto plans = plans_named({"fast", "slow"});
-  measure(device, plans, request_for(script, 5));
-  std::map<std::string, std::int64_t> steps;
-  for (const auto& [variant, observe] : script.runs) {
-    steps[variant] += observe.wash_out_steps + observe.steps;
+  const auto plans = plans_named({"a", "b"});
+  const Measurement measurement = measure(device, plans, interleaved_request(8));
+  EXPECT_EQ(measurement.segments_because, "");
+  ASSERT_EQ(measurement.rounds.size(), 8U);
+  for (const Round& round : measurement.rounds) {
+    ASSERT_EQ(round.segments.size(), 2U);
+    for (const Segment& segment : round.segments) {
+      EXPECT_EQ(segment.elapsed, segment.steps * 100us);
+      EXPECT_EQ(std::ssize(segment.step_times), segment.steps);
+      EXPECT_GE(segment.steps, 90);
+      const double own =
+          static_cast<double>(segment.own_steps) / static_cast<double>(segment.steps);
+      EXPECT_NEAR(own, 0.25, 0.15) << "half of the cycles begin with it, half of those before end";
+      EXPECT_EQ(segment.own_elapsed, segment.own_steps * 100us);
+    }
   }
-  EXPECT_EQ(steps["fast"], steps["slow"]);
+}
+
+TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
+  Script script{.step_time = always(10ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  EXPECT_EQ(measure(device, plans, interleaved_request(2)).segments_because,
+            "a step of 'a' takes more than 2 ms");
+  script.step_time = always(100us);
+  EXPECT_EQ(measure(device, plans, request_for(2)).segments_because, "the scenario asks for it");
+}
+
+// Each step of b leaves 20 us of work to whoever comes next.
+TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
+  Script script;
+  script.step_time = [&](const std::string& variant, std::int64_t) -> nanoseconds {
+    const bool follows_b =
+        script.runs.size() > 1 && script.runs[script.runs.size() - 2].first == "b";
+    return follows_b && variant == "a" ? 120us : 100us;
+  };
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  const Measurement measurement = measure(device, plans, interleaved_request(12));
+  EXPECT_NE(measurement.segments_because.find("disturb each other"), std::string::npos)
+      << measurement.segments_because;
+  const auto carried = carry_over_between(measurement.rounds, 0, 1);
+  ASSERT_TRUE(carried);
+  EXPECT_LT(carried->size, -0.05) << "segments show it too";
+}
+
+TEST(CarryOver, IsHowFarTheRatioIsFromThatAfterStepsOfTheirOwn) {
+  Round round;
+  round.segments = {
+      {.variant = 0, .steps = 20, .elapsed = 2200us, .own_steps = 10, .own_elapsed = 1000us},
+      {.variant = 1, .steps = 20, .elapsed = 2000us, .own_steps = 10, .own_elapsed = 1000us}};
+  EXPECT_NEAR(carry_over_in(round, 0).value(), std::log(1.0 / 1.1), 1e-12);
+  EXPECT_NEAR(carry_over_in(round, 1).value(), 0, 1e-12);
+  const std::vector<Round> rounds(4, round);
+  EXPECT_NEAR(carry_over_between(rounds, 0, 1)->size, std::log(1.0 / 1.1), 1e-12);
+  EXPECT_FALSE(carry_over_between(std::span(rounds).first(2), 0, 1));
 }
 
 }  // namespace

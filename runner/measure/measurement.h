@@ -15,36 +15,32 @@
 
 namespace stepgate {
 
-// One uninterrupted run of scored steps of one variant.
+// Scored steps of one variant in one round: one after the other, or in short segments between those
+// of the other variants.
 struct Segment {
-  int variant = 0;              // index into Measurement::variants
-  int slot = 0;                 // where it was loaded
-  std::int64_t first_step = 0;  // number of the first scored step
+  int variant = 0;  // index into Measurement::variants
+  int slot = 0;     // where it was loaded
+  std::int64_t first_step =
+      0;  // number of the first scored step; when interleaved, of the first run
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
-  std::optional<std::chrono::nanoseconds> host_busy;
+  std::optional<std::chrono::nanoseconds> host_busy = {};
   std::optional<double> sm_clock_hertz = {};  // mean over the scored steps
-  std::vector<std::chrono::nanoseconds> step_times;
+  std::vector<std::chrono::nanoseconds> step_times = {};
+  // Of these, what came right after steps of the same variant.
+  std::int64_t own_steps = 0;
+  std::chrono::nanoseconds own_elapsed{0};
 };
 
-// As many passes as there are variants. Each pass loads all variants anew; over the passes every
-// variant is in every slot once and runs in every place of the order once, so that what sticks to a
-// slot, to being loaded first or to a steady drift cancels. A pass runs its order once or, mirrored
-// and back, more often. Of two variants a round is ABBA with the slots swapped in the middle.
+// The unit of evidence. All variants are loaded anew, into slots and in an order that are dealt
+// anew, from a step number and with draws of the loader that are dealt anew and that all of them
+// share. Then a segment of each runs in that order and another in its mirror; or, where steps do
+// not disturb each other, short segments of them run interleaved, every cycle in an order of its
+// own, without the queue ever running empty. Swapping the labels of two variants leaves the
+// distribution of all of this unchanged.
 struct Round {
   std::vector<Segment> segments;
   std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
-};
-
-// Does the length of a segment matter? The ratios of the variants' times, compared between segments
-// of some length and of four times that.
-struct Pilot {
-  std::int64_t segment_steps = 0;  // the length that was chosen
-  double disagreement = 0;    // largest change of a log-ratio between the two lengths, by variant
-  double standard_error = 0;  // of that
-  bool agrees = true;    // false: even the longest segments that the scenario allows still disagree
-  double deviation = 0;  // largest standard deviation of a log-ratio over one order
-  std::int64_t orders_per_pass = 1;  // that was chosen
 };
 
 // What a run will cost, known once the variants are warm and before the first round.
@@ -52,7 +48,7 @@ struct ExpectedCost {
   std::chrono::nanoseconds round{0};
   std::int64_t fewest_rounds = 0;  // with fewer no sentence can be decided
   std::int64_t most_rounds = 0;    // that fit into rounds and seconds
-  double deviation = 0;  // of a round's log-ratio of two variants, as the pilot lets expect
+  double deviation = 0;  // of a round's log-ratio of two variants, as the warm-up lets expect
 };
 
 struct VariantSubject {
@@ -62,6 +58,8 @@ struct VariantSubject {
   // that a later load made otherwise stands behind the first.
   std::vector<DeviceKey> libraries = {};
   std::vector<KernelChoice> choices = {};
+  std::int64_t wash_out_steps = 0;  // at the start of each of its long segments
+  std::int64_t segment_steps = 0;   // scored, of each
 };
 
 // The steps of two variants that should have computed the same loss and did not.
@@ -84,16 +82,14 @@ struct Measurement {
   std::vector<VariantSubject> variants;
   std::optional<EnvironmentReading> environment_before = {};  // read before the first round
   std::vector<Round> rounds;
-  std::int64_t wash_out_steps = 0;
-  std::int64_t warmup_steps = 0;  // run of each variant before the first round
-  std::int64_t settle_steps = 0;  // run of each variant after every load, not scored
-  Pilot pilot;
+  std::int64_t warmup_steps = 0;  // run of each variant before the first round, at most
+  std::string segments_because;   // why steps are not interleaved, in words; empty: they are
   ExpectedCost expected;
   bool steady =
       true;  // false: the warm-up ended because it had to, with the step times still drifting
   std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
   std::chrono::nanoseconds wall_time{0};
-  std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for warm-up and pilot
+  std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for the warm-up
   std::chrono::nanoseconds wall_time_before_rounds{0};
   bool budget_spent = false;    // ended by the budget, not by enough evidence
   bool budget_refused = false;  // not even the fewest rounds fit: none was run

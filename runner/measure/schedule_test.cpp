@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <numeric>
+
 #include "measure/scripted_device.h"
 
 namespace stepgate {
@@ -12,39 +15,57 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
-  const auto plans = plans_named({"a"});
-  MeasureKnobs knobs;
-  const auto steps = [&](nanoseconds time) { return segment_steps(plans, knobs, {{time}}); };
-  EXPECT_EQ(steps(50us), 50) << "the knob is the most";
-  EXPECT_EQ(steps(200us), 26);
-  EXPECT_EQ(steps(5ms), 3);
-  EXPECT_EQ(steps(1s), 3) << "never fewer than three";
+StepPlan plan_with_periods(const std::vector<std::int64_t>& periods) {
+  StepPlan plan = plans_named({"a"}).front();
+  for (const std::int64_t every : periods)
+    plan.operations.push_back({.name = "work", .action = HostWork{1}, .every = every});
+  return plan;
 }
 
-TEST(Schedule, GivesEverySegmentTheSameRareOperations) {
-  auto plans = plans_named({"a", "b"});
-  plans[1].operations.resize(2);
-  plans[1].operations[0].every = 8;
-  MeasureKnobs knobs;
-  EXPECT_EQ(segment_steps(plans, knobs, {{1ms, 1ms}}), 8);
-  plans[1].operations[1].every = 1000;
-  EXPECT_EQ(segment_steps(plans, knobs, {{1ms, 1ms}}), 6) << "too rare for a segment";
+TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
+  const StepPlan plan = plan_with_periods({});
+  const MeasureKnobs knobs;
+  const auto steps = [&](nanoseconds time) { return segment_steps(plan, knobs, time); };
+  EXPECT_EQ(steps(50us), 50) << "the knob is the most";
+  EXPECT_EQ(steps(200us), 26);
+  EXPECT_EQ(steps(5ms), 2);
+  EXPECT_EQ(steps(1s), 1);
+}
+
+TEST(Schedule, GivesEverySegmentWholePeriodsOfRareOperations) {
+  const MeasureKnobs knobs;
+  EXPECT_EQ(segment_steps(plan_with_periods({8}), knobs, 1ms), 8);
+  EXPECT_EQ(segment_steps(plan_with_periods({8, 12}), knobs, 1ms), 24);
+}
+
+TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
+  const MeasureKnobs knobs;
+  EXPECT_EQ(segment_steps(plan_with_periods({300}), knobs, 300us), 300);
+  EXPECT_EQ(segment_steps(plan_with_periods({300}), knobs, 400us), 13) << "120 ms are too long";
+  EXPECT_EQ(segment_steps(plan_with_periods({300}), {.steps = 300}, 400us), 300)
+      << "but not where the scenario asks for them";
 }
 
 TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
-  auto plans = plans_named({"a", "b"});
-  plans[1].run_ahead_steps = 9;
-  const auto steps = [&](nanoseconds time) { return wash_out_steps(plans, {{time, 2 * time}}); };
-  EXPECT_EQ(steps(100us), 11);
-  EXPECT_EQ(steps(1ms), 6);
-  EXPECT_EQ(steps(100ms), 3);
+  StepPlan plan = plan_with_periods({});
+  plan.run_ahead_steps = 9;
+  EXPECT_EQ(wash_out_steps(plan, 100us), 11);
+  EXPECT_EQ(wash_out_steps(plan, 1ms), 6);
+  EXPECT_EQ(wash_out_steps(plan, 100ms), 1);
 }
 
 TEST(Schedule, WashesOutTheBatchesThatTheLoaderMadeInTheMeantime) {
-  auto plans = plans_named({"a"});
-  plans[0].loader.depth = 20;
-  EXPECT_EQ(wash_out_steps(plans, {{100ms}}), 23);
+  StepPlan plan = plan_with_periods({});
+  plan.loader.depth = 20;
+  EXPECT_EQ(wash_out_steps(plan, 100ms), 23);
+}
+
+TEST(Schedule, DealsEveryPermutationAlike) {
+  Random random(5);
+  std::map<std::vector<int>, int> counts;
+  for (int draw = 0; draw < 6000; ++draw) ++counts[permutation(3, random)];
+  ASSERT_EQ(counts.size(), 6U);
+  for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 120);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // that they move.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,12 +33,13 @@ struct Script {
   double host_share = 0.25;  // of the step time; negative: the device does not know
   std::chrono::nanoseconds now{0};
   std::vector<std::pair<std::string, Observe>> runs{};
+  std::vector<LoadDraw> draws{};  // of every load
 };
 
 class ScriptedStep : public LoadedStep {
  public:
-  ScriptedStep(const StepPlan& plan, Script& script, int load)
-      : plan_(plan), script_(script), load_(load) {}
+  ScriptedStep(const StepPlan& plan, Script& script, int load, std::int64_t first_step)
+      : plan_(plan), script_(script), load_(load), next_step_(first_step) {}
 
   std::vector<KernelChoice> choices() const override {
     if (!script_.choices) return {};
@@ -56,7 +58,8 @@ class ScriptedStep : public LoadedStep {
         const auto time = script_.step_time(plan_.variant, next_step_);
         script_.now += time;
         if (step >= observe.wash_out_steps) elapsed += time;
-        if (step > observe.wash_out_steps) result.step_times.push_back(time);
+        if (step >= std::max<std::int64_t>(observe.wash_out_steps, 1))
+          result.step_times.push_back(time);
       }
       ++next_step_;
     }
@@ -74,7 +77,7 @@ class ScriptedStep : public LoadedStep {
   const StepPlan& plan_;
   Script& script_;
   int load_;
-  std::int64_t next_step_ = 0;
+  std::int64_t next_step_;
 };
 
 class ScriptedDevice : public Device {
@@ -86,9 +89,11 @@ class ScriptedDevice : public Device {
     identity.name = "scripted";
     return identity;
   }
-  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<ScriptedStep>(plan, script_, loads_[plan.variant]++);
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    script_.draws.push_back(draw);
+    return std::make_unique<ScriptedStep>(plan, script_, loads_[plan.variant]++, draw.first_step);
   }
+  std::chrono::nanoseconds now() const override { return script_.now; }
   std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
     if (!script_.libraries) return {};
     return script_.libraries(plan.variant);

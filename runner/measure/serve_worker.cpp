@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <istream>
 #include <memory>
@@ -16,8 +15,6 @@
 
 namespace stepgate {
 namespace {
-
-using std::chrono::nanoseconds;
 
 // Enough to know about how long a step takes.
 constexpr std::int64_t pilot_steps = 8;
@@ -67,9 +64,8 @@ class Server {
     const StepResult pilot = step->run({.steps = pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);
-    const std::array step_times{nanoseconds(*pilot.elapsed / pilot_steps)};
-    return to_line(Loaded{.wash_out_steps = wash_out_steps(std::span(&plan, 1), step_times),
-                          .period_steps = common_period(std::span(&plan, 1), longest_period)});
+    return to_line(Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / pilot_steps),
+                          .period_steps = common_period(plan, longest_period).value_or(1)});
   }
 
   std::optional<std::string> answer(const RunSteps& run) {

@@ -32,8 +32,8 @@ std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_steps);
-  const std::int64_t period = common_period({&plan, 1}, most_steps);
-  return std::max({wash_out_steps({&plan, 1}, {&step_time, 1}), patient,
+  const std::int64_t period = common_period(plan, most_steps).value_or(1);
+  return std::max({wash_out_steps(plan, step_time), patient,
                    static_cast<std::int64_t>(plan.run_ahead_steps), period});
 }
 
@@ -43,7 +43,7 @@ class Tracing {
       : device_(device), plans_(plans), request_(request), random_(request.seed) {}
 
   Traced run() {
-    const nanoseconds start = request_.clock();
+    const nanoseconds start = device_.now();
     const auto most = std::chrono::duration_cast<nanoseconds>(
         std::chrono::duration<double>(request_.max_seconds));
     const auto goes_on = [&] {
@@ -55,7 +55,7 @@ class Tracing {
     step_times_.resize(plans_.size());
     do {
       run_round();
-      traced_.wall_time = request_.clock() - start;
+      traced_.wall_time = device_.now() - start;
     } while (traced_.unavailable.empty() && std::ssize(traced_.rounds) < request_.rounds &&
              goes_on());
     return std::move(traced_);
@@ -64,7 +64,7 @@ class Tracing {
  private:
   void run_round() {
     const auto variants = static_cast<int>(plans_.size());
-    const std::vector<int> order = pass_orders(RoundOrder::random, variants, random_).front();
+    const std::vector<int> order = permutation(variants, random_);
     TracedRound round;
     round.variants.resize(plans_.size());
     traced_.timelines.resize(plans_.size());

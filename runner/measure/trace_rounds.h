@@ -21,9 +21,8 @@ struct TraceRequest {
   std::int64_t enough_rounds = 1;
   // Asked after each round: when nothing is open, no further one is begun.
   std::function<bool(const Traced&)> nothing_open = {};
-  double max_seconds = 30;                               // after that no further round is begun
-  std::uint64_t seed = 0;                                // of the orders
-  std::function<std::chrono::nanoseconds()> clock = {};  // steady; only differences matter
+  double max_seconds = 30;  // of the device's clock; after that no further round is begun
+  std::uint64_t seed = 0;   // of the orders
 };
 
 // How many steps a trace of these plans holds: the fewest, 20 at least, in which everything that

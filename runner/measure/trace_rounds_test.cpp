@@ -41,10 +41,21 @@ std::vector<StepPlan> spinning_and_waiting() {
   return build_step_plans(scenario, 1);
 }
 
-// A clock that moves by a second whenever it is read.
-struct SteppedClock {
-  nanoseconds now{0};
-  nanoseconds operator()() { return now += seconds(1); }
+// A device whose clock moves by a second whenever it is read.
+class SteppedDevice : public Device {
+ public:
+  explicit SteppedDevice(std::uint64_t seed) : device_(simulated(seed)) {}
+
+  DeviceIdentity identity() const override { return device_->identity(); }
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return device_->load(plan, draw);
+  }
+  std::string reason_against_tracing() const override { return {}; }
+  nanoseconds now() const override { return now_ += seconds(1); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  mutable nanoseconds now_{0};
 };
 
 TEST(TraceRounds, TracesTheFewestStepsThatEveryPeriodDivides) {
@@ -65,8 +76,7 @@ TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
 TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
   const std::vector<StepPlan> plans = spinning_and_waiting();
   const auto device = simulated(3);
-  const Traced traced =
-      trace_rounds(*device, plans, {.rounds = 3, .seed = 5, .clock = SteppedClock{}});
+  const Traced traced = trace_rounds(*device, plans, {.rounds = 3, .seed = 5});
   EXPECT_EQ(traced.unavailable, "");
   EXPECT_EQ(traced.steps, 21);
   ASSERT_EQ(traced.rounds.size(), 3u);
@@ -83,7 +93,7 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
 TEST(TraceRounds, TracesSteadySteps) {
   const std::vector<StepPlan> plans = spinning_and_waiting();
   const auto device = simulated(3);
-  const Traced traced = trace_rounds(*device, plans, {.clock = SteppedClock{}});
+  const Traced traced = trace_rounds(*device, plans, {});
   const Trace& plain = traced.timelines.front();
   EXPECT_GE(plain.first_step, plans.front().run_ahead_steps);
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
@@ -101,13 +111,13 @@ TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   scenario.variants.push_back({"fed", knobs, {}});
   const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
   const auto device = simulated(3);
-  const Traced traced = trace_rounds(*device, plans, {.clock = SteppedClock{}});
+  const Traced traced = trace_rounds(*device, plans, {});
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
 }
 
-std::size_t rounds_made(TraceRequest request) {
-  request.clock = SteppedClock{};
-  return trace_rounds(*simulated(3), spinning_and_waiting(), request).rounds.size();
+std::size_t rounds_made(const TraceRequest& request) {
+  SteppedDevice device(3);
+  return trace_rounds(device, spinning_and_waiting(), request).rounds.size();
 }
 
 TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
@@ -130,7 +140,7 @@ TEST(TraceRounds, EndsWhenNothingIsOpen) {
     request.nothing_open = [=](const Traced& traced) {
       return std::ssize(traced.rounds) >= closed_after;
     };
-    return rounds_made(std::move(request));
+    return rounds_made(request);
   };
   EXPECT_EQ(rounds_when(0), 1u);
   EXPECT_EQ(rounds_when(8), 8u);
@@ -140,7 +150,7 @@ TEST(TraceRounds, EndsWhenNothingIsOpen) {
 TEST(TraceRounds, SaysWhyThereIsNoTrace) {
   Script script;
   ScriptedDevice device(script);
-  const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {.clock = SteppedClock{}});
+  const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {});
   EXPECT_EQ(traced.unavailable, "this device records nothing");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(script.runs.empty());
@@ -155,7 +165,7 @@ class ForgetfulDevice : public ScriptedDevice {
 TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
   Script script;
   ForgetfulDevice device(script);
-  const Traced traced = trace_rounds(device, plans_named({"a"}), {.clock = SteppedClock{}});
+  const Traced traced = trace_rounds(device, plans_named({"a"}), {});
   EXPECT_EQ(traced.unavailable, "the device recorded no trace of variant 'a'");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(traced.timelines.empty());
@@ -166,8 +176,7 @@ TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
     Script script;
     script.step_time = [](const std::string&, std::int64_t) { return nanoseconds(1000); };
     ForgetfulDevice device(script);
-    (void)trace_rounds(device, plans_named({"a", "b", "c"}),
-                       {.seed = seed, .clock = SteppedClock{}});
+    (void)trace_rounds(device, plans_named({"a", "b", "c"}), {.seed = seed});
     return script.runs.front().first;
   };
   std::set<std::string> firsts;

@@ -35,8 +35,7 @@ Traced traced_by_a_device() {
   const std::filesystem::path source = STEPGATE_SOURCE_DIR;
   const auto device = make_simulated_device(
       read_profile(source / "baselines/nvidia-h200/device.toml"), {.seed = 1});
-  Traced traced = trace_rounds(*device, plans,
-                               {.rounds = 2, .clock = [] { return std::chrono::nanoseconds(7); }});
+  Traced traced = trace_rounds(*device, plans, {.rounds = 2});
   traced.wall_time = std::chrono::nanoseconds(123456789);
   Trace& timeline = traced.timelines.front();
   timeline.unsteady.push_back({UnsteadyKind::jit_compilation, TraceTime(5), TraceTime(6)});

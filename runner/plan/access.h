@@ -33,9 +33,10 @@ bool uses_managed_memory(const StepPlan&);
 // It launches a kernel that needs workspace, which no operation names.
 bool uses_workspace(const Operation&);
 
-// The operation acts for this step.
-inline bool acts_for(const Operation& operation, std::int64_t step) {
-  return step >= 0 && (operation.every == 1 || (step + 1) % operation.every == operation.turn);
+// The operation acts for this step, where none before `first_step` is run.
+inline bool acts_for(const Operation& operation, std::int64_t step, std::int64_t first_step = 0) {
+  return step >= first_step &&
+         (operation.every == 1 || (step + 1) % operation.every == operation.turn);
 }
 
 // The step of one turn of the batches alone, as if all were like it, and that of the largest batch;

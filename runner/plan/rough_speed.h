@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How fast a data-centre GPU is, roughly: enough to say what a kernel is limited by, and so the
-// same for every device. Measured speeds are those of device profiles.
+// How fast a data-centre GPU and its host are, roughly: enough to say what a kernel is limited by
+// and whether rare work matters, and so the same for every device. Measured speeds are those of
+// device profiles.
 #pragma once
 
 #include "plan/step_plan.h"
@@ -19,5 +20,9 @@ struct RoughKernelTime {
 };
 
 RoughKernelTime rough_time_of(const LaunchKernel&);
+
+// In seconds, and rather too much: by how much the operation makes a step longer in which nothing
+// hides it. For what happens in some steps only.
+double rough_cost_of(const StepPlan&, const Operation&);
 
 }  // namespace stepgate

@@ -39,7 +39,8 @@ int exit_code(Outcome outcome, UndecidedPolicy policy) {
 
 int exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
               UndecidedPolicy policy) {
-  int worst_code = suite.refuted ? refuted_code : holds_code;
+  const bool any_refuted = suite.refuted || !suite.refuted_among_others.empty();
+  int worst_code = any_refuted ? refuted_code : holds_code;
   for (const Verdict& verdict : verdicts) {
     const int code = verdict.broken ? request_exit_code : exit_code(verdict.outcome, policy);
     if (severity(code) > severity(worst_code)) worst_code = code;

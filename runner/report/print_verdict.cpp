@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <ostream>
 #include <vector>
 
@@ -129,6 +130,11 @@ std::string counted_in_words(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+// What happens in this share of rounds happens in none of them with probability `level`.
+double share_that_may_not_show(std::int64_t rounds, double level) {
+  return 1 - std::pow(level, 1 / static_cast<double>(rounds));
+}
+
 // What the run cost and how far it can be trusted.
 std::string cost_in_words(const Verdict& verdict) {
   const std::string earlier =
@@ -145,15 +151,18 @@ std::string cost_in_words(const Verdict& verdict) {
                   counted_in_words(verdict.loads_per_round, "load"), seconds(verdict.device_time),
                   simulated ? "simulated GPU seconds" : "GPU seconds");
   if (verdict.earlier_runs > 0) words += ", continues " + earlier;
-  const bool any_timed = std::any_of(
-      verdict.sentences.begin(), verdict.sentences.end(),
-      [](const SentenceVerdict& sentence) { return sentence.timed || sentence.stored; });
+  const bool any_timed =
+      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
+                  [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
   if (any_timed) {
     words += fmt::format(
-        "; {} is wrongly refuted in at most {:.3g} % of runs, one is wrongly held in {:.3g} %",
-        verdict.suite_lines == 1 ? "a statistical line"
-                                 : fmt::format("any of {} statistical lines", verdict.suite_lines),
-        100 * verdict.suite_alpha, 100 * verdict.beta);
+        "; of this process: at most {:.3g} % of runs refute {}, {:.3g} % hold a false one; what "
+        "slows down fewer than {:.2g} % of rounds may not have shown",
+        100 * verdict.suite_alpha,
+        verdict.suite_lines == 1
+            ? "a true comparison"
+            : fmt::format("any true one of {} comparisons", verdict.suite_lines),
+        100 * verdict.beta, 100 * share_that_may_not_show(verdict.rounds, verdict.beta));
   }
   return words;
 }
@@ -220,13 +229,16 @@ void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
       tally += fmt::format(", {} {}", counts[index], in_words(all_outcomes[index]));
   }
   out << tally << '\n';
+  const std::string refuted = coloured(Outcome::refuted, style);
+  for (const std::string& line : suite.refuted_among_others) {
+    out << fmt::format("{}: {}, undecided alone, by the evidence among all {} comparisons\n",
+                       refuted, line, suite.lines);
+  }
   if (suite.refuted) {
     out << fmt::format(
-        "{}: the suite as a whole: the evidence against the {} statistical lines is {:.3g} on "
-        "average, "
-        "and {:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
-        coloured(Outcome::refuted, style), suite.lines, suite.mean_evidence, 1 / suite.level,
-        100 * suite.level);
+        "{}: the suite as a whole: the evidence against its {} comparisons together is {:.3g}, and "
+        "{:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
+        refuted, suite.lines, suite.evidence, 1 / suite.alpha, 100 * suite.alpha);
   }
 }
 

@@ -147,16 +147,23 @@ TEST(PrintVerdict, SumsUpASuite) {
   expect_golden("suite", out.str());
 }
 
-TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefuted) {
+TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {
   const std::vector<Verdict> suite{verdict_of_fix(2000), verdict_of_fix(2000)};
+  SuiteVerdict together;
+  together.lines = 2;
+  together.evidence = 1234;
+  together.refuted = true;
+  together.refuted_among_others = {"scripted.pays"};
   std::ostringstream out;
-  print_suite_summary(out, suite,
-                      {.lines = 2, .mean_evidence = 1234, .level = 0.005, .refuted = true},
-                      Style::plain);
-  EXPECT_NE(
-      out.str().find("refuted: the suite as a whole: the evidence against the 2 statistical lines "
-                     "is 1.23e+03 on average"),
-      std::string::npos)
+  print_suite_summary(out, suite, together, Style::plain);
+  EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against its 2 comparisons "
+                           "together is 1.23e+03, and 100 is enough; wrongly so in at most 1 % of "
+                           "runs"),
+            std::string::npos)
+      << out.str();
+  EXPECT_NE(out.str().find("refuted: scripted.pays, undecided alone, by the evidence among all 2 "
+                           "comparisons"),
+            std::string::npos)
       << out.str();
 }
 

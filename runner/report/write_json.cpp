@@ -49,6 +49,9 @@ Json json_of(const DeviceIdentity& device) {
 }
 
 Json json_of(const VariantSummary& variant) {
+  Json counts = Json::object();
+  for (const auto& [metric, count] : variant.counts)
+    counts[std::string(row_of(metric).name)] = count;
   return {{"name", variant.name},
           {"step_seconds_mean", json_or_null(variant.step_seconds_mean)},
           {"step_seconds_p50", json_or_null(variant.step_seconds_p50)},
@@ -57,7 +60,8 @@ Json json_of(const VariantSummary& variant) {
           {"host_share", json_or_null(variant.host_share)},
           {"sm_clock_hz", json_or_null(variant.sm_clock_hertz)},
           {"cycles_per_step", json_or_null(variant.cycles_per_step)},
-          {"peak_bytes", variant.peak_bytes}};
+          {"peak_bytes", variant.peak_bytes},
+          {"counts", std::move(counts)}};
 }
 
 Json json_of(const ClockSplit& split) {
@@ -82,6 +86,19 @@ Json json_of(const StoredEvidence& stored) {
           {"contrast", stored.contrast}};
 }
 
+Json json_of(const Level& level) {
+  return {{"typical", level.typical},
+          {"range", {level.range.low, level.range.high}},
+          {"earlier_rounds", level.earlier_rounds},
+          {"contrasts", level.contrasts}};
+}
+
+Json json_of(const Estimate& estimate) {
+  Json interval;
+  if (estimate.interval) interval = {estimate.interval->low, estimate.interval->high};
+  return {{"value", estimate.value}, {"interval", interval}, {"limit", estimate.limit}};
+}
+
 Json json_of(const SentenceVerdict& sentence) {
   return {{"name", sentence.name},
           {"text", sentence.text},
@@ -91,8 +108,11 @@ Json json_of(const SentenceVerdict& sentence) {
           {"outcome", in_words(sentence.outcome)},
           {"left", json_or_null(sentence.left)},
           {"right", json_or_null(sentence.right)},
+          {"estimate", sentence.estimate ? json_of(*sentence.estimate) : Json(nullptr)},
           {"timed", sentence.timed ? json_of_evidence(*sentence.timed) : Json(nullptr)},
+          {"level", sentence.level ? json_of(*sentence.level) : Json(nullptr)},
           {"stored", sentence.stored ? json_of(*sentence.stored) : Json(nullptr)},
+          {"in_doubt", sentence.in_doubt},
           {"reason", sentence.reason},
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
@@ -131,13 +151,9 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
           {"sm_clock_hz", json_or_null(segment.sm_clock_hertz)},
+          {"own_steps", segment.own_steps},
+          {"own_elapsed_ns", segment.own_elapsed.count()},
           {"step_times_ns", std::move(steps)}};
-}
-
-Json json_of(const Pilot& pilot) {
-  return {{"segment_steps", pilot.segment_steps},   {"disagreement", pilot.disagreement},
-          {"standard_error", pilot.standard_error}, {"agrees", pilot.agrees},
-          {"deviation", pilot.deviation},           {"orders_per_pass", pilot.orders_per_pass}};
 }
 
 // Of the variants that depend on a library or could choose: on which, and whose kernels they got.
@@ -166,23 +182,25 @@ Json json_of(const Measurement& measurement) {
                                                     : Json(nullptr));
     }
   }
-  Json batch_sizes = Json::object();
+  Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const VariantSubject& variant : measurement.variants) {
     const auto whole = static_cast<std::int64_t>(variant.batch_size);
-    batch_sizes[variant.name] =
-        variant.batch_size == static_cast<double>(whole) ? Json(whole) : Json(variant.batch_size);
+    const bool is_whole = variant.batch_size == static_cast<double>(whole);
+    variants.push_back({{"name", variant.name},
+                        {"batch_size", is_whole ? Json(whole) : Json(variant.batch_size)},
+                        {"wash_out_steps", variant.wash_out_steps},
+                        {"segment_steps", variant.segment_steps}});
   }
   std::vector<std::string> names;
   for (const VariantSubject& variant : measurement.variants) names.push_back(variant.name);
   return {{"warmup_steps", measurement.warmup_steps},
           {"steady", measurement.steady},
-          {"settle_steps", measurement.settle_steps},
-          {"pilot", json_of(measurement.pilot)},
-          {"wash_out_steps", measurement.wash_out_steps},
+          {"interleaved", measurement.segments_because.empty()},
+          {"segments_because", measurement.segments_because},
           {"budget_spent", measurement.budget_spent},
           {"device_ns", measurement.device_time.count()},
           {"wall_ns", measurement.wall_time.count()},
-          {"batch_sizes", std::move(batch_sizes)},
+          {"variants", std::move(variants)},
           {"libraries", libraries_of(measurement)},
           {"rounds", std::move(rounds)},
           {"environment", std::move(environment)},
@@ -192,38 +210,68 @@ Json json_of(const Measurement& measurement) {
 
 }  // namespace
 
-void write_json(std::ostream& out, const Verdict& verdict, const Measurement& measurement) {
-  const Json report{
-      {"schema", report_schema},
-      {"scenario", verdict.scenario},
-      {"claim", verdict.claim},
-      {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
-      {"seed", fmt::format("{:016x}", measurement.seed)},
-      // Null where no device took part: the plans decided.
-      {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
-      {"outcome", in_words(verdict.outcome)},
-      {"broken", json_or_null(verdict.broken)},
-      {"skipped_because", verdict.skipped_because},
-      {"notes", verdict.notes},
-      {"certificates", json_of(verdict.certificates)},
-      {"environment", verdict.environment},
-      {"disturbance", json_or_null(verdict.disturbance)},
-      {"alpha", verdict.alpha},
-      {"suite_alpha", verdict.suite_alpha},
-      {"suite_lines", verdict.suite_lines},
-      {"earlier", {{"runs", verdict.earlier_runs}, {"rounds", verdict.earlier_rounds}}},
-      {"unit_of_evidence", "round of loads, every variant in every slot once"},
-      {"beta", verdict.beta},
-      {"confidence", verdict.confidence},
-      {"variants", json_of(verdict.variants)},
-      {"regime", json_of(verdict.regime)},
-      {"expect", json_of(verdict.sentences)},
-      {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
-      {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
-      {"measurement", json_of(measurement)}};
-  // A name that is not UTF-8 must not lose the whole report.
+namespace {
+
+Json json_of(const RunInfo& run) {
+  return {{"stepgate", run.stepgate}, {"build", run.build},
+          {"commit", run.commit},     {"date", run.date},
+          {"host", run.host},         {"seed", fmt::format("{:016x}", run.seed)}};
+}
+
+// A name that is not UTF-8 must not lose the whole report.
+void write_line(std::ostream& out, const Json& report) {
   constexpr int on_one_line = -1;
   out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
+                const Measurement& measurement) {
+  write_line(out,
+             {{"schema", report_schema},
+              {"run", json_of(run)},
+              {"scenario", verdict.scenario},
+              {"claim", verdict.claim},
+              {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
+              {"seed", fmt::format("{:016x}", measurement.seed)},
+              // Null where no device took part: the plans decided.
+              {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
+              {"outcome", in_words(verdict.outcome)},
+              {"broken", json_or_null(verdict.broken)},
+              {"skipped_because", verdict.skipped_because},
+              {"notes", verdict.notes},
+              {"certificates", json_of(verdict.certificates)},
+              {"environment", verdict.environment},
+              {"disturbance", json_or_null(verdict.disturbance)},
+              {"alpha", verdict.alpha},
+              {"suite_alpha", verdict.suite_alpha},
+              {"suite_lines", verdict.suite_lines},
+              {"earlier", {{"runs", verdict.earlier_runs}, {"rounds", verdict.earlier_rounds}}},
+              {"unit_of_evidence", "round: all variants loaded anew, in this process"},
+              {"beta", verdict.beta},
+              {"confidence", verdict.confidence},
+              {"batch_bytes", verdict.batch_bytes},
+              {"param_bytes", verdict.param_bytes},
+              {"variants", json_of(verdict.variants)},
+              {"regime", json_of(verdict.regime)},
+              {"expect", json_of(verdict.sentences)},
+              {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
+              {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
+              {"measurement", json_of(measurement)}});
+}
+
+void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite) {
+  write_line(out, {{"schema", report_schema},
+                   {"run", json_of(run)},
+                   {"suite",
+                    {{"lines", suite.lines},
+                     {"alpha", suite.alpha},
+                     {"mean_evidence", suite.mean_evidence},
+                     {"product_evidence", suite.product_evidence},
+                     {"evidence", suite.evidence},
+                     {"refuted", suite.refuted},
+                     {"refuted_among_others", suite.refuted_among_others}}}});
 }
 
 }  // namespace stepgate

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 // A verdict and its measurement for programs: complete enough that a third party can recompute the
-// contrasts from the rounds and the e-values from the contrasts.
+// contrasts from the rounds, the e-values from the contrasts and every outcome, the suite's
+// included, from those (ci/recompute.py).
 #pragma once
 
 #include <iosfwd>
 
+#include "judge/judge_suite.h"
 #include "judge/verdict.h"
 #include "measure/measurement.h"
+#include "report/run_info.h"
 
 namespace stepgate {
 
 // Changes whenever a field changes its meaning or goes away.
-constexpr int report_schema = 1;
+constexpr int report_schema = 2;
 
 // One JSON object on one line, so that a file of several is JSON Lines. Times in integer
 // nanoseconds end in `_ns`; values of sides are in base units; the fingerprint and the seed are
 // hexadecimal strings, since JSON numbers lose 64-bit integers. Unknown values are null.
-void write_json(std::ostream&, const Verdict&, const Measurement&);
+void write_json(std::ostream&, const RunInfo&, const Verdict&, const Measurement&);
+// Of a run of several scenarios, the last line.
+void write_json(std::ostream&, const RunInfo&, const SuiteVerdict&);
 
 }  // namespace stepgate

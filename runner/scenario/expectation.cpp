@@ -19,7 +19,8 @@ std::vector<MetricOf> metrics_of(const Expectation& expectation) {
   return metrics;
 }
 
-// The metric of a side that is one product of it and numbers; null for any other side.
+}  // namespace
+
 const MetricOf* only_metric(const Side& side) {
   const MetricOf* found = nullptr;
   if (side.size() != 1) return nullptr;
@@ -31,8 +32,6 @@ const MetricOf* only_metric(const Side& side) {
   }
   return found;
 }
-
-}  // namespace
 
 Evidence evidence_of(const Expectation& expectation) {
   Evidence least_exact = Evidence::plan;
@@ -59,6 +58,17 @@ bool names_this_run(const Expectation& expectation) {
 bool names_stored(const Expectation& expectation) {
   const std::vector<MetricOf> metrics = metrics_of(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return of.stored; });
+}
+
+bool compares_two_variants(const Expectation& expectation) {
+  const MetricOf* left = only_metric(expectation.left);
+  const MetricOf* right = only_metric(expectation.right);
+  return left && right && left->metric == right->metric && left->variant != right->variant &&
+         !left->stored && !right->stored;
+}
+
+bool has_error_rate(const Expectation& expectation) {
+  return evidence_of(expectation) >= Evidence::timed && compares_two_variants(expectation);
 }
 
 bool compares_with_itself(const Expectation& expectation) {

@@ -49,6 +49,9 @@ struct Expectation {
   std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
 };
 
+// The metric of a side that is one product of it and numbers; null for any other side.
+const MetricOf* only_metric(const Side&);
+
 // The evidence that decides the sentence: the least exact of its metrics.
 Evidence evidence_of(const Expectation&);
 
@@ -58,6 +61,13 @@ bool mixes_timed_and_traced(const Expectation&);
 // Whether any of its values is one of this run, and whether any comes from a baseline.
 bool names_this_run(const Expectation&);
 bool names_stored(const Expectation&);
+
+// Whether it is "a * x.metric" against "b * y.metric", of two variants of this run: swapping their
+// labels turns such a sentence round, and that is what a round deals. Only then has it an error
+// rate.
+bool compares_two_variants(const Expectation&);
+// The same of timed or traced evidence: a line of a suite.
+bool has_error_rate(const Expectation&);
 
 // Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
 // differ from run to run is known for nothing else.

@@ -93,7 +93,7 @@ inline constexpr std::array log_vias{
 inline constexpr std::array eval_stores{choice("none", EvalStore::none),
                                         choice("host", EvalStore::host),
                                         choice("device", EvalStore::device)};
-inline constexpr std::array round_orders{choice("random", RoundOrder::random),
-                                         choice("abba", RoundOrder::abba)};
+inline constexpr std::array interleave_choices{choice("auto", Interleave::automatic),
+                                               choice("segments", Interleave::segments)};
 
 }  // namespace stepgate::field_choices

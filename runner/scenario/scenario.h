@@ -48,7 +48,9 @@ enum class Fuse { none, pointwise, attention };  // each fuses what the one befo
 enum class Products { heuristic, measured };     // who chooses a product's algorithm
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
-enum class RoundOrder { abba, random };
+// How the variants take turns within a round: by steps where those do not disturb each other and by
+// segments elsewhere, or always by segments.
+enum class Interleave { automatic, segments };
 
 struct ModelKnobs {
   ModelKind kind = ModelKind::mlp;
@@ -208,7 +210,7 @@ struct MeasureKnobs {
   std::int64_t steps = 50;                        // scored steps a segment
   std::int64_t rounds = 200;                      // at most; a decided scenario stops earlier
   double max_seconds = 30;
-  RoundOrder order = RoundOrder::random;
+  Interleave interleave = Interleave::automatic;
   double confidence = 0.95;  // of the intervals in the report
   bool operator==(const MeasureKnobs&) const = default;
 };

@@ -39,21 +39,6 @@ class OpenFile {
   int descriptor_;
 };
 
-int write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return -1;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
-  throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0}, "cannot be written: " + reason,
-                                "check the folder's permissions and free space"});
-}
-
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
@@ -65,19 +50,38 @@ struct Temporary {
 
 // An empty file beside the path, in its folder, which is made if it is missing.
 Temporary open_beside(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(folder_of(path), error);
-  if (error) refuse(path, error.message());
+  make_folder_of(path);
   std::string name = path.string() + std::string(mark_of_unfinished) + "XXXXXX";
   const int descriptor = ::mkstemp(name.data());
-  if (descriptor < 0) refuse(path, std::strerror(errno));
+  if (descriptor < 0) refuse_to_write(path, std::strerror(errno));
   return {std::move(name), OpenFile(descriptor)};
 }
 
 }  // namespace
 
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+void refuse_to_write(const std::filesystem::path& path, const std::string& reason) {
+  throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0}, "cannot be written: " + reason,
+                                "check the folder's permissions and free space"});
+}
+
+void make_folder_of(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_of(path), error);
+  if (error) refuse_to_write(path, error.message());
+}
+
 void check_writable(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) refuse(path, std::strerror(EISDIR));
+  if (std::filesystem::is_directory(path)) refuse_to_write(path, std::strerror(EISDIR));
   ::unlink(open_beside(path).name.c_str());
 }
 
@@ -96,12 +100,12 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   auto [temporary, file] = open_beside(path);
   // mkstemp's files are private; a report or baseline is not.
   const bool written = ::fchmod(file.descriptor(), 0644) == 0 &&
-                       write_all(file.descriptor(), text) == 0 && ::fsync(file.descriptor()) == 0 &&
+                       write_all(file.descriptor(), text) && ::fsync(file.descriptor()) == 0 &&
                        file.close() == 0 && ::rename(temporary.c_str(), path.c_str()) == 0;
   if (!written) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
-    refuse(path, reason);
+    refuse_to_write(path, reason);
   }
   // Without this the rename itself may be lost with the power; some file systems refuse it.
   const OpenFile directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace stepgate {
@@ -15,6 +16,11 @@ void write_file(const std::filesystem::path&, std::string_view text);
 // long run, which should not end with nowhere to put its result. Makes missing folders and leaves
 // an existing file as it is.
 void check_writable(const std::filesystem::path&);
+
+// What writers of files share: the missing folders of a file, all of a text, and the refusal.
+void make_folder_of(const std::filesystem::path&);
+bool write_all(int descriptor, std::string_view text);  // false: errno says why
+[[noreturn]] void refuse_to_write(const std::filesystem::path&, const std::string& reason);
 
 // Takes away what writers of the file left beside it that were killed before their rename. Only
 // when no other writer is at work: under a lock.

@@ -25,15 +25,6 @@ namespace {
 
 constexpr int not_accepted_code = 1;
 
-// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed.
-std::string commit_of(const Arguments& arguments, const std::filesystem::path& file) {
-  if (!arguments.commit.empty()) return arguments.commit;
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  return first_line_of({"git", "-C", folder.string(), "describe", "--always", "--dirty",
-                        "--abbrev=40", "--exclude=*"})
-      .value_or("unknown");
-}
-
 int refuse(const Planned& planned, const std::string& reason) {
   print_not_accepted(std::cout, planned.scenario.name, reason);
   return not_accepted_code;

@@ -37,7 +37,6 @@ Tried run_trial(Device& device, const Trial& trial, const std::vector<StepPlan>&
   request.knobs.max_seconds = std::numeric_limits<std::int32_t>::max();
   request.scenario_fingerprint = scenario.fingerprint;
   request.seed = seed;
-  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   std::optional<GateSeries> series;
   request.enough = [&](const Measurement& so_far) {
     if (!series) {

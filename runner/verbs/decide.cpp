@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 
 #include "measure/measure.h"
@@ -65,10 +64,9 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   MeasureRequest request;
   request.knobs = planned.scenario.measure;
   request.scenario_fingerprint = planned.scenario.fingerprint;
-  request.seed = seed;
+  request.seed = seed_of(planned.scenario, seed);
   request.fewest_rounds =
-      std::max(fewest_rounds_to_decide(planned.scenario, settings), planned.fewest_rounds);
-  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+      std::max(fewest_rounds_to_hold(planned.scenario, settings), planned.fewest_rounds);
   request.enough = [&](const Measurement& so_far) {
     return interrupted != 0 ||
            (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);

@@ -85,7 +85,8 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
   const EvidenceKey key = key_of(request, planned, device);
   settings.earlier = earlier_in(read_evidence(request.file), key);
   // Stored baselines are compared with rounds of this run.
-  if (planned.fewest_rounds == 0 && nothing_left_to_measure(planned.scenario, settings)) {
+  if (planned.fewest_rounds == 0 &&
+      nothing_left_to_measure(planned.scenario, planned.plans, settings)) {
     Measurement none = unmeasured(planned.scenario, planned.plans, device.identity(), seed);
     none.traced = planned.traced;
     return {judge_one(planned, none, settings), std::move(none)};

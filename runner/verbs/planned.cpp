@@ -3,8 +3,10 @@
 #include "verbs/planned.h"
 
 #include <fmt/chrono.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <random>
 
@@ -15,6 +17,10 @@
 #include "plan/build_step_plan.h"
 #include "plan/counted_metrics.h"
 #include "scenario/read_scenario.h"
+#include "support/fnv1a.h"
+#include "support/random.h"
+#include "support/run_program.h"
+#include "support/toml_text.h"
 
 namespace stepgate {
 
@@ -22,6 +28,31 @@ std::uint64_t seed_of(const Arguments& arguments) {
   if (arguments.seed) return *arguments.seed;
   std::random_device device;
   return (std::uint64_t{device()} << 32) | device();
+}
+
+std::uint64_t seed_of(const Scenario& scenario, std::uint64_t seed) {
+  return random_bits(seed, fnv1a(scenario.name));
+}
+
+std::string commit_of(const Arguments& arguments, const std::filesystem::path& scenario_file) {
+  if (!arguments.commit.empty()) return arguments.commit;
+  const std::filesystem::path folder =
+      scenario_file.has_parent_path() ? scenario_file.parent_path() : ".";
+  return first_line_of({"git", "-C", folder.string(), "describe", "--always", "--dirty",
+                        "--abbrev=40", "--exclude=*"})
+      .value_or("unknown");
+}
+
+RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
+  return {.stepgate = STEPGATE_VERSION,
+          .build = hexadecimal(digest_of_this_program()),
+          .commit = commit_of(arguments, scenario_file),
+          .date = date_of(arguments),
+          .host = host.data(),
+          .seed = seed};
 }
 
 OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "judge/baseline.h"
 #include "judge/judge.h"
 #include "measure/traced.h"
 #include "plan/step_plan.h"
+#include "report/run_info.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
 
@@ -65,5 +67,16 @@ OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
+
+// Of the coins of one scenario: those of two scenarios of a run have nothing to do with each other.
+std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
+
+// The commit that the scenario's folder is at, "-dirty" behind it when something there is changed;
+// --commit where it was given, "unknown" where git does not know.
+std::string commit_of(const Arguments&, const std::filesystem::path& scenario_file);
+
+// Of this program and this moment.
+RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed);
 
 }  // namespace stepgate

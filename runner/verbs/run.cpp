@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "report/draw_timeline.h"
 #include "report/print_verdict.h"
 #include "report/write_json.h"
 #include "report/write_trace.h"
+#include "support/line_file.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
@@ -21,29 +24,47 @@ namespace stepgate {
 
 namespace {
 
-// What a run has decided so far, and its JSON.
+// What a run has decided so far.
 struct Decisions {
   std::vector<Verdict> verdicts;
-  std::ostringstream json;
   std::vector<Measurement> measurements;
+};
+
+// The JSON of a run; nothing where nobody asked for it.
+class JsonFile {
+ public:
+  JsonFile(const std::filesystem::path& path, RunInfo run) : run_(std::move(run)) {
+    if (!path.empty()) file_.emplace(path);
+  }
+
+  template <class... Reported>
+  void append(const Reported&... reported) {
+    if (!file_) return;
+    std::ostringstream line;
+    write_json(line, run_, reported...);
+    file_->append(line.str());
+  }
+
+ private:
+  RunInfo run_;
+  std::optional<LineFile> file_;
 };
 
 // Decides one scenario and prints it; false when a signal came in between.
 bool decide(const Planned& planned, Device& device, std::uint64_t seed,
             const JudgeSettings& settings, const std::optional<EvidenceRequest>& evidence,
-            Style style, Decisions& decisions) {
+            Style style, JsonFile& json, Decisions& decisions) {
   const bool measures = !is_planned_only(planned.scenario);
   Decided decided = evidence && measures
                         ? decide_with_evidence(planned, device, seed, settings, *evidence)
                         : decide_one(planned, device, seed, settings);
   if (interrupted) {
-    std::cerr << "interrupted: '" << planned.scenario.name
-              << "' is not decided, nothing was written\n";
+    std::cerr << "interrupted: '" << planned.scenario.name << "' is not decided\n";
     return false;
   }
   print_verdict(std::cout, decided.verdict, style);
   std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
-  write_json(decisions.json, decided.verdict, decided.measurement);
+  json.append(decided.verdict, decided.measurement);
   decisions.verdicts.push_back(decided.verdict);
   decisions.measurements.push_back(std::move(decided.measurement));
   return true;
@@ -80,7 +101,6 @@ void write_timelines(const std::vector<Planned>& all, const DeviceIdentity& devi
 }
 
 void write_outputs(const Arguments& arguments, const Decisions& decisions) {
-  if (!arguments.json.empty()) write_file(arguments.json, decisions.json.str());
   for (const ExportRequest& request : arguments.exports) {
     for (const ExportedFile& file : request.write(request.file, decisions.measurements)) {
       write_file(file.path, file.content);
@@ -113,13 +133,15 @@ int run_scenarios(const Arguments& arguments) {
   if (!opened.note.empty()) std::cout << opened.note << "\n\n";
   const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
   const JudgeSettings settings = settings_for(all);
+  JsonFile json(arguments.json, run_info_of(arguments, all.front().scenario.file, seed));
   Decisions decisions;
   for (const Planned& planned : all) {
-    if (!decide(planned, *opened.device, seed, settings, evidence, style, decisions))
+    if (!decide(planned, *opened.device, seed, settings, evidence, style, json, decisions))
       return interrupted_exit_code(interrupted);
   }
   const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);
   if (decisions.verdicts.size() > 1) {
+    json.append(suite);
     print_suite_summary(std::cout, decisions.verdicts, suite, style);
   }
   write_outputs(arguments, decisions);

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <string>
 
-#include "judge/traced_sentence.h"
+#include "judge/decide_by_rounds.h"
 #include "measure/calibrate.h"
 #include "measure/trace_rounds.h"
 #include "measure/traced_file.h"
@@ -27,11 +27,7 @@ constexpr double most_seconds = 2;
 constexpr std::int64_t trial_rounds = 3;
 
 TraceRequest request_for(std::int64_t rounds, std::int64_t enough, std::uint64_t seed) {
-  return {.rounds = rounds,
-          .enough_rounds = enough,
-          .max_seconds = most_seconds,
-          .seed = seed,
-          .clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); }};
+  return {.rounds = rounds, .enough_rounds = enough, .max_seconds = most_seconds, .seed = seed};
 }
 
 Calibrated calibrated(Device& device, const Arguments& arguments, const Planned& planned,
@@ -43,7 +39,7 @@ Calibrated calibrated(Device& device, const Arguments& arguments, const Planned&
   };
   return calibrate(device, calibration,
                    calibration_range(calibration, planned.scenario, planned.plans), plans_with,
-                   request_for(trial_rounds, 1, seed));
+                   request_for(trial_rounds, 1, seed_of(planned.scenario, seed)));
 }
 
 Traced traced(Device& device, const Arguments& arguments, const Planned& planned,
@@ -61,7 +57,7 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   }
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
-  TraceRequest request = request_for(fewest + spare, fewest, seed);
+  TraceRequest request = request_for(fewest + spare, fewest, seed_of(planned.scenario, seed));
   request.nothing_open = [&](const Traced& so_far) {
     return std::ssize(so_far.rounds) >= fewest_traced_rounds_to_hold(planned.scenario, settings) &&
            traced_rounds_decide(planned.scenario, plans, so_far, settings);

@@ -126,12 +126,29 @@ class CudaDevice : public Device {
     return {{.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)}};
   }
 
-  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, services_for(plan), nullptr);
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return std::make_unique<CudaStep>(plan, services_for(plan), draw, nullptr,
+                                      std::make_shared<CudaStreams>());
   }
 
-  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
-    return std::make_unique<CudaStep>(plan, services_for(plan), &slots_[slot]);
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
+                                        const LoadDraw& draw) override {
+    return std::make_unique<CudaStep>(plan, services_for(plan), draw, &slots_[slot],
+                                      streams_of_slots());
+  }
+
+  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
+                                          const Interleaving& how) override {
+    std::vector<CudaStep*> ours;
+    for (LoadedStep* step : steps) ours.push_back(&dynamic_cast<CudaStep&>(*step));
+    for (CudaStep* step : ours) step->begin_interleaved();
+    for (std::size_t place = 0; place < how.order.size(); ++place) {
+      const bool scored = static_cast<std::int64_t>(place) >= how.unscored;
+      ours[static_cast<std::size_t>(how.order[place])]->issue_segment(how, scored);
+    }
+    std::vector<StepResult> results;
+    for (CudaStep* step : ours) results.push_back(step->end_interleaved(how));
+    return results;
   }
 
   std::string reason_against_tracing() const override {
@@ -145,6 +162,13 @@ class CudaDevice : public Device {
   const Nvml& nvml() const {
     if (!nvml_) nvml_.emplace(name_of_gpu());
     return *nvml_;
+  }
+
+  // Those of the steps that are in slots now; new ones when there is none.
+  std::shared_ptr<CudaStreams> streams_of_slots() {
+    std::shared_ptr<CudaStreams> streams = streams_of_slots_.lock();
+    if (!streams) streams_of_slots_ = streams = std::make_shared<CudaStreams>();
+    return streams;
   }
 
   // Opened when first asked for, which takes a second; null where there is none.
@@ -178,6 +202,7 @@ class CudaDevice : public Device {
   MeasuredProducts products_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
+  std::weak_ptr<CudaStreams> streams_of_slots_;
   mutable std::optional<Nvml> nvml_;
 };
 

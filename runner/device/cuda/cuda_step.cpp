@@ -31,8 +31,7 @@ unsigned flags_of(WaitStyle style) {
 
 }  // namespace
 
-StepResult CudaStep::run(const Observe& observe) {
-  require(observe.steps >= 1, "at least one step is scored");
+void CudaStep::begin_run() {
   // What a failed run left in queues, slots and loader is not a step's beginning.
   if (running_) {
     throw DeviceError("variant '" + plan_.variant +
@@ -40,12 +39,17 @@ StepResult CudaStep::run(const Observe& observe) {
   }
   running_ = true;
   check(cudaSetDeviceFlags(flags_of(plan_.wait_style)), "choose how the host waits");
-  StepResult result;
-  result.first_step = next_step_;
-  result.steps = observe.steps;
   losses_.clear();
   stamps_.clear();
   cycles_.clear();
+}
+
+StepResult CudaStep::run(const Observe& observe) {
+  require(observe.steps >= 1, "at least one step is scored");
+  begin_run();
+  StepResult result;
+  result.first_step = next_step_;
+  result.steps = observe.steps;
   run_steps(observe.wash_out_steps);
   if (observe.trace && cupti_) {
     result.trace = traced(observe, result);
@@ -54,7 +58,7 @@ StepResult CudaStep::run(const Observe& observe) {
   }
   harvest();
   result.losses = losses_;
-  for (std::size_t step = static_cast<std::size_t>(observe.wash_out_steps) + 1;
+  for (auto step = static_cast<std::size_t>(std::max<std::int64_t>(observe.wash_out_steps, 1));
        step < stamps_.size(); ++step) {
     result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
   }
@@ -65,17 +69,59 @@ StepResult CudaStep::run(const Observe& observe) {
   return result;
 }
 
+void CudaStep::begin_interleaved() {
+  begin_run();
+  waited_ = nanoseconds(0);
+  issued_ = nanoseconds(0);
+  unscored_segments_ = 0;
+}
+
+void CudaStep::issue_segment(const Interleaving& how, bool scored) {
+  run_steps(how.wash_out_steps);
+  if (!scored) {
+    ++unscored_segments_;
+    return run_steps(how.steps);
+  }
+  const nanoseconds waited_before = waited_;
+  const auto begin = steady_clock::now();
+  run_steps(how.steps);
+  issued_ += steady_clock::now() - begin - (waited_ - waited_before);
+}
+
+// The stamps of a segment lie one after the other, so a scored step's time is that since the stamp
+// of its own step before.
+StepResult CudaStep::end_interleaved(const Interleaving& how) {
+  StepResult result;
+  harvest();
+  const std::int64_t length = how.wash_out_steps + how.steps;
+  const auto run = std::ssize(stamps_);
+  result.first_step = next_step_ - run;
+  result.elapsed = nanoseconds(0);
+  for (std::int64_t step = unscored_segments_ * length; step < run; ++step) {
+    if (step % length < how.wash_out_steps) continue;
+    const auto at = static_cast<std::size_t>(step);
+    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[at] - stamps_[at - 1]));
+    *result.elapsed += result.step_times.back();
+  }
+  result.steps = std::ssize(result.step_times);
+  result.host_busy = issued_;
+  result.sm_clock_hertz = mean_clock_since(0);
+  result.losses = losses_;
+  running_ = false;
+  return result;
+}
+
 void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserver* observer) {
   if (observer) observer->begin_run(plan_);
   observer_ = observer;
-  check(cudaEventRecord(first_mark_.get(), compute_.get()), "mark the first scored step");
+  check(cudaEventRecord(first_mark_.get(), streams_->compute.get()), "mark the first scored step");
   waited_ = nanoseconds(0);
   const auto begin = steady_clock::now();
   run_steps(observe.steps);
   result.host_busy = steady_clock::now() - begin - waited_;
-  check(cudaEventRecord(last_mark_.get(), compute_.get()), "mark the last scored step");
-  check(cudaStreamSynchronize(compute_.get()), "finish the scored steps");
-  check(cudaStreamSynchronize(side_.get()), "finish the scored steps' copies");
+  check(cudaEventRecord(last_mark_.get(), streams_->compute.get()), "mark the last scored step");
+  check(cudaStreamSynchronize(streams_->compute.get()), "finish the scored steps");
+  check(cudaStreamSynchronize(streams_->side.get()), "finish the scored steps' copies");
   check(cudaStreamSynchronize(cudaStreamLegacy), "finish the scored steps' synchronous calls");
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, first_mark_.get(), last_mark_.get()),
@@ -101,8 +147,9 @@ Trace CudaStep::traced(const Observe& observe, StepResult& result) {
 }
 
 void CudaStep::run_steps(std::int64_t count) {
-  if (next_step_ == 0 && count > 0) {
-    for (std::int64_t step = -furthest_ahead_; step < 0; ++step) issue_step(step);
+  if (next_step_ == first_step_ && count > 0) {
+    for (std::int64_t step = first_step_ - furthest_ahead_; step < first_step_; ++step)
+      issue_step(step);
   }
   for (std::int64_t done = 0; done < count; ++done) {
     {
@@ -134,7 +181,8 @@ void CudaStep::mark_progress() {
   const std::int64_t half = plan_.run_ahead_steps / 2;
   if (next_step_ % half != 0) return;
   const std::int64_t finished = next_step_ / half - 1;
-  check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(), compute_.get()),
+  check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(),
+                        streams_->compute.get()),
         "mark the end of some steps");
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,13 @@
 
 namespace stepgate {
 
+// Of one loaded step, or of several that run interleaved. The compute stream is ordered with the
+// legacy stream, the side stream is not: cudaMemcpy stays correct.
+struct CudaStreams {
+  Stream compute = make_stream(cudaStreamDefault);
+  Stream side = make_stream(cudaStreamNonBlocking);
+};
+
 // What steps of one device share. All of it outlives them.
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
@@ -35,11 +43,18 @@ struct CudaServices {
 class CudaStep : public LoadedStep {
  public:
   // In memory that outlives it, or in its own when `kept` is null.
-  CudaStep(const StepPlan&, const CudaServices&, KeptMemory* kept);
+  CudaStep(const StepPlan&, const CudaServices&, const LoadDraw&, KeptMemory* kept,
+           std::shared_ptr<CudaStreams>);
   ~CudaStep() override;
 
   std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe&) override;
+
+  // An interleaved run of several steps on their common stream: each begins, issues its segments
+  // when their turn comes, and is read at the end.
+  void begin_interleaved();
+  void issue_segment(const Interleaving&, bool scored);
+  StepResult end_interleaved(const Interleaving&);
 
  private:
   // One operation, prepared as far as it can be before the step runs.
@@ -53,6 +68,7 @@ class CudaStep : public LoadedStep {
     std::int64_t operand_count = 0;
   };
 
+  void begin_run();
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
@@ -98,8 +114,7 @@ class CudaStep : public LoadedStep {
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   KeptMemory own_memory_;
   // Before the buffers: a step's allocator still waits for its streams when it goes.
-  Stream compute_;
-  Stream side_;
+  std::shared_ptr<CudaStreams> streams_;
   CudaBuffers buffers_;
   std::vector<std::vector<CudaEvent>> events_;
   std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns
@@ -112,12 +127,15 @@ class CudaStep : public LoadedStep {
   std::optional<Loader> loader_;
   int furthest_ahead_ = 0;
   bool running_ = false;  // stays set when a run throws
-  std::int64_t next_step_ = 0;
-  std::int64_t harvested_ = 0;
+  std::int64_t first_step_;
+  std::int64_t next_step_;
+  std::int64_t harvested_;              // before which step losses and stamps have been read
   std::vector<float> losses_;           // of the steps of the current run
   std::vector<std::uint64_t> stamps_;   // likewise
   std::vector<std::uint64_t> cycles_;   // likewise, pairs of cycles and multiprocessor
   std::chrono::nanoseconds waited_{0};  // in the current run
+  std::chrono::nanoseconds issued_{0};  // host time of scored steps, in an interleaved run
+  std::int64_t unscored_segments_ = 0;  // of an interleaved run, before the scored ones
 };
 
 }  // namespace stepgate

@@ -30,9 +30,9 @@ void* CudaStep::address(const BufferUse& use, std::int64_t step) const {
 cudaStream_t CudaStep::stream(StreamName name) const {
   switch (name) {
     case StreamName::compute:
-      return compute_.get();
+      return streams_->compute.get();
     case StreamName::side:
-      return side_.get();
+      return streams_->side.get();
     case StreamName::legacy:
       return cudaStreamLegacy;
   }
@@ -51,7 +51,7 @@ void CudaStep::issue_step(std::int64_t step) {
     const Prepared& prepared = prepared_[index];
     const Operation& operation = *prepared.operation;
     const std::int64_t acted_for = step + operation.ahead;
-    if (!acts_for(operation, acted_for)) continue;
+    if (!acts_for(operation, acted_for, first_step_)) continue;
     if (operation.captured && graph_launched) continue;
     const Observed observed(observer_, static_cast<int>(index), step, acted_for);
     if (operation.captured) {
@@ -69,7 +69,7 @@ void CudaStep::issue_step(std::int64_t step) {
 void CudaStep::launch_graph(std::int64_t step) {
   pass_launch_time();
   check(cudaGraphLaunch(graphs_[static_cast<std::size_t>(step) % graphs_.size()].get(),
-                        compute_.get()),
+                        streams_->compute.get()),
         "launch the step's graph");
 }
 

@@ -62,19 +62,20 @@ bool makes_work(const Operation& operation) {
 
 }  // namespace
 
-CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemory* kept)
+CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const LoadDraw& draw,
+                   KeptMemory* kept, std::shared_ptr<CudaStreams> streams)
     : plan_(plan),
       cupti_(services.cupti),
       always_watches_(services.observer),
-      // The compute stream is ordered with the legacy stream, the side stream is not: cudaMemcpy
-      // stays correct.
-      compute_(make_stream(cudaStreamDefault)),
-      side_(make_stream(cudaStreamNonBlocking)),
+      streams_(std::move(streams)),
       buffers_(plan, services.contents, kept ? *kept : own_memory_,
-               {compute_.get(), side_.get(), cudaStreamLegacy}),
+               {streams_->compute.get(), streams_->side.get(), cudaStreamLegacy}),
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
-      furthest_ahead_(furthest_ahead(plan)) {
+      furthest_ahead_(furthest_ahead(plan)),
+      first_step_(draw.first_step),
+      next_step_(draw.first_step),
+      harvested_(draw.first_step) {
   // Waits for events sleep only where the event says so. The runner's own marks never do.
   const unsigned wait =
       plan.wait_style == WaitStyle::block ? cudaEventBlockingSync : cudaEventDefault;
@@ -90,7 +91,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, KeptMemor
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
         return std::holds_alternative<TakeBatch>(operation.action);
       });
-  if (takes_batches) loader_.emplace(plan.loader, plan.seed);
+  if (takes_batches) loader_.emplace(plan.loader, loader_seed(plan, draw), draw.first_step);
   check(cudaDeviceSynchronize(), "finish loading the step");
 }
 
@@ -165,7 +166,7 @@ void CudaStep::capture_graphs() {
   if (!any) return;
   for (std::int64_t step = 0; step < period; ++step) {
     buffers_.begin_capture();
-    Capture capture(compute_.get());
+    Capture capture(streams_->compute.get());
     graph_work_.clear();
     for (std::size_t index = 0; index < prepared_.size(); ++index) {
       if (!prepared_[index].operation->captured) continue;
@@ -179,7 +180,7 @@ void CudaStep::capture_graphs() {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiate the step's graph");
     graphs_.emplace_back(executable);
-    check(cudaGraphUpload(executable, compute_.get()), "upload the step's graph");
+    check(cudaGraphUpload(executable, streams_->compute.get()), "upload the step's graph");
   }
 }
 

@@ -25,11 +25,14 @@ void append_ring(std::vector<Number>& to, const std::vector<std::byte>& ring, st
 
 }  // namespace
 
+// The rings count the steps since the load.
 void CudaStep::harvest() {
-  check(cudaStreamSynchronize(compute_.get()), "wait before reading the losses");
-  append_ring(losses_, buffers_.read(plan_.bookkeeping.losses, 0), harvested_, next_step_);
-  append_ring(stamps_, buffers_.read(plan_.bookkeeping.stamps, 0), harvested_, next_step_);
-  append_ring(cycles_, buffers_.read(plan_.bookkeeping.cycles, 0), 2 * harvested_, 2 * next_step_);
+  check(cudaStreamSynchronize(streams_->compute.get()), "wait before reading the losses");
+  const std::int64_t begin = harvested_ - first_step_;
+  const std::int64_t end = next_step_ - first_step_;
+  append_ring(losses_, buffers_.read(plan_.bookkeeping.losses, 0), begin, end);
+  append_ring(stamps_, buffers_.read(plan_.bookkeeping.stamps, 0), begin, end);
+  append_ring(cycles_, buffers_.read(plan_.bookkeeping.cycles, 0), 2 * begin, 2 * end);
   harvested_ = next_step_;
 }
 

@@ -13,8 +13,13 @@
 namespace stepgate {
 namespace {}  // namespace
 
-HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues)
-    : plan_(&plan), memory_(&memory), queues_(&queues), step_(-furthest_ahead(plan)) {
+HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues,
+                       std::int64_t first_step)
+    : plan_(&plan),
+      memory_(&memory),
+      queues_(&queues),
+      first_step_(first_step),
+      step_(first_step - furthest_ahead(plan)) {
   for (const Event& event : plan.events) {
     records_.emplace_back(static_cast<std::size_t>(event.slots));
   }
@@ -29,7 +34,7 @@ void HostThread::go_on() {
   if (next_operation_ < plan_->operations.size()) {
     const Operation& operation = plan_->operations[next_operation_++];
     const std::int64_t acted_for = step_ + operation.ahead;
-    if (acts_for(operation, acted_for)) carry_out(operation, acted_for);
+    if (acts_for(operation, acted_for, first_step_)) carry_out(operation, acted_for);
     return;
   }
   next_operation_ = 0;

@@ -17,10 +17,10 @@ namespace stepgate {
 
 class HostThread {
  public:
-  HostThread(const StepPlan&, SlotMemory&, StreamQueues&);
+  HostThread(const StepPlan&, SlotMemory&, StreamQueues&, std::int64_t first_step);
 
-  // Lets the host issue the steps before `end`; the first call also issues what lies ahead of step
-  // 0.
+  // Lets the host issue the steps before `end`; the first call also issues what lies ahead of the
+  // first one.
   void run_until(std::int64_t end) { end_ = end; }
 
   bool finished() const { return step_ >= end_; }
@@ -73,7 +73,8 @@ class HostThread {
   std::vector<std::vector<SharedMark>> records_;  // [event][slot]: the last record
   std::deque<std::int64_t> compute_issued_;       // at the end of each step not yet waited for
 
-  std::int64_t step_;  // the host's; negative while issuing what lies ahead of step 0
+  std::int64_t first_step_;
+  std::int64_t step_;  // the host's; before the first while issuing what lies ahead of it
   std::int64_t end_ = 0;
   std::size_t next_operation_ = 0;
   Condition waits_until_;             // empty: nothing

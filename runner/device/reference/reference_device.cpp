@@ -54,24 +54,26 @@ class Schedule {
 
 class ReferenceStep final : public LoadedStep {
  public:
-  ReferenceStep(const StepPlan& plan, std::uint64_t order_seed)
+  ReferenceStep(const StepPlan& plan, std::uint64_t order_seed, std::int64_t first_step)
       : plan_(&plan),
         schedule_(random_bits(order_seed, 0)),
         memory_(plan, random_bits(order_seed, 1)),
-        host_(plan, memory_, queues_) {}
+        host_(plan, memory_, queues_, first_step),
+        first_step_(first_step),
+        next_step_(first_step) {}
 
   StepResult run(const Observe& observe) override {
     StepResult result;
-    result.first_step = steps_run_;
+    result.first_step = next_step_;
     result.steps = observe.steps;
-    const std::int64_t end = steps_run_ + observe.wash_out_steps + observe.steps;
-    while (steps_run_ < end) {
+    const std::int64_t end = next_step_ + observe.wash_out_steps + observe.steps;
+    while (next_step_ < end) {
       // The ring of losses forgets; so no more steps at once than it holds.
       const std::int64_t capacity = plan_->bookkeeping.capacity;
-      const std::int64_t chunk_end = capacity > 0 ? std::min(end, steps_run_ + capacity) : end;
+      const std::int64_t chunk_end = capacity > 0 ? std::min(end, next_step_ + capacity) : end;
       run_until(chunk_end);
-      read_losses(steps_run_, chunk_end, result.losses);
-      steps_run_ = chunk_end;
+      read_losses(next_step_, chunk_end, result.losses);
+      next_step_ = chunk_end;
     }
     if (observe.tensors) result.tensors = tensors();
     return result;
@@ -94,12 +96,14 @@ class ReferenceStep final : public LoadedStep {
     queues_.run_next(static_cast<StreamName>(chosen));
   }
 
+  // The ring counts the steps since the load.
   void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
     const std::int64_t capacity = plan_->bookkeeping.capacity;
     if (capacity <= 0) return;
     const SharedBlock ring = memory_.block(plan_->bookkeeping.losses, 0);
     for (std::int64_t step = first; step < end; ++step) {
-      losses.push_back(static_cast<float>(number_at(ring->data(), DType::fp32, step % capacity)));
+      losses.push_back(static_cast<float>(
+          number_at(ring->data(), DType::fp32, (step - first_step_) % capacity)));
     }
   }
 
@@ -123,7 +127,8 @@ class ReferenceStep final : public LoadedStep {
   SlotMemory memory_;
   StreamQueues queues_;
   HostThread host_;
-  std::int64_t steps_run_ = 0;
+  std::int64_t first_step_;
+  std::int64_t next_step_;
 };
 
 class ReferenceDevice final : public Device {
@@ -137,8 +142,8 @@ class ReferenceDevice final : public Device {
     return identity;
   }
 
-  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
-    return std::make_unique<ReferenceStep>(plan, order_seed_);
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return std::make_unique<ReferenceStep>(plan, order_seed_, draw.first_step);
   }
 
  private:

@@ -18,6 +18,8 @@ namespace stepgate {
 namespace {
 
 constexpr double nanoseconds_per_second = 1e9;
+// Streams, events, algorithms and contents of a step whose memory is there.
+constexpr Nanoseconds time_to_load = 5'000'000;
 
 // What all steps loaded on one simulated device share: its clock and its noise.
 struct Machine {
@@ -46,12 +48,15 @@ struct Machine {
 
 class SimulatedStep : public LoadedStep {
  public:
-  SimulatedStep(const StepPlan& plan, std::shared_ptr<Machine> machine, double slot_factor)
+  SimulatedStep(const StepPlan& plan, const LoadDraw& draw, std::shared_ptr<Machine> machine,
+                double slot_factor)
       : plan_(plan),
         machine_(std::move(machine)),
         faulty_(with_faults(plan, machine_->settings.faults)),
-        timeline_(faulty_ ? *faulty_ : plan, machine_->profile, machine_->now),
-        load_factor_(slot_factor * machine_->log_normal(machine_->profile.noise.between_loads)) {
+        timeline_(faulty_ ? *faulty_ : plan, machine_->profile, draw, machine_->now),
+        load_factor_(slot_factor * machine_->log_normal(machine_->profile.noise.between_loads)),
+        first_step_(draw.first_step),
+        next_step_(draw.first_step) {
     for (const PlantedSlowdown& slowdown : machine_->settings.slowdowns) {
       if (slowdown.variant == plan.variant) planted_ = slowdown;
     }
@@ -74,12 +79,13 @@ class SimulatedStep : public LoadedStep {
     const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
     const Nanoseconds host_begin = timeline_.host_now();
     const Nanoseconds waited_begin = timeline_.host_waited();
-    Nanoseconds previous_stamp = 0;
+    std::optional<Nanoseconds> previous;
+    if (observe.wash_out_steps > 0) previous = timeline_.stamp(next_step_ - 1);
     for (std::int64_t done = 0; done < observe.steps; ++done) {
       run_steps(1);
       const Nanoseconds stamp = timeline_.stamp(next_step_ - 1);
-      if (done > 0) result.step_times.emplace_back(stamp - previous_stamp);
-      previous_stamp = stamp;
+      if (previous) result.step_times.emplace_back(stamp - *previous);
+      previous = stamp;
     }
     const Nanoseconds waited = timeline_.host_waited() - waited_begin;
     result.host_busy = std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
@@ -98,6 +104,46 @@ class SimulatedStep : public LoadedStep {
     return result;
   }
 
+  // Begins an interleaved run, as slow as the moment makes all its steps.
+  StepResult begin_interleaved(double moment) {
+    run_factor_ = load_factor_ * moment;
+    StepResult result;
+    result.first_step = next_step_;
+    result.elapsed = std::chrono::nanoseconds(0);
+    result.host_busy = std::chrono::nanoseconds(0);
+    result.sm_clock_hertz = sm_clock_hertz_;
+    return result;
+  }
+
+  // Behind what others have queued until then. When the device will be done with it.
+  Nanoseconds run_segment(const Interleaving& how, Nanoseconds queued, bool scored,
+                          StepResult& result) {
+    timeline_.start_at(machine_->now);
+    timeline_.queue_after(queued);
+    run_steps(how.wash_out_steps);
+    const Nanoseconds host_begin = timeline_.host_now();
+    const Nanoseconds waited_begin = timeline_.host_waited();
+    for (std::int64_t done = 0; done < how.steps; ++done) {
+      run_steps(1);
+      if (!scored) continue;
+      const Nanoseconds time = timeline_.stamp(next_step_ - 1) - timeline_.stamp(next_step_ - 2);
+      result.step_times.emplace_back(time);
+      *result.elapsed += std::chrono::nanoseconds(time);
+    }
+    const Nanoseconds waited = timeline_.host_waited() - waited_begin;
+    const Nanoseconds busy = timeline_.host_now() - host_begin - waited;
+    if (scored) *result.host_busy += std::chrono::nanoseconds(busy);
+    result.steps = std::ssize(result.step_times);
+    machine_->now = timeline_.host_now();
+    return timeline_.compute_end();
+  }
+
+  void drain() {
+    timeline_.start_at(machine_->now);
+    timeline_.drain();
+    machine_->now = timeline_.host_now();
+  }
+
  private:
   static std::optional<StepPlan> with_faults(const StepPlan& plan,
                                              const std::vector<PlantedFault>& faults) {
@@ -111,8 +157,8 @@ class SimulatedStep : public LoadedStep {
   }
 
   void run_steps(std::int64_t count) {
-    if (next_step_ == 0 && count > 0) {
-      for (std::int64_t step = -furthest_ahead(plan_); step < 0; ++step)
+    if (next_step_ == first_step_ && count > 0) {
+      for (std::int64_t step = first_step_ - furthest_ahead(plan_); step < first_step_; ++step)
         timeline_.issue_step(step, {});
     }
     for (std::int64_t done = 0; done < count; ++done) {
@@ -151,7 +197,8 @@ class SimulatedStep : public LoadedStep {
   double load_factor_;
   std::optional<double> sm_clock_hertz_;
   double run_factor_ = 1;
-  std::int64_t next_step_ = 0;
+  std::int64_t first_step_;
+  std::int64_t next_step_;
 };
 
 class SimulatedDevice : public Device {
@@ -174,6 +221,21 @@ class SimulatedDevice : public Device {
             .multiprocessors = profile.multiprocessors};
   }
 
+  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
+                                          const Interleaving& how) override {
+    const double moment = machine_->log_normal(machine_->profile.noise.between_rounds);
+    std::vector<StepResult> results;
+    for (LoadedStep* step : steps) results.push_back(simulated(step).begin_interleaved(moment));
+    Nanoseconds queued = 0;
+    for (std::size_t place = 0; place < how.order.size(); ++place) {
+      const auto of = static_cast<std::size_t>(how.order[place]);
+      const bool scored = static_cast<std::int64_t>(place) >= how.unscored;
+      queued = simulated(steps[of]).run_segment(how, queued, scored, results[of]);
+    }
+    for (LoadedStep* step : steps) simulated(step).drain();
+    return results;
+  }
+
   std::string reason_against_tracing() const override { return {}; }
 
   std::optional<EnvironmentReading> read_environment() override {
@@ -185,20 +247,27 @@ class SimulatedDevice : public Device {
     return reading;
   }
 
-  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+  std::chrono::nanoseconds now() const override { return std::chrono::nanoseconds(machine_->now); }
+
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
     require_memory(plan, {free_memory(), machine_->profile.memory_bytes});
-    return std::make_unique<SimulatedStep>(plan, machine_, 1);
+    machine_->now += time_to_load;
+    return std::make_unique<SimulatedStep>(plan, draw, machine_, 1);
   }
 
   // The memory of a slot stays, as large as its largest step.
-  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
+                                        const LoadDraw& draw) override {
     std::int64_t& held = held_[slot];
     require_memory(plan, {free_memory() + held, machine_->profile.memory_bytes});
     held = std::max(held, static_cast<std::int64_t>(counted(plan, Metric::peak_live).value()));
-    return std::make_unique<SimulatedStep>(plan, machine_, machine_->slot_factor(slot));
+    machine_->now += time_to_load;
+    return std::make_unique<SimulatedStep>(plan, draw, machine_, machine_->slot_factor(slot));
   }
 
  private:
+  static SimulatedStep& simulated(LoadedStep* step) { return dynamic_cast<SimulatedStep&>(*step); }
+
   std::int64_t free_memory() const {
     std::int64_t free = machine_->profile.memory_bytes;
     for (const auto& [slot, bytes] : held_) free -= bytes;

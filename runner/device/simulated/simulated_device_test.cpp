@@ -138,7 +138,7 @@ TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {
   const auto device = make_simulated_device(round_profile());
   const auto step = device->load(plans.front());
   const StepResult result = step->run({.wash_out_steps = 10, .steps = 50});
-  ASSERT_EQ(result.step_times.size(), 49u);
+  ASSERT_EQ(result.step_times.size(), 50u);
   for (const nanoseconds time : result.step_times) EXPECT_EQ(time, microseconds(502));
   EXPECT_EQ(*result.host_busy, microseconds(50 * 12));
   EXPECT_EQ(result.first_step, 0);

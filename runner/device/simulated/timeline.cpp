@@ -21,9 +21,12 @@ Nanoseconds scaled(Nanoseconds time, double factor) {
 
 }  // namespace
 
-Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, Nanoseconds start)
+Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const LoadDraw& draw,
+                   Nanoseconds start)
     : plan_(plan),
       profile_(profile),
+      first_step_(draw.first_step),
+      loader_seed_(loader_seed(plan, draw)),
       pages_(plan),
       memory_(profile.memory_bytes),
       step_ends_(static_cast<std::size_t>(plan.run_ahead_steps), 0),
@@ -45,6 +48,11 @@ void Timeline::start_at(Nanoseconds now) {
   host_ = std::max(host_, now);
 }
 
+void Timeline::queue_after(Nanoseconds end) {
+  Nanoseconds& compute = streams_[static_cast<int>(StreamName::compute)];
+  compute = std::max(compute, end);
+}
+
 void Timeline::drain() {
   wait_until(all_work_end());
 }
@@ -56,17 +64,18 @@ Nanoseconds Timeline::stamp(std::int64_t step) const {
 void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
   noise_ = noise;
   graph_issued_ = false;
-  if (step >= 0) bound_run_ahead(step);
+  if (step >= first_step_) bound_run_ahead(step);
   pass_host(noise.host_extra);
   for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
     const Operation& operation = plan_.operations[index];
     const std::int64_t acted_for = step + operation.ahead;
-    if (!acts_for(operation, acted_for)) continue;
+    if (!acts_for(operation, acted_for, first_step_)) continue;
     recorder_.begin_span(static_cast<int>(index), step, acted_for, host_);
     issue(operation, acted_for);
     recorder_.end_span(host_);
   }
-  if (step >= 0) step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = streams_[0];
+  if (step >= first_step_)
+    step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = streams_[0];
 }
 
 void Timeline::bound_run_ahead(std::int64_t step) {
@@ -296,7 +305,7 @@ Nanoseconds Timeline::all_work_end() const {
 }
 
 void Timeline::take_batch(std::int64_t step) {
-  const Nanoseconds cost = loading_time(plan_.loader, plan_.seed, step).count();
+  const Nanoseconds cost = loading_time(plan_.loader, loader_seed_, step).count();
   if (plan_.loader.depth == 0) {
     host_ += cost;
     waited_ += cost;

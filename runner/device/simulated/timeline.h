@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "allocators/modelled_memory.h"
+#include "device/device.h"
 #include "device/profile.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
@@ -29,13 +30,17 @@ struct StepNoise {
 
 class Timeline {
  public:
-  Timeline(const StepPlan&, const DeviceProfile&, Nanoseconds start);
+  // Begins with the step that the load was dealt.
+  Timeline(const StepPlan&, const DeviceProfile&, const LoadDraw&, Nanoseconds start);
 
   void issue_step(std::int64_t step, const StepNoise&);
   void start_at(Nanoseconds now);
 
   // The host returns from a wait for everything.
   void drain();
+
+  // What is queued from now on starts after this, as behind another's work on the same stream.
+  void queue_after(Nanoseconds end);
 
   // Of the step's allocator; null where it has none.
   const MemoryStatistics* allocator_statistics() const {
@@ -96,6 +101,8 @@ class Timeline {
 
   const StepPlan& plan_;
   const DeviceProfile& profile_;
+  std::int64_t first_step_;
+  std::uint64_t loader_seed_;
   TraceRecorder recorder_;
   ManagedPages pages_;
   ModelledMemory memory_;

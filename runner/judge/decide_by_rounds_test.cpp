@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sentences that traced rounds decide: counts, which must be the same in every round, and shares.
-#include "judge/traced_sentence.h"
+#include "judge/decide_by_rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,9 @@ TEST(TracedSentence, HoldsForAShareOfNothing) {
       decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), traced_by_script());
   EXPECT_EQ(verdict.outcome, Outcome::holds);
   EXPECT_EQ(verdict.reason.substr(0, 5), "0 %, ") << verdict.reason;
-  EXPECT_NE(verdict.reason.find("over 7 traced rounds; the limit is 5 %"), std::string::npos)
+  EXPECT_NE(verdict.reason.find(
+                "in 7 traced rounds, an estimate without an error rate; the limit is 5 %"),
+            std::string::npos)
       << verdict.reason;
 }
 
@@ -117,10 +119,12 @@ TEST(TracedSentence, ComparesTwoVariantsEvenWhereOneHasNothing) {
   EXPECT_EQ(decided(more, traced_by_script()).outcome, Outcome::refuted);
 }
 
-TEST(TracedSentence, IsUndecidedWhereTheTruthIsTheLimit) {
-  const SentenceVerdict verdict =
-      decided(share("fix", Metric::gpu_idle, Relation::at_most, 0), traced_by_script());
-  EXPECT_EQ(verdict.outcome, Outcome::undecided) << verdict.reason;
+TEST(TracedSentence, HoldsAtItsLimitUnlessThatIsExcluded) {
+  const auto outcome = [](Relation relation) {
+    return decided(share("fix", Metric::gpu_idle, relation, 0), traced_by_script()).outcome;
+  };
+  EXPECT_EQ(outcome(Relation::at_most), Outcome::holds);
+  EXPECT_EQ(outcome(Relation::less), Outcome::refuted);
 }
 
 TEST(TracedSentence, NeedsMoreThanAFewRounds) {
@@ -132,8 +136,11 @@ TEST(TracedSentence, NeedsMoreThanAFewRounds) {
             std::string::npos)
       << verdict.reason;
   const Scenario traced = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
-  EXPECT_EQ(fewest_traced_rounds(traced, scripted_settings()), 7);
-  EXPECT_EQ(fewest_rounds_to_decide(traced, scripted_settings()), 1) << "nothing is timed";
+  EXPECT_EQ(fewest_traced_rounds(traced, scripted_settings()), 5);
+  const Scenario compared =
+      scenario_of({fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1)});
+  EXPECT_EQ(fewest_traced_rounds(compared, scripted_settings()), 7);
+  EXPECT_EQ(fewest_rounds_to_hold(traced, scripted_settings()), 1) << "nothing is timed";
   EXPECT_EQ(fewest_traced_rounds(scenario_of({no_waits()}), scripted_settings()), 2);
 }
 
@@ -183,29 +190,64 @@ TEST(TracedSentence, GoesOnFromEarlierTracedRounds) {
   JudgeSettings settings = scripted_settings();
   settings.earlier = evidence_of_rounds(scenario, plans, first.measurement, settings);
   EXPECT_EQ(most_rounds(settings.earlier), 4);
-  EXPECT_FALSE(nothing_left_to_measure(scenario, settings));
-  EXPECT_EQ(fewest_traced_rounds(scenario, settings), 3);
+  EXPECT_FALSE(nothing_left_to_measure(scenario, plans, settings));
+  EXPECT_EQ(fewest_traced_rounds(scenario, settings), 2);
   const Verdict second = judge(scenario, plans, first.measurement, settings);
   EXPECT_EQ(second.outcome, Outcome::holds);
-  EXPECT_EQ(second.sentences.front().timed->earlier_rounds, 4);
+  EXPECT_EQ(second.sentences.front().level->earlier_rounds, 4);
 }
 
-// A share that lies at its limit on average, with noise from round to round.
+// Of a share that lies at its limit on average, with noise from round to round, nothing is said;
+// a comparison at its limit keeps its rate.
 TEST(TracedSentence, RefutesAtItsLimitNoMoreOftenThanStated) {
   constexpr std::uint64_t seeds = 300;
+  int levels_decided = 0;
   int refuted = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     Random random(seed);
     Traced traced = traced_rounds(traced_by_script().rounds.front().variants, 20);
-    std::vector<double> values;
-    for (int round = 0; round < 20; ++round)
-      values.push_back(0.05 * std::exp(0.1 * random.normal()));
-    set_values(traced, 1, Metric::gpu_idle, values);
-    refuted += decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), traced).outcome ==
-               Outcome::refuted;
+    for (const int variant : {0, 1}) {
+      std::vector<double> values;
+      for (int round = 0; round < 20; ++round)
+        values.push_back(0.05 * std::exp(0.1 * random.normal()));
+      set_values(traced, variant, Metric::gpu_idle, values);
+    }
+    levels_decided +=
+        decided(share("fix", Metric::gpu_idle, Relation::at_most, 0.05), traced).outcome !=
+        Outcome::undecided;
+    refuted +=
+        decided(fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1), traced).outcome ==
+        Outcome::refuted;
   }
+  EXPECT_EQ(levels_decided, 0);
   // 1 % of 300 is 3; more than 9 come with a probability below 1 in 1000.
   EXPECT_LE(refuted, 9);
+}
+
+// --- levels --------------------------------------------------------------------------------------
+
+SentenceVerdict level_of(const std::vector<double>& values, double limit) {
+  Traced traced = traced_rounds(traced_by_script().rounds.front().variants, std::ssize(values));
+  set_values(traced, 1, Metric::gpu_idle, values);
+  return decided(share("fix", Metric::gpu_idle, Relation::at_most, limit), traced);
+}
+
+TEST(Level, HoldsWhereEveryRoundIsInsideAndIsRefutedWhereEveryRoundIsOutside) {
+  const std::vector<double> values{0.041, 0.043, 0.040, 0.042, 0.044};
+  EXPECT_EQ(level_of(values, 0.05).outcome, Outcome::holds);
+  EXPECT_EQ(level_of(values, 0.03).outcome, Outcome::refuted);
+  EXPECT_EQ(level_of(values, 0.042).outcome, Outcome::undecided);
+}
+
+TEST(Level, SaysItsRangeAndNoErrorRate) {
+  const SentenceVerdict verdict = level_of({0.041, 0.043, 0.040, 0.042, 0.044}, 0.05);
+  EXPECT_FALSE(verdict.timed);
+  EXPECT_EQ(verdict.reason,
+            "4.2 %, 4 % to 4.4 % in 5 traced rounds, an estimate without an error rate; the limit "
+            "is 5 %");
+  const SentenceVerdict between = level_of({0.041, 0.043, 0.040, 0.042, 0.044}, 0.042);
+  EXPECT_NE(between.reason.find("its rounds lie on both sides of the limit"), std::string::npos)
+      << between.reason;
 }
 
 }  // namespace

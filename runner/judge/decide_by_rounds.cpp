@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "judge/decide_by_rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "judge/doubts.h"
+#include "judge/estimate.h"
+#include "judge/judge_clocks.h"
+#include "judge/reasons.h"
+#include "judge/sentence_test.h"
+#include "stats/e_process.h"
+#include "stats/quantile.h"
+
+namespace stepgate {
+namespace {
+
+// What it is that a round does not tell.
+std::string reason_of_unknown_value(const Expectation& sentence,
+                                    const std::vector<Sources>& rounds) {
+  for (const Sources& round : rounds) {
+    if (const auto metric = unknown_metric(sentence, round)) return absent_reason(*metric);
+  }
+  return "its sides are not both positive numbers";
+}
+
+// Of a side, over the rounds. A median, since a side may be nothing in some of them.
+double typical(const Side& side, const std::vector<Sources>& rounds) {
+  std::vector<double> values;
+  for (const Sources& round : rounds) values.push_back(side_value(side, round).value_or(0));
+  return quantile(std::move(values), 0.5);
+}
+
+// Geometric mean of the right side, and the left one so that their ratio is the estimate.
+void fill_in_timed_sides(const Expectation& sentence, const std::vector<Sources>& rounds,
+                         double ratio, SentenceVerdict& verdict) {
+  double log_right = 0;
+  for (const Sources& round : rounds)
+    log_right += std::log(std::max(side_value(sentence.right, round).value_or(0), 1e-12));
+  verdict.right = std::exp(log_right / static_cast<double>(rounds.size()));
+  verdict.left = *verdict.right * ratio;
+}
+
+// Why there are no rounds of this run, in words; nothing where there are or might be.
+std::optional<std::string> reason_without_rounds(const Expectation& sentence,
+                                                 const Scenario& scenario,
+                                                 const Measurement& measurement) {
+  if (evidence_of(sentence) == Evidence::traced) return reason_without_trace(measurement);
+  if (measurement.budget_refused) return budget_reason(measurement, scenario.measure);
+  if (measurement.rounds.empty()) return no_rounds_reason();
+  return std::nullopt;
+}
+
+}  // namespace
+
+void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
+                      std::span<const StepPlan> plans, const Measurement& measurement,
+                      const JudgeSettings& settings, const Contrasts& earlier,
+                      const std::optional<std::string>& disturbance, SentenceVerdict& verdict) {
+  const std::vector<Sources> rounds =
+      rounds_that_decide(sentence, plans, measurement, settings.counted);
+  SentenceTest test(sentence, plans, settings, earlier);
+  const Outcome outcome_before = test.outcome();
+  const auto missing = reason_without_rounds(sentence, scenario, measurement);
+  if (missing) verdict.reason = *missing;
+  for (const Sources& round : rounds) test.add(round);
+  if (!test.values_are_known()) {
+    verdict.reason = reason_of_unknown_value(sentence, rounds);
+    return;
+  }
+  test.describe(scenario.measure.confidence, verdict);
+  if (!verdict.timed && !verdict.level) return;
+  if (rounds.empty()) {
+    verdict.right = side_value(sentence.right, {.plans = plans, .counted = settings.counted});
+  } else if (verdict.evidence == Evidence::traced) {
+    verdict.left = typical(sentence.left, rounds);
+    verdict.right = typical(sentence.right, rounds);
+  } else {
+    fill_in_timed_sides(sentence, rounds, ratio_of(verdict), verdict);
+  }
+  if (rounds.empty() && verdict.right) verdict.left = *verdict.right * ratio_of(verdict);
+  verdict.estimate = estimate_of(sentence, verdict);
+  if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(sentence, measurement);
+  verdict.reason = reason_by_rounds(sentence, verdict, measurement, scenario.measure.confidence,
+                                    fewest_rounds(settings.beta));
+  if (verdict.outcome == Outcome::undecided && missing) verdict.reason = *missing;
+  if (outcome_before != Outcome::undecided) return;  // what trusted rounds have decided stays so
+  std::optional<std::string> doubt;
+  if (disturbance) {
+    doubt = "environment: " + *disturbance;
+  } else if (verdict.evidence == Evidence::timed && verdict.timed) {
+    doubt = doubt_about(sentence, plans, measurement, *verdict.timed);
+  }
+  if (!doubt) return;
+  verdict.outcome = Outcome::undecided;
+  verdict.in_doubt = true;
+  verdict.reason = reason_in_doubt(*doubt, sentence, verdict, scenario.measure.confidence);
+}
+
+bool traced_rounds_decide(const Scenario& scenario, std::span<const StepPlan> plans,
+                          const Traced& traced, const JudgeSettings& settings) {
+  const auto decided = [&](const Expectation& sentence) {
+    if (names_stored(sentence) || evidence_of(sentence) != Evidence::traced) return true;
+    SentenceTest test(sentence, plans, settings, {});
+    for (const TracedRound& round : traced.rounds)
+      test.add({.plans = plans, .counted = settings.counted, .traced = &round});
+    return !test.is_open();
+  };
+  return std::all_of(scenario.regime.begin(), scenario.regime.end(), decided) &&
+         std::all_of(scenario.expect.begin(), scenario.expect.end(), decided);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "judge/doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "judge/sides.h"
+#include "judge/timed_sentence.h"
+#include "judge/words.h"
+#include "measure/carry_over.h"
+#include "plan/rough_speed.h"
+#include "stats/quantile.h"
+#include "stats/rank_tests.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double level = 0.001;
+constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+class Doubts {
+ public:
+  Doubts(const Expectation& sentence, std::span<const StepPlan> plans,
+         const Measurement& measurement, const TimedEvidence& evidence)
+      : plans_(plans),
+        measurement_(measurement),
+        evidence_(evidence),
+        left_(static_cast<int>(plan_named(plans, only_metric(sentence.left)->variant))),
+        right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
+        negligible_(negligible_share * distance_from_limit(sentence, evidence.ratio)) {}
+
+  std::optional<std::string> rare_work() const {
+    for (const int variant : {left_, right_}) {
+      const StepPlan& plan = plans_[static_cast<std::size_t>(variant)];
+      const std::int64_t segment =
+          measurement_.variants[static_cast<std::size_t>(variant)].segment_steps;
+      const Operation* rarest = nullptr;
+      double cost = 0;  // a step
+      for (const Operation& operation : plan.operations) {
+        if (segment == 0 || segment % operation.every == 0) continue;
+        cost += rough_cost_of(plan, operation) / static_cast<double>(operation.every);
+        if (!rarest || operation.every > rarest->every) rarest = &operation;
+      }
+      const double share = rarest ? cost / step_seconds(variant) : 0;
+      if (share <= negligible_) continue;
+      return fmt::format(
+          "'{}' of '{}' happens every {} steps and a segment holds {}: what it costs, up to {} of "
+          "a step by the plan, is not in what was measured; 'measure.steps = {}' would cover it",
+          rarest->name, plan.variant, rarest->every, segment, share_in_words(share), rarest->every);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> carry_over() const {
+    const auto carried = carry_over_between(measurement_.rounds, left_, right_);
+    if (!carried) return std::nullopt;
+    const double size = std::abs(carried->size);
+    if (size <= negligible_ || !is_shown(*carried)) return std::nullopt;
+    return fmt::format(
+        "'{}' and '{}' disturb each other: their ratio changes by {:.2g} % where steps follow "
+        "their own kind; a larger 'measure.steps' may help",
+        measurement_.variants[static_cast<std::size_t>(left_)].name,
+        measurement_.variants[static_cast<std::size_t>(right_)].name, 100 * size);
+  }
+
+  std::optional<std::string> change() const {
+    const std::span<const double> own =
+        std::span(evidence_.contrasts).subspan(static_cast<std::size_t>(evidence_.earlier_rounds));
+    if (std::ssize(own) < fewest_rounds_to_see_a_change) return std::nullopt;
+    const auto first = own.first(own.size() / 2);
+    const auto second = own.subspan(own.size() / 2);
+    if (two_samples_differ(first, second, level)) {
+      return fmt::format("the ratio changed during the run, from {} to {}",
+                         factor_in_words(typical(first)), factor_in_words(typical(second)));
+    }
+    if (neighbours_agree(own, level)) {
+      return std::string("the ratio wandered during the run: rounds are like the one before");
+    }
+    return std::nullopt;
+  }
+
+ private:
+  double step_seconds(int variant) const {
+    double sum = 0;
+    double steps = 0;
+    for (const Round& round : measurement_.rounds) {
+      for (const Segment& segment : round.segments) {
+        if (segment.variant != variant) continue;
+        sum += seconds(segment.elapsed);
+        steps += static_cast<double>(segment.steps);
+      }
+    }
+    return std::max(sum, 1e-12) / std::max(steps, 1.0);
+  }
+
+  // Two-sided, by Student's t with the fewer rounds of the two.
+  bool is_shown(const CarryOver& carried) const {
+    return carried.standard_error > 0 &&
+           std::abs(carried.size) / carried.standard_error > t_beyond(carried.rounds - 1, level);
+  }
+
+  static double typical(std::span<const double> contrasts) {
+    return std::exp(quantile({contrasts.begin(), contrasts.end()}, 0.5));
+  }
+
+  std::span<const StepPlan> plans_;
+  const Measurement& measurement_;
+  const TimedEvidence& evidence_;
+  int left_;
+  int right_;
+  double negligible_;
+};
+
+}  // namespace
+
+std::optional<std::string> doubt_about(const Expectation& sentence, std::span<const StepPlan> plans,
+                                       const Measurement& measurement,
+                                       const TimedEvidence& evidence) {
+  if (measurement.rounds.empty()) return std::nullopt;
+  const Doubts doubts(sentence, plans, measurement, evidence);
+  if (auto rare = doubts.rare_work()) return rare;
+  if (auto carried = doubts.carry_over()) return carried;
+  return doubts.change();
+}
+
+}  // namespace stepgate

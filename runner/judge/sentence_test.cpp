@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "judge/sentence_test.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/quantile.h"
+
+namespace stepgate {
+namespace {
+
+const Segment& segment_of(const Round& round, int variant) {
+  return *std::find_if(round.segments.begin(), round.segments.end(),
+                       [&](const Segment& segment) { return segment.variant == variant; });
+}
+
+}  // namespace
+
+bool is_about_step_time(const Expectation& sentence) {
+  if (!compares_two_variants(sentence)) return false;
+  const Metric metric = only_metric(sentence.left)->metric;
+  return metric == Metric::step_ms_mean || metric == Metric::samples_per_s;
+}
+
+SentenceTest::SentenceTest(const Expectation& sentence, std::span<const StepPlan> plans,
+                           const JudgeSettings& settings, const Contrasts& earlier)
+    : sentence_(sentence),
+      plans_(plans),
+      settings_(settings),
+      bounds_(bounds_of(sentence)),
+      places_(static_cast<int>(plans.size())) {
+  const std::span<const double> known = contrasts_for(sentence, earlier);
+  contrasts_.assign(known.begin(), known.end());
+  earlier_rounds_ = std::ssize(known);
+  if (!compares_two_variants(sentence)) return;
+  test_.emplace(bounds_, settings.alpha, settings.beta);
+  for (const double contrast : known) test_->add(contrast);
+}
+
+void SentenceTest::add(const Sources& round) {
+  const auto contrast = contrast_of(sentence_, round);
+  known_ = known_ && contrast && std::isfinite(*contrast);
+  if (!known_) return;
+  if (!test_) return contrasts_.push_back(*contrast);
+  contrasts_.push_back(round.round ? less_places(*contrast, *round.round) : *contrast);
+  test_->add(contrasts_.back(), round.round ? contrast_in_total(*round.round) : std::nullopt);
+}
+
+double SentenceTest::less_places(double contrast, const Round& round) {
+  const auto slot_of = [&](const Side& side) {
+    return segment_of(round, static_cast<int>(plan_named(plans_, only_metric(side)->variant))).slot;
+  };
+  const int left = slot_of(sentence_.left);
+  const int right = slot_of(sentence_.right);
+  const double rest = contrast - places_.predict(left, right);
+  places_.add(contrast, left, right);
+  return rest;
+}
+
+std::optional<double> SentenceTest::contrast_in_total(const Round& round) {
+  if (!is_about_step_time(sentence_)) return std::nullopt;
+  for (const Segment& segment : round.segments) {
+    auto sum = std::find_if(total_.segments.begin(), total_.segments.end(),
+                            [&](const Segment& one) { return one.variant == segment.variant; });
+    if (sum == total_.segments.end()) {
+      sum = total_.segments.insert(sum, Segment());
+      sum->variant = segment.variant;
+    }
+    sum->steps += segment.steps;
+    sum->elapsed += segment.elapsed;
+  }
+  return contrast_of(sentence_, {.plans = plans_, .counted = settings_.counted, .round = &total_});
+}
+
+bool SentenceTest::is_inside(double contrast) const {
+  const bool limit_itself_is =
+      sentence_.relation != Relation::less && sentence_.relation != Relation::greater;
+  return std::all_of(bounds_.begin(), bounds_.end(), [&](const Bound& bound) {
+    return keeps(bound, contrast) || (limit_itself_is && contrast == bound.margin);
+  });
+}
+
+bool SentenceTest::all_rounds_are(bool inside) const {
+  return std::all_of(contrasts_.begin(), contrasts_.end(),
+                     [&](double contrast) { return is_inside(contrast) == inside; });
+}
+
+Outcome SentenceTest::outcome() const {
+  if (test_) return test_->outcome();
+  if (std::ssize(contrasts_) < fewest_rounds_of_a_level) return Outcome::undecided;
+  if (all_rounds_are(true)) return Outcome::holds;
+  return all_rounds_are(false) ? Outcome::refuted : Outcome::undecided;
+}
+
+// A level with rounds on both sides stays undecided, however many follow.
+bool SentenceTest::is_open() const {
+  if (!known_) return false;
+  if (test_) return test_->outcome() == Outcome::undecided;
+  return std::ssize(contrasts_) < fewest_rounds_of_a_level &&
+         (all_rounds_are(true) || all_rounds_are(false));
+}
+
+void SentenceTest::describe(double confidence, SentenceVerdict& verdict) const {
+  if (contrasts_.empty()) return;
+  verdict.outcome = outcome();
+  if (test_) {
+    verdict.timed = test_->evidence(confidence);
+    verdict.timed->earlier_rounds = earlier_rounds_;
+    return;
+  }
+  const auto [least, most] = std::minmax_element(contrasts_.begin(), contrasts_.end());
+  verdict.level = {.typical = std::exp(quantile(contrasts_, 0.5)),
+                   .range = {.low = std::exp(*least), .high = std::exp(*most)},
+                   .contrasts = contrasts_,
+                   .earlier_rounds = earlier_rounds_};
+}
+
+}  // namespace stepgate

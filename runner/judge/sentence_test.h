@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The test of one sentence that rounds decide, fed one round after the other: a comparison of two
+// variants by the e-processes of timed_sentence.h, anything else, a level, by whether every round
+// is inside its limit. What the outcome means for a scenario is judge.h's.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "judge/earlier_evidence.h"
+#include "judge/judge.h"
+#include "judge/sides.h"
+#include "judge/timed_sentence.h"
+#include "judge/verdict.h"
+#include "stats/place_effects.h"
+
+namespace stepgate {
+
+// So many rounds that are all inside, or all outside, decide a level: were they independent with
+// the limit in their middle, that would happen once in sixteen times.
+constexpr std::int64_t fewest_rounds_of_a_level = 5;
+
+class SentenceTest {
+ public:
+  // Goes on from earlier contrasts. Sentence, plans and settings must outlive it.
+  SentenceTest(const Expectation&, std::span<const StepPlan>, const JudgeSettings&,
+               const Contrasts& earlier);
+
+  // A round of the kind that decides the sentence. After one in which a value is not known nothing
+  // is added any more.
+  void add(const Sources&);
+
+  Outcome outcome() const;
+  // Whether more rounds may change that.
+  bool is_open() const;
+  bool values_are_known() const { return known_; }
+  std::int64_t earlier_rounds() const { return earlier_rounds_; }
+  // log(left / right) of the rounds that were added; of a comparison as they were bet on.
+  std::span<const double> contrasts() const {
+    return std::span(contrasts_).subspan(static_cast<std::size_t>(earlier_rounds_));
+  }
+
+  // Into the verdict that names the sentence: its outcome, and by what. Nothing before the first
+  // round, earlier ones included.
+  void describe(double confidence, SentenceVerdict&) const;
+
+ private:
+  double less_places(double contrast, const Round&);
+  std::optional<double> contrast_in_total(const Round&);
+  bool is_inside(double contrast) const;
+  bool all_rounds_are(bool inside) const;
+
+  const Expectation& sentence_;
+  std::span<const StepPlan> plans_;
+  const JudgeSettings& settings_;
+  std::vector<Bound> bounds_;
+  std::optional<TimedSentence> test_;  // of a comparison
+  PlaceEffects places_;
+  Round total_;  // a segment for each of the variants that are compared
+  std::vector<double> contrasts_;
+  std::int64_t earlier_rounds_;
+  bool known_ = true;
+};
+
+// Whether the sides of the sentence are times, or rates, of whole steps: then there is a total.
+bool is_about_step_time(const Expectation&);
+
+}  // namespace stepgate

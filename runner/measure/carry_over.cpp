@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "measure/carry_over.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "stats/moments.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::size_t fewest_rounds_to_compare = 3;
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double standard_error_squared(const Moments& moments) {
+  return moments.variance / static_cast<double>(moments.count - 1);
+}
+
+Moments carry_overs_of(std::span<const Round> rounds, int variant) {
+  std::vector<double> all;
+  for (const Round& round : rounds) {
+    if (const auto one = carry_over_in(round, variant)) all.push_back(*one);
+  }
+  return all.size() < fewest_rounds_to_compare ? Moments{} : moments_of(all);
+}
+
+}  // namespace
+
+std::optional<double> carry_over_in(const Round& round, int variant) {
+  struct Total {
+    std::int64_t steps = 0;
+    double seconds = 0;
+    double step_seconds() const { return std::max(seconds, 1e-12) / static_cast<double>(steps); }
+  };
+  Total own;
+  Total all;
+  for (const Segment& segment : round.segments) {
+    if (segment.variant != variant) continue;
+    own.steps += segment.own_steps;
+    own.seconds += seconds(segment.own_elapsed);
+    all.steps += segment.steps;
+    all.seconds += seconds(segment.elapsed);
+  }
+  if (own.steps == 0 || own.steps == all.steps) return std::nullopt;
+  return std::log(own.step_seconds() / all.step_seconds());
+}
+
+std::optional<CarryOver> carry_over_between(std::span<const Round> rounds, int left, int right) {
+  const Moments of_left = carry_overs_of(rounds, left);
+  const Moments of_right = carry_overs_of(rounds, right);
+  if (of_left.count == 0 || of_right.count == 0) return std::nullopt;
+  return CarryOver{.size = of_left.mean - of_right.mean,
+                   .standard_error = std::sqrt(standard_error_squared(of_left) +
+                                               standard_error_squared(of_right)),
+                   .rounds = std::min(of_left.count, of_right.count)};
+}
+
+}  // namespace stepgate

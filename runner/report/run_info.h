@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Which run it was: what a reader of its report may want to know years later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace stepgate {
+
+struct RunInfo {
+  std::string stepgate;  // version
+  std::string build;     // digest of the program, hexadecimal
+  std::string commit;    // of the scenarios' folder, "-dirty" behind it when something is changed
+  std::string date;      // "2026-11-22T12:00:00Z"
+  std::string host;
+  std::uint64_t seed = 0;
+};
+
+}  // namespace stepgate

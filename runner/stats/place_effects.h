@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What sticks to a place, learned from earlier rounds so that it can be taken off the next one. A
+// prediction from the past is as likely for one assignment of sides to places as for the other, so
+// what is left of a contrast is still symmetric round theta: taking it off costs no validity.
+#pragma once
+
+#include <array>
+#include <vector>
+
+namespace stepgate {
+
+class PlaceEffects {
+ public:
+  explicit PlaceEffects(int places) : places_(static_cast<std::size_t>(places)) {}
+
+  // A contrast log(left / right) that was seen, and the places that its sides had.
+  void add(double contrast, int left_place, int right_place);
+
+  // What the places alone are expected to add to the contrast; 0 at first. By ridge regression of
+  // the contrasts on the places, with an intercept for theta and a penalty of two rounds, so that
+  // few rounds predict little. Contrasts further than three robust scales from their median count
+  // as if they were there.
+  double predict(int left_place, int right_place) const;
+
+ private:
+  struct Seen {
+    double contrast;
+    std::size_t left;
+    std::size_t right;
+  };
+
+  std::vector<double> effects() const;
+
+  std::size_t places_;
+  std::vector<Seen> seen_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// A file that grows line by line, each of them there as soon as it is written: for reports of runs
+// that may be killed. A file that is written whole or not at all is write_file.h's.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace stepgate {
+
+class LineFile {
+ public:
+  // Makes missing folders and empties the file. Throws RequestError placed at it when that is
+  // refused.
+  explicit LineFile(const std::filesystem::path&);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  // Whole lines. Throws RequestError when they cannot be written.
+  void append(std::string_view lines);
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_;
+};
+
+}  // namespace stepgate
