@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The error rates of the rule in every kind of noise: 8 noise models x 5 true effects x suites of
+// The error rates of the rule in every kind of noise: 11 noise models x 5 true effects x suites of
 // 1, 10 and 50 lines, each by thousands of gates on made-up step times of 10 ms. No device and no
-// plan: only the order of a round and the test of a sentence. Every seed is fixed.
+// plan: only what a round deals and the test of a sentence. Every seed is fixed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,9 @@
 #include <functional>
 #include <numbers>
 
+#include "judge/judge_suite.h"
 #include "judge/scripted_scenario.h"
-#include "judge/timed_sentence.h"
+#include "judge/sentence_test.h"
 #include "measure/schedule.h"
 
 namespace stepgate {
@@ -22,7 +23,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__)
 constexpr int gates_per_cell = 100;
 #else
-constexpr int gates_per_cell = 10000;
+constexpr int gates_per_cell = 5000;
 #endif
 constexpr std::uint64_t first_seed = 500;
 constexpr double suite_alpha = 0.01;
@@ -33,16 +34,20 @@ constexpr std::int64_t most_rounds = 60;
 constexpr int scored_steps = 3;  // as measure chooses for steps of 10 ms
 constexpr int wash_out = 1;
 constexpr double step_seconds = 0.010;
-// Two variants, two passes, one segment each.
+// Two variants, an order and its mirror.
 constexpr double round_seconds = 4 * (scored_steps + wash_out) * step_seconds;
 constexpr std::array<std::size_t, 3> suite_sizes{1, 10, 50};
+
+double alpha_of_a_line(std::size_t lines) {
+  return 1 / evidence_that_refutes_a_line(static_cast<std::int64_t>(lines), suite_alpha);
+}
 
 // What one machine does to the times of the steps that run on it one after another.
 class Machine {
  public:
   virtual ~Machine() = default;
-  // The log of how much slower the next step is.
-  virtual double next() = 0;
+  // The log of how much slower the next step is, of that variant: 0 the baseline, 1 the fix.
+  virtual double next(int variant) = 0;
   // Of whatever lies in the slot, for the life of the machine.
   virtual double of_slot(int) const { return 0; }
 };
@@ -52,7 +57,7 @@ using MakeMachine = std::function<std::unique_ptr<Machine>(Random)>;
 class White : public Machine {
  public:
   White(Random random, double deviation) : random_(random), deviation_(deviation) {}
-  double next() override { return deviation_ * random_.normal(); }
+  double next(int) override { return deviation_ * random_.normal(); }
 
  protected:
   Random random_;
@@ -67,9 +72,9 @@ class Wandering : public White {
   using Change = std::function<double(double state, std::int64_t step, Random&)>;
   Wandering(Random random, double deviation, Change change)
       : White(random, deviation), change_(std::move(change)) {}
-  double next() override {
+  double next(int variant) override {
     state_ = change_(state_, step_++, random_);
-    return state_ + White::next();
+    return state_ + White::next(variant);
   }
 
  private:
@@ -86,8 +91,8 @@ double autoregressive(double state, Random& random) {
 class Spiky : public White {
  public:
   using White::White;
-  double next() override {
-    double slow = White::next();
+  double next(int variant) override {
+    double slow = White::next(variant);
     if (random_.uniform() < 0.01) slow += std::log1p(0.05 - 0.1 * std::log(1 - random_.uniform()));
     return slow;
   }
@@ -102,6 +107,28 @@ class Placed : public White {
 
  private:
   std::array<double, 2> effects_{};
+};
+
+// Noise of the fix alone, three times that of the baseline, where the variants differ in how quiet
+// they are.
+class OneNoisy : public White {
+ public:
+  using White::White;
+  double next(int variant) override { return (variant == 1 ? 3 : 0.2) * White::next(variant); }
+};
+
+// Skewed alike in both: most steps are quick, some are slow.
+class Skewed : public White {
+ public:
+  using White::White;
+  double next(int) override { return std::exp(1.2 * random_.normal()) * 0.002; }
+};
+
+// Step times in ticks of a coarse clock.
+class Ticking : public White {
+ public:
+  using White::White;
+  double next(int variant) override { return std::round(White::next(variant) / 0.002) * 0.002; }
 };
 
 MakeMachine wandering(double deviation, const Wandering::Change& change) {
@@ -149,30 +176,34 @@ const std::vector<NoiseModel>& noise_models() {
                  }),
        0.99},
       {"slots", [](Random random) { return std::make_unique<Placed>(random, 0.004, 0.004); }, 0.99},
+      {"one noisy", [](Random random) { return std::make_unique<OneNoisy>(random, 0.002); }, 0.99},
+      {"skewed", [](Random random) { return std::make_unique<Skewed>(random, 0.0); }, 0.9},
+      {"ticking", [](Random random) { return std::make_unique<Ticking>(random, 0.003); }, 0.99},
   };
   return models;
 }
 
-// log(candidate / baseline) of one round, with the candidate slower by exp(effect).
-double contrast_of_round(Machine& machine, double effect, Random& coins) {
-  const auto slots = slot_rotations(2, coins);
-  const auto orders = pass_orders(RoundOrder::random, 2, coins);
-  std::array<double, 2> log_times{};
-  for (std::size_t pass = 0; pass < 2; ++pass) {
-    for (const int variant : orders[pass]) {
-      const auto index = static_cast<std::size_t>(variant);
-      for (int step = 0; step < wash_out; ++step) (void)machine.next();
+// One round as measure runs it: both variants loaded anew, an order and its mirror.
+Round round_on(Machine& machine, double effect, Random& coins) {
+  Round round;
+  const std::vector<int> slots = permutation(2, coins);
+  std::vector<int> order = permutation(2, coins);
+  for (int half = 0; half < 2; ++half) {
+    for (const int variant : order) {
+      for (int step = 0; step < wash_out; ++step) (void)machine.next(variant);
       double seconds = 0;
-      for (int step = 0; step < scored_steps; ++step) seconds += std::exp(machine.next());
-      const double slot = machine.of_slot(slots[pass][index]);
-      log_times[index] += 0.5 * (std::log(seconds) + slot + (variant == 1 ? effect : 0));
+      for (int step = 0; step < scored_steps; ++step)
+        seconds += step_seconds * std::exp(machine.next(variant));
+      const int slot = slots[static_cast<std::size_t>(variant)];
+      seconds *= std::exp(machine.of_slot(slot) + (variant == 1 ? effect : 0));
+      round.segments.push_back({.variant = variant,
+                                .slot = slot,
+                                .steps = scored_steps,
+                                .elapsed = std::chrono::nanoseconds(std::llround(1e9 * seconds))});
     }
+    std::reverse(order.begin(), order.end());
   }
-  return log_times[1] - log_times[0];
-}
-
-double alpha_of_a_line(std::size_t lines) {
-  return lines == 1 ? suite_alpha : suite_alpha / 2 / static_cast<double>(lines);
+  return round;
 }
 
 struct Gate {
@@ -180,26 +211,49 @@ struct Gate {
   std::array<std::int64_t, suite_sizes.size()> rounds{};
 };
 
+// "fix.step_ms_mean <= 1.005 * baseline.step_ms_mean" in a suite of so many lines.
+class Line {
+ public:
+  explicit Line(std::size_t lines)
+      : sentence_(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin)),
+        plans_(plans_named({"baseline", "fix"})) {
+    settings_.alpha = alpha_of_a_line(lines);
+    settings_.beta = beta;
+  }
+
+  SentenceTest test() const { return {sentence_, plans_, settings_, none_}; }
+  Sources sources(const Round& round) const {
+    return {.plans = plans_, .counted = settings_.counted, .round = &round};
+  }
+
+ private:
+  Expectation sentence_;
+  std::vector<StepPlan> plans_;
+  JudgeSettings settings_;
+  Contrasts none_;
+};
+
+const std::vector<Line>& lines() {
+  static const std::vector<Line> all(suite_sizes.begin(), suite_sizes.end());
+  return all;
+}
+
 Gate run_gate(const MakeMachine& make, double effect, std::uint64_t seed) {
-  const Expectation sentence =
-      fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin);
-  std::vector<TimedSentence> tests;
-  for (const std::size_t lines : suite_sizes)
-    tests.emplace_back(sentence, alpha_of_a_line(lines), beta);
+  std::vector<SentenceTest> tests;
+  for (const Line& line : lines()) tests.push_back(line.test());
   const auto machine = make(Random(2 * seed));
   Random coins(2 * seed + 1);
   Gate gate;
-  for (std::int64_t round = 1; round <= most_rounds; ++round) {
-    const double contrast = contrast_of_round(*machine, effect, coins) - std::log1p(margin);
-    bool all_decided = true;
+  for (std::int64_t number = 1; number <= most_rounds; ++number) {
+    const Round round = round_on(*machine, effect, coins);
+    bool any_open = false;
     for (std::size_t size = 0; size < tests.size(); ++size) {
-      if (tests[size].outcome() == Outcome::undecided) {
-        tests[size].add(contrast);
-        gate.rounds[size] = round;
-      }
-      all_decided = all_decided && tests[size].outcome() != Outcome::undecided;
+      if (!tests[size].is_open()) continue;
+      tests[size].add(lines()[size].sources(round));
+      gate.rounds[size] = number;
+      any_open = any_open || tests[size].is_open();
     }
-    if (all_decided) break;
+    if (!any_open) break;
   }
   for (std::size_t size = 0; size < tests.size(); ++size)
     gate.outcomes[size] = tests[size].outcome();
@@ -291,6 +345,84 @@ INSTANTIATE_TEST_SUITE_P(Noise, RuleGrid, testing::ValuesIn(noise_models()), [](
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 });
+
+// --- total time ----------------------------------------------------------------------------------
+
+// A share of the fix's segments takes longer: total time is beyond the limit, a typical round is
+// not.
+class Stalling : public White {
+ public:
+  Stalling(Random random, double share, double longer)
+      : White(random, 0.0015), share_(share), longer_(std::log1p(longer)) {}
+  double next(int variant) override {
+    if (variant == 0) return White::next(variant);
+    if (step_++ % (wash_out + scored_steps) == 0) stalled_ = random_.uniform() < share_;
+    return White::next(variant) + (stalled_ ? longer_ : 0);
+  }
+
+ private:
+  double share_;
+  double longer_;
+  std::int64_t step_ = 0;
+  bool stalled_ = false;
+};
+
+struct StallRow {
+  double share;
+  double longer;
+  double most_held_late;  // of gates that took 40 rounds or more
+};
+
+// By 1.8 % in total, where 0.5 % are allowed; in a typical round by nearly nothing. What has
+// stalled once holds no more, but a gate that is over before the first stall knows nothing of it,
+// and says so: what slows down fewer than 39 % of its rounds may not have shown.
+TEST(TotalTime, KeepsWhatStallsFromHolding) {
+  for (const StallRow& row : {StallRow{0.03, 0.6, 0.1}, {0.06, 0.3, 0.1}, {0.12, 0.15, 0.1}}) {
+    int held_by_rounds_alone = 0;
+    int held = 0;
+    int held_late = 0;
+    const int gates = gates_per_cell / 5;
+    for (int gate = 0; gate < gates; ++gate) {
+      const std::uint64_t seed = first_seed + static_cast<std::uint64_t>(gate);
+      const auto machine = std::make_unique<Stalling>(Random(2 * seed), row.share, row.longer);
+      Random coins(2 * seed + 1);
+      SentenceTest test = lines()[0].test();
+      SentenceTest patient = lines()[0].test();
+      TimedSentence typical(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1), 0.01,
+                            beta);
+      std::vector<Round> rounds;
+      for (int number = 0; number < 60; ++number) {
+        rounds.push_back(round_on(*machine, 0, coins));
+        test.add(lines()[0].sources(rounds.back()));
+        typical.add(test.contrasts().back());
+      }
+      held += test.outcome() == Outcome::holds;
+      held_by_rounds_alone += typical.outcome() == Outcome::holds;
+      // The same with the first verdict after 40 rounds: total time of all of them.
+      Round all;
+      for (std::size_t number = 0; number < 40; ++number)
+        all.segments.insert(all.segments.end(), rounds[number].segments.begin(),
+                            rounds[number].segments.end());
+      patient.add(lines()[0].sources(all));
+      const SentenceVerdict verdict = [&] {
+        SentenceVerdict made;
+        patient.describe(0.95, made);
+        return made;
+      }();
+      held_late += typical.outcome() == Outcome::holds && *verdict.timed->total_ratio <= 1;
+    }
+    const auto percent = [&](int count) { return 100.0 * count / gates; };
+    std::fputs(
+        fmt::format("  {:.0f} % of segments {:.0f} % longer: {:.1f} % held, {:.1f} % without total "
+                    "time; after 40 rounds {:.1f} %\n",
+                    100 * row.share, 100 * row.longer, percent(held), percent(held_by_rounds_alone),
+                    percent(held_late))
+            .c_str(),
+        stdout);
+    EXPECT_LT(held, held_by_rounds_alone);
+    EXPECT_LE(percent(held_late), 100 * row.most_held_late);
+  }
+}
 
 // Seven rounds are the fewest that can refute, so that noise decides how many more it takes.
 TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
