@@ -9,6 +9,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/check_allocation.h"
+#include "device/cuda/fill_on_device.h"
 #include "device/device.h"
 #include "device/planned_memory.h"
 #include "plan/access.h"
@@ -66,7 +67,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
     } else {
       take_host(buffer, slots, !locked_by_the_step(plan, index));
     }
-    fill(buffer, contents, slots);
+    fill(buffer, contents, slots, streams[static_cast<std::size_t>(StreamName::compute)]);
   }
 }
 
@@ -154,25 +155,19 @@ void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, boo
 }
 
 void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
-                       const std::vector<void*>& slots) const {
+                       const std::vector<void*>& slots, cudaStream_t stream) const {
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
   if (bytes == 0) return;
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    const bool on_device = buffer.memory == MemoryKind::device;
-    if (buffer.content == Content::zeros) {
-      if (on_device) {
-        check(cudaMemset(slots[slot], 0, bytes), fmt::format("zero '{}'", buffer.name));
-      } else if (bytes > 0) {
-        std::memset(slots[slot], 0, bytes);
-      }
-      continue;
-    }
-    const auto content = contents.of(buffer, static_cast<std::int64_t>(slot), plan_.seed);
-    if (on_device) {
-      check(cudaMemcpy(slots[slot], content.data(), bytes, cudaMemcpyHostToDevice),
-            fmt::format("upload '{}'", buffer.name));
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto slot = static_cast<std::int64_t>(index);
+    if (buffer.memory == MemoryKind::device) {
+      check(fill_on_device(buffer, slot, plan_.seed, slots[index], stream),
+            fmt::format("fill '{}'", buffer.name));
+    } else if (buffer.content == Content::zeros) {
+      std::memset(slots[index], 0, bytes);
     } else {
-      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[slot]));
+      const auto content = contents.of(buffer, slot, plan_.seed);
+      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[index]));
     }
   }
 }

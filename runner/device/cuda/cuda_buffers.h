@@ -23,7 +23,8 @@ namespace stepgate {
 
 class CudaBuffers {
  public:
-  // Takes and fills everything that the plan keeps. Throws DeviceError; for a lack of memory with
+  // Takes everything that the plan keeps and fills it, device memory in the order of the compute
+  // stream. Throws DeviceError; for a lack of memory with
   // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
   // outlive it.
   CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept, const StepStreams&);
@@ -57,7 +58,7 @@ class CudaBuffers {
   void take_device(const Buffer&, std::vector<void*>& slots);
   void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
   void count(const Buffer&, std::int64_t bytes);
-  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
+  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots, cudaStream_t) const;
 
   // Gives the memory back for the next step, after everything below has gone.
   struct EndOfUse {
