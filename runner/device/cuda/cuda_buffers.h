@@ -52,11 +52,12 @@ class CudaBuffers {
   std::vector<std::byte> read(int buffer, std::int64_t step) const;
 
  private:
-  void require_free_memory() const;
+  void begin_use(KeptMemory&);
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
-  void take_device(const Buffer&, std::vector<void*>& slots);
-  void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
+  // Which memory that is kept the buffer lies in, if it does.
+  std::optional<KeptKind> kept_kind(std::size_t buffer) const;
+  void take(std::size_t buffer, std::vector<void*>& slots);
   void count(const Buffer&, std::int64_t bytes);
   void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots, cudaStream_t) const;
 
@@ -70,7 +71,6 @@ class CudaBuffers {
   std::vector<std::vector<void*>> slots_;     // by buffer, then slot
   std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
   std::unique_ptr<StepAllocator> served_;
-  std::vector<PageLockOf> locks_;
   ManagedBuffers managed_;
   std::optional<StepPool> pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it
