@@ -24,6 +24,9 @@ constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr int patience = 5;
 constexpr std::int64_t first_steps = 8;  // in the first round, to know how long a step takes
+// Of all variants, one after the other: its memory stays from round to round, and none of them has
+// another place than the others.
+constexpr int the_slot = 0;
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
@@ -85,8 +88,7 @@ class Tracing {
 
   std::optional<Trace> trace_of(std::size_t variant) {
     const StepPlan& plan = plans_[variant];
-    // Into memory of its own: what a slot keeps for others would count as reserved.
-    const std::unique_ptr<LoadedStep> step = device_.load(plan);
+    const std::unique_ptr<LoadedStep> step = device_.load_into(the_slot, plan);
     std::optional<nanoseconds>& step_time = step_times_[variant];
     if (!step_time) {
       const StepResult first = step->run({.steps = first_steps});

@@ -30,7 +30,7 @@ struct TraceRequest {
 // happens every n steps happens equally often. What would need more than 200 is not waited for.
 std::int64_t traced_steps(std::span<const StepPlan>);
 
-// In each round every variant is loaded anew, one at a time, in a random order,
+// In each round every variant is loaded anew, one at a time into the same slot, in a random order,
 // and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At
 // least one plan. Throws DeviceError.
 Traced trace_rounds(Device&, std::span<const StepPlan>, const TraceRequest&);

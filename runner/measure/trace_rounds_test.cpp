@@ -161,6 +161,45 @@ TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
   EXPECT_TRUE(traced.timelines.empty());
 }
 
+// One that keeps memory, which shows by the slots that it is asked for.
+class PlacingDevice : public ForgetfulDevice {
+ public:
+  using ForgetfulDevice::ForgetfulDevice;
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan) override {
+    ADD_FAILURE() << "loaded into memory that does not stay";
+    return ForgetfulDevice::load(plan);
+  }
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) override {
+    slots.insert(slot);
+    return std::make_unique<TracingStep>(ForgetfulDevice::load(plan));
+  }
+
+  std::set<int> slots;
+
+ private:
+  class TracingStep : public LoadedStep {
+   public:
+    explicit TracingStep(std::unique_ptr<LoadedStep> step) : step_(std::move(step)) {}
+    StepResult run(const Observe& observe) override {
+      StepResult result = step_->run(observe);
+      if (observe.trace) result.trace.emplace().steps = observe.steps;
+      return result;
+    }
+
+   private:
+    std::unique_ptr<LoadedStep> step_;
+  };
+};
+
+TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
+  Script script;
+  PlacingDevice device(script);
+  const Traced traced =
+      trace_rounds(device, plans_named({"a", "b", "c"}), {.rounds = 3, .clock = SteppedClock{}});
+  EXPECT_EQ(traced.rounds.size(), 3u);
+  EXPECT_EQ(device.slots.size(), 1u);
+}
+
 TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
   const auto order_of = [](std::uint64_t seed) {
     Script script;
