@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -35,7 +36,7 @@ struct KernelShape {
   std::int64_t depth = 1;
   std::int64_t groups = 1;  // matrices of a batched product, heads of attention
 
-  bool operator==(const KernelShape&) const = default;
+  auto operator<=>(const KernelShape&) const = default;
 };
 
 // The numbers of one launch that are not sizes (learning rates, a flag as 0 or 1). Each kernel's

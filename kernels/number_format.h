@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Host side of number storage: bits of bf16 and fp16, and reading and writing element i of an array
-// whose type is known at run time. tf32 is stored as fp32. What kernels do with the numbers is
-// theirs.
+// Number storage: bits of bf16 and fp16, and reading and writing element i of an array whose type
+// is known at run time. tf32 is stored as fp32. What kernels do with the numbers is theirs. All
+// that is constexpr gives the same bits in device code.
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -25,13 +24,18 @@ constexpr std::uint16_t bf16_from_float(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+// Without the sign.
+constexpr double size_of(double value) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & ~(std::uint64_t{1} << 63));
+}
+
 // Rounds once: a double is not rounded to float first, which could turn a near tie into a tie.
-inline std::uint16_t bf16_from_double(double value) {
+constexpr std::uint16_t bf16_from_double(double value) {
   const float nearest = static_cast<float>(value);
   const auto bits = std::bit_cast<std::uint32_t>(nearest);
   const bool tie = (bits & 0xffffu) == 0x8000u && static_cast<double>(nearest) != value;
   if (!tie) return bf16_from_float(nearest);
-  const bool away = std::abs(value) > std::abs(static_cast<double>(nearest));
+  const bool away = size_of(value) > size_of(static_cast<double>(nearest));
   return static_cast<std::uint16_t>((bits >> 16) + (away ? 1u : 0u));
 }
 
@@ -40,7 +44,7 @@ constexpr float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
-inline float float_from_fp16(std::uint16_t bits) {
+constexpr float float_from_fp16(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int mantissa = bits & 0x3ff;
   const float sign = (bits & 0x8000u) != 0 ? -1.0f : 1.0f;
@@ -53,14 +57,17 @@ inline float float_from_fp16(std::uint16_t bits) {
 }
 
 // Rounds once to the nearest, ties to even; what is too large becomes infinite.
-inline std::uint16_t fp16_from_double(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000u : 0u;
+constexpr std::uint16_t fp16_from_double(double value) {
+  const double size = size_of(value);
+  const auto size_bits = std::bit_cast<std::uint64_t>(size);
+  const auto sign =
+      static_cast<std::uint16_t>(std::bit_cast<std::uint64_t>(value) == size_bits ? 0 : 0x8000u);
   if (value != value) return sign | 0x7e00u;
-  const double size = std::abs(value);
   if (size >= 65520) return sign | 0x7c00u;
   // The distance of neighbours: 2^-24 below 2^-14, where numbers are subnormal.
-  const int exponent = size < 0x1p-14 ? -14 : std::ilogb(size);
-  const double units = std::nearbyint(size * power_of_two(10 - exponent));
+  const int exponent = size < 0x1p-14 ? -14 : static_cast<int>(size_bits >> 52) - 1023;
+  // From 2^52 on there are whole numbers only, so the sum is rounded to one.
+  const double units = size * power_of_two(10 - exponent) + 0x1p52 - 0x1p52;
   // A subnormal's units are its bits; a normal number's begin at 1024, which carries into the
   // exponent.
   const auto bits = static_cast<std::uint32_t>((exponent + 14) * 0x400 + units);
@@ -78,12 +85,15 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   return static_cast<const float*>(numbers)[index];
 }
 
+// Of a narrow type; rounds once.
+constexpr std::uint16_t narrow_from_double(DType dtype, double value) {
+  return dtype == DType::bf16 ? bf16_from_double(value) : fp16_from_double(value);
+}
+
 // Rounds once to the storage type.
 inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
-  if (dtype == DType::bf16) {
-    static_cast<std::uint16_t*>(numbers)[index] = bf16_from_double(value);
-  } else if (dtype == DType::fp16) {
-    static_cast<std::uint16_t*>(numbers)[index] = fp16_from_double(value);
+  if (is_narrow(dtype)) {
+    static_cast<std::uint16_t*>(numbers)[index] = narrow_from_double(dtype, value);
   } else {
     static_cast<float*>(numbers)[index] = static_cast<float>(value);
   }

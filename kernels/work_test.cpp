@@ -144,5 +144,36 @@ TEST(NumberFormat, KeepsEveryBf16ThroughFloatAndBack) {
   }
 }
 
+TEST(NumberFormat, KeepsEveryFp16ThroughFloatAndBack) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = float_from_fp16(static_cast<std::uint16_t>(bits));
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(fp16_from_double(value), bits);
+  }
+}
+
+TEST(NumberFormat, RoundsToTheNearestFp16WithTiesToEven) {
+  // Between every two neighbours of one sign, infinity among them: the middle goes to the even
+  // one, what lies beside it to the nearer one.
+  for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
+    const double below = float_from_fp16(static_cast<std::uint16_t>(bits));
+    const double above =
+        bits == 0x7bff ? 65536 : float_from_fp16(static_cast<std::uint16_t>(bits + 1));
+    const double middle = (below + above) / 2;
+    const std::uint32_t even = bits % 2 == 0 ? bits : bits + 1;
+    ASSERT_EQ(fp16_from_double(middle), even);
+    ASSERT_EQ(fp16_from_double(std::nextafter(middle, 0)), bits);
+    ASSERT_EQ(fp16_from_double(std::nextafter(middle, 1e6)), bits + 1);
+    ASSERT_EQ(fp16_from_double(-middle), even | 0x8000u);
+  }
+  EXPECT_EQ(fp16_from_double(-std::numeric_limits<double>::infinity()), 0xfc00);
+  EXPECT_EQ(fp16_from_double(1e300), 0x7c00);
+  EXPECT_EQ(fp16_from_double(std::numeric_limits<double>::denorm_min()), 0);
+  EXPECT_TRUE(std::isnan(float_from_fp16(fp16_from_double(std::nan("")))));
+}
+
+// What device code calls must not need the host's library.
+static_assert(fp16_from_double(-1.5) == 0xbe00 && bf16_from_double(-1.5) == 0xbfc0);
+
 }  // namespace
 }  // namespace stepgate

@@ -80,6 +80,37 @@ TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
   EXPECT_GE(device->identity().free_memory_bytes, before - 8 * mebibyte);
 }
 
+TEST(CudaDeviceContract, TakesNoMoreMemoryOnceEveryStepHasBeenInASlot) {
+  constexpr std::int64_t mebibyte = 1024 * 1024;
+  Knobs large = model_knobs("fp32_adamw");
+  large.model.hidden = 512;
+  large.h2d = {.host = HostMemory::registered, .stream = CopyStream::side, .buffers = 3};
+  Knobs in_an_arena = large;
+  in_an_arena.batch.size *= 1024;
+  in_an_arena.alloc.with = Allocator::arena;
+  const std::vector<StepPlan> plans = {plan_of(large), plan_of(in_an_arena),
+                                       plan_of(page_locking_knobs())};
+  const auto device = make_cuda_device();
+  const auto load_all = [&] {
+    for (const StepPlan& plan : plans) (void)device->load_into(0, plan)->run({0, 2});
+  };
+  load_all();
+  const std::int64_t before = device->identity().free_memory_bytes;
+  for (int round = 0; round < 5; ++round) load_all();
+  EXPECT_GE(device->identity().free_memory_bytes, before - 2 * mebibyte);
+}
+
+// More than half of what is free, so that two slots cannot keep it.
+TEST(CudaDeviceContract, GivesUpWhatASlotKeepsForNobodyWhereMemoryIsShort) {
+  StepPlan plan = plan_of(model_knobs("spin"));
+  const auto device = make_cuda_device();
+  plan.buffers.push_back({.name = "large", .bytes = device->identity().free_memory_bytes / 5 * 3});
+  for (const int slot : {0, 1, 0}) {
+    EXPECT_EQ(device->load_into(slot, plan)->run({0, 2}).losses.size(), 2U) << "slot " << slot;
+  }
+  EXPECT_EQ(device->load(plan)->run({0, 2}).losses.size(), 2U);
+}
+
 TEST(CudaDeviceContract, ReportsHostTimeWithoutItsWaits) {
   Knobs knobs = model_knobs("spin");
   knobs.model.kernel_us = 50;

@@ -45,8 +45,9 @@ class TraceContract : public testing::TestWithParam<DeviceCase> {
     return reason.empty();
   }
 
-  Trace trace_of(const StepPlan& plan) const {
-    std::optional<Trace> trace = device_->load(plan)->run(traced).trace;
+  Trace trace_of(const StepPlan& plan) const { return trace_of(*device_->load(plan)); }
+  Trace trace_of(LoadedStep& step) const {
+    std::optional<Trace> trace = step.run(traced).trace;
     EXPECT_TRUE(trace) << "nothing was recorded";
     if (trace) return *std::move(trace);
     Trace empty;

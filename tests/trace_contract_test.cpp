@@ -80,6 +80,31 @@ TEST_P(TraceContract, BooksTheMemoryOfThePlanAndWhatComesAndGoes) {
             traced_steps * counted(plan, Metric::device_allocs_per_step).value());
 }
 
+// What a slot keeps for larger steps is not theirs.
+TEST_P(TraceContract, BooksTheSameMemoryInASlotThatOthersHaveUsed) {
+  if (!traces()) return;
+  Knobs large = model_knobs("fp32_adamw");
+  large.batch.size *= 16;
+  large.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+  Knobs registered = model_knobs("fp32_adamw");
+  registered.h2d.host = HostMemory::registered;
+  Knobs in_an_arena = large;
+  in_an_arena.alloc.with = Allocator::arena;
+  std::vector<StepPlan> plans;
+  for (const Knobs& knobs : {large, registered, in_an_arena, model_knobs("fp32_transformer")})
+    plans.push_back(plan_of(knobs));
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const StepPlan& plan : plans) {
+      const MemoryUse apart = trace_of(plan).memory;
+      const MemoryUse in_slot = trace_of(*device_->load_into(0, plan)).memory;
+      EXPECT_EQ(in_slot.allocated_bytes, apart.allocated_bytes);
+      EXPECT_EQ(in_slot.peak_allocated_bytes, apart.peak_allocated_bytes);
+      EXPECT_EQ(in_slot.peak_reserved_bytes, apart.peak_reserved_bytes);
+      EXPECT_EQ(in_slot.pinned_bytes, apart.pinned_bytes);
+    }
+  }
+}
+
 TEST_P(TraceContract, CountsWhatThePlanCountsInEveryWayToRunAStep) {
   if (!traces()) return;
   const std::uint64_t seed = std::random_device{}();

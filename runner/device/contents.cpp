@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kernels/number_format.h"
-#include "support/random.h"
 
 namespace stepgate {
 namespace {
@@ -21,12 +20,6 @@ std::uint64_t hash_of(std::string_view name) {
     hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
   }
   return hash;
-}
-
-// Exact: the upper 24 bits as a fixed-point number in [-1, 1).
-float uniform_signed(std::uint64_t seed, std::uint64_t index) {
-  const auto bits = static_cast<std::int32_t>(random_bits(seed, index) >> 40);
-  return static_cast<float>(bits - (1 << 23)) * 0x1.0p-23f;
 }
 
 // Calls fill(first, end) on chunks that cover [0, count), on as many threads as pay.
@@ -42,53 +35,51 @@ void in_chunks(std::int64_t count, Fill fill) {
   fill(std::int64_t{0}, count / chunks);
 }
 
-// Stores number(i), rounded to the dtype, at every i.
-template <class Number>
-void fill_numbers(std::span<std::byte> slot, DType dtype, Number number) {
-  const std::int64_t count = static_cast<std::int64_t>(slot.size()) / bytes_of(dtype);
-  in_chunks(count, [=](std::int64_t first, std::int64_t end) {
-    for (std::int64_t i = first; i < end; ++i) {
-      set_number(slot.data(), dtype, i, number(static_cast<std::uint64_t>(i)));
-    }
-  });
-}
-
-// Number i is drawn by its place in the whole buffer, whatever part that is in.
-void fill_weights(const Buffer& buffer, std::uint64_t seed, std::span<std::byte> bytes) {
-  std::vector<ContentPart> parts = buffer.parts;
-  if (parts.empty()) {
-    parts.push_back({.elements = buffer.bytes / bytes_of(buffer.dtype), .scale = buffer.scale});
+// Every number is drawn by its place in the whole slot, whatever stretch that is in.
+std::vector<DrawnStretch> weight_stretches(const Buffer& buffer) {
+  if (buffer.parts.empty()) {
+    return {{.elements = buffer.bytes / bytes_of(buffer.dtype), .scale = buffer.scale}};
   }
-  std::uint64_t first = 0;
-  for (const auto& [elements, centre, scale] : parts) {
-    const auto part = bytes.subspan(first * static_cast<std::uint64_t>(bytes_of(buffer.dtype)),
-                                    static_cast<std::size_t>(elements * bytes_of(buffer.dtype)));
-    fill_numbers(part, buffer.dtype,
-                 [=](std::uint64_t i) { return centre + scale * uniform_signed(seed, first + i); });
-    first += static_cast<std::uint64_t>(elements);
+  std::vector<DrawnStretch> stretches;
+  std::int64_t first = 0;
+  for (const auto& [elements, centre, scale] : buffer.parts) {
+    stretches.push_back({.first = first, .elements = elements, .centre = centre, .scale = scale});
+    first += elements;
   }
+  return stretches;
 }
 
 }  // namespace
 
+DrawnContent drawn_content(const Buffer& buffer, std::int64_t slot, std::uint64_t seed) {
+  switch (buffer.content) {
+    case Content::zeros:
+      return {};
+    case Content::weights: {
+      const std::string& named = buffer.numbers_of.empty() ? buffer.name : buffer.numbers_of;
+      return {.seed = random_bits(seed, hash_of(named)),
+              .dtype = buffer.dtype,
+              .stretches = weight_stretches(buffer)};
+    }
+    case Content::payload:
+      return {.seed = random_bits(seed ^ hash_of("payload"), static_cast<std::uint64_t>(slot)),
+              .dtype = DType::fp32,
+              .stretches = {{.elements = buffer.bytes / bytes_of(DType::fp32), .scale = 1}}};
+  }
+  return {};
+}
+
 void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
                    std::span<std::byte> bytes) {
   if (!bytes.empty()) std::memset(bytes.data(), 0, bytes.size());
-  switch (buffer.content) {
-    case Content::zeros:
-      return;
-    case Content::weights: {
-      const std::string& named = buffer.numbers_of.empty() ? buffer.name : buffer.numbers_of;
-      fill_weights(buffer, random_bits(seed, hash_of(named)), bytes);
-      return;
-    }
-    case Content::payload: {
-      const std::uint64_t own_seed =
-          random_bits(seed ^ hash_of("payload"), static_cast<std::uint64_t>(slot));
-      fill_numbers(bytes, DType::fp32,
-                   [own_seed](std::uint64_t i) { return uniform_signed(own_seed, i); });
-      return;
-    }
+  const DrawnContent content = drawn_content(buffer, slot, seed);
+  for (const DrawnStretch& stretch : content.stretches) {
+    in_chunks(stretch.elements, [bytes, stretch, own_seed = content.seed, dtype = content.dtype](
+                                    std::int64_t begin, std::int64_t end) {
+      for (std::int64_t place = stretch.first + begin; place < stretch.first + end; ++place) {
+        set_number(bytes.data(), dtype, place, drawn_number(own_seed, stretch, place));
+      }
+    });
   }
 }
 

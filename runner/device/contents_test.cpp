@@ -80,6 +80,19 @@ TEST(Contents, DoNotDependOnHowManyThreadsFilledThem) {
   EXPECT_NE(large.back(), 0);
 }
 
+TEST(Contents, OfPartsAreDrawnByTheirPlaceInTheWholeBuffer) {
+  Buffer buffer = buffer_of(Content::weights, 6 * 4);
+  buffer.parts = {{2, 0, 0.5}, {0, 9, 9}, {1, 1, 0}, {2, -3, 0.25}};
+  const DrawnContent drawn = drawn_content(buffer, 0, 4);
+  const auto uniform = [&](std::uint64_t place) { return uniform_signed(drawn.seed, place); };
+  const auto values = contents(buffer, 0, 4);
+  const std::vector<double> expected = {0.5 * uniform(0),       0.5 * uniform(1),       1,
+                                        -3 + 0.25 * uniform(3), -3 + 0.25 * uniform(4), 0};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(values[i], static_cast<float>(expected[i])) << i;
+  }
+}
+
 TEST(ContentsCache, GivesWhatFillContentsWrites) {
   ContentsCache cache;
   for (const Content content : {Content::weights, Content::payload, Content::zeros}) {

@@ -133,7 +133,8 @@ class Device {
   std::unique_ptr<LoadedStep> load(const StepPlan& plan) { return load(plan, LoadDraw{}); }
   // The same into a slot: a place whose memory stays when the step that used it is gone. Steps that
   // take turns in a slot have the same addresses and pages, which on a GPU move a step's time by up
-  // to a percent. A slot holds one loaded step at a time.
+  // to a percent. A slot holds one loaded step at a time; while it holds none, a step elsewhere
+  // that lacks memory may have what it keeps.
   virtual std::unique_ptr<LoadedStep> load_into(int /*slot*/, const StepPlan& plan,
                                                 const LoadDraw& draw) {
     return load(plan, draw);  // where memory has no place, slots do not differ

@@ -18,12 +18,17 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+// As many as take so long, but a few of the longest steps and enough of the shortest.
+constexpr nanoseconds time_to_trace = std::chrono::milliseconds(40);
+constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t fewest_steps = 20;
 constexpr std::int64_t most_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr int patience = 5;
-constexpr std::int64_t first_steps = 8;  // in the first round, to know how long a step takes
+// Of all variants, one after the other: its memory stays from round to round, and none of them has
+// another place than the others.
+constexpr int the_slot = 0;
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
@@ -33,8 +38,7 @@ std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_steps);
   const std::int64_t period = common_period(plan, most_steps).value_or(1);
-  return std::max({wash_out_steps(plan, step_time), patient,
-                   static_cast<std::int64_t>(plan.run_ahead_steps), period});
+  return std::max({wash_out_steps(plan, step_time), patient, period});
 }
 
 class Tracing {
@@ -51,8 +55,11 @@ class Tracing {
       const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
       return traced_.wall_time < (enough ? most : patience * most);
     };
-    traced_.steps = traced_steps(plans_);
-    step_times_.resize(plans_.size());
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      step_times_.push_back(time_of_a_step(variant));
+    }
+    traced_.steps =
+        traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
     do {
       run_round();
       traced_.wall_time = device_.now() - start;
@@ -83,17 +90,18 @@ class Tracing {
     traced_.rounds.push_back(std::move(round));
   }
 
+  // Its second step, since the first one loads kernels. A device that does not know the time may be
+  // as fast as it likes.
+  nanoseconds time_of_a_step(std::size_t variant) {
+    const StepResult result =
+        device_.load_into(the_slot, plans_[variant])->run({.wash_out_steps = 1, .steps = 1});
+    return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
+  }
+
   std::optional<Trace> trace_of(std::size_t variant) {
     const StepPlan& plan = plans_[variant];
-    // Into memory of its own: what a slot keeps for others would count as reserved.
-    const std::unique_ptr<LoadedStep> step = device_.load(plan);
-    std::optional<nanoseconds>& step_time = step_times_[variant];
-    if (!step_time) {
-      const StepResult first = step->run({.steps = first_steps});
-      // A device that does not know the time may be as fast as it likes.
-      step_time = std::max(first.elapsed.value_or(nanoseconds(0)) / first.steps, nanoseconds(1));
-    }
-    StepResult traced = step->run({.wash_out_steps = steps_until_steady(plan, *step_time),
+    const std::unique_ptr<LoadedStep> step = device_.load_into(the_slot, plan);
+    StepResult traced = step->run({.wash_out_steps = steps_until_steady(plan, step_times_[variant]),
                                    .steps = traced_.steps,
                                    .trace = true});
     return std::move(traced.trace);
@@ -103,13 +111,13 @@ class Tracing {
   std::span<const StepPlan> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<std::optional<nanoseconds>> step_times_;  // by variant, once it has run
+  std::vector<nanoseconds> step_times_;  // by variant
   Traced traced_;
 };
 
 }  // namespace
 
-std::int64_t traced_steps(std::span<const StepPlan> plans) {
+std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time) {
   std::set<std::int64_t> periods;
   for (const StepPlan& plan : plans) {
     for (const Operation& operation : plan.operations) periods.insert(operation.every);
@@ -120,7 +128,9 @@ std::int64_t traced_steps(std::span<const StepPlan> plans) {
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_steps) common = both;
   }
-  return (fewest_steps + common - 1) / common * common;
+  const std::int64_t fewest = std::clamp<std::int64_t>(time_to_trace / step_time,
+                                                       fewest_long_steps, fewest_steps);
+  return (fewest + common - 1) / common * common;
 }
 
 Traced trace_rounds(Device& device, std::span<const StepPlan> plans, const TraceRequest& request) {

@@ -25,11 +25,12 @@ struct TraceRequest {
   std::uint64_t seed = 0;   // of the orders
 };
 
-// How many steps a trace of these plans holds: the fewest, 20 at least, in which everything that
-// happens every n steps happens equally often. What would need more than 200 is not waited for.
-std::int64_t traced_steps(std::span<const StepPlan>);
+// How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
+// 40 ms, but 4 at least; rounded up so that everything that happens every n steps happens equally
+// often. What would need more than 200 is not waited for.
+std::int64_t traced_steps(std::span<const StepPlan>, std::chrono::nanoseconds step_time);
 
-// In each round every variant is loaded anew, one at a time, in a random order,
+// In each round every variant is loaded anew, one at a time into the same slot, in a random order,
 // and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At
 // least one plan. Throws DeviceError.
 Traced trace_rounds(Device&, std::span<const StepPlan>, const TraceRequest&);

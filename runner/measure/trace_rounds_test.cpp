@@ -59,18 +59,24 @@ class SteppedDevice : public Device {
 };
 
 TEST(TraceRounds, TracesTheFewestStepsThatEveryPeriodDivides) {
-  EXPECT_EQ(traced_steps(plans_with_periods({})), 20);
-  EXPECT_EQ(traced_steps(plans_with_periods({1, 4, 10})), 20);
-  EXPECT_EQ(traced_steps(plans_with_periods({3})), 21);
-  EXPECT_EQ(traced_steps(plans_with_periods({50})), 50);
-  EXPECT_EQ(traced_steps(plans_with_periods({6, 50})), 150);
-  EXPECT_EQ(traced_steps(plans_with_periods({200})), 200);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), nanoseconds(1000)), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({1, 4, 10}), nanoseconds(1000)), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({3}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({50}), nanoseconds(1000)), 50);
+  EXPECT_EQ(traced_steps(plans_with_periods({6, 50}), nanoseconds(1000)), 150);
+  EXPECT_EQ(traced_steps(plans_with_periods({200}), nanoseconds(1000)), 200);
 }
 
 TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
-  EXPECT_EQ(traced_steps(plans_with_periods({3, 1'000'000})), 21);
-  EXPECT_EQ(traced_steps(plans_with_periods({7, 101})), 21);
-  EXPECT_EQ(traced_steps(plans_with_periods({201})), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({3, 1'000'000}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({7, 101}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({201}), nanoseconds(1000)), 20);
+}
+
+TEST(TraceRounds, TracesFewerOfLongSteps) {
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(5)), 8);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
+  EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
 }
 
 TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
@@ -169,6 +175,46 @@ TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
   EXPECT_EQ(traced.unavailable, "the device recorded no trace of variant 'a'");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(traced.timelines.empty());
+}
+
+// One that keeps memory, which shows by the slots that it is asked for.
+class PlacingDevice : public ForgetfulDevice {
+ public:
+  using ForgetfulDevice::ForgetfulDevice;
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    ADD_FAILURE() << "loaded into memory that does not stay";
+    return ForgetfulDevice::load(plan, draw);
+  }
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
+                                        const LoadDraw& draw) override {
+    slots.insert(slot);
+    return std::make_unique<TracingStep>(ForgetfulDevice::load(plan, draw));
+  }
+
+  std::set<int> slots;
+
+ private:
+  class TracingStep : public LoadedStep {
+   public:
+    explicit TracingStep(std::unique_ptr<LoadedStep> step) : step_(std::move(step)) {}
+    StepResult run(const Observe& observe) override {
+      StepResult result = step_->run(observe);
+      if (observe.trace) result.trace.emplace().steps = observe.steps;
+      return result;
+    }
+
+   private:
+    std::unique_ptr<LoadedStep> step_;
+  };
+};
+
+TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
+  Script script;
+  PlacingDevice device(script);
+  const Traced traced =
+      trace_rounds(device, plans_named({"a", "b", "c"}), {.rounds = 3, .clock = SteppedClock{}});
+  EXPECT_EQ(traced.rounds.size(), 3u);
+  EXPECT_EQ(device.slots.size(), 1u);
 }
 
 TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {

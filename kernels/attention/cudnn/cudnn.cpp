@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/attention/cudnn/plans.h"
 
 namespace stepgate {
 namespace {
@@ -41,6 +42,14 @@ bool find_all(void* library, CudnnFunctions& to, std::string* reason) {
 }
 
 }  // namespace
+
+Cudnn::Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle)
+    : functions_(functions), handle_(handle), plans_(std::make_unique<CudnnPlans>()) {}
+
+Cudnn::~Cudnn() {
+  plans_.reset();  // before the handle that they were made with
+  (void)functions_.destroy(handle_);
+}
 
 std::string Cudnn::sentence(cudnnStatus_t status, std::string_view what) const {
   std::array<char, 512> words{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of cuDNN that its graphs need, found in the library at run time, and a handle. What
-// they build is graph.h's.
+// The functions of cuDNN that its graphs need, found in the library at run time, a handle, and the
+// plans that were made with both. What they build is graph.h's.
 #pragma once
 
 #include <cudnn.h>
@@ -28,16 +28,19 @@ struct CudnnFunctions {
   decltype(&cudnnBackendExecute) execute;
 };
 
+class CudnnPlans;  // plans.h
+
 class Cudnn : public std::enable_shared_from_this<Cudnn> {
  public:
-  Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle)
-      : functions_(functions), handle_(handle) {}
-  ~Cudnn() { (void)functions_.destroy(handle_); }
+  // Owns the handle.
+  Cudnn(const CudnnFunctions& functions, cudnnHandle_t handle);
+  ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
 
   const CudnnFunctions& call() const { return functions_; }
   cudnnHandle_t handle() const { return handle_; }
+  CudnnPlans& plans() { return *plans_; }
   std::int64_t version() const { return static_cast<std::int64_t>(functions_.get_version()); }
 
   // "cuDNN 9.19.0: finalize the plan: CUDNN_STATUS_NOT_SUPPORTED: (the library's own words)"
@@ -46,6 +49,7 @@ class Cudnn : public std::enable_shared_from_this<Cudnn> {
  private:
   CudnnFunctions functions_;
   cudnnHandle_t handle_;
+  std::unique_ptr<CudnnPlans> plans_;
 };
 
 // That no library was found, with the loader's words and the way out: under the name that

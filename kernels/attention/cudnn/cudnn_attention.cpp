@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "kernels/attention/cudnn/graph.h"
+#include "kernels/attention/cudnn/plans.h"
 
 namespace stepgate {
 namespace {
@@ -153,13 +154,15 @@ void build_backward(CudnnGraph& graph, const Cudnn& cudnn, const Sizes& sizes, S
   }
 }
 
-std::shared_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::string* reason) {
+// --- plans ---------------------------------------------------------------------------------------
+
+std::unique_ptr<CudnnPlan> forward_plan(Cudnn& cudnn, const Sizes& sizes, std::string* reason) {
   CudnnGraph graph(cudnn);
   build_forward(graph, cudnn, sizes);
   return graph.plan(reason);
 }
 
-std::shared_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOrder order,
+std::unique_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOrder order,
                                          std::string* reason) {
   // These versions want a mask of its own behind the last whole tile.
   if (cudnn.version() <= 91500 && sizes.time % 128 != 0) {
@@ -176,6 +179,37 @@ std::shared_ptr<CudnnPlan> backward_plan(Cudnn& cudnn, const Sizes& sizes, SumOr
   CudnnGraph graph(cudnn);
   build_backward(graph, cudnn, sizes, order);
   return graph.plan(reason);
+}
+
+// A plan that the library keeps, and that keeps the library.
+struct SizedPlan {
+  Sizes sizes;
+  std::shared_ptr<const CudnnPlan> plan;
+};
+
+std::optional<SizedPlan> plan_of(Cudnn& cudnn, const AttentionGraph& graph, std::string* reason) {
+  const std::optional<Sizes> sizes = sizes_of(graph.shape, graph.dtype, reason);
+  if (!sizes) return std::nullopt;
+  const PlanOrReason& made = cudnn.plans().of(graph, [&] {
+    PlanOrReason making;
+    making.plan = graph.pass == AttentionPass::forward
+                      ? forward_plan(cudnn, *sizes, &making.reason)
+                      : backward_plan(cudnn, *sizes, graph.order, &making.reason);
+    return making;
+  });
+  if (made.plan == nullptr) {
+    *reason = made.reason;
+    return std::nullopt;
+  }
+  return SizedPlan{*sizes, {cudnn.shared_from_this(), made.plan.get()}};
+}
+
+AttentionGraph forward_graph(const KernelShape& shape, DType dtype) {
+  return {.pass = AttentionPass::forward, .shape = shape, .dtype = dtype};
+}
+
+AttentionGraph backward_graph(const KernelShape& shape, DType dtype, SumOrder order) {
+  return {.pass = AttentionPass::backward, .shape = shape, .dtype = dtype, .order = order};
 }
 
 // --- memory --------------------------------------------------------------------------------------
@@ -249,61 +283,56 @@ void require_alignment(std::initializer_list<const void*> pointers) {
 
 std::optional<Launch> cudnn_attention(Cudnn& cudnn, const KernelShape& shape, DType dtype,
                                       std::string* reason) {
-  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
-  if (!sizes) return std::nullopt;
-  const std::shared_ptr<CudnnPlan> plan = forward_plan(cudnn, *sizes, reason);
-  if (plan == nullptr) return std::nullopt;
-  std::optional<DeviceMemory> memory = own_workspace(plan->workspace_bytes(), reason);
+  const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
+  if (!made) return std::nullopt;
+  std::optional<DeviceMemory> memory = own_workspace(made->plan->workspace_bytes(), reason);
   if (!memory) return std::nullopt;
   const std::shared_ptr<void> workspace = *std::move(memory);
-  return [plan, workspace, sizes = *sizes](void* const* buffers, CUstream_st* stream) {
+  const auto launcher = std::make_shared<PlanLauncher>(made->plan);
+  return [launcher, workspace, sizes = made->sizes](void* const* buffers, CUstream_st* stream) {
     require_alignment({buffers[0], buffers[1], buffers[2]});
     const auto [q, k, v] = parts_of(buffers[0], sizes);
-    plan->launch({q, k, v, buffers[1], buffers[2]}, workspace.get(), stream);
+    launcher->launch({q, k, v, buffers[1], buffers[2]}, workspace.get(), stream);
   };
 }
 
 std::optional<Launch> cudnn_attention_gradient(Cudnn& cudnn, const KernelShape& shape, DType dtype,
                                                std::int64_t scratch_bytes, std::string* reason,
                                                SumOrder order) {
-  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
-  if (!sizes) return std::nullopt;
-  const std::shared_ptr<CudnnPlan> plan = backward_plan(cudnn, *sizes, order, reason);
-  if (plan == nullptr) return std::nullopt;
-  const Scratch scratch = scratch_of(*sizes, order, *plan);
+  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
+  if (!made) return std::nullopt;
+  const Scratch scratch = scratch_of(made->sizes, order, *made->plan);
   if (scratch.bytes > scratch_bytes) {
     *reason = "cuDNN's gradient of attention needs " + std::to_string(scratch.bytes) +
               " bytes of scratch and has " + std::to_string(scratch_bytes);
     return std::nullopt;
   }
-  return [plan, scratch, order, sizes = *sizes](void* const* buffers, CUstream_st* stream) {
+  const auto launcher = std::make_shared<PlanLauncher>(made->plan);
+  return [launcher, scratch, order, sizes = made->sizes](void* const* buffers,
+                                                         CUstream_st* stream) {
     require_alignment({buffers[0], buffers[1], buffers[2], buffers[3], buffers[4], buffers[5]});
     const auto [q, k, v] = parts_of(buffers[0], sizes);
     const auto [d_q, d_k, d_v] = parts_of(buffers[5], sizes);
     auto* own = static_cast<char*>(buffers[4]);
     std::vector<void*> pointers = {q, k, v, buffers[1], buffers[2], buffers[3], own, d_q, d_k, d_v};
     if (order == SumOrder::any) pointers.push_back(own + scratch.sums);
-    plan->launch(pointers, own + scratch.workspace, stream);
+    launcher->launch(pointers, own + scratch.workspace, stream);
   };
 }
 
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn& cudnn, const KernelShape& shape,
                                                            DType dtype, std::string* reason,
                                                            SumOrder order) {
-  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
-  if (!sizes) return std::nullopt;
-  const std::shared_ptr<CudnnPlan> plan = backward_plan(cudnn, *sizes, order, reason);
-  if (plan == nullptr) return std::nullopt;
-  return scratch_of(*sizes, order, *plan).bytes;
+  const auto made = plan_of(cudnn, backward_graph(shape, dtype, order), reason);
+  if (!made) return std::nullopt;
+  return scratch_of(made->sizes, order, *made->plan).bytes;
 }
 
 std::optional<std::int64_t> cudnn_attention_bytes(Cudnn& cudnn, const KernelShape& shape,
                                                   DType dtype, std::string* reason) {
-  const std::optional<Sizes> sizes = sizes_of(shape, dtype, reason);
-  if (!sizes) return std::nullopt;
-  const std::shared_ptr<CudnnPlan> plan = forward_plan(cudnn, *sizes, reason);
-  if (plan == nullptr) return std::nullopt;
-  return plan->workspace_bytes();
+  const auto made = plan_of(cudnn, forward_graph(shape, dtype), reason);
+  if (!made) return std::nullopt;
+  return made->plan->workspace_bytes();
 }
 
 }  // namespace stepgate

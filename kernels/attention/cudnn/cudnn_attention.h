@@ -6,8 +6,9 @@
 //             log_sums fp32 [B][H][T], natural logarithms of the sums of exponentials of the
 //             scores; d_qkv as qkv. All aligned to 16 bytes. bf16 and fp16 only, the scale 1 /
 //             sqrt(D).
-// A launch throws std::runtime_error where cuDNN refuses it. Launches of one plan must follow each
-// other, as on one stream: they share its workspace.
+// A launch throws std::runtime_error where cuDNN refuses it. It keeps the library open and has its
+// own workspace, so launches of it must follow each other, as on one stream. Plans are made once
+// and stay as long as the library; the same refusal is given twice.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +49,10 @@ constexpr bool suits_cudnn(const KernelShape& shape, DType dtype) {
 // bytes of workspace for each score (B*H*T*T); `any` needs 4 bytes for each number of q.
 enum class SumOrder { fixed, any };
 
-// A plan on (qkv, out, log_sums), made once. Empty where cuDNN has none; then *reason says why.
+// A launch on (qkv, out, log_sums). Empty where cuDNN has none; then *reason says why.
 std::optional<Launch> cudnn_attention(Cudnn&, const KernelShape&, DType, std::string* reason);
 
-// A plan on (qkv, out, d_out, log_sums, scratch, d_qkv). Empty where cuDNN has none or it needs
+// A launch on (qkv, out, d_out, log_sums, scratch, d_qkv). Empty where cuDNN has none or it needs
 // more than scratch_bytes (both numbers are in the reason). The scratch is aligned to 256 bytes.
 std::optional<Launch> cudnn_attention_gradient(Cudnn&, const KernelShape&, DType,
                                                std::int64_t scratch_bytes, std::string* reason,
@@ -71,12 +72,12 @@ constexpr std::int64_t cudnn_attention_gradient_scratch(const KernelShape& shape
   return up_to(4 * shape.rows * shape.groups, 256) + up_to(large, 256) + 256;
 }
 
-// The same, asked of the cuDNN at hand. Makes the plan, so it is not fast.
+// The same, asked of the cuDNN at hand. Makes the plan if there is none yet, which is not fast.
 std::optional<std::int64_t> cudnn_attention_gradient_bytes(Cudnn&, const KernelShape&, DType,
                                                            std::string* reason,
                                                            SumOrder order = SumOrder::fixed);
 
-// Bytes of workspace that the plan of cudnn_attention allocates for itself.
+// Bytes of workspace that a launch of cudnn_attention allocates for itself.
 std::optional<std::int64_t> cudnn_attention_bytes(Cudnn&, const KernelShape&, DType,
                                                   std::string* reason);
 

@@ -251,6 +251,46 @@ TEST_F(CudnnAttention, RefusesWithASentence) {
   EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
 }
 
+// Steps that are loaded together share plans and take turns.
+TEST_F(CudnnAttention, InTurnsFromOnePlanIsWhatItIsAlone) {
+  constexpr Case c{2, 3, 256, 64};
+  const std::int64_t scratch_bytes = cudnn_attention_gradient_scratch(c.shape());
+  const Operands one(c, DType::bf16, scratch_bytes), other(c, DType::bf16, scratch_bytes);
+  std::uint64_t seed = 1;
+  for (const Operands* operands : {&one, &other}) {
+    operands->upload(random_numbers(3 * c.rows() * c.columns(), DType::bf16, seed),
+                     random_numbers(c.rows() * c.columns(), DType::bf16, seed + 1), DType::bf16);
+    seed += 2;
+  }
+  const auto step_of = [&](Cudnn& cudnn) {
+    std::string reason;
+    const auto forward = cudnn_attention(cudnn, c.shape(), DType::bf16, &reason);
+    const auto backward =
+        cudnn_attention_gradient(cudnn, c.shape(), DType::bf16, scratch_bytes, &reason);
+    EXPECT_TRUE(forward && backward) << reason;
+    return [forward, backward](const Operands& operands) {
+      (*forward)(operands.forward().data(), nullptr);
+      (*backward)(operands.backward().data(), nullptr);
+    };
+  };
+  const auto result_of = [&](const Operands& operands) {
+    check_cuda(cudaDeviceSynchronize(), "attention");
+    return read_back(operands.d_qkv, 3 * c.rows() * c.columns() * bytes_of(DType::bf16));
+  };
+  std::string reason;
+  const auto its_own = open_cudnn(&reason);
+  ASSERT_NE(its_own, nullptr) << reason;
+  step_of (*its_own)(other);
+  const Bytes alone = result_of(other);
+  const auto first = step_of(*cudnn_), second = step_of(*cudnn_);
+  for (int turn = 0; turn < 3; ++turn) {
+    first(one);
+    second(other);
+  }
+  EXPECT_EQ(result_of(other), alone);
+  EXPECT_NE(result_of(one), alone);
+}
+
 // 24 sequences of 2048 tokens: more scores than the scratch has room for.
 TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
   constexpr Case c{24, 2, 2048, 64};

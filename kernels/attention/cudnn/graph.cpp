@@ -245,7 +245,7 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason) {
   if (!made) return nullptr;
   keep(std::move(graph));
   for (Descriptor& configuration : configurations) keep(std::move(configuration));
-  plan->cudnn_ = cudnn_->shared_from_this();
+  plan->cudnn_ = cudnn_;
   plan->parts_ = std::move(parts_);
   plan->buffers_ = std::move(buffers_);
   plan->numbers_ = std::move(numbers_);
@@ -253,16 +253,19 @@ std::unique_ptr<CudnnPlan> CudnnGraph::plan(std::string* reason) {
   return plan;
 }
 
-void CudnnPlan::pack(const std::vector<void*>& pointers, void* workspace) {
-  std::vector<std::int64_t> ids = buffers_;
-  ids.insert(ids.end(), numbers_.begin(), numbers_.end());
+// --- launches ------------------------------------------------------------------------------------
+
+void PlanLauncher::pack(const std::vector<void*>& pointers, void* workspace) {
+  std::vector<std::int64_t> ids = plan_->buffers_;
+  ids.insert(ids.end(), plan_->numbers_.begin(), plan_->numbers_.end());
   std::vector<void*> data = pointers;
   for (float& value : values_) data.push_back(&value);
-  const CudnnFunctions& call = cudnn_->call();
+  const Cudnn& cudnn = *plan_->cudnn_;
+  const CudnnFunctions& call = cudnn.call();
   cudnnBackendDescriptor_t made = nullptr;
   const auto check = [&](cudnnStatus_t status) {
     if (status == CUDNN_STATUS_SUCCESS) return;
-    throw std::runtime_error(cudnn_->sentence(status, "name the operands of a launch"));
+    throw std::runtime_error(cudnn.sentence(status, "name the operands of a launch"));
   };
   check(call.create_descriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &made));
   Descriptor descriptor(made, {call.destroy_descriptor});
@@ -276,20 +279,22 @@ void CudnnPlan::pack(const std::vector<void*>& pointers, void* workspace) {
   variant_pack_ = std::move(descriptor);
 }
 
-void CudnnPlan::launch(const std::vector<void*>& pointers, void* workspace, cudaStream_t stream) {
+void PlanLauncher::launch(const std::vector<void*>& pointers, void* workspace,
+                          cudaStream_t stream) {
   std::vector<void*> wanted = pointers;
   wanted.push_back(workspace);
   if (variant_pack_ == nullptr || wanted != packed_pointers_) {
     pack(pointers, workspace);
     packed_pointers_ = std::move(wanted);
   }
-  const CudnnFunctions& call = cudnn_->call();
-  cudnnStatus_t status = call.set_stream(cudnn_->handle(), stream);
+  const Cudnn& cudnn = *plan_->cudnn_;
+  const CudnnFunctions& call = cudnn.call();
+  cudnnStatus_t status = call.set_stream(cudnn.handle(), stream);
   if (status == CUDNN_STATUS_SUCCESS) {
-    status = call.execute(cudnn_->handle(), plan_.get(), variant_pack_.get());
+    status = call.execute(cudnn.handle(), plan_->plan_.get(), variant_pack_.get());
   }
   if (status != CUDNN_STATUS_SUCCESS) {
-    throw std::runtime_error(cudnn_->sentence(status, "launch attention"));
+    throw std::runtime_error(cudnn.sentence(status, "launch attention"));
   }
 }
 

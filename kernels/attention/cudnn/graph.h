@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/attention/cudnn/cudnn.h"
@@ -33,27 +34,39 @@ struct TensorShape {
 // Of a tensor in that order, without gaps.
 TensorShape packed(std::array<std::int64_t, 4> sizes);
 
-// A finished plan and all that it was made of.
+// A finished plan and all that it was made of. The library must outlive it.
 class CudnnPlan {
  public:
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  friend class CudnnGraph;
+  friend class PlanLauncher;
+
+  Cudnn* cudnn_ = nullptr;
+  std::vector<Descriptor> parts_;      // of the graph
+  std::vector<std::int64_t> buffers_;  // unique ids
+  std::vector<std::int64_t> numbers_;
+  std::vector<float> values_;  // of the numbers
+  Descriptor plan_;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+// Launches a plan that others may launch too, one after the other.
+class PlanLauncher {
+ public:
+  explicit PlanLauncher(std::shared_ptr<const CudnnPlan> plan)
+      : plan_(std::move(plan)), values_(plan_->values_) {}
 
   // `pointers` are those of the graph's buffers, in the order in which it was given them. Throws
   // std::runtime_error where cuDNN refuses the launch.
   void launch(const std::vector<void*>& pointers, void* workspace, cudaStream_t stream);
 
  private:
-  friend class CudnnGraph;
-
   void pack(const std::vector<void*>& pointers, void* workspace);
 
-  std::shared_ptr<Cudnn> cudnn_;
-  std::vector<Descriptor> parts_;      // of the graph
-  std::vector<std::int64_t> buffers_;  // unique ids
-  std::vector<std::int64_t> numbers_;
-  std::vector<float> values_;  // of the numbers; cuDNN reads them at each launch
-  Descriptor plan_;
-  std::int64_t workspace_bytes_ = 0;
+  std::shared_ptr<const CudnnPlan> plan_;
+  std::vector<float> values_;  // cuDNN reads them at each launch
   // Of the last launch: most launches have the pointers of the one before.
   Descriptor variant_pack_;
   std::vector<void*> packed_pointers_;

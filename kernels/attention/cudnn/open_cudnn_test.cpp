@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Opening cuDNN, and choosing it, on a library that the tests play: no GPU takes part. What the
-// real one computes is cudnn_attention_test.cpp's.
+// Opening cuDNN, choosing it, and keeping its plans, on a library that the tests play: no GPU takes
+// part. What the real one computes is cudnn_attention_test.cpp's.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "kernels/attention/cudnn/choose_cudnn.h"
 #include "kernels/attention/cudnn/cudnn.h"
@@ -107,6 +109,139 @@ TEST_F(OpenCudnn, SaysInItsOwnWordsWhatItRefuses) {
     EXPECT_EQ(choice.reason.find("cuDNN 9.14.0: "), 0U) << choice.reason;
     EXPECT_NE(choice.reason.find("PLAYED_NOT_SUPPORTED"), std::string::npos) << choice.reason;
   }
+}
+
+// --- plans that are kept -------------------------------------------------------------------------
+
+class KeptPlans : public OpenCudnn {
+ protected:
+  void SetUp() override {
+    OpenCudnn::SetUp();
+    std::string reason;
+    cudnn_ = open_cudnn(&reason);
+    ASSERT_NE(cudnn_, nullptr) << reason;
+    library_ = dlopen(STEPGATE_PLAYED_CUDNN, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << dlerror();
+  }
+
+  // Of the library: how many there are, how many plans it has made so far.
+  int handles() const { return found<int()>("played_handles")(); }
+  int descriptors() const { return found<int()>("played_descriptors")(); }
+  int made(cudnnBackendDescriptorType_t type) const {
+    return found<int(cudnnBackendDescriptorType_t)>("played_descriptors_made")(type);
+  }
+  int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
+
+  // How many plans these launches were made with. Each must be possible.
+  int plans_for(const KernelShape& shape, DType dtype) {
+    const int before = plans_made();
+    std::string reason;
+    EXPECT_TRUE(cudnn_attention(*cudnn_, shape, dtype, &reason)) << reason;
+    for (const SumOrder order : {SumOrder::fixed, SumOrder::any}) {
+      EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, shape, dtype, plenty, &reason, order))
+          << reason;
+    }
+    return plans_made() - before;
+  }
+
+  std::shared_ptr<Cudnn> cudnn_;
+
+ private:
+  template <class Function>
+  Function* found(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  void* library_ = nullptr;
+};
+
+TEST_F(KeptPlans, AreMadeOnceForEachPassShapeTypeAndOrder) {
+  std::vector<KernelShape> shapes(5, suitable);
+  shapes[1].rows *= 2;
+  shapes[2].columns *= 2;
+  shapes[3].depth /= 2;
+  shapes[4].groups *= 2;
+  for (const KernelShape& shape : shapes) {
+    for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 3);
+  }
+  for (const KernelShape& shape : shapes) {
+    for (const DType dtype : {DType::bf16, DType::fp16}) EXPECT_EQ(plans_for(shape, dtype), 0);
+  }
+}
+
+TEST_F(KeptPlans, SayTheirSizesWithoutBeingMadeAgain) {
+  EXPECT_EQ(plans_for(suitable, DType::bf16), 3);
+  const int before = plans_made();
+  std::string reason;
+  EXPECT_EQ(cudnn_attention_bytes(*cudnn_, suitable, DType::bf16, &reason), 0);
+  EXPECT_TRUE(cudnn_attention_gradient_bytes(*cudnn_, suitable, DType::bf16, &reason));
+  EXPECT_EQ(plans_made(), before);
+}
+
+TEST_F(KeptPlans, AreOfOneLibraryAndHandle) {
+  EXPECT_EQ(plans_for(suitable, DType::bf16), 3);
+  std::string reason;
+  cudnn_ = open_cudnn(&reason);
+  ASSERT_NE(cudnn_, nullptr) << reason;
+  EXPECT_EQ(plans_for(suitable, DType::bf16), 3);
+}
+
+// How much scratch there is is no property of the plan, so a lack of it is no refusal by cuDNN.
+TEST_F(KeptPlans, DoNotDependOnTheScratch) {
+  std::string reason;
+  EXPECT_FALSE(cudnn_attention_gradient(*cudnn_, suitable, DType::bf16, 100, &reason));
+  EXPECT_NE(reason.find("bytes of scratch and has 100"), std::string::npos) << reason;
+  const int before = plans_made();
+  EXPECT_TRUE(cudnn_attention_gradient(*cudnn_, suitable, DType::bf16, plenty, &reason)) << reason;
+  EXPECT_EQ(plans_made(), before);
+}
+
+TEST_F(KeptPlans, RememberARefusalAndWhy) {
+  std::string first;
+  say("NO_DESCRIPTOR", "1");
+  EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &first));
+  EXPECT_NE(first.find("PLAYED_NOT_SUPPORTED"), std::string::npos) << first;
+  (void)unsetenv("PLAYED_CUDNN_NO_DESCRIPTOR");
+  const int before = plans_made();
+  std::string second;
+  EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &second));
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(plans_made(), before);
+  // Of this graph alone.
+  EXPECT_EQ(plans_for(suitable, DType::fp16), 3);
+}
+
+TEST_F(KeptPlans, LiveAsLongAsTheirLaunchesAndGoWithTheLibrary) {
+  std::string reason;
+  std::optional<Launch> first = cudnn_attention(*cudnn_, suitable, DType::bf16, &reason);
+  std::optional<Launch> second = cudnn_attention(*cudnn_, suitable, DType::bf16, &reason);
+  ASSERT_TRUE(first && second) << reason;
+  cudnn_.reset();
+  first.reset();
+  EXPECT_EQ(handles(), 1);
+  alignas(16) char memory[16] = {};
+  void* const operands[] = {memory, memory, memory};
+  (*second)(operands, nullptr);
+  second.reset();
+  EXPECT_EQ(handles(), 0);
+  EXPECT_EQ(descriptors(), 0);
+}
+
+// Steps that share a plan name their operands once each, not at every turn.
+TEST_F(KeptPlans, HaveTheOperandsOfEachLaunchForThemselves) {
+  std::string reason;
+  const auto first = cudnn_attention(*cudnn_, suitable, DType::bf16, &reason);
+  const auto second = cudnn_attention(*cudnn_, suitable, DType::bf16, &reason);
+  ASSERT_TRUE(first && second) << reason;
+  alignas(16) char memory[32] = {};
+  void* const some[] = {memory, memory, memory};
+  void* const others[] = {memory + 16, memory + 16, memory + 16};
+  const int before = made(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  for (int turn = 0; turn < 3; ++turn) {
+    (*first)(some, nullptr);
+    (*second)(others, nullptr);
+  }
+  EXPECT_EQ(made(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR), before + 2);
 }
 
 }  // namespace

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 // For open_cudnn_test only: a cuDNN that has the version which an environment variable names, and
-// that makes no handle, or no descriptor, where others say so. It computes nothing.
+// that makes no handle, or no descriptor, where others say so. It computes nothing, and counts what
+// is made.
 #include <cudnn.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 namespace {
 
 int the_handle = 0;
 int the_descriptor = 0;
+
+int handles = 0;
+int descriptors = 0;
+std::map<cudnnBackendDescriptorType_t, int> made;
 
 bool said(const char* name) {
   return std::getenv(name) != nullptr;
@@ -18,6 +24,19 @@ bool said(const char* name) {
 }  // namespace
 
 extern "C" {
+
+// How many there are now; how many of this type were made so far.
+int played_handles() {
+  return handles;
+}
+
+int played_descriptors() {
+  return descriptors;
+}
+
+int played_descriptors_made(cudnnBackendDescriptorType_t type) {
+  return made[type];
+}
 
 size_t cudnnGetVersion() {
   const char* version = std::getenv("PLAYED_CUDNN_VERSION");
@@ -35,10 +54,14 @@ void cudnnGetLastErrorString(char* message, size_t size) {
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (said("PLAYED_CUDNN_NO_HANDLE")) return CUDNN_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cudnnHandle_t>(&the_handle);
+  ++handles;
   return CUDNN_STATUS_SUCCESS;
 }
 
+// What was made with a handle must go first.
 cudnnStatus_t cudnnDestroy(cudnnHandle_t) {
+  if (descriptors > 0) std::abort();
+  --handles;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -46,14 +69,17 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t,
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                            cudnnBackendDescriptor_t* descriptor) {
   if (said("PLAYED_CUDNN_NO_DESCRIPTOR")) return CUDNN_STATUS_NOT_SUPPORTED;
   *descriptor = &the_descriptor;
+  ++descriptors;
+  ++made[type];
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t) {
+  --descriptors;
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "device/contents.h"
 #include "device/cuda/check.h"
+#include "device/cuda/fill_on_device.h"
 #include "kernels/catalogue.h"
 
 namespace stepgate {
@@ -102,11 +102,8 @@ void CostBench::fill_factors(DType dtype) const {
                   .content = Content::weights,
                   .dtype = dtype,
                   .scale = 1};
-  std::vector<std::byte> numbers(static_cast<std::size_t>(scratch_bytes));
   for (const std::size_t factor : {0u, 1u}) {
-    fill_contents(as, 0, factor, numbers);
-    check(cudaMemcpy(scratch(factor), numbers.data(), numbers.size(), cudaMemcpyHostToDevice),
-          "upload numbers");
+    check(fill_on_device(as, 0, factor, scratch(factor), stream()), "fill a factor");
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/check_allocation.h"
+#include "device/cuda/fill_on_device.h"
 #include "device/device.h"
 #include "device/planned_memory.h"
 #include "plan/access.h"
@@ -40,9 +41,7 @@ bool is_page_locked(const void* memory) {
 CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept,
                          const StepStreams& streams)
     : plan_(plan), managed_(plan) {
-  kept.begin();
-  kept_.reset(&kept);
-  require_free_memory();
+  begin_use(kept);
   if (plan.allocator) open_allocator(streams);
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
@@ -54,19 +53,8 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
         slots_.emplace_back(static_cast<std::size_t>(buffer.slots), nullptr);
     if (comes_and_goes(buffer)) continue;
     count(buffer, buffer.bytes * buffer.slots);
-    if (buffer.memory == MemoryKind::device && served_) {
-      for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-        slots[slot] = reinterpret_cast<void*>(
-            served_->address(static_cast<int>(index), static_cast<std::int64_t>(slot)));
-      }
-    } else if (buffer.memory == MemoryKind::device) {
-      take_device(buffer, slots);
-    } else if (buffer.memory == MemoryKind::managed) {
-      for (void*& slot : slots) slot = managed_.take(buffer);
-    } else {
-      take_host(buffer, slots, !locked_by_the_step(plan, index));
-    }
-    fill(buffer, contents, slots);
+    take(index, slots);
+    fill(buffer, contents, slots, streams[static_cast<std::size_t>(StreamName::compute)]);
   }
 }
 
@@ -87,12 +75,24 @@ CudaBuffers::~CudaBuffers() {
   (void)cudaGetLastError();  // the next launch must not see what failed here
 }
 
-void CudaBuffers::require_free_memory() const {
+void CudaBuffers::begin_use(KeptMemory& kept) {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  const std::int64_t free = static_cast<std::int64_t>(free_bytes) + kept_->device_bytes();
-  require_memory(plan_, {free, static_cast<std::int64_t>(total_bytes)});
+  const auto free = static_cast<std::int64_t>(free_bytes);
+  require_memory(plan_, {free + kept.device_bytes(), static_cast<std::int64_t>(total_bytes)});
+  KeptSizes wanted;
+  std::int64_t other_bytes = planned_memory(plan_).peak_reserved_bytes;
+  for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
+    const auto kind = kept_kind(index);
+    if (!kind) continue;
+    const Buffer& buffer = plan_.buffers[index];
+    auto& sizes = wanted[static_cast<std::size_t>(*kind)];
+    sizes.insert(sizes.end(), static_cast<std::size_t>(buffer.slots), buffer.bytes);
+    if (kind == KeptKind::device) other_bytes -= buffer.bytes * buffer.slots;
+  }
+  kept.begin(std::move(wanted), other_bytes, free);
+  kept_.reset(&kept);
 }
 
 void CudaBuffers::open_allocator(const StepStreams& streams) {
@@ -126,53 +126,58 @@ void CudaBuffers::end_capture() {
   if (!served_by_capture(plan_).empty()) served_->end_capture();
 }
 
-void CudaBuffers::take_device(const Buffer& buffer, std::vector<void*>& slots) {
-  if (buffer.bytes == 0) return;  // it lies in an arena
-  for (void*& slot : slots) {
-    check_allocation(kept_->take_device(slot, buffer.bytes), buffer);
+std::optional<KeptKind> CudaBuffers::kept_kind(std::size_t index) const {
+  const Buffer& buffer = plan_.buffers[index];
+  if (comes_and_goes(buffer)) return std::nullopt;
+  switch (buffer.memory) {
+    case MemoryKind::device:
+      // Without bytes it lies in an arena.
+      if (plan_.allocator || buffer.bytes == 0) return std::nullopt;
+      return KeptKind::device;
+    case MemoryKind::pinned:
+      return KeptKind::pinned;
+    case MemoryKind::registered:
+      return locked_by_the_step(plan_, index) ? KeptKind::pageable : KeptKind::registered;
+    case MemoryKind::pageable:
+      return KeptKind::pageable;
+    case MemoryKind::managed:
+      return std::nullopt;
   }
+  return std::nullopt;
 }
 
-void CudaBuffers::take_host(const Buffer& buffer, std::vector<void*>& slots, bool lock) {
-  const auto bytes = static_cast<std::size_t>(buffer.bytes);
-  for (void*& slot : slots) {
-    if (buffer.memory == MemoryKind::pinned) {
-      check(kept_->take_pinned(slot, buffer.bytes),
-            fmt::format("allocate pinned '{}'", buffer.name));
-      continue;
-    }
-    slot = kept_->take_pageable(buffer.bytes);
-    if (!slot)
-      throw DeviceError(
-          fmt::format("cannot allocate {} bytes of host memory for '{}'", bytes, buffer.name));
-    if (buffer.memory == MemoryKind::registered && lock) {
-      check(cudaHostRegister(slot, bytes, cudaHostRegisterDefault),
-            fmt::format("page-lock '{}'", buffer.name));
-      locks_.emplace_back(slot);
+void CudaBuffers::take(std::size_t index, std::vector<void*>& slots) {
+  const Buffer& buffer = plan_.buffers[index];
+  const auto kind = kept_kind(index);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    if (kind == KeptKind::device) {
+      check_allocation(kept_->take(*kind, slots[slot], buffer.bytes), buffer);
+    } else if (kind) {
+      check(kept_->take(*kind, slots[slot], buffer.bytes),
+            fmt::format("allocate {} bytes of host memory for '{}'", buffer.bytes, buffer.name));
+    } else if (buffer.memory == MemoryKind::managed) {
+      slots[slot] = managed_.take(buffer);
+    } else if (served_) {
+      slots[slot] = reinterpret_cast<void*>(
+          served_->address(static_cast<int>(index), static_cast<std::int64_t>(slot)));
     }
   }
 }
 
 void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
-                       const std::vector<void*>& slots) const {
+                       const std::vector<void*>& slots, cudaStream_t stream) const {
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
   if (bytes == 0) return;
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    const bool on_device = buffer.memory == MemoryKind::device;
-    if (buffer.content == Content::zeros) {
-      if (on_device) {
-        check(cudaMemset(slots[slot], 0, bytes), fmt::format("zero '{}'", buffer.name));
-      } else if (bytes > 0) {
-        std::memset(slots[slot], 0, bytes);
-      }
-      continue;
-    }
-    const auto content = contents.of(buffer, static_cast<std::int64_t>(slot), plan_.seed);
-    if (on_device) {
-      check(cudaMemcpy(slots[slot], content.data(), bytes, cudaMemcpyHostToDevice),
-            fmt::format("upload '{}'", buffer.name));
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto slot = static_cast<std::int64_t>(index);
+    if (buffer.memory == MemoryKind::device) {
+      check(fill_on_device(buffer, slot, plan_.seed, slots[index], stream),
+            fmt::format("fill '{}'", buffer.name));
+    } else if (buffer.content == Content::zeros) {
+      std::memset(slots[index], 0, bytes);
     } else {
-      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[slot]));
+      const auto content = contents.of(buffer, slot, plan_.seed);
+      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[index]));
     }
   }
 }
@@ -221,7 +226,8 @@ void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
   }
 }
 
-// A pool knows what it took from the driver; what the plan keeps lies in blocks that may be larger.
+// A pool knows what it took from the driver. What the plan keeps counts as if it lay in memory of
+// its own: that a block was larger for another step in its place is no property of this one.
 MemoryUse CudaBuffers::use() const {
   MemoryUse use;
   for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {
@@ -231,8 +237,8 @@ MemoryUse CudaBuffers::use() const {
       served_ ? served_->statistics().allocated_bytes.all.peak : device_.most;
   use.pinned_bytes = pinned_.most;
   const std::int64_t in_pool = pool_ ? pool_->most_reserved_bytes() : 0;
-  use.peak_reserved_bytes = kept_->device_bytes() + from_driver_.most + managed_.bytes() + in_pool +
-                            (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
+  use.peak_reserved_bytes = kept_->asked_device_bytes() + from_driver_.most + managed_.bytes() +
+                            in_pool + (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
   return use;
 }
 

@@ -23,7 +23,8 @@ namespace stepgate {
 
 class CudaBuffers {
  public:
-  // Takes and fills everything that the plan keeps. Throws DeviceError; for a lack of memory with
+  // Takes everything that the plan keeps and fills it, device memory in the order of the compute
+  // stream. Throws DeviceError; for a lack of memory with
   // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
   // outlive it.
   CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept, const StepStreams&);
@@ -51,13 +52,14 @@ class CudaBuffers {
   std::vector<std::byte> read(int buffer, std::int64_t step) const;
 
  private:
-  void require_free_memory() const;
+  void begin_use(KeptMemory&);
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
-  void take_device(const Buffer&, std::vector<void*>& slots);
-  void take_host(const Buffer&, std::vector<void*>& slots, bool lock);
+  // Which memory that is kept the buffer lies in, if it does.
+  std::optional<KeptKind> kept_kind(std::size_t buffer) const;
+  void take(std::size_t buffer, std::vector<void*>& slots);
   void count(const Buffer&, std::int64_t bytes);
-  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots) const;
+  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots, cudaStream_t) const;
 
   // Gives the memory back for the next step, after everything below has gone.
   struct EndOfUse {
@@ -69,7 +71,6 @@ class CudaBuffers {
   std::vector<std::vector<void*>> slots_;     // by buffer, then slot
   std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
   std::unique_ptr<StepAllocator> served_;
-  std::vector<PageLockOf> locks_;
   ManagedBuffers managed_;
   std::optional<StepPool> pool_;
   std::vector<void*> overwritten_;  // allocated within the step and never released by it

@@ -14,6 +14,7 @@
 #include "device/cuda/may_use_cudnn.h"
 #include "device/cuda/nvml.h"
 #include "device/cuda/nvtx_ranges.h"
+#include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/matmul/measured_products.h"
 #include "plan/access.h"
@@ -127,14 +128,16 @@ class CudaDevice : public Device {
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    make_room(plan, nullptr);
     return std::make_unique<CudaStep>(plan, services_for(plan), draw, nullptr,
                                       std::make_shared<CudaStreams>());
   }
 
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
-    return std::make_unique<CudaStep>(plan, services_for(plan), draw, &slots_[slot],
-                                      streams_of_slots());
+    KeptMemory& kept = slots_[slot];
+    make_room(plan, &kept);
+    return std::make_unique<CudaStep>(plan, services_for(plan), draw, &kept, streams_of_slots());
   }
 
   std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
@@ -158,6 +161,20 @@ class CudaDevice : public Device {
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
 
  private:
+  // Slots that nobody is in give up what they keep where the step might lack it.
+  void make_room(const StepPlan& plan, const KeptMemory* own) {
+    constexpr double to_spare = 1.25;  // pools and allocators splinter
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+    const double there =
+        static_cast<double>(free_bytes) + static_cast<double>(own ? own->device_bytes() : 0);
+    if (to_spare * static_cast<double>(planned_memory(plan).peak_reserved_bytes) <= there) return;
+    for (auto& [slot, kept] : slots_) {
+      if (&kept != own) kept.give_up_device_memory();
+    }
+  }
+
   // Opened when first asked for: that takes longer than most tests.
   const Nvml& nvml() const {
     if (!nvml_) nvml_.emplace(name_of_gpu());

@@ -35,7 +35,7 @@ struct CudaServices {
   Cudnn* dnn = nullptr;  // null: kernels do without
   MeasuredProducts* products = nullptr;
   std::string_view without_dnn = {};
-  ContentsCache& contents;
+  ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
 };
@@ -123,7 +123,7 @@ class CudaStep : public LoadedStep {
   std::vector<Prepared> prepared_;
   std::vector<KernelChoice> choices_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
-  std::vector<int> graph_work_;    // of each, by node: the operation that made it
+  std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   std::optional<Loader> loader_;
   int furthest_ahead_ = 0;
   bool running_ = false;  // stays set when a run throws

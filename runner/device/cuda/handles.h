@@ -20,6 +20,12 @@ struct Destroy {
 template <class Handle, auto destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<Handle, destroy>>;
 
+// Page-locked by cudaHostRegister, not by its allocation.
+inline void free_registered(void* memory) {
+  (void)cudaHostUnregister(memory);
+  std::free(memory);
+}
+
 using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
 using CudaEvent = Owned<cudaEvent_t, cudaEventDestroy>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
@@ -30,6 +36,7 @@ using DeviceMemoryBlock = Owned<void*, cudaFree>;
 using ManagedMemory = Owned<void*, cudaFree>;
 using PinnedMemory = Owned<void*, cudaFreeHost>;
 using PageLockOf = Owned<void*, cudaHostUnregister>;
+using RegisteredMemory = Owned<void*, free_registered>;
 using HostMemoryBlock = Owned<void*, std::free>;
 
 // New ones, current device. Throw DeviceError.

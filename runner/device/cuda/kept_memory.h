@@ -1,50 +1,49 @@
 // SPDX-License-Identifier: MIT
 // Memory that outlives the step that used it, so that the next step in its place gets the same
-// addresses and the same physical pages. What the step does with it is cuda_buffers.h's.
+// addresses and the same physical pages, and waits for no allocation. Which block it gets is
+// kept_blocks.h's, what it does with it cuda_buffers.h's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "device/cuda/handles.h"
+#include "device/kept_blocks.h"
 
 namespace stepgate {
 
-// Each kind is a row of blocks: the n-th block asked for after rewind() is the n-th of the last
-// time wherever that is large enough, and replaces it where it is not. So steps with equal buffers
-// share every address, and after each step has been there once nothing is allocated any more.
+// Registered: ordinary memory that is page-locked as long as it is there.
+enum class KeptKind { device, pinned, registered, pageable };
+constexpr std::size_t kept_kinds = 4;
+
+// Bytes of the blocks of a step, by KeptKind.
+using KeptSizes = std::array<std::vector<std::int64_t>, kept_kinds>;
+
 class KeptMemory {
  public:
-  // One step at a time asks; the one before must be gone.
-  void begin();
+  // One step at a time takes the blocks that it announces here; the one before must be gone. It
+  // needs `other_device_bytes` besides. Where the device's free bytes do not suffice for what is
+  // missing, all its blocks here are given up first, so that none is in the way.
+  void begin(KeptSizes wanted, std::int64_t other_device_bytes, std::int64_t free_device_bytes);
   void end() { in_use_ = false; }
 
-  // The block's address in `memory`. The status is that of the allocation, if there was one.
-  cudaError_t take_device(void*& memory, std::int64_t bytes);
-  cudaError_t take_pinned(void*& memory, std::int64_t bytes);
-  // Whole pages; null when the host has no memory.
-  void* take_pageable(std::int64_t bytes);
+  // The block's address in `memory`. The status is that of the allocation, if there was one; for
+  // pageable memory, cudaErrorMemoryAllocation where the host has none.
+  cudaError_t take(KeptKind, void*& memory, std::int64_t bytes);
 
-  std::int64_t device_bytes() const;
+  // Device memory that is there, and what of it the present step has asked for.
+  std::int64_t device_bytes() const { return device_.bytes(); }
+  std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }
+
+  // All device memory, unless a step is in it.
+  void give_up_device_memory();
 
  private:
-  template <class Owner>
-  struct Row {
-    struct Block {
-      Owner memory;
-      std::int64_t bytes = 0;
-    };
-
-    std::vector<Block> blocks;
-    std::size_t next = 0;
-
-    Block& following();
-    std::int64_t bytes() const;
-  };
-
-  Row<DeviceMemoryBlock> device_;
-  Row<PinnedMemory> pinned_;
-  Row<HostMemoryBlock> pageable_;
+  KeptBlocks<DeviceMemoryBlock> device_;
+  KeptBlocks<PinnedMemory> pinned_;
+  KeptBlocks<RegisteredMemory> registered_;
+  KeptBlocks<HostMemoryBlock> pageable_;
   bool in_use_ = false;
 };
 

@@ -168,12 +168,14 @@ void CudaStep::capture_graphs() {
     buffers_.begin_capture();
     Capture capture(streams_->compute.get());
     graph_work_.clear();
+    std::size_t nodes = 0;
     for (std::size_t index = 0; index < prepared_.size(); ++index) {
       if (!prepared_[index].operation->captured) continue;
-      const std::size_t before = capture.nodes();
       issue(prepared_[index], step);
+      if (!cupti_) continue;  // only traces ask whose a node is
+      const std::size_t before = std::exchange(nodes, capture.nodes());
       if (!makes_work(*prepared_[index].operation)) continue;
-      graph_work_.insert(graph_work_.end(), capture.nodes() - before, static_cast<int>(index));
+      graph_work_.insert(graph_work_.end(), nodes - before, static_cast<int>(index));
     }
     const Graph graph = capture.end();
     buffers_.end_capture();

@@ -13,9 +13,9 @@
 #include <iterator>
 #include <vector>
 
-#include "device/contents.h"
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/fill_on_device.h"
 #include "device/cuda/handles.h"
 #include "kernels/catalogue.h"
 #include "plan/build_step_plan.h"
@@ -120,9 +120,7 @@ class PlainStep {
                     .content = content,
                     .dtype = DType::tf32,
                     .scale = 1.0 / std::sqrt(static_cast<double>(hidden))};
-    std::vector<std::byte> numbers(static_cast<std::size_t>(bytes));
-    fill_contents(as, std::ssize(batches_), seed, numbers);
-    check(cudaMemcpy(memory, numbers.data(), numbers.size(), cudaMemcpyHostToDevice), "upload");
+    check(fill_on_device(as, std::ssize(batches_), seed, memory, stream_.get()), "fill");
     return memory;
   }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The plans of attention that were made with one library and handle. cuDNN takes tens of
+// milliseconds for a plan, and every load of a step asks for the same ones.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/attention/cudnn/graph.h"
+
+namespace stepgate {
+
+enum class AttentionPass { forward, backward };
+
+// Everything that a plan depends on, besides library and handle.
+struct AttentionGraph {
+  AttentionPass pass = AttentionPass::forward;
+  KernelShape shape;
+  DType dtype = DType::bf16;
+  SumOrder order = SumOrder::fixed;  // of the backward pass
+
+  auto operator<=>(const AttentionGraph&) const = default;
+};
+
+// No plan: then the reason says why.
+struct PlanOrReason {
+  std::unique_ptr<const CudnnPlan> plan;
+  std::string reason;
+};
+
+class CudnnPlans {
+ public:
+  // What `make`, which returns a PlanOrReason, gave when this graph was asked for first. A refusal
+  // is remembered too: the same step must not get cuDNN's kernels at one load and ours at the next.
+  // Valid as long as this.
+  template <class Make>
+  const PlanOrReason& of(const AttentionGraph& graph, Make make) {
+    const auto known = made_.find(graph);
+    return known != made_.end() ? known->second : made_.emplace(graph, make()).first->second;
+  }
+
+ private:
+  std::map<AttentionGraph, PlanOrReason> made_;
+};
+
+}  // namespace stepgate

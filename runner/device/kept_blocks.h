@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Blocks of one kind of memory that stay when the step that used them is gone: which of them the
+// next step gets. How a block is allocated and freed is the owner's.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "support/require.h"
+
+namespace stepgate {
+
+// `Owner` owns a block's memory as unique_ptr does: get(), empty by default, freed when it goes.
+//
+// Each block asked for is the smallest free one that is large enough, the oldest of equal ones. So
+// steps with equal buffers share every address, and once every step that takes turns here has been
+// there nothing is allocated any more: a place is only ever given up for a larger one.
+template <class Owner>
+class KeptBlocks {
+ public:
+  // The sizes that the next step will take, in any order; all blocks are free again. What none of
+  // them suffices for gets a place, and is allocated when it is taken; for each such place the
+  // largest block that would serve nothing is given up.
+  void begin(std::vector<std::int64_t> wanted) {
+    give_up_empty();
+    asked_bytes_ = 0;
+    for (Block& block : blocks_) block.taken = false;
+    // The largest first, so that what is left over is smaller than anything that is missing.
+    std::sort(wanted.begin(), wanted.end(), std::greater<>());
+    std::vector<std::int64_t> missing;
+    for (const std::int64_t bytes : wanted) {
+      Block* const found = smallest_free(bytes);
+      if (found != nullptr) {
+        found->taken = true;
+      } else {
+        missing.push_back(bytes);
+      }
+    }
+    for (std::size_t place = 0; place < missing.size(); ++place) give_up_largest_free();
+    for (Block& block : blocks_) block.taken = false;
+    for (const std::int64_t bytes : missing) blocks_.push_back({.memory = {}, .bytes = bytes});
+  }
+
+  // Of the places that are still to be allocated.
+  std::int64_t missing_bytes() const {
+    return sum([](const Block& block) { return block.memory.get() == nullptr; });
+  }
+
+  // A free block of so many bytes, at least; allocate(bytes) returns an Owner where there is no
+  // memory yet. Null where that owns nothing. The block is one that `begin` was told of.
+  template <class Allocate>
+  void* take(std::int64_t bytes, Allocate allocate) {
+    Block* const block = smallest_free(bytes);
+    require(block != nullptr, "there is a block for everything that was announced");
+    block->taken = true;
+    asked_bytes_ += bytes;
+    if (block->memory.get() == nullptr) block->memory = allocate(block->bytes);
+    return block->memory.get();
+  }
+
+  // Of all blocks, whether a step uses them or not.
+  std::int64_t bytes() const {
+    return sum([](const Block& block) { return block.memory.get() != nullptr; });
+  }
+  // What was taken since `begin`, as it was asked for.
+  std::int64_t asked_bytes() const { return asked_bytes_; }
+
+  void give_up_all() { blocks_.clear(); }
+
+ private:
+  struct Block {
+    Owner memory;
+    std::int64_t bytes = 0;
+    bool taken = false;
+  };
+
+  Block* smallest_free(std::int64_t bytes) {
+    Block* smallest = nullptr;
+    for (Block& block : blocks_) {
+      if (block.taken || block.bytes < bytes) continue;
+      if (smallest == nullptr || block.bytes < smallest->bytes) smallest = &block;
+    }
+    return smallest;
+  }
+
+  // What could not be allocated when it was taken.
+  void give_up_empty() {
+    std::erase_if(blocks_, [](const Block& block) { return block.memory.get() == nullptr; });
+  }
+
+  void give_up_largest_free() {
+    const auto largest =
+        std::max_element(blocks_.begin(), blocks_.end(), [](const Block& one, const Block& other) {
+          return (one.taken ? -1 : one.bytes) < (other.taken ? -1 : other.bytes);
+        });
+    if (largest != blocks_.end() && !largest->taken) blocks_.erase(largest);
+  }
+
+  template <class Counts>
+  std::int64_t sum(Counts counts) const {
+    std::int64_t bytes = 0;
+    for (const Block& block : blocks_) bytes += counts(block) ? block.bytes : 0;
+    return bytes;
+  }
+
+  std::vector<Block> blocks_;  // the oldest first
+  std::int64_t asked_bytes_ = 0;
+};
+
+}  // namespace stepgate
