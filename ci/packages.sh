@@ -1,4 +1,4 @@
-# Sourced by gate and test: what the build needs, installed if it is missing.
+# Sourced by gate, test and fuzz: what the build needs, installed if it is missing, and how long a part takes.
 # Debian 12 and Ubuntu 24.04 name these packages alike.
 packages="cmake ninja-build g++ libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev libboost-dev libgtest-dev libbenchmark-dev"
 
@@ -39,4 +39,11 @@ configure_and_build() {
 cuda_arguments() {
   echo "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
   if has_gpu; then echo "-DCMAKE_CUDA_ARCHITECTURES=native"; else echo "-DCMAKE_CUDA_ARCHITECTURES=90"; fi
+}
+
+# timed <part> <command...>: runs it, and says how long it took, so that a log says where the time goes.
+timed() {
+  local TIMEFORMAT="-- $1: %0R s, %0U + %0S s of processor time"
+  shift
+  time "$@"
 }
