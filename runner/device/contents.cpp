@@ -60,12 +60,14 @@ void fill_weights(const Buffer& buffer, std::uint64_t seed, std::span<std::byte>
     parts.push_back({.elements = buffer.bytes / bytes_of(buffer.dtype), .scale = buffer.scale});
   }
   std::uint64_t first = 0;
-  for (const auto& [elements, centre, scale] : parts) {
-    const auto part = bytes.subspan(first * static_cast<std::uint64_t>(bytes_of(buffer.dtype)),
-                                    static_cast<std::size_t>(elements * bytes_of(buffer.dtype)));
-    fill_numbers(part, buffer.dtype,
-                 [=](std::uint64_t i) { return centre + scale * uniform_signed(seed, first + i); });
-    first += static_cast<std::uint64_t>(elements);
+  for (const ContentPart& content : parts) {
+    const auto part =
+        bytes.subspan(first * static_cast<std::uint64_t>(bytes_of(buffer.dtype)),
+                      static_cast<std::size_t>(content.elements * bytes_of(buffer.dtype)));
+    fill_numbers(part, buffer.dtype, [=](std::uint64_t i) {
+      return content.centre + content.scale * uniform_signed(seed, first + i);
+    });
+    first += static_cast<std::uint64_t>(content.elements);
   }
 }
 

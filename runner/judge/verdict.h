@@ -18,15 +18,15 @@ namespace stepgate {
 
 enum class Outcome { holds, refuted, undecided, skipped, no_baseline, not_comparable };
 
-struct Interval {
+struct RatioInterval {
   double low = 0;
   double high = 0;
 };
 
 // The statistical part of a timed sentence. Ratios are left side / right side.
 struct TimedEvidence {
-  double ratio = 1;                  // estimate
-  std::optional<Interval> interval;  // confidence sequence of the ratio, valid whenever one looks
+  double ratio = 1;                       // estimate
+  std::optional<RatioInterval> interval;  // a confidence sequence, valid whenever one looks
   // The largest e-values so far: a sentence keeps the outcome that it reached first.
   double evidence_for = 1;             // that the sentence is true: holds at 1 / beta
   double evidence_against = 1;         // that it is false: refuted at 1 / alpha
@@ -51,13 +51,13 @@ struct ClockSplit {
 
 // The statistical part of a timed sentence about stored runs.
 struct StoredEvidence {
-  std::int64_t runs = 0;                 // that this one was compared with
-  double ratio = 1;                      // left side / right side
-  std::optional<Interval> interval;      // prediction interval of the ratio; absent with one run
-  std::optional<double> deviation;       // from run to run, relative
-  std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
-  std::vector<double> stored_contrasts;  // log(step time / anchor's) of each stored run
-  double contrast = 0;                   // of this run
+  std::int64_t runs = 0;                  // that this one was compared with
+  double ratio = 1;                       // left side / right side
+  std::optional<RatioInterval> interval;  // prediction interval of the ratio; absent with one run
+  std::optional<double> deviation;        // from run to run, relative
+  std::optional<double> smallest_shown;   // change beyond the limit that is shown in 80 % of runs
+  std::vector<double> stored_contrasts;   // log(step time / anchor's) of each stored run
+  double contrast = 0;                    // of this run
 };
 
 struct SentenceVerdict {

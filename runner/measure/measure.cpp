@@ -13,6 +13,7 @@
 #include "measure/schedule.h"
 #include "stats/moments.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -28,10 +29,6 @@ constexpr double steady_change = 0.005;
 constexpr std::int64_t most_warm_up_blocks = 100;
 constexpr double most_warm_up_seconds = 20;
 constexpr double most_warm_up_share = 1.0 / 3;  // of the budget
-
-double seconds(nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 class Run {
  public:

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 // Enough to know about how long a step takes.
-constexpr std::int64_t pilot_steps = 8;
+constexpr std::int64_t worker_pilot_steps = 8;
 // Segments are not made longer for what happens more rarely.
 constexpr std::int64_t longest_period = 10'000;
 
@@ -64,10 +64,10 @@ class Server {
   std::string answer_loaded(const StepPlan& plan) {
     loaded_.reset();
     auto step = device_.load(plan);
-    const StepResult pilot = step->run({.steps = pilot_steps});
+    const StepResult pilot = step->run({.steps = worker_pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);
-    const std::array step_times{nanoseconds(*pilot.elapsed / pilot_steps)};
+    const std::array step_times{nanoseconds(*pilot.elapsed / worker_pilot_steps)};
     return to_line(Loaded{.wash_out_steps = wash_out_steps(std::span(&plan, 1), step_times),
                           .period_steps = common_period(std::span(&plan, 1), longest_period)});
   }

@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::int64_t fewest_steps = 20;
-constexpr std::int64_t most_steps = 200;
+constexpr std::int64_t fewest_traced_steps = 20;
+constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr int patience = 5;
@@ -31,8 +31,8 @@ std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
   const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
-  const std::int64_t patient = std::min(settle / step_time, most_steps);
-  const std::int64_t period = common_period({&plan, 1}, most_steps);
+  const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
+  const std::int64_t period = common_period({&plan, 1}, most_traced_steps);
   return std::max({wash_out_steps({&plan, 1}, {&step_time, 1}), patient,
                    static_cast<std::int64_t>(plan.run_ahead_steps), period});
 }
@@ -116,11 +116,11 @@ std::int64_t traced_steps(std::span<const StepPlan> plans) {
   }
   std::int64_t common = 1;
   for (const std::int64_t period : periods) {
-    if (period > most_steps) break;  // of a set: so are all that follow
+    if (period > most_traced_steps) break;  // of a set: so are all that follow
     const std::int64_t both = std::lcm(common, period);
-    if (both <= most_steps) common = both;
+    if (both <= most_traced_steps) common = both;
   }
-  return (fewest_steps + common - 1) / common * common;
+  return (fewest_traced_steps + common - 1) / common * common;
 }
 
 Traced trace_rounds(Device& device, std::span<const StepPlan> plans, const TraceRequest& request) {

@@ -49,7 +49,7 @@ int write_all(int descriptor, std::string_view text) {
   return 0;
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& reason) {
+[[noreturn]] void refuse_to_write(const std::filesystem::path& path, const std::string& reason) {
   throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0}, "cannot be written: " + reason,
                                 "check the folder's permissions and free space"});
 }
@@ -67,17 +67,17 @@ struct Temporary {
 Temporary open_beside(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(folder_of(path), error);
-  if (error) refuse(path, error.message());
+  if (error) refuse_to_write(path, error.message());
   std::string name = path.string() + std::string(mark_of_unfinished) + "XXXXXX";
   const int descriptor = ::mkstemp(name.data());
-  if (descriptor < 0) refuse(path, std::strerror(errno));
+  if (descriptor < 0) refuse_to_write(path, std::strerror(errno));
   return {std::move(name), OpenFile(descriptor)};
 }
 
 }  // namespace
 
 void check_writable(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) refuse(path, std::strerror(EISDIR));
+  if (std::filesystem::is_directory(path)) refuse_to_write(path, std::strerror(EISDIR));
   ::unlink(open_beside(path).name.c_str());
 }
 
@@ -101,7 +101,7 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   if (!written) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
-    refuse(path, reason);
+    refuse_to_write(path, reason);
   }
   // Without this the rename itself may be lost with the power; some file systems refuse it.
   const OpenFile directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY));

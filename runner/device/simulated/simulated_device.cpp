@@ -13,11 +13,10 @@
 #include "plan/counted_metrics.h"
 #include "support/random.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double nanoseconds_per_second = 1e9;
 
 // What all steps loaded on one simulated device share: its clock and its noise.
 struct Machine {
