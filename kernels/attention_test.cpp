@@ -20,27 +20,27 @@ struct HeadPlace {
 };
 
 // Of element i of rows of `parts` times C numbers.
-HeadPlace place_in_rows(const Trial& t, std::int64_t i, std::int64_t parts) {
+HeadPlace place_in_rows(const KernelTrial& t, std::int64_t i, std::int64_t parts) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t width = columns / heads;
   const std::int64_t row = i / (parts * columns);
   return {i / columns % parts, row / tokens, i % columns / width, row % tokens, i % width};
 }
 
-std::int64_t index_in_matrices(const Trial& t, const HeadPlace& p) {
+std::int64_t index_in_matrices(const KernelTrial& t, const HeadPlace& p) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t matrix = (p.part * (rows / tokens) + p.sequence) * heads + p.head;
   return (matrix * tokens + p.token) * (columns / heads) + p.column;
 }
 
 TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
-  const auto parts = [](const Trial& t) { return static_cast<std::int64_t>(t.scalars[0]); };
-  expect_formulas("merge_heads", {{1, [&](const Trial& t, std::int64_t i) {
+  const auto parts = [](const KernelTrial& t) { return static_cast<std::int64_t>(t.scalars[0]); };
+  expect_formulas("merge_heads", {{1, [&](const KernelTrial& t, std::int64_t i) {
                                      return value_at(
                                          t, 0, index_in_matrices(t, place_in_rows(t, i, parts(t))));
                                    }}});
   const std::uint64_t seed = std::random_device{}();
-  for (Trial& trial : all_trials(trial_recipe("split_heads"), seed)) {
+  for (KernelTrial& trial : all_trials(trial_recipe("split_heads"), seed)) {
     SCOPED_TRACE(describe(trial, seed));
     run_reference(trial);
     for (std::int64_t i = 0; i < value_count(trial, 0); ++i) {
@@ -53,11 +53,11 @@ TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
 
 // A formula for the visible elements of a row, from a sum over the row's visible elements that is
 // worked out at its first.
-using RowSum = double (*)(const Trial&, std::int64_t element);
-using OfSum = double (*)(const Trial&, std::int64_t element, double sum);
+using RowSum = double (*)(const KernelTrial&, std::int64_t element);
+using OfSum = double (*)(const KernelTrial&, std::int64_t element, double sum);
 
 Formula of_visible_elements(RowSum term, OfSum element) {
-  return [=, sum = 0.0](const Trial& t, std::int64_t i) mutable {
+  return [=, sum = 0.0](const KernelTrial& t, std::int64_t i) mutable {
     const std::int64_t size = t.shape.columns;
     const std::int64_t column = i % size, last = i / size % size;
     if (column == 0) {
@@ -69,21 +69,21 @@ Formula of_visible_elements(RowSum term, OfSum element) {
 }
 
 TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
-  const RowSum exponential = [](const Trial& t, std::int64_t i) {
+  const RowSum exponential = [](const KernelTrial& t, std::int64_t i) {
     return std::exp(t.scalars[0] * value_at(t, 0, i));
   };
-  const OfSum probability = [](const Trial& t, std::int64_t i, double sum) {
+  const OfSum probability = [](const KernelTrial& t, std::int64_t i, double sum) {
     return std::exp(t.scalars[0] * value_at(t, 0, i)) / sum;
   };
   expect_formulas("causal_softmax", {{1, of_visible_elements(exponential, probability)}});
 }
 
 TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
-  const RowSum product = [](const Trial& t, std::int64_t i) {
+  const RowSum product = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 0, i) * value_at(t, 1, i);
   };
   // The Jacobian is diag(p) - p p^T.
-  const OfSum slope = [](const Trial& t, std::int64_t i, double sum) {
+  const OfSum slope = [](const KernelTrial& t, std::int64_t i, double sum) {
     return t.scalars[0] * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
   };
   expect_formulas("causal_softmax_gradient", {{2, of_visible_elements(product, slope)}},
@@ -91,7 +91,7 @@ TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
 }
 
 // exp(score) of two tokens of a head.
-double weight(const Trial& t, HeadPlace query, std::int64_t key) {
+double attention_weight(const KernelTrial& t, HeadPlace query, std::int64_t key) {
   const auto [rows, columns, tokens, heads] = t.shape;
   const std::int64_t width = columns / heads;
   const std::int64_t first = query.sequence * tokens;
@@ -104,20 +104,21 @@ double weight(const Trial& t, HeadPlace query, std::int64_t key) {
 }
 
 TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
-  const Formula log_sum = [](const Trial& t, std::int64_t i) {
+  const Formula log_sum = [](const KernelTrial& t, std::int64_t i) {
     const auto [rows, columns, tokens, heads] = t.shape;
     double sum = 0;
     for (std::int64_t key = 0; key <= i % tokens; ++key) {
-      sum += weight(t, {0, i / tokens / heads, i / tokens % heads, i % tokens, 0}, key);
+      sum += attention_weight(t, {0, i / tokens / heads, i / tokens % heads, i % tokens, 0}, key);
     }
     return std::log(sum);
   };
-  const Formula out = [weights = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
+  const Formula out = [weights = std::vector<double>()](const KernelTrial& t,
+                                                        std::int64_t i) mutable {
     const HeadPlace place = place_in_rows(t, i, 1);
     if (place.column == 0) {
       weights.clear();
       for (std::int64_t key = 0; key <= place.token; ++key) {
-        weights.push_back(weight(t, place, key));
+        weights.push_back(attention_weight(t, place, key));
       }
     }
     double sum = 0, all = 0;
@@ -132,11 +133,6 @@ TEST(Attention, AveragesTheValuesByTheExponentialsOfTheScores) {
 }
 
 using Numbers = std::vector<float>;
-
-void run(std::string_view name, KernelShape shape, KernelScalars scalars,
-         std::vector<void*> buffers) {
-  kernel(name).reference({shape, DType::fp32, scalars, buffers});
-}
 
 struct Heads {
   static constexpr KernelShape shape = {10, 6, 5, 2};  // two sequences of 5, two heads of 3
@@ -153,7 +149,7 @@ struct Heads {
     for (float& number : direction) number = uniform(random);
   }
 
-  void attend() { run("attention", shape, {}, {qkv.data(), out.data(), log_sums.data()}); }
+  void attend() { run_in_fp32("attention", shape, {}, {qkv.data(), out.data(), log_sums.data()}); }
 
   // A random scalar function of the output; the direction is its gradient.
   double project() {
@@ -167,7 +163,8 @@ struct Heads {
     attend();
     Numbers d_qkv(qkv.size());
     std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape, DType::fp32, 0));
-    run("attention_gradient", shape, {},
+    run_in_fp32(
+        "attention_gradient", shape, {},
         {qkv.data(), out.data(), direction.data(), log_sums.data(), scratch.data(), d_qkv.data()});
     return d_qkv;
   }
@@ -196,12 +193,12 @@ struct Materialised {
   Numbers of_heads = Numbers(Heads::elements), out = Numbers(Heads::elements);
 
   explicit Materialised(Numbers qkv) {
-    run("split_heads", Heads::shape, {3}, {qkv.data(), heads.data()});
-    run("matmul", {5, 5, 3, 4}, {0, 1}, {q(), k(), probabilities.data()});
-    run("causal_softmax", Heads::square, {Heads::scale},
-        {probabilities.data(), probabilities.data()});
-    run("matmul", {5, 3, 5, 4}, {}, {probabilities.data(), v(), of_heads.data()});
-    run("merge_heads", Heads::shape, {1}, {of_heads.data(), out.data()});
+    run_in_fp32("split_heads", Heads::shape, {3}, {qkv.data(), heads.data()});
+    run_in_fp32("matmul", {5, 5, 3, 4}, {0, 1}, {q(), k(), probabilities.data()});
+    run_in_fp32("causal_softmax", Heads::square, {Heads::scale},
+                {probabilities.data(), probabilities.data()});
+    run_in_fp32("matmul", {5, 3, 5, 4}, {}, {probabilities.data(), v(), of_heads.data()});
+    run_in_fp32("merge_heads", Heads::shape, {1}, {of_heads.data(), out.data()});
   }
 
   float* q() { return heads.data(); }
@@ -211,15 +208,15 @@ struct Materialised {
   Numbers gradient(Numbers d_out) {
     Numbers d_of_heads(d_out.size()), d_heads(heads.size()), d_scores(100), d_qkv(heads.size());
     float* const d_q = d_heads.data();
-    run("split_heads", Heads::shape, {1}, {d_out.data(), d_of_heads.data()});
-    run("matmul", {5, 3, 5, 4}, {1, 0},
-        {probabilities.data(), d_of_heads.data(), d_q + 2 * Heads::elements});
-    run("matmul", {5, 5, 3, 4}, {0, 1}, {d_of_heads.data(), v(), d_scores.data()});
-    run("causal_softmax_gradient", Heads::square, {Heads::scale},
-        {probabilities.data(), d_scores.data(), d_scores.data()});
-    run("matmul", {5, 3, 5, 4}, {}, {d_scores.data(), k(), d_q});
-    run("matmul", {5, 3, 5, 4}, {1, 0}, {d_scores.data(), q(), d_q + Heads::elements});
-    run("merge_heads", Heads::shape, {3}, {d_heads.data(), d_qkv.data()});
+    run_in_fp32("split_heads", Heads::shape, {1}, {d_out.data(), d_of_heads.data()});
+    run_in_fp32("matmul", {5, 3, 5, 4}, {1, 0},
+                {probabilities.data(), d_of_heads.data(), d_q + 2 * Heads::elements});
+    run_in_fp32("matmul", {5, 5, 3, 4}, {0, 1}, {d_of_heads.data(), v(), d_scores.data()});
+    run_in_fp32("causal_softmax_gradient", Heads::square, {Heads::scale},
+                {probabilities.data(), d_scores.data(), d_scores.data()});
+    run_in_fp32("matmul", {5, 3, 5, 4}, {}, {d_scores.data(), k(), d_q});
+    run_in_fp32("matmul", {5, 3, 5, 4}, {1, 0}, {d_scores.data(), q(), d_q + Heads::elements});
+    run_in_fp32("merge_heads", Heads::shape, {3}, {d_heads.data(), d_qkv.data()});
     return d_qkv;
   }
 };

@@ -48,7 +48,7 @@ CudaLibraries::~CudaLibraries() {
   (void)cudaFree(context_.workspace);
 }
 
-DeviceOperands::DeviceOperands(const Trial& trial, Placement placement)
+DeviceOperands::DeviceOperands(const KernelTrial& trial, Placement placement)
     : trial_(&trial), placement_(placement) {
   for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
     const std::vector<std::byte>& content = trial.operands[operand];
@@ -67,8 +67,8 @@ DeviceOperands::DeviceOperands(const Trial& trial, Placement placement)
   }
 }
 
-Trial DeviceOperands::read_back() const {
-  Trial trial = *trial_;
+KernelTrial DeviceOperands::read_back() const {
+  KernelTrial trial = *trial_;
   for (std::size_t operand = 0; operand < pointers_.size(); ++operand) {
     trial.operands[operand] = from_device(pointers_[operand], operand_bytes(trial, operand));
   }
@@ -87,7 +87,8 @@ bool DeviceOperands::guards_are_untouched() const {
   return true;
 }
 
-void run_cuda(const Trial& trial, const DeviceOperands& operands, const CudaLibraries& libraries) {
+void run_cuda(const KernelTrial& trial, const DeviceOperands& operands,
+              const CudaLibraries& libraries) {
   const Launch launch = kernel(trial.recipe->kernel)
                             .prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
   cudaStream_t stream = nullptr;
@@ -95,7 +96,7 @@ void run_cuda(const Trial& trial, const DeviceOperands& operands, const CudaLibr
   check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel);
 }
 
-double relative_error(const Trial& got, const Trial& expected, std::size_t operand) {
+double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
   const bool single = expected.recipe->operands[operand].format == OperandFormat::single;
   const std::int64_t count = value_count(expected, operand);
   double difference = 0, norm = 0;
@@ -110,7 +111,7 @@ double relative_error(const Trial& got, const Trial& expected, std::size_t opera
   return std::sqrt(difference / norm);
 }
 
-double error_bound(const Trial& trial, std::size_t operand) {
+double error_bound(const KernelTrial& trial, std::size_t operand) {
   const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
   const double factor = trial.recipe->operands[operand].tolerance;
   if (stored && trial.dtype == DType::bf16) return 1e-2 * factor;

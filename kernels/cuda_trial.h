@@ -39,13 +39,13 @@ struct Placement {
 // The trial's operands in device memory, as the trial holds them now.
 class DeviceOperands {
  public:
-  DeviceOperands(const Trial&, Placement);
+  DeviceOperands(const KernelTrial&, Placement);
 
   void* const* pointers() const { return pointers_.data(); }
 
   // What the operands hold now, as a trial. In place, the output is what the shared buffer holds,
   // and so is the input that it replaced.
-  Trial read_back() const;
+  KernelTrial read_back() const;
 
   // Whether all bytes before and behind every operand are as they were.
   bool guards_are_untouched() const;
@@ -55,22 +55,22 @@ class DeviceOperands {
     void operator()(void* memory) const noexcept { (void)cudaFree(memory); }
   };
 
-  const Trial* trial_;
+  const KernelTrial* trial_;
   Placement placement_;
   std::vector<std::unique_ptr<void, Free>> allocations_;
   std::vector<void*> pointers_;
 };
 
 // Prepares and launches the trial's kernel once on these operands, and waits for it.
-void run_cuda(const Trial&, const DeviceOperands&, const CudaLibraries&);
+void run_cuda(const KernelTrial&, const DeviceOperands&, const CudaLibraries&);
 
 // ||got - expected|| / ||expected|| of one operand; NaN when any number is NaN. The norm of the
 // expected single-precision numbers (losses, moments) counts as 1 an element at least: a mean of
 // numbers of size 1 may cancel to next to nothing.
-double relative_error(const Trial& got, const Trial& expected, std::size_t operand);
+double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
 
 // The largest relative error of an operand that rounding explains. Products in tf32 take factors of
 // 10 bits of mantissa, each off by 2^-10 at most; fp32 operands of a bf16 kernel stay fp32.
-double error_bound(const Trial&, std::size_t operand);
+double error_bound(const KernelTrial&, std::size_t operand);
 
 }  // namespace stepgate

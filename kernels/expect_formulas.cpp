@@ -10,14 +10,14 @@ namespace stepgate {
 namespace {
 
 // No bound but that of rounding once to the operand's format.
-double rounding(const Trial& trial, std::size_t operand) {
+double rounding(const KernelTrial& trial, std::size_t operand) {
   const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
   if (stored && trial.dtype == DType::bf16) return 0x1.01p-8;
   return stored && trial.dtype == DType::fp16 ? 0x1.01p-11 : 0x1.01p-24;
 }
 
 // Half the distance of neighbours near zero.
-double smallest(const Trial& trial, std::size_t operand) {
+double smallest(const KernelTrial& trial, std::size_t operand) {
   const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
   return stored && trial.dtype == DType::fp16 ? 0x1p-25 : 0;
 }
@@ -27,9 +27,9 @@ double smallest(const Trial& trial, std::size_t operand) {
 void expect_formulas(std::string_view name, const std::map<std::size_t, Formula>& formulas,
                      double unit) {
   const std::uint64_t seed = std::random_device{}();
-  for (Trial& trial : all_trials(trial_recipe(name), seed)) {
+  for (KernelTrial& trial : all_trials(trial_recipe(name), seed)) {
     SCOPED_TRACE(describe(trial, seed));
-    const Trial before = trial;
+    const KernelTrial before = trial;
     run_reference(trial);
     for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
       const auto formula = formulas.find(operand);

@@ -39,6 +39,11 @@ struct KernelShape {
   auto operator<=>(const KernelShape&) const = default;
 };
 
+// Of a matrix of rows and columns.
+constexpr std::int64_t elements_of(const KernelShape& shape) {
+  return shape.rows * shape.columns;
+}
+
 // The numbers of one launch that are not sizes (learning rates, a flag as 0 or 1). Each kernel's
 // header names them.
 using KernelScalars = std::array<double, 8>;

@@ -32,7 +32,7 @@ std::int32_t index_below(std::int64_t count, std::mt19937_64& random) {
   return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(count));
 }
 
-void fill(Trial& trial, std::size_t operand, std::uint64_t seed) {
+void fill(KernelTrial& trial, std::size_t operand, std::uint64_t seed) {
   const OperandRecipe& recipe = trial.recipe->operands[operand];
   void* data = trial.operands[operand].data();
   std::mt19937_64 random(seed + operand);
@@ -63,7 +63,7 @@ void fill(Trial& trial, std::size_t operand, std::uint64_t seed) {
   }
 }
 
-bool is_read(const Trial& trial, std::size_t operand) {
+bool is_read(const KernelTrial& trial, std::size_t operand) {
   const KernelOperand& row = kernel(trial.recipe->kernel).operands[operand];
   return access_of(row, trial.scalars) != Access::write;
 }
@@ -72,9 +72,9 @@ bool is_read(const Trial& trial, std::size_t operand) {
 
 // --- trials --------------------------------------------------------------------------------------
 
-Trial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtype,
-                 const KernelScalars& scalars, std::uint64_t seed) {
-  Trial trial{&recipe, shape, dtype, scalars, {}};
+KernelTrial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtype,
+                       const KernelScalars& scalars, std::uint64_t seed) {
+  KernelTrial trial{&recipe, shape, dtype, scalars, {}};
   for (std::size_t operand = 0; operand < recipe.operands.size(); ++operand) {
     const std::int64_t bytes = operand_bytes(trial, operand);
     trial.operands.emplace_back(static_cast<std::size_t>(bytes), std::byte{0xff});
@@ -84,8 +84,8 @@ Trial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtyp
   return trial;
 }
 
-std::vector<Trial> all_trials(const TrialRecipe& recipe, std::uint64_t seed) {
-  std::vector<Trial> trials;
+std::vector<KernelTrial> all_trials(const TrialRecipe& recipe, std::uint64_t seed) {
+  std::vector<KernelTrial> trials;
   for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16}) {
     for (const KernelScalars& scalars : recipe.scalars) {
       for (const KernelShape& shape : recipe.shapes) {
@@ -96,16 +96,16 @@ std::vector<Trial> all_trials(const TrialRecipe& recipe, std::uint64_t seed) {
   return trials;
 }
 
-std::int64_t value_count(const Trial& trial, std::size_t operand) {
+std::int64_t value_count(const KernelTrial& trial, std::size_t operand) {
   return trial.recipe->operands[operand].elements(trial.shape, trial.scalars);
 }
 
-std::int64_t operand_bytes(const Trial& trial, std::size_t operand) {
+std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {
   return value_count(trial, operand) *
          element_bytes(trial.recipe->operands[operand].format, trial.dtype);
 }
 
-double value_at(const Trial& trial, std::size_t operand, std::int64_t index) {
+double value_at(const KernelTrial& trial, std::size_t operand, std::int64_t index) {
   const void* data = trial.operands[operand].data();
   switch (trial.recipe->operands[operand].format) {
     case Format::storage:
@@ -125,13 +125,18 @@ double value_at(const Trial& trial, std::size_t operand, std::int64_t index) {
   return static_cast<const std::uint32_t*>(data)[index];
 }
 
-void run_reference(Trial& trial) {
+void run_reference(KernelTrial& trial) {
   std::vector<void*> buffers;
   for (auto& operand : trial.operands) buffers.push_back(operand.data());
   kernel(trial.recipe->kernel).reference({trial.shape, trial.dtype, trial.scalars, buffers});
 }
 
-std::string describe(const Trial& trial, std::uint64_t seed) {
+void run_in_fp32(std::string_view name, const KernelShape& shape, const KernelScalars& scalars,
+                 const std::vector<void*>& buffers) {
+  kernel(name).reference({shape, DType::fp32, scalars, buffers});
+}
+
+std::string describe(const KernelTrial& trial, std::uint64_t seed) {
   constexpr const char* dtypes[] = {"fp32", "tf32", "bf16", "fp16"};
   const auto [rows, columns, depth, groups] = trial.shape;
   std::ostringstream text;

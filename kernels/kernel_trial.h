@@ -26,7 +26,7 @@ struct OperandRecipe {
   double tolerance = 1;
 };
 
-struct Trial;
+struct KernelTrial;
 
 struct TrialRecipe {
   std::string_view kernel;
@@ -39,7 +39,7 @@ struct TrialRecipe {
   std::int64_t alignment_bytes = 8;  // that the CUDA side asks of its operands, at most
   bool multiplies = false;           // by tensor cores, which round the factors of tf32
   // Makes inputs that depend on each other consistent, once all are filled.
-  void (*settle)(Trial&) = nullptr;
+  void (*settle)(KernelTrial&) = nullptr;
 };
 
 // One for each kernel of the catalogue, in its order.
@@ -48,7 +48,7 @@ std::span<const TrialRecipe> trial_recipes();
 // The recipe of that kernel; aborts if there is none.
 const TrialRecipe& trial_recipe(std::string_view kernel);
 
-struct Trial {
+struct KernelTrial {
   const TrialRecipe* recipe;
   KernelShape shape;
   DType dtype;
@@ -58,23 +58,27 @@ struct Trial {
 
 // Operands that are only written hold 0xff bytes, which are NaN in every float format, so that a
 // number that was not written shows.
-Trial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelScalars&,
-                 std::uint64_t seed);
+KernelTrial make_trial(const TrialRecipe&, const KernelShape&, DType, const KernelScalars&,
+                       std::uint64_t seed);
 
 // Every shape and scalars of the recipe, in every dtype; each with a seed of its own.
-std::vector<Trial> all_trials(const TrialRecipe&, std::uint64_t seed);
+std::vector<KernelTrial> all_trials(const TrialRecipe&, std::uint64_t seed);
 
 // Bytes of one operand.
-std::int64_t operand_bytes(const Trial&, std::size_t operand);
+std::int64_t operand_bytes(const KernelTrial&, std::size_t operand);
 
 // Number i of an operand, whatever its format.
-double value_at(const Trial&, std::size_t operand, std::int64_t index);
-std::int64_t value_count(const Trial&, std::size_t operand);
+double value_at(const KernelTrial&, std::size_t operand, std::int64_t index);
+std::int64_t value_count(const KernelTrial&, std::size_t operand);
 
 // Carries the trial out on its own operands with the kernel's reference.
-void run_reference(Trial&);
+void run_reference(KernelTrial&);
+
+// Calls the reference of the named kernel on these buffers, one per operand, in fp32.
+void run_in_fp32(std::string_view kernel, const KernelShape&, const KernelScalars&,
+                 const std::vector<void*>& buffers);
 
 // "matmul 7x13x5x1 bf16 scalars 1 0 0 seed 42"
-std::string describe(const Trial&, std::uint64_t seed);
+std::string describe(const KernelTrial&, std::uint64_t seed);
 
 }  // namespace stepgate

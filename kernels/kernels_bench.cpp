@@ -95,7 +95,7 @@ double copy_seconds(std::int64_t bytes) {
 double product_flops_per_second(DType dtype, const CudaLibraries& libraries) {
   constexpr std::int64_t size = 8192;
   const KernelShape shape{size, size, size};
-  const Trial trial = make_trial(trial_recipe("matmul"), {64, 64, 64}, dtype, {}, 1);
+  const KernelTrial trial = make_trial(trial_recipe("matmul"), {64, 64, 64}, dtype, {}, 1);
   std::vector<DeviceBytes> operands;
   std::vector<void*> pointers;
   for (int i = 0; i < 3; ++i) {
@@ -127,7 +127,7 @@ const Ceilings& ceilings(const CudaLibraries& libraries) {
 // --- one benchmark -------------------------------------------------------------------------------
 
 // The name of the first operand that is wrong; empty when none is.
-std::string_view wrong_operand(const Trial& got, const Trial& expected) {
+std::string_view wrong_operand(const KernelTrial& got, const KernelTrial& expected) {
   const Kernel& row = kernel(expected.recipe->kernel);
   for (std::size_t i = 0; i < row.operands.size(); ++i) {
     const OperandFormat format = expected.recipe->operands[i].format;
@@ -156,16 +156,16 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* d
   const CudaLibraries libraries(dnn);
   const Ceilings& top = ceilings(libraries);
   const TrialRecipe& recipe = trial_recipe(bench.kernel);
-  const Trial small = make_trial(recipe, bench.verified, dtype, bench.scalars, 1);
+  const KernelTrial small = make_trial(recipe, bench.verified, dtype, bench.scalars, 1);
   {
     const DeviceOperands operands(small, {});
     run_cuda(small, operands, libraries);
-    Trial expected = small;
+    KernelTrial expected = small;
     run_reference(expected);
     const std::string_view wrong = wrong_operand(operands.read_back(), expected);
     if (!wrong.empty()) return state.SkipWithError(("wrong: " + std::string(wrong)).c_str());
   }
-  const Trial sizes{&recipe, bench.shape, dtype, bench.scalars, {}};
+  const KernelTrial sizes{&recipe, bench.shape, dtype, bench.scalars, {}};
   std::vector<DeviceBytes> operands;
   std::vector<void*> pointers;
   for (std::size_t i = 0; i < small.operands.size(); ++i) {

@@ -22,7 +22,7 @@ namespace {
 class CudaKernel : public testing::TestWithParam<TrialRecipe> {
  protected:
   // Runs the trial on the GPU and returns its operands afterwards; the guard zones must hold.
-  Trial carried_out(const Trial& trial, Placement placement) {
+  KernelTrial carried_out(const KernelTrial& trial, Placement placement) {
     const DeviceOperands operands(trial, placement);
     run_cuda(trial, operands, libraries_);
     EXPECT_TRUE(operands.guards_are_untouched());
@@ -32,7 +32,7 @@ class CudaKernel : public testing::TestWithParam<TrialRecipe> {
   template <class Check>
   void for_each_trial(Check check) {
     const std::uint64_t seed = std::random_device{}();
-    for (const Trial& trial : all_trials(GetParam(), seed)) {
+    for (const KernelTrial& trial : all_trials(GetParam(), seed)) {
       SCOPED_TRACE(describe(trial, seed));
       check(trial);
       if (HasFatalFailure()) return;
@@ -44,11 +44,11 @@ class CudaKernel : public testing::TestWithParam<TrialRecipe> {
 };
 
 // The device's clocks, which no reference knows.
-bool is_clock(const Trial& trial, std::size_t operand) {
+bool is_clock(const KernelTrial& trial, std::size_t operand) {
   return trial.recipe->kernel == "report_loss" && (operand == 3 || operand == 5);
 }
 
-void expect_operand(const Trial& got, const Trial& expected, std::size_t operand) {
+void expect_operand(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
   const OperandFormat format = expected.recipe->operands[operand].format;
   if (format == OperandFormat::storage || format == OperandFormat::single) {
     // NaN is not below the bound.
@@ -68,7 +68,7 @@ void expect_operand(const Trial& got, const Trial& expected, std::size_t operand
   }
 }
 
-void expect_operands(const Trial& got, const Trial& expected) {
+void expect_operands(const KernelTrial& got, const KernelTrial& expected) {
   for (std::size_t operand = 0; operand < expected.operands.size(); ++operand) {
     expect_operand(got, expected, operand);
     if (testing::Test::HasFatalFailure()) return;
@@ -76,17 +76,17 @@ void expect_operands(const Trial& got, const Trial& expected) {
 }
 
 TEST_P(CudaKernel, AgreesWithTheReferenceAndTouchesNothingElse) {
-  for_each_trial([this](const Trial& trial) {
-    Trial expected = trial;
+  for_each_trial([this](const KernelTrial& trial) {
+    KernelTrial expected = trial;
     run_reference(expected);
     expect_operands(carried_out(trial, {}), expected);
   });
 }
 
 TEST_P(CudaKernel, GivesTheSameBitsTwice) {
-  for_each_trial([this](const Trial& trial) {
-    const Trial first = carried_out(trial, {});
-    const Trial second = carried_out(trial, {});
+  for_each_trial([this](const KernelTrial& trial) {
+    const KernelTrial first = carried_out(trial, {});
+    const KernelTrial second = carried_out(trial, {});
     for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
       if (is_clock(trial, operand)) continue;
       if (GetParam().operands[operand].format == OperandFormat::scratch) continue;
@@ -96,8 +96,8 @@ TEST_P(CudaKernel, GivesTheSameBitsTwice) {
 }
 
 TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
-  for_each_trial([this](const Trial& trial) {
-    Trial expected = trial;
+  for_each_trial([this](const KernelTrial& trial) {
+    KernelTrial expected = trial;
     run_reference(expected);
     expect_operands(carried_out(trial, {.offset_bytes = GetParam().alignment_bytes}), expected);
   });
@@ -110,10 +110,10 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel,
 class CudaKernelInPlace : public CudaKernel {};
 
 TEST_P(CudaKernelInPlace, AgreesWithTheReference) {
-  for_each_trial([this](const Trial& trial) {
-    Trial expected = trial;
+  for_each_trial([this](const KernelTrial& trial) {
+    KernelTrial expected = trial;
     run_reference(expected);
-    const Trial got = carried_out(trial, {.output = Placement::Output::in_place});
+    const KernelTrial got = carried_out(trial, {.output = Placement::Output::in_place});
     expect_operand(got, expected, static_cast<std::size_t>(GetParam().output));
   });
 }
@@ -131,14 +131,14 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_plac
 
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();
-  Trial trial = make_trial(trial_recipe("cross_entropy"), {33, 300}, DType::fp32, {}, seed);
+  KernelTrial trial = make_trial(trial_recipe("cross_entropy"), {33, 300}, DType::fp32, {}, seed);
   SCOPED_TRACE(describe(trial, seed));
   auto* logits = reinterpret_cast<float*>(trial.operands[0].data());
   for (std::int64_t i = 0; i < value_count(trial, 0); ++i) logits[i] *= 1000;
   const CudaLibraries libraries;
   const DeviceOperands operands(trial, {});
   run_cuda(trial, operands, libraries);
-  const Trial got = operands.read_back();
+  const KernelTrial got = operands.read_back();
   run_reference(trial);
   EXPECT_LE(relative_error(got, trial, 2), 1e-4);
   EXPECT_LE(relative_error(got, trial, 3), 1e-5);
@@ -146,7 +146,7 @@ TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
 
 TEST(CudaSpin, LastsAsLongAsItWasTold) {
   const CudaLibraries libraries;
-  const Trial trial = make_trial(trial_recipe("spin"), {}, DType::fp32, {2000}, 1);
+  const KernelTrial trial = make_trial(trial_recipe("spin"), {}, DType::fp32, {2000}, 1);
   const DeviceOperands operands(trial, {});
   const Launch launch =
       kernel("spin").prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());

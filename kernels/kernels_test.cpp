@@ -29,7 +29,7 @@ TEST(Catalogue, HasATrialRecipeForEveryKernelWithItsOperands) {
 }
 
 TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
-  const Formula feature = [](const Trial& t, std::int64_t i) {
+  const Formula feature = [](const KernelTrial& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.columns;
     double sum = 0;
     int count = 0;
@@ -40,7 +40,7 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
     }
     return sum / count;
   };
-  const Formula label = [](const Trial& t, std::int64_t row) {
+  const Formula label = [](const KernelTrial& t, std::int64_t row) {
     const auto word = static_cast<float>(value_at(t, 0, (row + 1) * t.shape.depth - 1));
     return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.columns);
   };
@@ -48,7 +48,7 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
 }
 
 TEST(Matmul, SumsProductsOverTheInnerDimension) {
-  const Formula element = [](const Trial& t, std::int64_t i) {
+  const Formula element = [](const KernelTrial& t, std::int64_t i) {
     const auto [m, n, k, groups] = t.shape;
     const std::int64_t group = i / (m * n);
     const std::int64_t row = i / n % m, column = i % n;
@@ -64,7 +64,7 @@ TEST(Matmul, SumsProductsOverTheInnerDimension) {
 }
 
 TEST(Linear, AddsTheBiasToTheProductWithTheTransposedWeight) {
-  const Formula y = [](const Trial& t, std::int64_t i) {
+  const Formula y = [](const KernelTrial& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     double sum = value_at(t, 2, column);
     for (std::int64_t inner = 0; inner < t.shape.depth; ++inner) {
@@ -77,7 +77,7 @@ TEST(Linear, AddsTheBiasToTheProductWithTheTransposedWeight) {
 }
 
 TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
-  const Formula y = [](const Trial& t, std::int64_t i) {
+  const Formula y = [](const KernelTrial& t, std::int64_t i) {
     const double sum = value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
     return t.scalars[0] != 0 ? std::max(sum, 0.0) : sum;
   };
@@ -85,14 +85,14 @@ TEST(BiasActivation, AddsTheBiasOfTheColumnAndCutsAtZero) {
 }
 
 TEST(ReluGradient, PassesWhereTheActivationWasPositive) {
-  const Formula dx = [](const Trial& t, std::int64_t i) {
+  const Formula dx = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 0, i) > 0 ? value_at(t, 1, i) : 0;
   };
   expect_formulas("relu_gradient", {{2, dx}});
 }
 
 TEST(BiasGradient, SumsEachColumn) {
-  const Formula db = [](const Trial& t, std::int64_t column) {
+  const Formula db = [](const KernelTrial& t, std::int64_t column) {
     double sum = t.scalars[0] != 0 ? value_at(t, 1, column) : 0;
     for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
       sum += value_at(t, 0, row * t.shape.columns + column);
@@ -102,7 +102,7 @@ TEST(BiasGradient, SumsEachColumn) {
   expect_formulas("bias_gradient", {{1, db}});
 }
 
-double exponential_sum(const Trial& t, std::int64_t row) {
+double exponential_sum(const KernelTrial& t, std::int64_t row) {
   double sum = 0;
   for (std::int64_t c = 0; c < t.shape.columns; ++c) {
     sum += std::exp(value_at(t, 0, row * t.shape.columns + c));
@@ -112,7 +112,7 @@ double exponential_sum(const Trial& t, std::int64_t row) {
 
 // Of the gradient, with the operand of the scale or none.
 Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
-  return [=, sum = 0.0](const Trial& t, std::int64_t i) mutable {
+  return [=, sum = 0.0](const KernelTrial& t, std::int64_t i) mutable {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     if (column == 0) sum = exponential_sum(t, row);
     const bool is_label = static_cast<double>(column) == value_at(t, 1, row);
@@ -122,7 +122,7 @@ Formula cross_entropy_gradient(std::optional<std::size_t> scale) {
   };
 }
 
-double cross_entropy_loss(const Trial& t, std::int64_t row) {
+double cross_entropy_loss(const KernelTrial& t, std::int64_t row) {
   const auto label = static_cast<std::int64_t>(value_at(t, 1, row));
   const double logit = value_at(t, 0, row * t.shape.columns + label);
   return -std::log(std::exp(logit) / exponential_sum(t, row));
@@ -139,55 +139,56 @@ TEST(ScaledCrossEntropy, ScalesTheGradientButNotTheLoss) {
 }
 
 TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
-  const auto mean = [](const Trial& t) {
+  const auto mean = [](const KernelTrial& t) {
     double sum = 0;
     for (std::int64_t row = 0; row < t.shape.rows; ++row) sum += value_at(t, 0, row);
     return sum / static_cast<double>(t.shape.rows);
   };
-  const auto is_entry = [](const Trial& t, std::int64_t i) {
+  const auto is_entry = [](const KernelTrial& t, std::int64_t i) {
     return static_cast<std::int64_t>(value_at(t, 4, 0)) % static_cast<std::int64_t>(t.scalars[0]) ==
            i;
   };
   expect_formulas(
       "report_loss",
-      {{1, [=](const Trial& t, std::int64_t) { return mean(t); }},
-       {2, [=](const Trial& t,
+      {{1, [=](const KernelTrial& t, std::int64_t) { return mean(t); }},
+       {2, [=](const KernelTrial& t,
                std::int64_t i) { return is_entry(t, i) ? mean(t) : value_at(t, 2, i); }},
-       {3, [=](const Trial& t, std::int64_t i) { return is_entry(t, i) ? 0 : value_at(t, 3, i); }},
-       {4, [](const Trial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }},
-       {5, [=](const Trial& t, std::int64_t i) {
+       {3, [=](const KernelTrial& t,
+               std::int64_t i) { return is_entry(t, i) ? 0 : value_at(t, 3, i); }},
+       {4, [](const KernelTrial& t, std::int64_t) { return value_at(t, 4, 0) + 1; }},
+       {5, [=](const KernelTrial& t, std::int64_t i) {
           return is_entry(t, i / 2) ? 0 : value_at(t, 5, i);
         }}});
 }
 
 TEST(AccumulateLoss, AddsTheLoss) {
-  expect_formulas(
-      "accumulate_loss",
-      {{1, [](const Trial& t, std::int64_t) { return value_at(t, 0, 0) + value_at(t, 1, 0); }}});
+  expect_formulas("accumulate_loss", {{1, [](const KernelTrial& t, std::int64_t) {
+                                         return value_at(t, 0, 0) + value_at(t, 1, 0);
+                                       }}});
 }
 
 TEST(MeanLoss, DividesByTheCountAndStartsAgain) {
   expect_formulas(
       "mean_loss",
-      {{0, [](const Trial&, std::int64_t) { return 0.0; }},
-       {1, [](const Trial& t, std::int64_t) { return value_at(t, 0, 0) / t.scalars[0]; }}});
+      {{0, [](const KernelTrial&, std::int64_t) { return 0.0; }},
+       {1, [](const KernelTrial& t, std::int64_t) { return value_at(t, 0, 0) / t.scalars[0]; }}});
 }
 
 TEST(Sgd, StepsAgainstTheGradient) {
-  expect_formulas("sgd", {{0, [](const Trial& t, std::int64_t i) {
+  expect_formulas("sgd", {{0, [](const KernelTrial& t, std::int64_t i) {
                              return value_at(t, 0, i) - t.scalars[0] * value_at(t, 1, i);
                            }}});
 }
 
 TEST(AdamW, FollowsTheTextbookUpdate) {
-  const Formula m = [](const Trial& t, std::int64_t i) {
+  const Formula m = [](const KernelTrial& t, std::int64_t i) {
     return t.scalars[1] * value_at(t, 2, i) + (1 - t.scalars[1]) * value_at(t, 1, i);
   };
-  const Formula v = [](const Trial& t, std::int64_t i) {
+  const Formula v = [](const KernelTrial& t, std::int64_t i) {
     const double gradient = value_at(t, 1, i);
     return t.scalars[2] * value_at(t, 3, i) + (1 - t.scalars[2]) * gradient * gradient;
   };
-  const Formula weights = [=](const Trial& t, std::int64_t i) {
+  const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
     const double step = value_at(t, 4, 0);
     const double m_hat = m(t, i) / (1 - std::pow(t.scalars[1], step));
     const double v_hat = v(t, i) / (1 - std::pow(t.scalars[2], step));
@@ -198,7 +199,7 @@ TEST(AdamW, FollowsTheTextbookUpdate) {
 }
 
 TEST(StridedScale, ScalesTheFirstFieldOfEveryRecordAndLeavesTheOthers) {
-  const Formula scaled = [](const Trial& t, std::int64_t i) {
+  const Formula scaled = [](const KernelTrial& t, std::int64_t i) {
     const auto fields_from = static_cast<std::int64_t>(t.scalars[1]);
     const auto fields_to = static_cast<std::int64_t>(t.scalars[2]);
     if (i % fields_to != 0) return value_at(t, 1, i);
@@ -248,7 +249,7 @@ TEST(StridedScale, MovesWholeSectors) {
 }
 
 TEST(Spin, CountsOnTheHostWithoutSpinning) {
-  expect_formulas("spin", {{0, [](const Trial& t, std::int64_t) {
+  expect_formulas("spin", {{0, [](const KernelTrial& t, std::int64_t) {
                               return std::fmod(value_at(t, 0, 0) + 1, 4294967296.0);
                             }}});
 }

@@ -16,25 +16,18 @@
 namespace stepgate {
 namespace {
 
-// As memory holds it.
-double stored_number(DType dtype, double value) {
-  std::uint32_t memory = 0;
-  set_number(&memory, dtype, 0, value);
-  return number_at(&memory, dtype, 0);
-}
-
 // --- forward -------------------------------------------------------------------------------------
 
 enum class Norm { layer, rms };
 
-using Element = std::function<double(const Trial&, std::int64_t)>;
+using Element = std::function<double(const KernelTrial&, std::int64_t)>;
 
 struct Row {
   double mean = 0, scale = 0;
 };
 
 // Of the row whose elements are x.
-Row row_of(const Trial& t, std::int64_t row, const Element& x, Norm norm) {
+Row row_of(const KernelTrial& t, std::int64_t row, const Element& x, Norm norm) {
   double sum = 0, squares = 0;
   for (std::int64_t c = t.shape.columns - 1; c >= 0; --c) {
     const double value = x(t, row * t.shape.columns + c);
@@ -46,22 +39,22 @@ Row row_of(const Trial& t, std::int64_t row, const Element& x, Norm norm) {
   return {mean, std::pow(squares / count - mean * mean + t.scalars[0], -0.5)};
 }
 
-double first_operand(const Trial& t, std::int64_t i) {
+double first_operand(const KernelTrial& t, std::int64_t i) {
   return value_at(t, 0, i);
 }
 
-double stored_sum(const Trial& t, std::int64_t i) {
+double stored_sum(const KernelTrial& t, std::int64_t i) {
   return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
 }
 
-double stored_sum_of_three(const Trial& t, std::int64_t i) {
+double stored_sum_of_three(const KernelTrial& t, std::int64_t i) {
   const double bias = value_at(t, 2, i % t.shape.columns);
   return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
 }
 
 // `weight` is the operand of that name; that of a layer norm's bias follows it.
 Formula normed(Norm norm, Element x, std::size_t weight) {
-  return [=, row = Row{}](const Trial& t, std::int64_t i) mutable {
+  return [=, row = Row{}](const KernelTrial& t, std::int64_t i) mutable {
     const std::int64_t column = i % t.shape.columns;
     if (column == 0) row = row_of(t, i / t.shape.columns, x, norm);
     const double shift = norm == Norm::layer ? value_at(t, weight + 1, column) : 0;
@@ -70,7 +63,7 @@ Formula normed(Norm norm, Element x, std::size_t weight) {
 }
 
 Formula statistics(Norm norm, Element x) {
-  return [=](const Trial& t, std::int64_t i) {
+  return [=](const KernelTrial& t, std::int64_t i) {
     if (norm == Norm::rms) return row_of(t, i, x, norm).scale;
     const Row row = row_of(t, i / 2, x, norm);
     return i % 2 == 0 ? row.mean : row.scale;
@@ -126,11 +119,11 @@ TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {
 // Operands of the gradients.
 enum : std::size_t { d_y, x, weight, statistics_of_rows, d_x, partials };
 
-double scale_of(const Trial& t, Norm norm, std::int64_t row) {
+double scale_of(const KernelTrial& t, Norm norm, std::int64_t row) {
   return value_at(t, statistics_of_rows, norm == Norm::rms ? row : 2 * row + 1);
 }
 
-double normalised(const Trial& t, Norm norm, std::int64_t row, std::int64_t column) {
+double normalised(const KernelTrial& t, Norm norm, std::int64_t row, std::int64_t column) {
   const double mean = norm == Norm::rms ? 0 : value_at(t, statistics_of_rows, 2 * row);
   return (value_at(t, x, row * t.shape.columns + column) - mean) * scale_of(t, norm, row);
 }
@@ -138,8 +131,8 @@ double normalised(const Trial& t, Norm norm, std::int64_t row, std::int64_t colu
 // The slope of the normalised x[j] in x[c] is scale ((j == c) - 1/C - n[j] n[c] / C), for rms
 // without 1/C. The sum over j of d_y[j] weight[j] times it, a row's sums kept.
 Formula gradient_of_x(Norm norm) {
-  return [=, sum = 0.0, projection = 0.0](const Trial& t, std::int64_t i) mutable {
-    const auto [row, column] = std::pair{i / t.shape.columns, i % t.shape.columns};
+  return [=, sum = 0.0, projection = 0.0](const KernelTrial& t, std::int64_t i) mutable {
+    const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     const auto weighed = [&](std::int64_t j) {
       return value_at(t, d_y, row * t.shape.columns + j) * value_at(t, weight, j);
     };
@@ -158,7 +151,7 @@ Formula gradient_of_x(Norm norm) {
 }
 
 // Of every gradient of x, in the order of its elements; kept, since each takes a row to compute.
-std::vector<double> gradients_of_x(Norm norm, const Trial& t) {
+std::vector<double> gradients_of_x(Norm norm, const KernelTrial& t) {
   const Formula gradient = gradient_of_x(norm);
   std::vector<double> all;
   for (std::int64_t i = 0; i < t.shape.rows * t.shape.columns; ++i) all.push_back(gradient(t, i));
@@ -166,7 +159,7 @@ std::vector<double> gradients_of_x(Norm norm, const Trial& t) {
 }
 
 Formula parts(Norm norm) {
-  return [=, d_xs = std::vector<double>()](const Trial& t, std::int64_t i) mutable {
+  return [=, d_xs = std::vector<double>()](const KernelTrial& t, std::int64_t i) mutable {
     const std::int64_t width = (norm == Norm::layer ? 2 : 1) * t.shape.columns;
     const std::int64_t column = i % t.shape.columns;
     const std::int64_t of_parameters = t.shape.depth * width;
@@ -228,7 +221,7 @@ TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
 }
 
 TEST(ColumnParts, SumsEveryPartsRowsOfEachColumn) {
-  const Formula sum = [](const Trial& t, std::int64_t i) {
+  const Formula sum = [](const KernelTrial& t, std::int64_t i) {
     double total = 0;
     for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
       if (row % t.shape.depth != i / t.shape.columns) continue;
@@ -251,7 +244,7 @@ TEST(Parts, AreAtLeastOneAndNeverMoreThanTheRows) {
 }
 
 TEST(SumParts, SumsEachColumnOfTheParts) {
-  const Formula sum = [](const Trial& t, std::int64_t column) {
+  const Formula sum = [](const KernelTrial& t, std::int64_t column) {
     double total = t.scalars[0] != 0 ? value_at(t, 1, column) : 0;
     for (std::int64_t part = t.shape.depth - 1; part >= 0; --part) {
       total += value_at(t, 0, part * t.shape.columns + column);

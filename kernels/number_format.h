@@ -99,6 +99,13 @@ inline void set_number(void* numbers, DType dtype, std::int64_t index, double va
   }
 }
 
+// The number as memory of that storage type holds it.
+inline double stored_number(DType dtype, double value) {
+  std::uint32_t memory = 0;
+  set_number(&memory, dtype, 0, value);
+  return number_at(&memory, dtype, 0);
+}
+
 // The array as floats; exact.
 inline std::vector<float> floats_of(const void* numbers, DType dtype, std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));

@@ -43,16 +43,16 @@ Update update_on(const DeviceOperands& adamw, const DeviceOperands& sums) {
   return {a[0], a[1], a[2], a[3], a[4], a[5], sums.pointers()[1]};
 }
 
-Update update_on(Trial& adamw, Trial& sums) {
+Update update_on(KernelTrial& adamw, KernelTrial& sums) {
   const auto at = [&](std::size_t i) { return static_cast<void*>(adamw.operands[i].data()); };
   return {at(0), at(1), at(2), at(3), at(4), at(5), sums.operands[1].data()};
 }
 
-void spoil(Trial& adamw, float gradient) {
+void spoil(KernelTrial& adamw, float gradient) {
   set_number(adamw.operands[1].data(), adamw.dtype, count / 2, gradient);
 }
 
-void start(Trial& adamw) {
+void start(KernelTrial& adamw) {
   auto* control = reinterpret_cast<float*>(adamw.operands[5].data());
   for (std::int64_t i = 0; i < update_control::size; ++i) control[i] = 0;
   control[update_control::loss_scale] = 8;
@@ -61,7 +61,7 @@ void start(Trial& adamw) {
 class CudaUpdate : public testing::TestWithParam<DType> {
  protected:
   // One update of both; the device takes the trial's gradients.
-  void step(Trial& adamw, Trial& sums, const DeviceOperands& device_adamw,
+  void step(KernelTrial& adamw, KernelTrial& sums, const DeviceOperands& device_adamw,
             const DeviceOperands& device_sums) {
     const std::vector<std::byte>& gradients = adamw.operands[1];
     const Update device = update_on(device_adamw, device_sums);
@@ -85,17 +85,17 @@ class CudaUpdate : public testing::TestWithParam<DType> {
 
 TEST_P(CudaUpdate, SkipsGradientsThatAreNotFiniteAndGoesOnAsTheReferenceDoes) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  Trial adamw = make_trial(trial_recipe("adamw_master"), shape, GetParam(), adamw_scalars, 1);
-  Trial sums = make_trial(trial_recipe("square_sums"), shape, GetParam(), {}, 2);
+  KernelTrial adamw = make_trial(trial_recipe("adamw_master"), shape, GetParam(), adamw_scalars, 1);
+  KernelTrial sums = make_trial(trial_recipe("square_sums"), shape, GetParam(), {}, 2);
   start(adamw);
   const DeviceOperands device_adamw(adamw, {}), device_sums(sums, {});
   float updates = 0;
   for (const float spoiled : {0.5f, infinity, 0.25f, std::nanf(""), 1.0f, 0.5f, 2.0f, -infinity}) {
     SCOPED_TRACE(spoiled);
     spoil(adamw, spoiled);
-    const Trial before = device_adamw.read_back();
+    const KernelTrial before = device_adamw.read_back();
     step(adamw, sums, device_adamw, device_sums);
-    const Trial got = device_adamw.read_back();
+    const KernelTrial got = device_adamw.read_back();
     const auto control = [&](std::int64_t i) { return value_at(got, 5, i); };
     if (std::isfinite(spoiled)) {
       updates += 1;

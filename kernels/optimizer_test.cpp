@@ -20,17 +20,17 @@ namespace {
 
 // --- formulas ------------------------------------------------------------------------------------
 
-double control_of(const Trial& t, std::int64_t index) {
+double control_of(const KernelTrial& t, std::int64_t index) {
   return value_at(t, t.operands.size() - 1, index);
 }
 
-bool is_skipped(const Trial& t) {
+bool is_skipped(const KernelTrial& t) {
   return control_of(t, update_control::factor) == 0;
 }
 
 // The formula, or what was there where the update is skipped.
 Formula unless_skipped(std::size_t operand, Formula formula) {
-  return [=](const Trial& t, std::int64_t i) {
+  return [=](const KernelTrial& t, std::int64_t i) {
     return is_skipped(t) ? value_at(t, operand, i) : formula(t, i);
   };
 }
@@ -40,16 +40,16 @@ struct AdamwOperands {
 };
 
 void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_master) {
-  const auto gradient = [](const Trial& t, std::int64_t i) {
+  const auto gradient = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 1, i) * control_of(t, update_control::factor);
   };
-  const Formula m = [=](const Trial& t, std::int64_t i) {
+  const Formula m = [=](const KernelTrial& t, std::int64_t i) {
     return t.scalars[1] * value_at(t, at.m, i) + (1 - t.scalars[1]) * gradient(t, i);
   };
-  const Formula v = [=](const Trial& t, std::int64_t i) {
+  const Formula v = [=](const KernelTrial& t, std::int64_t i) {
     return t.scalars[2] * value_at(t, at.v, i) + (1 - t.scalars[2]) * std::pow(gradient(t, i), 2);
   };
-  const Formula weights = [=](const Trial& t, std::int64_t i) {
+  const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
     const double updates = control_of(t, update_control::updates);
     const double m_hat = m(t, i) / (1 - std::pow(t.scalars[1], updates));
     const double v_hat = v(t, i) / (1 - std::pow(t.scalars[2], updates));
@@ -72,7 +72,7 @@ TEST(AdamwClipped, UpdatesTheWeightsByTheScaledGradient) {
 }
 
 TEST(SquareSums, CoverEveryNumberOnceInPieces) {
-  const Formula sum = [](const Trial& t, std::int64_t p) {
+  const Formula sum = [](const KernelTrial& t, std::int64_t p) {
     double squares = 0;
     for (std::int64_t i = 0; i < t.shape.columns; ++i) {
       if (i / square_sum_piece(t.shape) == p) squares += std::pow(value_at(t, 0, i), 2);
@@ -91,7 +91,7 @@ TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
 }
 
 TEST(Cast, CopiesAndRounds) {
-  const Formula same = [](const Trial& t, std::int64_t i) { return value_at(t, 0, i); };
+  const Formula same = [](const KernelTrial& t, std::int64_t i) { return value_at(t, 0, i); };
   expect_formulas("narrow", {{1, same}});
   expect_formulas("widen", {{1, same}});
 }
@@ -157,7 +157,7 @@ TEST(Clip, SkipsUnderAFixedScaleTooAndKeepsIt) {
 }
 
 TEST(Clip, FollowsItsFormulaInEveryTrial) {
-  const Formula after = [](const Trial& t, std::int64_t i) {
+  const Formula after = [](const KernelTrial& t, std::int64_t i) {
     double sum = 0;
     for (std::int64_t p = t.shape.depth - 1; p >= 0; --p) sum += value_at(t, 0, p);
     const double norm = std::sqrt(sum) / 4;
@@ -209,10 +209,10 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
        {"adamw_master", "adamw_clipped", "foreach_unscale", "foreach_decay", "foreach_lerp",
         "foreach_mul", "foreach_addcmul", "foreach_div", "foreach_addcdiv"}) {
     const TrialRecipe& recipe = trial_recipe(name);
-    Trial trial = make_trial(recipe, {3, 7}, DType::fp32, recipe.scalars.front(), 1);
+    KernelTrial trial = make_trial(recipe, {3, 7}, DType::fp32, recipe.scalars.front(), 1);
     reinterpret_cast<float*>(trial.operands[1].data())[3] = std::nanf("");
     reinterpret_cast<float*>(trial.operands.back().data())[update_control::factor] = 0;
-    const Trial untouched = trial;
+    const KernelTrial untouched = trial;
     run_reference(trial);
     EXPECT_EQ(trial.operands, untouched.operands) << name;
   }
@@ -223,7 +223,7 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
 // One operand of each name, as bytes.
 using Tensors = std::map<std::string_view, std::vector<std::byte>>;
 
-void run_pass(std::string_view name, Tensors& tensors, const Trial& trial) {
+void run_pass(std::string_view name, Tensors& tensors, const KernelTrial& trial) {
   std::vector<void*> buffers;
   for (const KernelOperand& operand : kernel(name).operands) {
     buffers.push_back(tensors.at(operand.name).data());
@@ -243,7 +243,7 @@ double foreach_slack(DType dtype) {
 
 TEST(Foreach, PassesTogetherEqualAdamwClippedToRounding) {
   const std::uint64_t seed = std::random_device{}();
-  for (Trial& trial : all_trials(trial_recipe("adamw_clipped"), seed)) {
+  for (KernelTrial& trial : all_trials(trial_recipe("adamw_clipped"), seed)) {
     SCOPED_TRACE(describe(trial, seed));
     Tensors tensors;
     for (std::size_t i = 0; i < trial.operands.size(); ++i) {
@@ -252,7 +252,7 @@ TEST(Foreach, PassesTogetherEqualAdamwClippedToRounding) {
     tensors["denominators"] = trial.operands[2];
     for (const char* pass : passes) run_pass(pass, tensors, trial);
     run_reference(trial);
-    Trial together = trial;
+    KernelTrial together = trial;
     for (std::size_t i = 0; i < trial.operands.size(); ++i) {
       together.operands[i] = tensors.at(kernel("adamw_clipped").operands[i].name);
     }
@@ -268,7 +268,7 @@ TEST(Foreach, PassesTogetherEqualAdamwClippedToRounding) {
 }
 
 TEST(Foreach, EachPassFollowsItsFormula) {
-  using T = const Trial&;
+  using T = const KernelTrial&;
   const auto target = [](auto formula) -> std::map<std::size_t, Formula> {
     return {{0, unless_skipped(0, formula)}};
   };

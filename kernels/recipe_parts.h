@@ -88,7 +88,7 @@ inline const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {
 inline constexpr Shape skipped = {4, 32};
 
 // A control as clip leaves it: the last operand.
-inline void settle_control(Trial& trial) {
+inline void settle_control(KernelTrial& trial) {
   auto* control = reinterpret_cast<float*>(trial.operands.back().data());
   control[update_control::factor] = trial.shape == skipped ? 0.0f : 0.25f;
   control[update_control::loss_scale] = 4;
@@ -132,14 +132,14 @@ inline std::vector<Shape> square_matrices() {
 }
 
 // What the forward launch leaves for these qkv: random probabilities would be no probabilities.
-inline void attend(Trial& trial) {
+inline void attend(KernelTrial& trial) {
   void* const buffers[] = {trial.operands[0].data(), trial.operands[1].data(),
                            trial.operands[3].data()};
   kernel("attention").reference({trial.shape, trial.dtype, {}, buffers});
 }
 
 // Numbers between the elements of `to`, which stay.
-inline void fill_between_elements(Trial& trial) {
+inline void fill_between_elements(KernelTrial& trial) {
   const auto fields = static_cast<std::int64_t>(trial.scalars[strided_scale_scalar::fields_to]);
   for (std::int64_t i = 0; i < value_count(trial, 1); ++i) {
     if (i % fields != 0) set_number(trial.operands[1].data(), trial.dtype, i, 0.25);

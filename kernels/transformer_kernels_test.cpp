@@ -12,16 +12,9 @@
 namespace stepgate {
 namespace {
 
-// As memory holds it.
-double stored_number(DType dtype, double value) {
-  std::uint32_t memory = 0;
-  set_number(&memory, dtype, 0, value);
-  return number_at(&memory, dtype, 0);
-}
-
 // --- tokens and tables ---------------------------------------------------------------------------
 
-double token_of_words(const Trial& t, std::int64_t sample, std::int64_t position) {
+double token_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t position) {
   std::uint32_t folded = 0;
   for (std::int64_t word = 0; word < t.shape.depth; ++word) {
     if (word % (t.shape.columns + 1) != position) continue;
@@ -35,16 +28,16 @@ double token_of_words(const Trial& t, std::int64_t sample, std::int64_t position
 TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextToken) {
   expect_formulas("ingest_tokens",
                   {{1,
-                    [](const Trial& t, std::int64_t i) {
+                    [](const KernelTrial& t, std::int64_t i) {
                       return token_of_words(t, i / t.shape.columns, i % t.shape.columns);
                     }},
-                   {2, [](const Trial& t, std::int64_t i) {
+                   {2, [](const KernelTrial& t, std::int64_t i) {
                       return token_of_words(t, i / t.shape.columns, i % t.shape.columns + 1);
                     }}});
 }
 
 TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
-  const Formula x = [](const Trial& t, std::int64_t i) {
+  const Formula x = [](const KernelTrial& t, std::int64_t i) {
     const std::int64_t row = i / t.shape.columns, column = i % t.shape.columns;
     const auto token = static_cast<std::int64_t>(value_at(t, 0, row));
     return value_at(t, 1, token * t.shape.columns + column) +
@@ -54,7 +47,7 @@ TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
 }
 
 TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
-  const Formula d_table = [](const Trial& t, std::int64_t i) {
+  const Formula d_table = [](const KernelTrial& t, std::int64_t i) {
     double sum = value_at(t, 2, i);
     for (std::int64_t row = t.shape.rows - 1; row >= 0; --row) {
       if (static_cast<std::int64_t>(value_at(t, 0, row)) != i / t.shape.columns) continue;
@@ -68,9 +61,9 @@ TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
 // --- element by element --------------------------------------------------------------------------
 
 TEST(Add, AddsElementByElement) {
-  expect_formulas(
-      "add",
-      {{2, [](const Trial& t, std::int64_t i) { return value_at(t, 0, i) + value_at(t, 1, i); }}});
+  expect_formulas("add", {{2, [](const KernelTrial& t, std::int64_t i) {
+                             return value_at(t, 0, i) + value_at(t, 1, i);
+                           }}});
 }
 
 // The logistic function at 2 u, which is (1 + tanh(u)) / 2.
@@ -80,13 +73,13 @@ double logistic_of_inner(double x) {
 }
 
 TEST(Gelu, IsTheLogisticFormOfTheTanhApproximation) {
-  expect_formulas("gelu", {{1, [](const Trial& t, std::int64_t i) {
+  expect_formulas("gelu", {{1, [](const KernelTrial& t, std::int64_t i) {
                               return value_at(t, 0, i) * logistic_of_inner(value_at(t, 0, i));
                             }}});
 }
 
 TEST(GeluGradient, IsTheSlopeOfGelu) {
-  const Formula dx = [](const Trial& t, std::int64_t i) {
+  const Formula dx = [](const KernelTrial& t, std::int64_t i) {
     const auto gelu = [](double x) { return x * logistic_of_inner(x); };
     // A difference of fourth order: off by the fifth derivative times distance^4 / 30.
     constexpr double distance = 1e-3;
@@ -100,13 +93,13 @@ TEST(GeluGradient, IsTheSlopeOfGelu) {
 }
 
 TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
-  const auto sum = [](const Trial& t, std::int64_t i) {
+  const auto sum = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
   };
-  const auto stored = [=](const Trial& t, std::int64_t i) {
+  const auto stored = [=](const KernelTrial& t, std::int64_t i) {
     return stored_number(t.dtype, sum(t, i));
   };
-  expect_formulas("bias_gelu", {{2, sum}, {3, [=](const Trial& t, std::int64_t i) {
+  expect_formulas("bias_gelu", {{2, sum}, {3, [=](const KernelTrial& t, std::int64_t i) {
                                              const double pre = stored(t, i);
                                              return pre * logistic_of_inner(pre);
                                            }}});

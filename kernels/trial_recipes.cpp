@@ -30,7 +30,7 @@ TrialRecipe controlled(TrialRecipe made) {
   return made;
 }
 
-TrialRecipe settled(TrialRecipe made, void (*settle)(Trial&)) {
+TrialRecipe settled(TrialRecipe made, void (*settle)(KernelTrial&)) {
   made.settle = settle;
   return made;
 }
@@ -45,7 +45,7 @@ TrialRecipe product(TrialRecipe made) {
 // rounding error of each to that of the result.
 constexpr double rounded_factors = 2;
 
-TrialRecipe attention_recipe(TrialRecipe made, void (*settle)(Trial&)) {
+TrialRecipe attention_recipe(TrialRecipe made, void (*settle)(KernelTrial&)) {
   made.alignment_bytes = 16;
   made.settle = settle;
   return made;

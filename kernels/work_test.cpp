@@ -102,7 +102,7 @@ TEST(Work, ReadsEachInputOnceAndWritesEachOutputOnce) {
     if (recipe.kernel == "embedding" || recipe.kernel == "embedding_gradient") continue;
     if (recipe.kernel == "strided_scale") continue;  // touches one field of every record
     const Kernel& row = kernel(recipe.kernel);
-    for (const Trial& trial : all_trials(recipe, 1)) {
+    for (const KernelTrial& trial : all_trials(recipe, 1)) {
       std::int64_t read = 0, written = 0;
       for (std::size_t i = 0; i < row.operands.size(); ++i) {
         if (recipe.operands[i].format == OperandFormat::scratch) continue;

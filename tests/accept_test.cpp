@@ -114,7 +114,7 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
   EXPECT_EQ(sentence["runs"], 5);
   EXPECT_EQ(sentence["stored_contrasts"].size(), 5U);
   EXPECT_EQ(report["variants"].size(), 1U);  // anchors are no variants
-  EXPECT_TRUE(report["measurement"]["batch_sizes"].contains("anchor.launch.1"));
+  EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
 }
 
 TEST_F(AcceptVerb, GivesTheRunsOfOneSeedSeedsOfTheirOwnAndNeverStoresTheSameRunTwice) {
@@ -160,8 +160,8 @@ TEST_F(AcceptVerb, RefusesARunOfTooFewRounds) {
   const Finished refused = accept();
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_TRUE(contains(refused.out,
-                       "not accepted: 'measure.rounds' allows 5 rounds, and no verdict takes "
-                       "fewer than 12; raise it"))
+                       "not accepted: 0 rounds were measured, but a run is compared by its first "
+                       "12; raise 'measure.rounds' or the budget"))
       << refused.out;
 }
 

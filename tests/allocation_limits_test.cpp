@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "device_contract.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t mebibyte = 1024 * 1024;
 
 class AllocationLimits : public testing::TestWithParam<DeviceCase> {
  protected:

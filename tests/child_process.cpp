@@ -18,11 +18,6 @@ namespace {
 
 constexpr int cannot_start_code = 127;
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void redirect(const char* path, int flags, int stream) {
   constexpr mode_t readable = 0600;
   const int descriptor = ::open(path, flags, readable);
@@ -30,6 +25,11 @@ void redirect(const char* path, int flags, int stream) {
 }
 
 }  // namespace
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 ChildProcess::ChildProcess(const std::filesystem::path& program,
                            const std::vector<std::string>& arguments,

@@ -11,6 +11,9 @@
 
 namespace stepgate {
 
+// What is in the file; nothing where there is none.
+std::string text_of(const std::filesystem::path&);
+
 struct Finished {
   int exit_code = -1;  // 128 + n when signal n ended it
   std::string out;

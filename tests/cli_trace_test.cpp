@@ -15,11 +15,6 @@ using TracedRun = CommandLine;
 
 const std::string counted_line = two_variants("fix.host_waits_per_step == 0");
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 TEST_F(TracedRun, DecidesAnExactSentenceByTheTrace) {
   write("counted.toml", counted_line);
   const Finished run = simulate({"counted.toml"});

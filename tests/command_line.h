@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -80,6 +82,11 @@ class CommandLine : public testing::Test {
   }
 
   bool exists(const std::string& file) const { return std::filesystem::exists(place() / file); }
+
+  std::int64_t lines_of(const std::string& file) const {
+    std::ifstream text(place() / file);
+    return std::count(std::istreambuf_iterator<char>(text), {}, '\n');
+  }
 
  private:
   std::filesystem::path root_;

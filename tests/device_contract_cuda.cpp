@@ -5,6 +5,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "device_contract.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
@@ -63,7 +64,6 @@ TEST(CudaDeviceContract, RefusesToGoOnWithAStepThatFailed) {
 
 // A list of losses that is never released wraps around its slots and still belongs to the step.
 TEST(CudaDeviceContract, ReturnsAllMemoryThatItsStepsKept) {
-  constexpr std::int64_t mebibyte = 1024 * 1024;
   Knobs knobs = model_knobs("spin");
   knobs.model.kernels = 1;
   knobs.log = {.every = 1, .via = LogVia::keep_on_device};

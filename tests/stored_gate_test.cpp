@@ -49,7 +49,7 @@ class StoredGate : public testing::Test {
     MeasureRequest request;
     request.knobs = scenario.measure;
     request.seed = seed;
-    request.clock = [] { return std::chrono::nanoseconds(0); };
+    request.knobs.max_seconds = 1e6;
     request.enough = [](const Measurement& so_far) {
       return std::ssize(so_far.rounds) >= rounds_of_stored_run;
     };

@@ -34,7 +34,7 @@ std::vector<std::filesystem::path> files_of_the_suite() {
 }
 
 Traced traced(Device& device, std::span<const StepPlan> plans) {
-  return trace_rounds(device, plans, {.clock = [] { return std::chrono::nanoseconds(0); }});
+  return trace_rounds(device, plans, {});
 }
 
 // How many metrics plan and trace both count; their values are expected to be equal.

@@ -16,8 +16,8 @@
 namespace stepgate {
 
 // A multiple of every period in the ways to run a step.
-constexpr std::int64_t traced_steps = 12;
-constexpr Observe traced{.wash_out_steps = 5, .steps = traced_steps, .trace = true};
+constexpr std::int64_t steps_of_a_trace = 12;
+constexpr Observe traced{.wash_out_steps = 5, .steps = steps_of_a_trace, .trace = true};
 
 inline std::string where(const StepPlan& plan, const auto& record) {
   const std::string name =
@@ -51,7 +51,7 @@ class TraceContract : public testing::TestWithParam<DeviceCase> {
     EXPECT_TRUE(trace) << "nothing was recorded";
     if (trace) return *std::move(trace);
     Trace empty;
-    empty.steps = traced_steps;
+    empty.steps = steps_of_a_trace;
     return empty;
   }
 

@@ -22,11 +22,11 @@ TEST_P(TraceContract, RecordsTheScoredStepsWhenAskedAndOnlyThen) {
   EXPECT_FALSE(step->run({.wash_out_steps = 1, .steps = 2}).trace);
   for (const std::int64_t wash_out : {4, 0}) {
     const StepResult result =
-        step->run({.wash_out_steps = wash_out, .steps = traced_steps, .trace = true});
+        step->run({.wash_out_steps = wash_out, .steps = steps_of_a_trace, .trace = true});
     ASSERT_TRUE(result.trace);
     EXPECT_EQ(result.trace->first_step, result.first_step + wash_out);
-    EXPECT_EQ(result.trace->steps, traced_steps);
-    const std::int64_t end = result.trace->first_step + traced_steps;
+    EXPECT_EQ(result.trace->steps, steps_of_a_trace);
+    const std::int64_t end = result.trace->first_step + steps_of_a_trace;
     for (const HostSpan& span : result.trace->spans) {
       EXPECT_GE(span.step, result.trace->first_step);
       EXPECT_LT(span.step, end);
@@ -44,7 +44,7 @@ TEST_P(TraceContract, ChangesNoLoss) {
   for (const Knobs& knobs : different_steps()) {
     SCOPED_TRACE(describe(knobs));
     const StepPlan plan = plan_of(knobs);
-    const std::vector<float> expected = device_->load(plan)->run({5, traced_steps}).losses;
+    const std::vector<float> expected = device_->load(plan)->run({5, steps_of_a_trace}).losses;
     const std::vector<float> losses = device_->load(plan)->run(traced).losses;
     ASSERT_EQ(losses.size(), expected.size());
     for (std::size_t index = 0; index < losses.size(); ++index) {
@@ -77,7 +77,7 @@ TEST_P(TraceContract, BooksTheMemoryOfThePlanAndWhatComesAndGoes) {
   }
   EXPECT_EQ(balance, 0);
   EXPECT_EQ(static_cast<double>(taken),
-            traced_steps * counted(plan, Metric::device_allocs_per_step).value());
+            steps_of_a_trace * counted(plan, Metric::device_allocs_per_step).value());
 }
 
 // What a slot keeps for larger steps is not theirs.

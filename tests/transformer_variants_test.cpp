@@ -76,7 +76,7 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
     if (test.kind == DeviceKind::simulated) continue;
     const std::vector<StepPlan> plans = plans_of(base(test.kind, GetParam()), variants);
     const auto device = test.make();
-    LossLedger ledger(plans);
+    LossLedger ledger(plans, 0);
     for (std::size_t variant = 0; variant < plans.size(); ++variant)
       ledger.add(static_cast<int>(variant), device->load(plans[variant])->run({.steps = 30}));
     const auto found = ledger.first_disagreement();
@@ -95,7 +95,7 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   };
   const std::vector<StepPlan> plans = plans_of(base(DeviceKind::reference, GetParam()), variants);
   const auto disagrees = [&](int variant) {
-    LossLedger ledger(plans);
+    LossLedger ledger(plans, 0);
     for (int other = 0; other < static_cast<int>(plans.size()); ++other) {
       StepResult result;
       result.steps = 1;

@@ -10,20 +10,20 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand accumulate_loss_operands[] = {
     {"loss", Access::read},
     {"sum", Access::read_write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape&, DType, const KernelScalars&) {
+KernelWork accumulate_loss_work(const KernelShape&, DType, const KernelScalars&) {
   return {.bytes_read = 8, .bytes_written = 4, .flops = 1};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void accumulate_loss_reference(const KernelCall& call) {
   *static_cast<float*>(call.buffers[1]) += *static_cast<const float*>(call.buffers[0]);
 }
 
@@ -32,7 +32,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel accumulate_loss_kernel() {
-  return {"accumulate_loss", operands, work, reference, in_cuda_builds<prepare_accumulate_loss>()};
+  return {"accumulate_loss", accumulate_loss_operands, accumulate_loss_work,
+          accumulate_loss_reference, in_cuda_builds<prepare_accumulate_loss>()};
 }
 
 }  // namespace stepgate

@@ -11,14 +11,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand adamw_operands[] = {
     {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
     {"v", Access::read_write},       {"counter", Access::read},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork adamw_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t parameters = shape.rows * shape.columns;
   return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + 8,
           .bytes_written = parameters * (bytes_of(dtype) + 8),
@@ -28,7 +28,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void adamw_reference(const KernelCall& call) {
   const auto updates = static_cast<double>(*static_cast<const std::uint64_t*>(call.buffers[4]));
   auto* m = static_cast<float*>(call.buffers[2]);
   auto* v = static_cast<float*>(call.buffers[3]);
@@ -47,7 +47,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_kernel() {
-  return {"adamw", operands, work, reference, in_cuda_builds<prepare_adamw>()};
+  return {"adamw", adamw_operands, adamw_work, adamw_reference, in_cuda_builds<prepare_adamw>()};
 }
 
 }  // namespace stepgate

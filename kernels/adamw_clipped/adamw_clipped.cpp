@@ -13,7 +13,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand adamw_clipped_operands[] = {
     {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
     {"v", Access::read_write},       {"control", Access::read},
 };
@@ -21,7 +21,7 @@ constexpr KernelOperand operands[] = {
 // --- work ----------------------------------------------------------------------------------------
 
 // Of a launch that is not skipped.
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork adamw_clipped_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t parameters = shape.rows * shape.columns;
   return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + update_control::bytes,
           .bytes_written = parameters * (bytes_of(dtype) + 8),
@@ -31,7 +31,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void adamw_clipped_reference(const KernelCall& call) {
   const auto* control = static_cast<const float*>(call.buffers[4]);
   const double factor = control[update_control::factor];
   if (factor == 0) return;
@@ -53,7 +53,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_clipped_kernel() {
-  return {"adamw_clipped", operands, work, reference, in_cuda_builds<prepare_adamw_clipped>()};
+  return {"adamw_clipped", adamw_clipped_operands, adamw_clipped_work, adamw_clipped_reference,
+          in_cuda_builds<prepare_adamw_clipped>()};
 }
 
 }  // namespace stepgate

@@ -13,7 +13,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand adamw_master_operands[] = {
     {"weights", Access::read_write}, {"gradients", Access::read}, {"master", Access::read_write},
     {"m", Access::read_write},       {"v", Access::read_write},   {"control", Access::read},
 };
@@ -21,7 +21,7 @@ constexpr KernelOperand operands[] = {
 // --- work ----------------------------------------------------------------------------------------
 
 // Of a launch that is not skipped.
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork adamw_master_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t parameters = shape.rows * shape.columns;
   return {.bytes_read = parameters * (bytes_of(dtype) + 12) + update_control::bytes,
           .bytes_written = parameters * (bytes_of(dtype) + 12),
@@ -31,7 +31,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void adamw_master_reference(const KernelCall& call) {
   const auto* control = static_cast<const float*>(call.buffers[5]);
   const double factor = control[update_control::factor];
   if (factor == 0) return;
@@ -54,7 +54,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_master_kernel() {
-  return {"adamw_master", operands, work, reference, in_cuda_builds<prepare_adamw_master>()};
+  return {"adamw_master", adamw_master_operands, adamw_master_work, adamw_master_reference,
+          in_cuda_builds<prepare_adamw_master>()};
 }
 
 }  // namespace stepgate

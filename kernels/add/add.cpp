@@ -10,7 +10,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand add_operands[] = {
     {"x", Access::read},
     {"branch", Access::read},
     {"sum", Access::write},
@@ -18,7 +18,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork add_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 2 * elements * bytes_of(dtype),
           .bytes_written = elements * bytes_of(dtype),
@@ -27,7 +27,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void add_reference(const KernelCall& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     set_number(
         call.buffers[2], call.dtype, i,
@@ -40,7 +40,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel add_kernel() {
-  return {"add", operands, work, reference, in_cuda_builds<prepare_add>()};
+  return {"add", add_operands, add_work, add_reference, in_cuda_builds<prepare_add>()};
 }
 
 }  // namespace stepgate

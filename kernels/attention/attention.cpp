@@ -14,7 +14,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand attention_operands[] = {
     {"qkv", Access::read},
     {"out", Access::write},
     {"log_sums", Access::write},
@@ -22,7 +22,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork attention_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 3 * elements * bytes_of(dtype),
           .bytes_written = elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
@@ -40,7 +40,7 @@ double softmax(std::vector<double>& scores) {
   return largest + std::log(sum);
 }
 
-void reference(const KernelCall& call) {
+void attention_reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
   auto* log_sums = static_cast<float*>(call.buffers[2]);
   std::vector<double> scores;
@@ -69,7 +69,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel attention_kernel() {
-  return {"attention", operands, work, reference, in_cuda_builds<prepare_attention>()};
+  return {"attention", attention_operands, attention_work, attention_reference,
+          in_cuda_builds<prepare_attention>()};
 }
 
 }  // namespace stepgate

@@ -14,14 +14,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand attention_gradient_operands[] = {
     {"qkv", Access::read},      {"out", Access::read},      {"d_out", Access::read},
     {"log_sums", Access::read}, {"scratch", Access::write}, {"d_qkv", Access::write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork attention_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 5 * elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
           .bytes_written = 3 * elements * bytes_of(dtype),
@@ -61,7 +61,7 @@ HeadGradient gradient_of(const PackedHeads& heads, const Head& head, const float
   return d;
 }
 
-void reference(const KernelCall& call) {
+void attention_gradient_reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
   const DType dtype = call.dtype;
   const void* qkv = call.buffers[0];
@@ -86,8 +86,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel attention_gradient_kernel() {
-  return {"attention_gradient", operands, work, reference,
-          in_cuda_builds<prepare_attention_gradient>()};
+  return {"attention_gradient", attention_gradient_operands, attention_gradient_work,
+          attention_gradient_reference, in_cuda_builds<prepare_attention_gradient>()};
 }
 
 }  // namespace stepgate

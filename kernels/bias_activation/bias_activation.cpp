@@ -13,7 +13,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand bias_activation_operands[] = {
     {"x", Access::read},
     {"bias", Access::read},
     {"y", Access::write},
@@ -21,7 +21,8 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+KernelWork bias_activation_work(const KernelShape& shape, DType dtype,
+                                const KernelScalars& scalars) {
   const std::int64_t elements = shape.rows * shape.columns;
   const std::int64_t operations_per_element =
       1 + (scalars[bias_activation_scalar::activation] != 0);
@@ -32,7 +33,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scal
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void bias_activation_reference(const KernelCall& call) {
   const auto [x, bias, y] = std::tuple{call.buffers[0], call.buffers[1], call.buffers[2]};
   const bool relu = call.scalars[bias_activation_scalar::activation] != 0;
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
@@ -47,7 +48,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel bias_activation_kernel() {
-  return {"bias_activation", operands, work, reference, in_cuda_builds<prepare_bias_activation>()};
+  return {"bias_activation", bias_activation_operands, bias_activation_work,
+          bias_activation_reference, in_cuda_builds<prepare_bias_activation>()};
 }
 
 }  // namespace stepgate

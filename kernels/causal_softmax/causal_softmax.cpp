@@ -15,14 +15,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand causal_softmax_operands[] = {
     {"scores", Access::read},
     {"probabilities", Access::write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork causal_softmax_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = elements * bytes_of(dtype),
           .bytes_written = elements * bytes_of(dtype),
@@ -31,7 +31,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void causal_softmax_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
   const double scale = call.scalars[causal_softmax_scalar::scale];
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
@@ -56,7 +56,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel causal_softmax_kernel() {
-  return {"causal_softmax", operands, work, reference, in_cuda_builds<prepare_causal_softmax>()};
+  return {"causal_softmax", causal_softmax_operands, causal_softmax_work, causal_softmax_reference,
+          in_cuda_builds<prepare_causal_softmax>()};
 }
 
 }  // namespace stepgate

@@ -11,7 +11,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand causal_softmax_gradient_operands[] = {
     {"probabilities", Access::read},
     {"d_probabilities", Access::read},
     {"d_scores", Access::write},
@@ -19,7 +19,8 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork causal_softmax_gradient_work(const KernelShape& shape, DType dtype,
+                                        const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 2 * elements * bytes_of(dtype),
           .bytes_written = elements * bytes_of(dtype),
@@ -28,7 +29,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void causal_softmax_gradient_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
   const double scale = call.scalars[causal_softmax_gradient_scalar::scale];
   const auto at = [&](std::size_t operand, std::int64_t index) {
@@ -52,8 +53,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel causal_softmax_gradient_kernel() {
-  return {"causal_softmax_gradient", operands, work, reference,
-          in_cuda_builds<prepare_causal_softmax_gradient>()};
+  return {"causal_softmax_gradient", causal_softmax_gradient_operands, causal_softmax_gradient_work,
+          causal_softmax_gradient_reference, in_cuda_builds<prepare_causal_softmax_gradient>()};
 }
 
 }  // namespace stepgate

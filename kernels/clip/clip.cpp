@@ -13,14 +13,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand clip_operands[] = {
     {"partials", Access::read},
     {"control", Access::read_write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
+KernelWork clip_work(const KernelShape& shape, DType, const KernelScalars&) {
   return {.bytes_read = 4 * shape.depth + update_control::bytes,
           .bytes_written = update_control::bytes,
           .flops = shape.depth};
@@ -48,7 +48,7 @@ void count_good_update(float* control, const KernelScalars& scalars) {
   control[update_control::good_updates] = 0;
 }
 
-void reference(const KernelCall& call) {
+void clip_reference(const KernelCall& call) {
   const auto* partials = static_cast<const float*>(call.buffers[0]);
   auto* control = static_cast<float*>(call.buffers[1]);
   double sum = 0;
@@ -67,7 +67,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel clip_kernel() {
-  return {"clip", operands, work, reference, in_cuda_builds<prepare_clip>()};
+  return {"clip", clip_operands, clip_work, clip_reference, in_cuda_builds<prepare_clip>()};
 }
 
 }  // namespace stepgate

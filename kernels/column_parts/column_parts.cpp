@@ -11,14 +11,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand column_parts_operands[] = {
     {"dy", Access::read},
     {"partials", Access::write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork column_parts_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = elements * bytes_of(dtype),
           .bytes_written = shape.depth * shape.columns * 4,
@@ -27,7 +27,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void column_parts_reference(const KernelCall& call) {
   const auto [rows, columns, parts, unused] = call.shape;
   auto* partials = static_cast<float*>(call.buffers[1]);
   for (std::int64_t part = 0; part < parts; ++part) {
@@ -46,7 +46,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel column_parts_kernel() {
-  return {"column_parts", operands, work, reference, in_cuda_builds<prepare_column_parts>()};
+  return {"column_parts", column_parts_operands, column_parts_work, column_parts_reference,
+          in_cuda_builds<prepare_column_parts>()};
 }
 
 }  // namespace stepgate

@@ -15,7 +15,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand cross_entropy_operands[] = {
     {"logits", Access::read},
     {"labels", Access::read},
     {"gradient", Access::write},
@@ -29,7 +29,7 @@ constexpr KernelOperand scaled_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork cross_entropy_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = elements * bytes_of(dtype) + shape.rows * 4,
           .bytes_written = elements * bytes_of(dtype) + shape.rows * 4,
@@ -38,7 +38,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 }
 
 KernelWork scaled_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  KernelWork scaled = work(shape, dtype, scalars);
+  KernelWork scaled = cross_entropy_work(shape, dtype, scalars);
   scaled.bytes_read += 4;
   return scaled;
 }
@@ -69,7 +69,7 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
   }
 }
 
-void reference(const KernelCall& call) {
+void cross_entropy_reference(const KernelCall& call) {
   differentiate(call, 1, call.buffers[2], static_cast<float*>(call.buffers[3]));
 }
 
@@ -83,7 +83,8 @@ void scaled_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel cross_entropy_kernel() {
-  return {"cross_entropy", operands, work, reference, in_cuda_builds<prepare_cross_entropy>()};
+  return {"cross_entropy", cross_entropy_operands, cross_entropy_work, cross_entropy_reference,
+          in_cuda_builds<prepare_cross_entropy>()};
 }
 
 Kernel scaled_cross_entropy_kernel() {

@@ -12,7 +12,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand embedding_operands[] = {
     {"tokens", Access::read},
     {"table", Access::read},
     {"positions", Access::read},
@@ -23,7 +23,7 @@ constexpr KernelOperand operands[] = {
 
 // Of the table as many rows as there are tokens, at most: which of them are equal, only the data
 // knows.
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork embedding_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t rows_read =
       std::min(shape.rows, shape.depth) + std::min(shape.rows, shape.groups);
   return {.bytes_read = shape.rows * 4 + rows_read * shape.columns * bytes_of(dtype),
@@ -33,7 +33,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void embedding_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
   const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
@@ -52,7 +52,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel embedding_kernel() {
-  return {"embedding", operands, work, reference, in_cuda_builds<prepare_embedding>()};
+  return {"embedding", embedding_operands, embedding_work, embedding_reference,
+          in_cuda_builds<prepare_embedding>()};
 }
 
 }  // namespace stepgate

@@ -15,7 +15,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand embedding_gradient_operands[] = {
     {"tokens", Access::read},
     {"dx", Access::read},
     {"d_table", Access::read_write},
@@ -25,7 +25,7 @@ constexpr KernelOperand operands[] = {
 
 // Of the table as many rows as there are tokens, at most: which of them are equal, only the data
 // knows.
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork embedding_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   const std::int64_t touched = std::min(shape.rows, shape.depth) * shape.columns;
   return {.bytes_read = shape.rows * 4 + (elements + touched) * bytes_of(dtype),
@@ -35,7 +35,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void embedding_gradient_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
   const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
   std::map<std::int32_t, std::vector<double>> sums;
@@ -60,8 +60,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel embedding_gradient_kernel() {
-  return {"embedding_gradient", operands, work, reference,
-          in_cuda_builds<prepare_embedding_gradient>()};
+  return {"embedding_gradient", embedding_gradient_operands, embedding_gradient_work,
+          embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()};
 }
 
 }  // namespace stepgate

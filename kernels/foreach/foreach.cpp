@@ -30,15 +30,15 @@ constexpr KernelOperand denominators{"denominators", Access::read};
 constexpr KernelOperand denominators_target{"denominators", Access::read_write};
 constexpr KernelOperand new_denominators{"denominators", Access::write};
 
-constexpr KernelOperand unscale_operands[] = {gradients_target, control};
-constexpr KernelOperand decay_operands[] = {weights_target, control};
-constexpr KernelOperand lerp_operands[] = {m_target, gradients, control};
-constexpr KernelOperand mul_operands[] = {v_target, control};
-constexpr KernelOperand addcmul_operands[] = {v_target, gradients, control};
-constexpr KernelOperand sqrt_operands[] = {new_denominators, v};
-constexpr KernelOperand div_operands[] = {denominators_target, control};
-constexpr KernelOperand add_operands[] = {denominators_target};
-constexpr KernelOperand addcdiv_operands[] = {weights_target, m, denominators, control};
+constexpr KernelOperand foreach_unscale_operands[] = {gradients_target, control};
+constexpr KernelOperand foreach_decay_operands[] = {weights_target, control};
+constexpr KernelOperand foreach_lerp_operands[] = {m_target, gradients, control};
+constexpr KernelOperand foreach_mul_operands[] = {v_target, control};
+constexpr KernelOperand foreach_addcmul_operands[] = {v_target, gradients, control};
+constexpr KernelOperand foreach_sqrt_operands[] = {new_denominators, v};
+constexpr KernelOperand foreach_div_operands[] = {denominators_target, control};
+constexpr KernelOperand foreach_add_operands[] = {denominators_target};
+constexpr KernelOperand foreach_addcdiv_operands[] = {weights_target, m, denominators, control};
 
 struct PassRow {
   std::string_view name;
@@ -48,11 +48,11 @@ struct PassRow {
 
 // In the order of ForeachPass.
 constexpr PassRow rows[] = {
-    {"foreach_unscale", unscale_operands, 1}, {"foreach_decay", decay_operands, 1},
-    {"foreach_lerp", lerp_operands, 3},       {"foreach_mul", mul_operands, 1},
-    {"foreach_addcmul", addcmul_operands, 3}, {"foreach_sqrt", sqrt_operands, 1},
-    {"foreach_div", div_operands, 1},         {"foreach_add", add_operands, 1},
-    {"foreach_addcdiv", addcdiv_operands, 3},
+    {"foreach_unscale", foreach_unscale_operands, 1}, {"foreach_decay", foreach_decay_operands, 1},
+    {"foreach_lerp", foreach_lerp_operands, 3},       {"foreach_mul", foreach_mul_operands, 1},
+    {"foreach_addcmul", foreach_addcmul_operands, 3}, {"foreach_sqrt", foreach_sqrt_operands, 1},
+    {"foreach_div", foreach_div_operands, 1},         {"foreach_add", foreach_add_operands, 1},
+    {"foreach_addcdiv", foreach_addcdiv_operands, 3},
 };
 
 constexpr const PassRow& row_of(ForeachPass pass) {
@@ -71,7 +71,7 @@ DType format_of(const KernelOperand& operand, DType dtype) {
 // --- work ----------------------------------------------------------------------------------------
 
 template <ForeachPass pass>
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork foreach_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t numbers = shape.rows * shape.columns;
   KernelWork work{.flops = row_of(pass).flops * numbers};
   for (const KernelOperand& operand : row_of(pass).operands) {
@@ -124,7 +124,7 @@ double formula(ForeachPass pass, const Numbers& x, const float* control_numbers,
 }
 
 template <ForeachPass pass>
-void reference(const KernelCall& call) {
+void foreach_reference(const KernelCall& call) {
   const std::span<const KernelOperand> operands = row_of(pass).operands;
   const bool controlled = is_control(operands.back());
   const auto* control_numbers =
@@ -147,7 +147,7 @@ void reference(const KernelCall& call) {
 
 template <ForeachPass pass>
 Kernel kernel_of() {
-  return {row_of(pass).name, row_of(pass).operands, work<pass>, reference<pass>,
+  return {row_of(pass).name, row_of(pass).operands, foreach_work<pass>, foreach_reference<pass>,
           in_cuda_builds<prepare_foreach<pass>>()};
 }
 

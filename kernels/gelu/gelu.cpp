@@ -38,10 +38,6 @@ constexpr KernelOperand bias_operands[] = {
 constexpr std::int64_t gelu_operations = 7;
 constexpr std::int64_t gradient_operations = 15;
 
-std::int64_t elements_of(const KernelShape& shape) {
-  return shape.rows * shape.columns;
-}
-
 KernelWork gelu_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
   return {

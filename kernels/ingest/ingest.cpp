@@ -12,7 +12,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand ingest_operands[] = {
     {"payload", Access::read},
     {"features", Access::write},
     {"labels", Access::write},
@@ -20,7 +20,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork ingest_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t words = shape.rows * shape.depth;
   const std::int64_t features = shape.rows * shape.columns;
   return {.bytes_read = words * 4,
@@ -30,7 +30,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void ingest_reference(const KernelCall& call) {
   const auto [samples, features, words, unused] = call.shape;
   const auto* payload = static_cast<const float*>(call.buffers[0]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
@@ -55,7 +55,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel ingest_kernel() {
-  return {"ingest", operands, work, reference, in_cuda_builds<prepare_ingest>()};
+  return {"ingest", ingest_operands, ingest_work, ingest_reference,
+          in_cuda_builds<prepare_ingest>()};
 }
 
 }  // namespace stepgate

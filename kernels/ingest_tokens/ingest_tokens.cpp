@@ -10,7 +10,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand ingest_tokens_operands[] = {
     {"payload", Access::read},
     {"tokens", Access::write},
     {"labels", Access::write},
@@ -18,7 +18,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
+KernelWork ingest_tokens_work(const KernelShape& shape, DType, const KernelScalars&) {
   const std::int64_t words = shape.rows * shape.depth;
   return {.bytes_read = words * 4,
           .bytes_written = 2 * shape.rows * shape.columns * 4,
@@ -28,7 +28,7 @@ KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void ingest_tokens_reference(const KernelCall& call) {
   const auto [samples, positions, words, unused] = call.shape;
   const auto vocabulary =
       static_cast<std::uint32_t>(call.scalars[ingest_tokens_scalar::vocabulary]);
@@ -53,7 +53,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel ingest_tokens_kernel() {
-  return {"ingest_tokens", operands, work, reference, in_cuda_builds<prepare_ingest_tokens>()};
+  return {"ingest_tokens", ingest_tokens_operands, ingest_tokens_work, ingest_tokens_reference,
+          in_cuda_builds<prepare_ingest_tokens>()};
 }
 
 }  // namespace stepgate

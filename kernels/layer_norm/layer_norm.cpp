@@ -10,18 +10,18 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand layer_norm_operands[] = {
     {"x", Access::read},  {"weight", Access::read},      {"bias", Access::read},
     {"y", Access::write}, {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_operands[] = {
+constexpr KernelOperand residual_layer_norm_operands[] = {
     {"x", Access::read},           {"branch", Access::read}, {"weight", Access::read},
     {"bias", Access::read},        {"sum", Access::write},   {"y", Access::write},
     {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_bias_operands[] = {
+constexpr KernelOperand residual_bias_layer_norm_operands[] = {
     {"x", Access::read},      {"branch", Access::read},      {"branch_bias", Access::read},
     {"weight", Access::read}, {"bias", Access::read},        {"sum", Access::write},
     {"y", Access::write},     {"statistics", Access::write},
@@ -29,32 +29,33 @@ constexpr KernelOperand residual_bias_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork layer_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return norm_work(NormKind::layer, shape, dtype);
 }
 
-KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork residual_layer_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return residual_norm_work(NormKind::layer, shape, dtype);
 }
 
-KernelWork residual_bias_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork residual_bias_layer_norm_work(const KernelShape& shape, DType dtype,
+                                         const KernelScalars&) {
   return residual_bias_norm_work(NormKind::layer, shape, dtype);
 }
 
 // --- references ----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   norm_reference(NormKind::layer, call, {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
 }
 
-void residual_reference_of(const KernelCall& call) {
+void residual_layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], nullptr, at[4]);
   norm_reference(NormKind::layer, call, {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
 }
 
-void residual_bias_reference(const KernelCall& call) {
+void residual_bias_layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[5]);
   norm_reference(NormKind::layer, call, {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
@@ -65,17 +66,19 @@ void residual_bias_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel layer_norm_kernel() {
-  return {"layer_norm", operands, work, reference, in_cuda_builds<prepare_layer_norm>()};
+  return {"layer_norm", layer_norm_operands, layer_norm_work, layer_norm_reference,
+          in_cuda_builds<prepare_layer_norm>()};
 }
 
 Kernel residual_layer_norm_kernel() {
-  return {"residual_layer_norm", residual_operands, residual_work, residual_reference_of,
-          in_cuda_builds<prepare_residual_layer_norm>()};
+  return {"residual_layer_norm", residual_layer_norm_operands, residual_layer_norm_work,
+          residual_layer_norm_reference, in_cuda_builds<prepare_residual_layer_norm>()};
 }
 
 Kernel residual_bias_layer_norm_kernel() {
-  return {"residual_bias_layer_norm", residual_bias_operands, residual_bias_work,
-          residual_bias_reference, in_cuda_builds<prepare_residual_bias_layer_norm>()};
+  return {"residual_bias_layer_norm", residual_bias_layer_norm_operands,
+          residual_bias_layer_norm_work, residual_bias_layer_norm_reference,
+          in_cuda_builds<prepare_residual_bias_layer_norm>()};
 }
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand layer_norm_gradient_operands[] = {
     {"d_y", Access::read},
     {"x", Access::read},
     {"weight", Access::read},
@@ -21,13 +21,14 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+KernelWork layer_norm_gradient_work(const KernelShape& shape, DType dtype,
+                                    const KernelScalars& scalars) {
   return norm_gradient_work(NormKind::layer, shape, dtype, scalars);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void layer_norm_gradient_reference(const KernelCall& call) {
   norm_gradient_reference(NormKind::layer, call);
 }
 
@@ -36,8 +37,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel layer_norm_gradient_kernel() {
-  return {"layer_norm_gradient", operands, work, reference,
-          in_cuda_builds<prepare_layer_norm_gradient>()};
+  return {"layer_norm_gradient", layer_norm_gradient_operands, layer_norm_gradient_work,
+          layer_norm_gradient_reference, in_cuda_builds<prepare_layer_norm_gradient>()};
 }
 
 }  // namespace stepgate

@@ -12,7 +12,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand linear_operands[] = {
     {"x", Access::read},
     {"weight", Access::read},
     {"bias", Access::read},
@@ -21,7 +21,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork linear_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const auto [m, n, k, unused] = shape;
   return {.bytes_read = (m * k + n * k + n) * bytes_of(dtype),
           .bytes_written = m * n * bytes_of(dtype),
@@ -30,7 +30,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void linear_reference(const KernelCall& call) {
   const auto [m, n, k, unused] = call.shape;
   const std::vector<float> x = floats_of(call.buffers[0], call.dtype, m * k);
   const std::vector<float> weight = floats_of(call.buffers[1], call.dtype, n * k);
@@ -51,7 +51,9 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel linear_kernel() {
-  return {"linear", operands, work, reference, in_cuda_builds<prepare_linear>(), true};
+  return {
+      "linear", linear_operands, linear_work, linear_reference, in_cuda_builds<prepare_linear>(),
+      true};
 }
 
 }  // namespace stepgate

@@ -13,7 +13,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand matmul_operands[] = {
     {"a", Access::read},
     {"b", Access::read},
     {"c", Access::read_write, matmul_scalar::accumulate},
@@ -25,7 +25,7 @@ bool is_set(const KernelScalars& scalars, std::size_t index) {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+KernelWork matmul_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
   const auto [m, n, k, groups] = shape;
   const std::int64_t inputs =
       m * k + k * n + (is_set(scalars, matmul_scalar::accumulate) ? m * n : 0);
@@ -70,7 +70,7 @@ void multiply(const KernelCall& call, const void* first, const void* second, voi
   }
 }
 
-void reference(const KernelCall& call) {
+void matmul_reference(const KernelCall& call) {
   const auto [m, n, k, groups] = call.shape;
   const auto matrix = [&](std::size_t operand, std::int64_t index, std::int64_t elements) {
     return static_cast<std::byte*>(call.buffers[operand]) + index * elements * bytes_of(call.dtype);
@@ -85,7 +85,9 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel matmul_kernel() {
-  return {"matmul", operands, work, reference, in_cuda_builds<prepare_matmul>(), true};
+  return {
+      "matmul", matmul_operands, matmul_work, matmul_reference, in_cuda_builds<prepare_matmul>(),
+      true};
 }
 
 }  // namespace stepgate

@@ -40,7 +40,7 @@ const Case cases[] = {
 
 class ProductsOf : public testing::TestWithParam<DType> {
  protected:
-  Trial carried_out(const Trial& trial, MeasuredProducts* products) {
+  KernelTrial carried_out(const KernelTrial& trial, MeasuredProducts* products) {
     const DeviceOperands operands(trial, {});
     LaunchContext context = libraries_.context();
     context.products = products;
@@ -65,10 +65,10 @@ class ProductsOf : public testing::TestWithParam<DType> {
 TEST_P(ProductsOf, EveryShapeHaveTheBitsOfTheHeuristicsFirst) {
   MeasuredProducts products;
   for (const Case& test : cases) {
-    const Trial trial =
+    const KernelTrial trial =
         make_trial(trial_recipe(test.kernel), test.shape, GetParam(), test.scalars, 20261122);
     SCOPED_TRACE(describe(trial, 20261122));
-    const Trial expected = carried_out(trial, nullptr);
+    const KernelTrial expected = carried_out(trial, nullptr);
     EXPECT_NE(expected.operands.back(), trial.operands.back());
     EXPECT_EQ(carried_out(trial, &products).operands, expected.operands);
   }

@@ -9,20 +9,20 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand mean_loss_operands[] = {
     {"sum", Access::read_write},
     {"mean", Access::write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape&, DType, const KernelScalars&) {
+KernelWork mean_loss_work(const KernelShape&, DType, const KernelScalars&) {
   return {.bytes_read = 4, .bytes_written = 8, .flops = 1};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void mean_loss_reference(const KernelCall& call) {
   auto* sum = static_cast<float*>(call.buffers[0]);
   *static_cast<float*>(call.buffers[1]) =
       static_cast<float>(*sum / call.scalars[mean_loss_scalar::count]);
@@ -34,7 +34,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel mean_loss_kernel() {
-  return {"mean_loss", operands, work, reference, in_cuda_builds<prepare_mean_loss>()};
+  return {"mean_loss", mean_loss_operands, mean_loss_work, mean_loss_reference,
+          in_cuda_builds<prepare_mean_loss>()};
 }
 
 }  // namespace stepgate

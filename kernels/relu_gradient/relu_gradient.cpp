@@ -11,7 +11,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand relu_gradient_operands[] = {
     {"y", Access::read},
     {"dy", Access::read},
     {"dx", Access::write},
@@ -19,7 +19,7 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork relu_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t elements = shape.rows * shape.columns;
   return {.bytes_read = 2 * elements * bytes_of(dtype),
           .bytes_written = elements * bytes_of(dtype),
@@ -28,7 +28,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void relu_gradient_reference(const KernelCall& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const bool passes = number_at(call.buffers[0], call.dtype, i) > 0;
     set_number(call.buffers[2], call.dtype, i,
@@ -41,7 +41,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel relu_gradient_kernel() {
-  return {"relu_gradient", operands, work, reference, in_cuda_builds<prepare_relu_gradient>()};
+  return {"relu_gradient", relu_gradient_operands, relu_gradient_work, relu_gradient_reference,
+          in_cuda_builds<prepare_relu_gradient>()};
 }
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand report_loss_operands[] = {
     {"row_losses", Access::read},    {"loss", Access::write},
     {"history", Access::read_write}, {"stamps", Access::read_write},
     {"counter", Access::read_write}, {"cycles", Access::read_write},
@@ -18,14 +18,14 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType, const KernelScalars&) {
+KernelWork report_loss_work(const KernelShape& shape, DType, const KernelScalars&) {
   return {
       .bytes_read = shape.rows * 4 + 8, .bytes_written = 4 + 4 + 8 + 8 + 16, .flops = shape.rows};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void report_loss_reference(const KernelCall& call) {
   const auto* row_losses = static_cast<const float*>(call.buffers[0]);
   auto* counter = static_cast<std::uint64_t*>(call.buffers[4]);
   double sum = 0;
@@ -46,7 +46,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel report_loss_kernel() {
-  return {"report_loss", operands, work, reference, in_cuda_builds<prepare_report_loss>()};
+  return {"report_loss", report_loss_operands, report_loss_work, report_loss_reference,
+          in_cuda_builds<prepare_report_loss>()};
 }
 
 }  // namespace stepgate

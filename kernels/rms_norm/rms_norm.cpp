@@ -10,19 +10,19 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand rms_norm_operands[] = {
     {"x", Access::read},
     {"weight", Access::read},
     {"y", Access::write},
     {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_operands[] = {
+constexpr KernelOperand residual_rms_norm_operands[] = {
     {"x", Access::read},    {"branch", Access::read}, {"weight", Access::read},
     {"sum", Access::write}, {"y", Access::write},     {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_bias_operands[] = {
+constexpr KernelOperand residual_bias_rms_norm_operands[] = {
     {"x", Access::read},           {"branch", Access::read}, {"branch_bias", Access::read},
     {"weight", Access::read},      {"sum", Access::write},   {"y", Access::write},
     {"statistics", Access::write},
@@ -30,32 +30,33 @@ constexpr KernelOperand residual_bias_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork rms_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return norm_work(NormKind::rms, shape, dtype);
 }
 
-KernelWork residual_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork residual_rms_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return residual_norm_work(NormKind::rms, shape, dtype);
 }
 
-KernelWork residual_bias_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork residual_bias_rms_norm_work(const KernelShape& shape, DType dtype,
+                                       const KernelScalars&) {
   return residual_bias_norm_work(NormKind::rms, shape, dtype);
 }
 
 // --- references ----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   norm_reference(NormKind::rms, call, {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
 }
 
-void residual_reference_of(const KernelCall& call) {
+void residual_rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], nullptr, at[3]);
   norm_reference(NormKind::rms, call, {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
 }
 
-void residual_bias_reference(const KernelCall& call) {
+void residual_bias_rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[4]);
   norm_reference(NormKind::rms, call, {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
@@ -66,17 +67,18 @@ void residual_bias_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel rms_norm_kernel() {
-  return {"rms_norm", operands, work, reference, in_cuda_builds<prepare_rms_norm>()};
+  return {"rms_norm", rms_norm_operands, rms_norm_work, rms_norm_reference,
+          in_cuda_builds<prepare_rms_norm>()};
 }
 
 Kernel residual_rms_norm_kernel() {
-  return {"residual_rms_norm", residual_operands, residual_work, residual_reference_of,
-          in_cuda_builds<prepare_residual_rms_norm>()};
+  return {"residual_rms_norm", residual_rms_norm_operands, residual_rms_norm_work,
+          residual_rms_norm_reference, in_cuda_builds<prepare_residual_rms_norm>()};
 }
 
 Kernel residual_bias_rms_norm_kernel() {
-  return {"residual_bias_rms_norm", residual_bias_operands, residual_bias_work,
-          residual_bias_reference, in_cuda_builds<prepare_residual_bias_rms_norm>()};
+  return {"residual_bias_rms_norm", residual_bias_rms_norm_operands, residual_bias_rms_norm_work,
+          residual_bias_rms_norm_reference, in_cuda_builds<prepare_residual_bias_rms_norm>()};
 }
 
 }  // namespace stepgate

@@ -10,7 +10,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand rms_norm_gradient_operands[] = {
     {"d_y", Access::read},
     {"x", Access::read},
     {"weight", Access::read},
@@ -21,13 +21,14 @@ constexpr KernelOperand operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+KernelWork rms_norm_gradient_work(const KernelShape& shape, DType dtype,
+                                  const KernelScalars& scalars) {
   return norm_gradient_work(NormKind::rms, shape, dtype, scalars);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void rms_norm_gradient_reference(const KernelCall& call) {
   norm_gradient_reference(NormKind::rms, call);
 }
 
@@ -36,8 +37,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel rms_norm_gradient_kernel() {
-  return {"rms_norm_gradient", operands, work, reference,
-          in_cuda_builds<prepare_rms_norm_gradient>()};
+  return {"rms_norm_gradient", rms_norm_gradient_operands, rms_norm_gradient_work,
+          rms_norm_gradient_reference, in_cuda_builds<prepare_rms_norm_gradient>()};
 }
 
 }  // namespace stepgate

@@ -10,14 +10,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand sgd_operands[] = {
     {"weights", Access::read_write},
     {"gradients", Access::read},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork sgd_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t parameters = shape.rows * shape.columns;
   return {.bytes_read = 2 * parameters * bytes_of(dtype),
           .bytes_written = parameters * bytes_of(dtype),
@@ -26,7 +26,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void sgd_reference(const KernelCall& call) {
   const double learning_rate = call.scalars[sgd_scalar::learning_rate];
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     set_number(call.buffers[0], call.dtype, i,
@@ -40,7 +40,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel sgd_kernel() {
-  return {"sgd", operands, work, reference, in_cuda_builds<prepare_sgd>()};
+  return {"sgd", sgd_operands, sgd_work, sgd_reference, in_cuda_builds<prepare_sgd>()};
 }
 
 }  // namespace stepgate

@@ -9,19 +9,19 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand spin_operands[] = {
     {"word", Access::read_write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape&, DType, const KernelScalars&) {
+KernelWork spin_work(const KernelShape&, DType, const KernelScalars&) {
   return {.bytes_read = 4, .bytes_written = 4, .flops = 0};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void spin_reference(const KernelCall& call) {
   *static_cast<std::uint32_t*>(call.buffers[0]) += 1;
 }
 
@@ -30,7 +30,7 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel spin_kernel() {
-  return {"spin", operands, work, reference, in_cuda_builds<prepare_spin>()};
+  return {"spin", spin_operands, spin_work, spin_reference, in_cuda_builds<prepare_spin>()};
 }
 
 }  // namespace stepgate

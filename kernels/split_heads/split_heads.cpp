@@ -11,27 +11,27 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand split_heads_operands[] = {
     {"rows", Access::read},
     {"heads", Access::write},
 };
 
-std::int64_t part_count(const KernelScalars& scalars) {
+std::int64_t parts_to_split(const KernelScalars& scalars) {
   return static_cast<std::int64_t>(scalars[split_heads_scalar::parts]);
 }
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const std::int64_t bytes = part_count(scalars) * shape.rows * shape.columns * bytes_of(dtype);
+KernelWork split_heads_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+  const std::int64_t bytes = parts_to_split(scalars) * shape.rows * shape.columns * bytes_of(dtype);
   return {.bytes_read = bytes, .bytes_written = bytes, .flops = 0};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void split_heads_reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
-  const std::int64_t parts = part_count(call.scalars);
+  const std::int64_t parts = parts_to_split(call.scalars);
   for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
     const HeadNumbers numbers =
         heads.read(call.buffers[0], call.dtype, sequence, head, part, parts);
@@ -44,7 +44,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel split_heads_kernel() {
-  return {"split_heads", operands, work, reference, in_cuda_builds<prepare_split_heads>()};
+  return {"split_heads", split_heads_operands, split_heads_work, split_heads_reference,
+          in_cuda_builds<prepare_split_heads>()};
 }
 
 }  // namespace stepgate

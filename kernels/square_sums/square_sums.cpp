@@ -11,14 +11,14 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand square_sums_operands[] = {
     {"gradients", Access::read},
     {"partials", Access::write},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork square_sums_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   return {.bytes_read = shape.columns * bytes_of(dtype),
           .bytes_written = 4 * shape.depth,
           .flops = 2 * shape.columns};
@@ -26,7 +26,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void square_sums_reference(const KernelCall& call) {
   const std::int64_t piece = square_sum_piece(call.shape);
   for (std::int64_t p = 0; p < call.shape.depth; ++p) {
     const std::int64_t end = std::min((p + 1) * piece, call.shape.columns);
@@ -44,7 +44,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel square_sums_kernel() {
-  return {"square_sums", operands, work, reference, in_cuda_builds<prepare_square_sums>()};
+  return {"square_sums", square_sums_operands, square_sums_work, square_sums_reference,
+          in_cuda_builds<prepare_square_sums>()};
 }
 
 }  // namespace stepgate

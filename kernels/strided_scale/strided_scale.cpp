@@ -11,11 +11,7 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {{"from", Access::read}, {"to", Access::write}};
-
-std::int64_t elements_of(const KernelShape& shape) {
-  return shape.rows * shape.columns;
-}
+constexpr KernelOperand strided_scale_operands[] = {{"from", Access::read}, {"to", Access::write}};
 
 std::int64_t fields_from(const KernelScalars& scalars) {
   return static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_from]);
@@ -27,7 +23,7 @@ std::int64_t fields_to(const KernelScalars& scalars) {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
+KernelWork strided_scale_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
   const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
   return {.bytes_read = bytes, .bytes_written = bytes, .flops = elements_of(shape)};
 }
@@ -35,7 +31,7 @@ KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars&) {
 // --- reference -----------------------------------------------------------------------------------
 
 // The order in which elements are taken changes no number.
-void reference(const KernelCall& call) {
+void strided_scale_reference(const KernelCall& call) {
   const double factor = call.scalars[strided_scale_scalar::factor];
   const std::int64_t from = fields_from(call.scalars);
   const std::int64_t to = fields_to(call.scalars);
@@ -70,7 +66,8 @@ KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel strided_scale_kernel() {
-  return {"strided_scale", operands, work, reference, in_cuda_builds<prepare_strided_scale>()};
+  return {"strided_scale", strided_scale_operands, strided_scale_work, strided_scale_reference,
+          in_cuda_builds<prepare_strided_scale>()};
 }
 
 }  // namespace stepgate

@@ -10,31 +10,32 @@ namespace {
 
 // --- shape and scalars ---------------------------------------------------------------------------
 
-constexpr KernelOperand operands[] = {
+constexpr KernelOperand sum_parts_operands[] = {
     {"partials", Access::read},
     {"sums", Access::read_write, sum_parts_scalar::accumulate},
 };
 
-bool accumulates(const KernelScalars& scalars) {
+bool accumulates_sum(const KernelScalars& scalars) {
   return scalars[sum_parts_scalar::accumulate] != 0;
 }
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+KernelWork sum_parts_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
   const std::int64_t elements = shape.depth * shape.columns;
   const std::int64_t sums = shape.columns * bytes_of(dtype);
-  return {.bytes_read = elements * 4 + (accumulates(scalars) ? sums : 0),
+  return {.bytes_read = elements * 4 + (accumulates_sum(scalars) ? sums : 0),
           .bytes_written = sums,
           .flops = elements};
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
-void reference(const KernelCall& call) {
+void sum_parts_reference(const KernelCall& call) {
   const auto* partials = static_cast<const float*>(call.buffers[0]);
   for (std::int64_t column = 0; column < call.shape.columns; ++column) {
-    double sum = accumulates(call.scalars) ? number_at(call.buffers[1], call.dtype, column) : 0.0;
+    double sum =
+        accumulates_sum(call.scalars) ? number_at(call.buffers[1], call.dtype, column) : 0.0;
     for (std::int64_t part = 0; part < call.shape.depth; ++part) {
       sum += partials[part * call.shape.columns + column];
     }
@@ -47,7 +48,8 @@ void reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel sum_parts_kernel() {
-  return {"sum_parts", operands, work, reference, in_cuda_builds<prepare_sum_parts>()};
+  return {"sum_parts", sum_parts_operands, sum_parts_work, sum_parts_reference,
+          in_cuda_builds<prepare_sum_parts>()};
 }
 
 }  // namespace stepgate

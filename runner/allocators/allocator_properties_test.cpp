@@ -6,6 +6,7 @@
 #include <ostream>
 #include <random>
 
+#include "allocators/allocator_by_hand.h"
 #include "allocators/first_fit_allocator.h"
 #include "allocators/random_requests.h"
 #include "support/random.h"
@@ -13,7 +14,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t MiB = std::int64_t{1} << 20;
 constexpr std::int64_t device_bytes = 1024 * MiB;
 
 struct Kind {

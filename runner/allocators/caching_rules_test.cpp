@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "allocators/allocator_by_hand.h"
+
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t MiB = std::int64_t{1} << 20;
 
 TEST(CachingRules, RoundBlocksToMultiplesOf512Bytes) {
   const CachingRules rules;

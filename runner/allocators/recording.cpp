@@ -22,7 +22,7 @@ constexpr std::int64_t format = 1;
 constexpr std::int64_t most_streams = 1 << 16;
 constexpr std::array<std::string_view, 6> actions{"allocate", "free",        "used_on",
                                                   "finish",   "empty_cache", "cap"};
-constexpr std::array<std::string_view, 2> pools{"small", "large"};
+constexpr std::array<std::string_view, 2> pool_names{"small", "large"};
 constexpr std::array<std::string_view, 3> uses{"live", "pending", "free"};
 
 [[noreturn]] void fail_whole(const std::string& file, std::string message, std::string hint) {
@@ -258,7 +258,7 @@ class Reader {
     segment.address = static_cast<Address>(line.number("address", 0, INT64_MAX));
     segment.bytes = line.number("bytes", 1, largest_request_bytes);
     segment.stream = line.stream();
-    segment.pool = line.choice<PoolSize>(line.at("pool"), "pool", pools);
+    segment.pool = line.choice<PoolSize>(line.at("pool"), "pool", pool_names);
     if (line.yes_or_no("growable")) segment.kind = SegmentKind::growable;
     Address next = segment.address;
     for (const Json& triple : line.list("blocks")) {

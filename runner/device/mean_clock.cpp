@@ -3,10 +3,11 @@
 
 #include <map>
 
+#include "support/seconds.h"
+
 namespace stepgate {
 namespace {
 
-constexpr double nanoseconds_per_second = 1e9;
 constexpr double least_share = 0.5;  // of the time that a multiprocessor's stamps must span
 
 struct Ends {

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "plan/counted_metrics.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 
@@ -18,7 +19,6 @@ MemoryUse planned_memory(const StepPlan& plan) {
 }
 
 void require_memory(const StepPlan& plan, const MemoryThere& there) {
-  constexpr double mebibyte = 1024.0 * 1024.0;
   const double needed = counted(plan, Metric::peak_live).value();
   if (needed <= static_cast<double>(there.free_bytes)) return;
   throw DeviceError(fmt::format(

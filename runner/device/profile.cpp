@@ -23,7 +23,7 @@ struct ProfileRow {
   Target (*target)(DeviceProfile&);
 };
 
-constexpr ProfileRow rows[] = {
+constexpr ProfileRow profile_rows[] = {
     {"", "name", [](DeviceProfile& p) -> Target { return &p.name; }},
     {"", "driver", [](DeviceProfile& p) -> Target { return &p.driver; }},
     {"", "runtime", [](DeviceProfile& p) -> Target { return &p.runtime; }},
@@ -147,10 +147,10 @@ class ProfileReader {
   }
 
   std::vector<Diagnostic> finish(const std::string& file) {
-    for (std::size_t index = 0; index < std::size(rows); ++index) {
+    for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
       if (!seen_[index]) {
         wrong_.push_back({{file},
-                          fmt::format("'{}' is missing", full_name(rows[index])),
+                          fmt::format("'{}' is missing", full_name(profile_rows[index])),
                           "measure the profile again"});
       }
     }
@@ -166,10 +166,10 @@ class ProfileReader {
 
  private:
   void read_entry(const TomlEntry& entry, std::string_view prefix) {
-    for (std::size_t index = 0; index < std::size(rows); ++index) {
-      if (rows[index].table != prefix || rows[index].key != entry.key) continue;
+    for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
+      if (profile_rows[index].table != prefix || profile_rows[index].key != entry.key) continue;
       seen_[index] = true;
-      const Target target = rows[index].target(profile_);
+      const Target target = profile_rows[index].target(profile_);
       if (!std::visit(Assign{entry.value}, target)) {
         wrong_.push_back(
             {entry.value.place, fmt::format("'{}' {}", entry.key, expectation_of(target)), ""});
@@ -181,7 +181,7 @@ class ProfileReader {
   }
 
   DeviceProfile& profile_;
-  bool seen_[std::size(rows)] = {};
+  bool seen_[std::size(profile_rows)] = {};
   std::vector<Diagnostic> wrong_;
 };
 
@@ -224,7 +224,7 @@ std::string to_toml(const DeviceProfile& profile) {
   DeviceProfile copy = profile;
   std::string text;
   std::string_view table;
-  for (const ProfileRow& row : rows) {
+  for (const ProfileRow& row : profile_rows) {
     if (row.table != table) {
       table = row.table;
       text += fmt::format("\n[{}]\n", table);

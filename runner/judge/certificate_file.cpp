@@ -19,10 +19,10 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view restore_hint =
+constexpr std::string_view restore_certificate_hint =
     "restore the file from version control, or move it away and certify anew";
 constexpr double most_seconds = 1e6;
-constexpr double most_rounds = 1e9;
+constexpr double most_certified_rounds = 1e9;
 constexpr double largest_slowdown = 1e6;  // relative
 
 std::string number(double value) {
@@ -70,14 +70,14 @@ std::string text_of(const Certificate& certificate) {
   return text;
 }
 
-class Reader {
+class CertificateReader {
  public:
-  explicit Reader(std::string file) : file_(std::move(file)) {}
+  explicit CertificateReader(std::string file) : file_(std::move(file)) {}
 
   Certificate read(const TomlTable& table, const std::string& scenario,
                    const std::string& variant) {
     Certificate certificate;
-    TomlKeys keys(table, {file_, 0, 0}, "a certificate", faults_, restore_hint);
+    TomlKeys keys(table, {file_, 0, 0}, "a certificate", faults_, restore_certificate_hint);
     if (keys.is_format(certificate_format, "certificate", "move the file away and certify anew")) {
       read_all(keys, certificate);
       keys.refuse_the_rest();
@@ -106,7 +106,7 @@ class Reader {
     keys.number("round_seconds", 0, most_seconds, to.round_seconds);
     keys.number_if_any("smallest_in_five_seconds", 0, largest_slowdown,
                        to.smallest_in_five_seconds);
-    to.environment = read_environment(keys, faults_, restore_hint);
+    to.environment = read_environment(keys, faults_, restore_certificate_hint);
     const TomlEntry* trials = keys.required("trial");
     if (trials == nullptr) return;
     for (const TomlKeys::Table& trial : keys.tables(*trials)) {
@@ -117,14 +117,14 @@ class Reader {
   TrialResult read_trial(const TomlKeys::Table& table) {
     const std::size_t faults_before = faults_.size();
     TrialResult trial;
-    TomlKeys keys(*table.content, table.place, "a trial", faults_, restore_hint);
+    TomlKeys keys(*table.content, table.place, "a trial", faults_, restore_certificate_hint);
     keys.text("name", trial.name);
     keys.number("injected", -1, largest_slowdown, trial.injected);
     keys.number_if_any("seen", -1, largest_slowdown, trial.seen);
     keys.count("gates", trial.gates);
     keys.count("refuted", trial.refuted);
     keys.count("held", trial.held);
-    keys.number("rounds_mean", 0, most_rounds, trial.rounds_mean);
+    keys.number("rounds_mean", 0, most_certified_rounds, trial.rounds_mean);
     keys.number("gpu_seconds_mean", 0, most_seconds, trial.gpu_seconds_mean);
     keys.refuse_the_rest();
     if (faults_.size() != faults_before) return trial;
@@ -139,7 +139,7 @@ class Reader {
     if (digest_ == fnv1a(text_of(certificate))) return;
     faults_.push_back({find(table, "digest")->value.place,
                        "the certificate was changed after it was written: its digest does not fit",
-                       std::string(restore_hint)});
+                       std::string(restore_certificate_hint)});
   }
 
   void check_subject(const TomlTable& table, const Certificate& certificate,
@@ -202,7 +202,8 @@ std::string certificate_text(const Certificate& certificate) {
 
 Certificate read_certificate(const std::filesystem::path& path, const std::string& scenario,
                              const std::string& variant) {
-  return Reader(path.generic_string()).read(read_toml(path, "a certificate"), scenario, variant);
+  return CertificateReader(path.generic_string())
+      .read(read_toml(path, "a certificate"), scenario, variant);
 }
 
 void check_certificate_file(const std::filesystem::path& path, const std::string& scenario,

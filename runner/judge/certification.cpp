@@ -6,13 +6,10 @@
 #include <cmath>
 
 #include "stats/quantile.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 // log(b / a) of a round by the stamps of single steps; nothing where the device takes none.
 std::optional<double> stamped_contrast(const Round& round) {

@@ -14,14 +14,12 @@
 namespace stepgate {
 namespace {
 
-constexpr double alpha = 0.01;
-constexpr double beta = 0.05;
 constexpr int rounds_of_a_run = 12;
 constexpr int runs_at_most = 30;
 constexpr int all_series = 1000;
 // Three standard errors of a rate over so many series.
-const double slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
-const double slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);
+const double series_slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
+const double series_slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);
 
 Expectation no_slower() {
   return fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1);
@@ -84,8 +82,8 @@ TEST(EarlierEvidence, KeepsTheErrorRatesHoweverOftenATieIsRunAgain) {
       "a tie, run up to %d times until it holds, %d series: with evidence %d refuted, %d "
       "held; without %d refuted, %d held\n",
       runs_at_most, all_series, kept.refuted, kept.held, forgotten.refuted, forgotten.held);
-  EXPECT_LE(kept.refuted, (alpha + slack_at_alpha) * all_series);
-  EXPECT_LE(kept.held, (beta + slack_at_beta) * all_series);
+  EXPECT_LE(kept.refuted, (alpha + series_slack_at_alpha) * all_series);
+  EXPECT_LE(kept.held, (beta + series_slack_at_beta) * all_series);
   EXPECT_GT(forgotten.held, 4 * beta * all_series) << "the comparison compares nothing";
 }
 

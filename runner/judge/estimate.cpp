@@ -30,7 +30,7 @@ Estimate estimate_of(const Expectation& sentence, const SentenceVerdict& verdict
     estimate.unit = verdict.unit;
   }
   estimate.value = estimate.limit * ratio_of(verdict);
-  const std::optional<Interval>& interval =
+  const std::optional<RatioInterval>& interval =
       verdict.timed ? verdict.timed->interval : std::optional(verdict.level->range);
   if (interval) {
     estimate.interval = {.low = estimate.limit * interval->low,

@@ -21,12 +21,12 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view restore_hint =
+constexpr std::string_view take_entry_out_hint =
     "take the whole [[entry]] out, with all its runs: what it found is then forgotten";
-constexpr std::string_view move_away_hint =
+constexpr std::string_view move_evidence_away_hint =
     "name another file, or move this one away: what it found is then forgotten";
 constexpr std::string_view prune_hint = "take [[entry]]s of old subjects out of it";
-constexpr double largest_contrast = 1000;  // the log of no quotient is larger
+constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
 // A run of a hundred rounds and a dozen sentences.
 constexpr std::size_t room_for_a_run = 32 * 1024;
 
@@ -38,12 +38,12 @@ constexpr std::array key_rows{EvidenceKeyRow{"subject", &EvidenceKey::subject},
                               EvidenceKeyRow{"driver", &EvidenceKey::driver},
                               EvidenceKeyRow{"cuda_runtime", &EvidenceKey::cuda_runtime}};
 
-class Reader {
+class EvidenceReader {
  public:
-  explicit Reader(EvidenceFile& to) : to_(to) {}
+  explicit EvidenceReader(EvidenceFile& to) : to_(to) {}
 
   void read(const TomlTable& table) {
-    TomlKeys keys(table, {to_.file, 0, 0}, "an evidence file", faults_, move_away_hint);
+    TomlKeys keys(table, {to_.file, 0, 0}, "an evidence file", faults_, move_evidence_away_hint);
     if (keys.is_format(evidence_format, "evidence", "name another file")) {
       if (const TomlEntry* entries = keys.optional("entry")) {
         for (const TomlKeys::Table& entry : keys.tables(*entries)) read_entry(entry);
@@ -57,7 +57,7 @@ class Reader {
   void read_entry(const TomlKeys::Table& table) {
     const std::size_t faults_before = faults_.size();
     EvidenceEntry entry;
-    TomlKeys keys(*table.content, table.place, "an entry", faults_, restore_hint);
+    TomlKeys keys(*table.content, table.place, "an entry", faults_, take_entry_out_hint);
     std::uint64_t digest = 0;
     keys.hexadecimal_number("digest", digest);
     for (const EvidenceKeyRow& row : key_rows) keys.text(row.name, entry.key.*row.value);
@@ -86,7 +86,7 @@ class Reader {
   EvidenceRun read_run(const TomlKeys::Table& table) {
     EvidenceRun run;
     run.evidence.runs = 1;
-    TomlKeys keys(*table.content, table.place, "a run", faults_, restore_hint);
+    TomlKeys keys(*table.content, table.place, "a run", faults_, take_entry_out_hint);
     keys.hexadecimal_number("seed", run.seed);
     keys.text("date", run.date);
     keys.text("stepgate", run.stepgate);
@@ -111,10 +111,10 @@ class Reader {
     }
     for (const TomlValue& value : *list) {
       const auto contrast = TomlKeys::number(value);
-      if (!contrast || std::abs(*contrast) > largest_contrast) {
+      if (!contrast || std::abs(*contrast) > largest_kept_contrast) {
         return keys.fault(
             value.place, fmt::format("'{}' holds what is not a number between {} and {}", entry.key,
-                                     -largest_contrast, largest_contrast));
+                                     -largest_kept_contrast, largest_kept_contrast));
       }
       to.push_back(*contrast);
     }
@@ -165,7 +165,7 @@ EvidenceFile read_evidence(const std::filesystem::path& path) {
   EvidenceFile file{.file = path.generic_string(), .entries = {}};
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) return file;
-  Reader(file).read(read_toml(path, "an evidence file"));
+  EvidenceReader(file).read(read_toml(path, "an evidence file"));
   return file;
 }
 

@@ -8,11 +8,11 @@
 
 #include "judge/sides.h"
 #include "judge/timed_sentence.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
-constexpr double hertz_per_megahertz = 1e6;
 // Clocks that differ by less are the same: the stamps tell no more.
 constexpr double same_clock = 0.0005;
 constexpr double noted_clock = 0.001;

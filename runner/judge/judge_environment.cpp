@@ -7,13 +7,13 @@
 #include <array>
 
 #include "judge/words.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr double hertz_per_megahertz = 1e6;
 constexpr std::size_t most_named = 3;
 
 // What disturbs, the most telling first: the hardware's plain "slowdown" goes along with one of its

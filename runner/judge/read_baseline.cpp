@@ -16,12 +16,12 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view restore_hint =
+constexpr std::string_view restore_run_hint =
     "restore the file from version control, or take the whole [[run]] out";
-constexpr std::string_view move_away_hint =
+constexpr std::string_view move_baseline_away_hint =
     "restore the file from version control, or move it away and accept anew";
 // No step is e^50 times an anchor.
-constexpr double largest_contrast = 50;
+constexpr double largest_stored_contrast = 50;
 
 using Faults = TomlKeys::Faults;
 
@@ -36,12 +36,12 @@ void read_microseconds(TomlKeys& keys, std::string_view key, double& to_seconds)
   }
 }
 
-class Reader {
+class BaselineReader {
  public:
-  Reader(std::string file, Faults& faults) : file_(std::move(file)), faults_(faults) {}
+  BaselineReader(std::string file, Faults& faults) : file_(std::move(file)), faults_(faults) {}
 
   void read(const TomlTable& table, const std::string& scenario, Baseline& baseline) {
-    TomlKeys keys(table, {file_, 0, 0}, "a baseline", faults_, move_away_hint);
+    TomlKeys keys(table, {file_, 0, 0}, "a baseline", faults_, move_baseline_away_hint);
     if (!keys.is_format(baseline_format, "baseline", "move the file away and accept anew")) return;
     keys.text("scenario", baseline.scenario);
     if (!baseline.scenario.empty() && baseline.scenario != scenario) {
@@ -67,7 +67,7 @@ class Reader {
   StoredRun read_run(const TomlTable& table, const Place& place) {
     const std::size_t faults_before = faults_.size();
     StoredRun run;
-    TomlKeys keys(table, place, "a run", faults_, restore_hint);
+    TomlKeys keys(table, place, "a run", faults_, restore_run_hint);
     std::uint64_t digest = 0;
     keys.hexadecimal_number("digest", digest);
     keys.text("date", run.provenance.date);
@@ -75,7 +75,7 @@ class Reader {
     keys.text("stepgate", run.provenance.stepgate);
     keys.hexadecimal_number("scenario_fingerprint", run.provenance.scenario);
     keys.hexadecimal_number("seed", run.provenance.seed);
-    run.environment = read_environment(keys, faults_, restore_hint);
+    run.environment = read_environment(keys, faults_, restore_run_hint);
     if (const TomlEntry* entry = keys.required("variant")) read_variants(keys, *entry, run);
     keys.refuse_the_rest();
     // What is plainly wrong has been said; the digest is for what looks right.
@@ -106,7 +106,7 @@ class Reader {
     StoredVariant variant;
     variant.name = entry.key;
     TomlKeys keys(table, entry.place, fmt::format("variant '{}'", entry.key), faults_,
-                  restore_hint);
+                  restore_run_hint);
     keys.hexadecimal_number("knobs", variant.knobs);
     keys.text("anchor", variant.anchor);
     keys.text_if_any("libraries", variant.libraries);
@@ -145,10 +145,11 @@ class Reader {
     StoredTime time{.metric = metric, .contrasts = {}};
     for (const TomlValue& value : *list) {
       const auto contrast = TomlKeys::number(value);
-      if (!contrast || std::abs(*contrast) > largest_contrast) {
-        return keys.fault(value.place, fmt::format("'{}' holds what is not a number between {} "
-                                                   "and {}",
-                                                   entry.key, -largest_contrast, largest_contrast));
+      if (!contrast || std::abs(*contrast) > largest_stored_contrast) {
+        return keys.fault(
+            value.place, fmt::format("'{}' holds what is not a number between {} "
+                                     "and {}",
+                                     entry.key, -largest_stored_contrast, largest_stored_contrast));
       }
       time.contrasts.push_back(*contrast);
     }
@@ -166,7 +167,7 @@ Baseline read_baseline(const std::filesystem::path& path, const std::string& sce
   Baseline baseline;
   baseline.file = path.generic_string();
   Faults faults;
-  Reader(baseline.file, faults).read(read_toml(path, "a baseline"), scenario, baseline);
+  BaselineReader(baseline.file, faults).read(read_toml(path, "a baseline"), scenario, baseline);
   if (!faults.empty()) throw RequestError(std::move(faults));
   return baseline;
 }

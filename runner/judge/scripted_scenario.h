@@ -16,6 +16,10 @@
 
 namespace stepgate {
 
+// Error rates of a sentence that is tried alone.
+inline constexpr double alpha = 0.01;
+inline constexpr double beta = 0.05;
+
 inline Factor of(const std::string& variant, Metric metric) {
   return MetricOf{variant, metric};
 }

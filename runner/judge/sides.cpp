@@ -7,13 +7,10 @@
 
 #include "stats/quantile.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 // The segments of one variant of one round, added up.
 struct Totals {

@@ -15,9 +15,6 @@
 namespace stepgate {
 namespace {
 
-const Expectation no_slide = fix_against_stored(Metric::samples_per_s, Relation::at_least, 0.98);
-const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
-
 // The version of cuDNN that the step depends on; empty: it depends on none.
 std::vector<DeviceKey> cudnn(const std::string& version) {
   if (version.empty()) return {};

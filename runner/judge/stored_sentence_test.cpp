@@ -9,10 +9,6 @@
 namespace stepgate {
 namespace {
 
-const Expectation no_slide = fix_against_stored(Metric::samples_per_s, Relation::at_least, 0.98);
-// Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
-const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
-
 bool says(const SentenceVerdict& verdict, const std::string& words) {
   return verdict.reason.find(words) != std::string::npos;
 }

@@ -3,13 +3,10 @@
 #include "judge/summary.h"
 
 #include "stats/quantile.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& measurement) {
   double steps = 0;

@@ -12,9 +12,6 @@
 namespace stepgate {
 namespace {
 
-constexpr double alpha = 0.01;
-constexpr double beta = 0.05;
-
 struct Rates {
   double holds = 0;
   double refuted = 0;

@@ -19,15 +19,15 @@ namespace stepgate {
 
 enum class Outcome { holds, refuted, undecided, skipped, no_baseline, not_comparable };
 
-struct Interval {
+struct RatioInterval {
   double low = 0;
   double high = 0;
 };
 
 // The statistical part of a timed sentence. Ratios are left side / right side.
 struct TimedEvidence {
-  double ratio = 1;                   // in a typical round: where evidence above and below balance
-  std::optional<Interval> interval;   // confidence sequence of that, valid whenever one looks
+  double ratio = 1;  // in a typical round: where evidence above and below balance
+  std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
   bool held_back_by_total = false;    // it would hold, but for total time
   // E-values when the sentence was decided, or after the last round.
@@ -45,7 +45,7 @@ struct TimedEvidence {
 // one, or the ratio of its sides. In base units.
 struct Estimate {
   double value = 0;
-  std::optional<Interval>
+  std::optional<RatioInterval>
       interval;  // of a comparison: that of TimedEvidence; of a level: its range
   double limit = 0;
   std::optional<MetricUnit> unit;  // absent: a factor
@@ -55,7 +55,7 @@ struct Estimate {
 // lies and not how surely.
 struct Level {
   double typical = 1;               // left side / right side: the median of the rounds
-  Interval range;                   // of the rounds
+  RatioInterval range;              // of the rounds
   std::vector<double> contrasts;    // log(left / right) of every round, in order
   std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
 };
@@ -73,13 +73,13 @@ struct ClockSplit {
 
 // The statistical part of a timed sentence about stored runs.
 struct StoredEvidence {
-  std::int64_t runs = 0;                 // that this one was compared with
-  double ratio = 1;                      // left side / right side
-  std::optional<Interval> interval;      // prediction interval of the ratio; absent with one run
-  std::optional<double> deviation;       // from run to run, relative
-  std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
-  std::vector<double> stored_contrasts;  // log(step time / anchor's) of each stored run
-  double contrast = 0;                   // of this run
+  std::int64_t runs = 0;                  // that this one was compared with
+  double ratio = 1;                       // left side / right side
+  std::optional<RatioInterval> interval;  // prediction interval of the ratio; absent with one run
+  std::optional<double> deviation;        // from run to run, relative
+  std::optional<double> smallest_shown;   // change beyond the limit that is shown in 80 % of runs
+  std::vector<double> stored_contrasts;   // log(step time / anchor's) of each stored run
+  double contrast = 0;                    // of this run
 };
 
 struct SentenceVerdict {

@@ -6,15 +6,12 @@
 #include <vector>
 
 #include "stats/moments.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::size_t fewest_rounds_to_compare = 3;
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 double standard_error_squared(const Moments& moments) {
   return moments.variance / static_cast<double>(moments.count - 1);

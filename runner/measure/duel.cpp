@@ -14,6 +14,7 @@
 #include "support/diagnostic.h"
 #include "support/random.h"
 #include "support/require.h"
+#include "support/seconds.h"
 #include "support/units.h"
 
 namespace stepgate {
@@ -21,23 +22,19 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds preferred_segment = std::chrono::milliseconds(20);
-constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
+constexpr nanoseconds preferred_duel_segment = std::chrono::milliseconds(20);
+constexpr nanoseconds longest_duel_segment = std::chrono::milliseconds(100);
 // Steps that take this long together say well enough how long one takes.
-constexpr nanoseconds pilot_time = preferred_segment / 2;
-constexpr std::int64_t fewest_steps = 3;
-constexpr std::int64_t most_steps = 1'000'000;
+constexpr nanoseconds pilot_time = preferred_duel_segment / 2;
+constexpr std::int64_t fewest_duel_steps = 3;
+constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
 // Segments of each side before the first scored one: a fresh process and a clock that was asleep.
-constexpr int warm_up_segments = 4;
+constexpr int duel_warm_up_segments = 4;
 constexpr std::int64_t first_superblocks = 3;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer pairs are no guide.
 constexpr std::size_t pairs_before_choice = 3;
-
-double seconds(nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -150,7 +147,7 @@ class Duel {
     }
     if (how.steps == 0) choose_steps(how, period, wash_out, first);
     WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
-    for (int segment = 0; segment < warm_up_segments; ++segment) {
+    for (int segment = 0; segment < duel_warm_up_segments; ++segment) {
       for (const DuelSide side : {first, other(first)}) run_segment(how, side);
     }
     const std::int64_t superblocks = superblocks_of(how);
@@ -193,19 +190,19 @@ class Duel {
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
-    const auto most = std::clamp(static_cast<std::int64_t>(seconds(longest_segment) / slowest),
-                                 fewest_steps, most_steps);
+    const auto most = std::clamp(static_cast<std::int64_t>(seconds(longest_duel_segment) / slowest),
+                                 fewest_duel_steps, most_duel_steps);
     const auto preferred =
-        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(preferred_segment) / fastest)),
-                   fewest_steps, most);
+        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(preferred_duel_segment) / fastest)),
+                   fewest_duel_steps, most);
     const std::int64_t whole = (preferred + period - 1) / period * period;
     how.steps = whole <= 4 * preferred ? whole : preferred;
   }
 
   double pilot_step_seconds(Plan& how, DuelSide side) {
-    for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_steps)) {
+    for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_duel_steps)) {
       const nanoseconds elapsed = run_segment(how, side).elapsed;
-      if (elapsed >= pilot_time || how.steps == most_steps)
+      if (elapsed >= pilot_time || how.steps == most_duel_steps)
         return seconds(elapsed) / static_cast<double>(how.steps);
     }
   }

@@ -16,6 +16,7 @@
 #include "plan/interleaving.h"
 #include "stats/moments.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -48,10 +49,6 @@ constexpr double standard_errors = 3;
 
 // Whose losses are compared all the same.
 constexpr std::int64_t steps_without_time = 8;
-
-double seconds(nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 class Run {
  public:

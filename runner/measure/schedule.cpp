@@ -16,7 +16,7 @@ constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
 // Beyond measure.steps, for the sake of whole periods.
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
 // A host that is not the limit has filled the queue by then; one that is never fills it.
-constexpr nanoseconds time_to_fill = std::chrono::milliseconds(5);
+constexpr nanoseconds time_to_fill_the_queue = std::chrono::milliseconds(5);
 // After the batches that lay ready.
 constexpr std::int64_t steps_at_the_loaders_pace = 3;
 
@@ -37,7 +37,7 @@ std::optional<std::int64_t> common_period(const StepPlan& plan, std::int64_t mos
 
 std::int64_t wash_out_steps(const StepPlan& plan, nanoseconds step_time) {
   const std::int64_t until_deep = std::min<std::int64_t>(
-      time_to_fill / std::max(step_time, nanoseconds(1)) + 1, plan.run_ahead_steps + 2);
+      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan.run_ahead_steps + 2);
   const std::int64_t made_meanwhile =
       plan.loader.depth > 0 ? plan.loader.depth + steps_at_the_loaders_pace : 0;
   return std::max(until_deep, made_meanwhile + furthest_ahead(plan));

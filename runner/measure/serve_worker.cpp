@@ -17,7 +17,7 @@ namespace stepgate {
 namespace {
 
 // Enough to know about how long a step takes.
-constexpr std::int64_t pilot_steps = 8;
+constexpr std::int64_t worker_pilot_steps = 8;
 // Segments are not made longer for what happens more rarely.
 constexpr std::int64_t longest_period = 10'000;
 
@@ -61,11 +61,12 @@ class Server {
   std::string answer_loaded(const StepPlan& plan) {
     loaded_.reset();
     auto step = device_.load(plan);
-    const StepResult pilot = step->run({.steps = pilot_steps});
+    const StepResult pilot = step->run({.steps = worker_pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);
-    return to_line(Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / pilot_steps),
-                          .period_steps = common_period(plan, longest_period).value_or(1)});
+    return to_line(
+        Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / worker_pilot_steps),
+               .period_steps = common_period(plan, longest_period).value_or(1)});
   }
 
   std::optional<std::string> answer(const RunSteps& run) {

@@ -8,11 +8,11 @@
 
 #include "plan/access.h"
 #include "plan/rough_speed.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
-constexpr double nanoseconds_per_second = 1e9;
 // No call takes longer to reach an idle device. Where the queue is never empty, all calls seem to.
 constexpr std::int64_t longest_latency = 10'000;
 
@@ -20,18 +20,14 @@ Interval interval_of(const auto& record) {
   return {record.begin.count(), record.end.count()};
 }
 
-const Operation& operation_at(const StepPlan& plan, int operation) {
-  return plan.operations.at(static_cast<std::size_t>(operation));
-}
-
 bool in_order_with_kernels(const StepPlan& plan, const DeviceWork& work) {
   return operation_at(plan, work.operation).stream != StreamName::side;
 }
 
 // When the device could have begun what the host issued, had there been nothing before it.
-class Issued {
+class IssuedWork {
  public:
-  explicit Issued(const Trace& trace) {
+  explicit IssuedWork(const Trace& trace) {
     for (const HostCall& call : trace.calls) {
       if (call.correlation != 0) calls_.emplace(call.correlation, &call);
     }
@@ -100,7 +96,7 @@ struct IdleTime {
 };
 
 IdleTime blame(const Trace& trace, const StepPlan& plan, const IntervalUnion& gaps) {
-  const Issued issued(trace);
+  const IssuedWork issued(trace);
   const HostTime host(trace, plan);
   IdleTime idle;
   auto next = trace.work.begin();

@@ -10,10 +10,8 @@ namespace stepgate {
 namespace {
 
 constexpr int work_kind_count = 3;
-constexpr int copy_end_count = 5;
 constexpr int memory_kind_count = 5;
 constexpr int page_event_kind_count = 4;
-constexpr int unsteady_kind_count = 4;
 constexpr std::int64_t most_operations = std::numeric_limits<int>::max();
 constexpr std::int64_t most_correlations = std::numeric_limits<std::uint32_t>::max();
 

@@ -9,6 +9,10 @@
 
 namespace stepgate {
 
+// Choices that a row may name, of CopyEnd and of UnsteadyKind.
+inline constexpr int copy_end_count = 5;
+inline constexpr int unsteady_kind_count = 4;
+
 using TraceJson = nlohmann::json;
 
 // What is wrong with JSON that should be a trace, in words that go on after "the trace ".

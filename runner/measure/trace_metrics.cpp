@@ -11,11 +11,10 @@
 #include "plan/access.h"
 #include "plan/counted_metrics.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double nanoseconds_per_second = 1e9;
 
 // What a trace counts; the plan counts each of them too.
 constexpr Metric counts[] = {

@@ -21,8 +21,8 @@ using std::chrono::nanoseconds;
 // As many as take so long, but a few of the longest steps and enough of the shortest.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(40);
 constexpr std::int64_t fewest_long_steps = 4;
-constexpr std::int64_t fewest_steps = 20;
-constexpr std::int64_t most_steps = 200;
+constexpr std::int64_t fewest_traced_steps = 20;
+constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(20);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(100);
 constexpr int patience = 5;
@@ -36,8 +36,8 @@ std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
   const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
-  const std::int64_t patient = std::min(settle / step_time, most_steps);
-  const std::int64_t period = common_period(plan, most_steps).value_or(1);
+  const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
+  const std::int64_t period = common_period(plan, most_traced_steps).value_or(1);
   return std::max({wash_out_steps(plan, step_time), patient, period});
 }
 
@@ -58,8 +58,7 @@ class Tracing {
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
       step_times_.push_back(time_of_a_step(variant));
     }
-    traced_.steps =
-        traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
+    traced_.steps = traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
     do {
       run_round();
       traced_.wall_time = device_.now() - start;
@@ -124,12 +123,12 @@ std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time
   }
   std::int64_t common = 1;
   for (const std::int64_t period : periods) {
-    if (period > most_steps) break;  // of a set: so are all that follow
+    if (period > most_traced_steps) break;  // of a set: so are all that follow
     const std::int64_t both = std::lcm(common, period);
-    if (both <= most_steps) common = both;
+    if (both <= most_traced_steps) common = both;
   }
-  const std::int64_t fewest = std::clamp<std::int64_t>(time_to_trace / step_time,
-                                                       fewest_long_steps, fewest_steps);
+  const std::int64_t fewest =
+      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, fewest_traced_steps);
   return (fewest + common - 1) / common * common;
 }
 

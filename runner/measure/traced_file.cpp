@@ -14,8 +14,6 @@
 namespace stepgate {
 namespace {
 
-constexpr int copy_end_count = 5;
-constexpr int unsteady_kind_count = 4;
 constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
 
 // The members of TimeSplit and PhaseSplit in the order in which they are written.

@@ -10,10 +10,6 @@
 namespace stepgate {
 namespace {
 
-const Buffer& buffer_at(const StepPlan& plan, int index) {
-  return plan.buffers[static_cast<std::size_t>(index)];
-}
-
 std::vector<BufferAccess> whole_slot(const StepPlan& plan, int buffer, Access access) {
   return {{{buffer, 0, buffer_at(plan, buffer).bytes}, access}};
 }

@@ -10,12 +10,12 @@
 #include "plan/build_step_plan.h"
 #include "plan/rough_speed.h"
 #include "support/require.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::uint64_t anchor_seed = 1;
-constexpr std::int64_t mebibyte = 1024 * 1024;
 
 Knobs product(DType dtype, std::int64_t hidden, std::int64_t layers) {
   Knobs knobs;

@@ -11,7 +11,7 @@
 namespace stepgate {
 namespace {
 
-StepPlan plan_of(const Knobs& knobs) {
+StepPlan plan_to_anchor(const Knobs& knobs) {
   Scenario scenario;
   scenario.name = "anchored";
   scenario.variants.push_back({.name = "only", .knobs = knobs, .place = {}});
@@ -32,17 +32,17 @@ TEST(Anchors, FollowTheDtypeOfLargeProducts) {
   Knobs knobs;
   knobs.model.hidden = 4096;
   knobs.batch.size = 2048;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_fp32.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_fp32.1");
   knobs.model.dtype = DType::tf32;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_tf32.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_tf32.1");
   knobs.model.dtype = DType::bf16;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "gemm_bf16.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_bf16.1");
 }
 
 TEST(Anchors, FollowWhatTheHostDoesInASmallStep) {
   Knobs knobs;
   knobs.model.hidden = 128;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "launch.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
 TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
@@ -50,11 +50,11 @@ TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
   knobs.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
   knobs.batch = {.size = 64, .sample_bytes = 1 << 20, .tensors = 1};
   knobs.h2d.host = HostMemory::pinned;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "h2d_pinned.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
   knobs.h2d.host = HostMemory::pageable;
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "h2d_pageable.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pageable.1");
   knobs.h2d.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
-  EXPECT_EQ(anchor_of(plan_of(knobs)), "launch.1");
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
 TEST(Anchors, StandBehindThePlansOnceEach) {
@@ -64,7 +64,7 @@ TEST(Anchors, StandBehindThePlansOnceEach) {
   large.model.hidden = 4096;
   large.batch.size = 2048;
   const std::vector<StepPlan> plans =
-      with_anchors({plan_of(large), plan_of(small), plan_of(small)});
+      with_anchors({plan_to_anchor(large), plan_to_anchor(small), plan_to_anchor(small)});
   ASSERT_EQ(plans.size(), 5U);
   EXPECT_EQ(plans[2].variant, "only");
   EXPECT_EQ(plans[3].variant, "anchor.gemm_fp32.1");

@@ -12,7 +12,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 constexpr std::int64_t fields_of_a_record = 6;
 
 // In turns, so that numbers stay as large as they were, exactly, and a kernel that did nothing

@@ -12,8 +12,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
-
 class Evaluation {
  public:
   Evaluation(StepBuilder& builder, const Knobs& knobs, int weights, const InputParts& input,

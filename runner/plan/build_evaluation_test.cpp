@@ -11,15 +11,12 @@
 #include "plan/lifetimes.h"
 #include "plan/plan_by_hand.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
-constexpr double activation_bytes = 8 * 16 * 4;  // one block of small_mlp
-
-double value(const Knobs& knobs, Metric metric) {
-  return counted(plan_of(knobs), metric).value();
-}
+constexpr double activation_bytes_of_a_block = 8 * 16 * 4;  // of small_mlp
 
 Knobs evaluating(EvalKnobs eval) {
   Knobs knobs = small_mlp();
@@ -44,8 +41,8 @@ TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
 TEST(Evaluation, CopiesOutputsToPageLockedMemoryWhereTheHostStoresThem) {
   const Knobs knobs = evaluating({.every = 2, .batches = 3, .store = EvalStore::host});
   EXPECT_EQ(value(knobs, Metric::copies_per_step), 1.5);
-  EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 1.5 * activation_bytes);
-  EXPECT_EQ(value(knobs, Metric::host_pinned), 3 * activation_bytes);
+  EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 1.5 * activation_bytes_of_a_block);
+  EXPECT_EQ(value(knobs, Metric::host_pinned), 3 * activation_bytes_of_a_block);
   EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0);
   EXPECT_EQ(value(evaluating({.every = 2, .batches = 3}), Metric::host_pinned), 0);
 }
@@ -127,18 +124,18 @@ double activations_in_evaluation(const Knobs& knobs) {
 TEST(Evaluation, TakesTurnsInTwoBuffersUnlessItSavesOrStores) {
   const double small = 2 * 512;  // labels and row losses, each a block
   EXPECT_EQ(activations_in_evaluation(evaluating({.every = 1, .batches = 4})),
-            2 * activation_bytes + small);
+            2 * activation_bytes_of_a_block + small);
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::host})),
-      2 * activation_bytes + small);
+      2 * activation_bytes_of_a_block + small);
   // All earlier outputs beside what goes into the last layer and comes out of it.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .store = EvalStore::device})),
-      (4 + 1) * activation_bytes + small);
+      (4 + 1) * activation_bytes_of_a_block + small);
   // Three inputs, the logits, the loss's own.
   EXPECT_EQ(
       activations_in_evaluation(evaluating({.every = 1, .batches = 4, .save_for_backward = true})),
-      (3 + 1 + 1) * activation_bytes + small);
+      (3 + 1 + 1) * activation_bytes_of_a_block + small);
 }
 
 TEST(Evaluation, SharesMemoryWithTheBackwardPassAndIsPartOfTheNeed) {
@@ -206,14 +203,13 @@ TEST(Products, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
     return value(own, metric) - value(small_mlp(), metric);
   };
   EXPECT_EQ(rises_by(Metric::launches_per_step), 0);
-  EXPECT_EQ(rises_by(Metric::peak_live), (3 + 2) * activation_bytes);
+  EXPECT_EQ(rises_by(Metric::peak_live), (3 + 2) * activation_bytes_of_a_block);
   EXPECT_EQ(find_race(plan_of(own)), std::nullopt);
 }
 
 TEST(Products, UseAWorkspaceOfTheSizeThatIsAskedFor) {
   Knobs knobs = small_mlp();
   const double usual = value(knobs, Metric::peak_live);
-  constexpr std::int64_t mebibyte = 1024 * 1024;
   EXPECT_EQ(knobs.model.workspace_bytes, 32 * mebibyte);
   for (const std::int64_t mebibytes : {0, 1, 64}) {
     knobs.model.workspace_bytes = mebibytes * mebibyte;

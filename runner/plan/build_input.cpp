@@ -10,8 +10,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
-
 MemoryKind memory_of(HostMemory host) {
   switch (host) {
     case HostMemory::pinned:

@@ -14,8 +14,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
-
 constexpr double sgd_learning_rate = 0.01;  // chosen like AdamW's
 
 class Mlp {

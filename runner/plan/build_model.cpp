@@ -13,7 +13,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 // Spinning kernels have no features of their own; this many let the batch be read at full speed.
 constexpr std::int64_t most_spin_features = 256;
 

@@ -13,8 +13,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
-
 class Transformer {
  public:
   Transformer(StepBuilder& builder, const Knobs& knobs)

@@ -13,8 +13,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
-
 // What torch.amp.GradScaler begins with and how it goes on.
 constexpr double first_loss_scale = 65536;
 constexpr double growth_interval = 2000;

@@ -9,7 +9,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 constexpr std::int64_t most_kept_losses = 1 << 16;
 
 int add_word(StepBuilder& builder, const char* name, MemoryKind memory, std::int64_t slots = 1) {

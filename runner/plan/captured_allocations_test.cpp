@@ -8,11 +8,10 @@
 #include "plan/run_allocator.h"
 #include "plan/step_allocator.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t mebibyte = 1024 * 1024;
 
 Knobs captured(Allocator with, AllocWhen when) {
   Knobs knobs = small_mlp();
@@ -29,22 +28,18 @@ Knobs eager(Knobs knobs) {
   return knobs;
 }
 
-double of(const Knobs& knobs, Metric metric) {
-  return counted(plan_of(knobs), metric).value();
-}
-
 TEST(CapturedAllocations, AskTheAllocatorForNothingInAStep) {
   for (const Allocator with : {Allocator::caching, Allocator::expandable}) {
     for (const AllocWhen when : {AllocWhen::step, AllocWhen::op}) {
       const Knobs knobs = captured(with, when);
-      EXPECT_EQ(of(knobs, Metric::launches_per_step), 1);
-      EXPECT_EQ(of(knobs, Metric::device_allocs_per_step), 0);
-      EXPECT_EQ(of(knobs, Metric::device_frees_per_step), 0);
-      EXPECT_EQ(of(knobs, Metric::host_waits_per_step), 0);
-      EXPECT_EQ(of(knobs, Metric::live_slope), 0);
-      EXPECT_EQ(of(knobs, Metric::peak_live), of(eager(knobs), Metric::peak_live));
+      EXPECT_EQ(value(knobs, Metric::launches_per_step), 1);
+      EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), 0);
+      EXPECT_EQ(value(knobs, Metric::device_frees_per_step), 0);
+      EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 0);
+      EXPECT_EQ(value(knobs, Metric::live_slope), 0);
+      EXPECT_EQ(value(knobs, Metric::peak_live), value(eager(knobs), Metric::peak_live));
       EXPECT_EQ(held_memory(plan_of(knobs)).most, held_memory(plan_of(eager(knobs))).most);
-      EXPECT_GE(of(knobs, Metric::peak_reserved), of(eager(knobs), Metric::peak_reserved));
+      EXPECT_GE(value(knobs, Metric::peak_reserved), value(eager(knobs), Metric::peak_reserved));
     }
   }
 }
@@ -82,7 +77,7 @@ TEST(CapturedAllocations, AreWhatTheGraphAllocatesInTheOrderOfTheStep) {
 
 TEST(CapturedAllocations, CannotStartUnderACapThatTheirPoolDoesNotFitUnder) {
   Knobs knobs = captured(Allocator::caching, AllocWhen::op);
-  knobs.alloc.cap = {CapOf::bytes, of(knobs, Metric::peak_reserved) - 2 * mebibyte};
+  knobs.alloc.cap = {CapOf::bytes, value(knobs, Metric::peak_reserved) - 2 * mebibyte};
   EXPECT_NE(refusal_of(knobs).find("has no memory to start with: cannot allocate "),
             std::string::npos)
       << refusal_of(knobs);
@@ -126,7 +121,7 @@ TEST(DeviceCap, IsTheShareOfTheDevicesMemoryCutToWholeBytes) {
 
 TEST(DeviceCap, RefusesAsACapOfSoManyBytesDoes) {
   Knobs knobs = eager(captured(Allocator::caching, AllocWhen::op));
-  const auto reserved = static_cast<std::int64_t>(of(knobs, Metric::peak_reserved));
+  const auto reserved = static_cast<std::int64_t>(value(knobs, Metric::peak_reserved));
   knobs.alloc.cap = {CapOf::device, 0.5};
   const Scenario scenario = scenario_of(knobs);
   EXPECT_EQ(build_step_plans(scenario, 1, 2 * reserved).front().course->ooms, 0);

@@ -12,10 +12,6 @@
 namespace stepgate {
 namespace {
 
-const Buffer& buffer_at(const StepPlan& plan, int index) {
-  return plan.buffers[static_cast<std::size_t>(index)];
-}
-
 // What one execution of an operation counts for.
 struct Tally {
   double launches = 0;

@@ -23,7 +23,7 @@ Knobs elementwise(std::int64_t kernels) {
 }
 
 template <class Set>
-StepPlan plan_with(Set set) {
+StepPlan elementwise_with(Set set) {
   Knobs knobs = elementwise(3);
   set(knobs);
   return plan_of(knobs);
@@ -67,7 +67,8 @@ TEST(Elementwise, HasAsManyKernelsAsAskedForBetweenTheBatchAndTheLoss) {
 
 TEST(Elementwise, PutsOneFieldOfSixIntoRecords) {
   const StepPlan field = plan_of(elementwise(3));
-  const StepPlan records = plan_with([](Knobs& knobs) { knobs.model.layout = Layout::records; });
+  const StepPlan records =
+      elementwise_with([](Knobs& knobs) { knobs.model.layout = Layout::records; });
   EXPECT_EQ(bytes_named(field, "records"), elements * 4);
   EXPECT_EQ(bytes_named(records, "records"), elements * 24);
   EXPECT_EQ(bytes_named(records, "result"), elements * 4);
@@ -90,7 +91,8 @@ TEST(Elementwise, ScalesInPlaceOrFromOneBufferToAnother) {
   for (const LaunchKernel& launch : scaling_of(plan_of(elementwise(3)))) {
     EXPECT_EQ(launch.operands[0].buffer, launch.operands[1].buffer);
   }
-  const auto launches = scaling_of(plan_with([](Knobs& knobs) { knobs.model.inplace = false; }));
+  const auto launches =
+      scaling_of(elementwise_with([](Knobs& knobs) { knobs.model.inplace = false; }));
   for (std::size_t index = 0; index < launches.size(); ++index) {
     EXPECT_NE(launches[index].operands[0].buffer, launches[index].operands[1].buffer);
     if (index == 0) continue;
@@ -100,7 +102,8 @@ TEST(Elementwise, ScalesInPlaceOrFromOneBufferToAnother) {
 
 TEST(Elementwise, ComputesItsLossFromTheLastCopy) {
   for (const std::int64_t copies : {1, 2, 5}) {
-    const StepPlan plan = plan_with([copies](Knobs& knobs) { knobs.model.extra_copies = copies; });
+    const StepPlan plan =
+        elementwise_with([copies](Knobs& knobs) { knobs.model.extra_copies = copies; });
     EXPECT_EQ(counted(plan, Metric::copies_per_step), static_cast<double>(copies));
     EXPECT_EQ(counted(plan, Metric::copy_bytes_per_step),
               static_cast<double>(copies * elements * 4));
@@ -122,7 +125,7 @@ TEST(Elementwise, ComputesItsLossFromTheLastCopy) {
 
 TEST(Elementwise, TouchesSectorsByLayoutStrideAndDtype) {
   const auto sectors = [](Layout layout, std::int64_t stride, DType dtype) {
-    return counted(plan_with([&](Knobs& knobs) {
+    return counted(elementwise_with([&](Knobs& knobs) {
                      knobs.model.layout = layout;
                      knobs.model.stride = stride;
                      knobs.model.dtype = dtype;

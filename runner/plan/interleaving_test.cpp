@@ -9,14 +9,6 @@
 namespace stepgate {
 namespace {
 
-Knobs small_mlp() {
-  Knobs knobs;
-  knobs.model.layers = 2;
-  knobs.model.hidden = 64;
-  knobs.batch.size = 8;
-  return knobs;
-}
-
 template <class Set>
 std::string reason_with(Set set) {
   Knobs knobs = small_mlp();

@@ -4,7 +4,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t word_bytes = 4;
 constexpr std::int64_t steps_kept = 8192;  // losses and stamps; a device reads them in time
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 constexpr OffloadVia ways[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
                                OffloadVia::pageable};
 constexpr std::int64_t layers = 12;
-constexpr double activation_bytes = 64.0 * 16 * 4;
+constexpr double offloaded_bytes_of_a_block = 64.0 * 16 * 4;
 constexpr double moment_bytes = layers * 16.0 * 17 * 4;
 
 Knobs deep_mlp(OffloadVia via, Offload what = Offload::activations) {
@@ -29,10 +29,6 @@ Knobs deep_mlp(OffloadVia via, Offload what = Offload::activations) {
   return knobs;
 }
 
-double value(const Knobs& knobs, Metric metric) {
-  return counted(plan_of(knobs), metric).value();
-}
-
 Knobs resident(Knobs knobs) {
   knobs.memory = {};
   return knobs;
@@ -43,10 +39,11 @@ TEST(OffloadedActivations, GoToTheHostAndBackOnceAStep) {
     const bool pageable = via == OffloadVia::pageable;
     const Knobs knobs = deep_mlp(via);
     EXPECT_EQ(value(knobs, Metric::copies_per_step), 2 * layers);
-    EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 2 * layers * activation_bytes);
+    EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 2 * layers * offloaded_bytes_of_a_block);
     EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), pageable ? 2 * layers : 0);
     EXPECT_EQ(value(knobs, Metric::host_waits_per_step), pageable ? 2 * layers : 0);
-    EXPECT_EQ(value(knobs, Metric::host_pinned), pageable ? 0 : layers * activation_bytes);
+    EXPECT_EQ(value(knobs, Metric::host_pinned),
+              pageable ? 0 : layers * offloaded_bytes_of_a_block);
     EXPECT_EQ(value(knobs, Metric::launches_per_step),
               value(resident(knobs), Metric::launches_per_step));
   }
@@ -57,21 +54,22 @@ TEST(OffloadedActivations, GoToTheHostAndBackOnceAStep) {
 TEST(OffloadedActivations, LeaveTwoOfThemAndTwoGradientsOnTheDevice) {
   const double all = value(resident(deep_mlp(OffloadVia::pinned)), Metric::need);
   for (const OffloadVia via : {OffloadVia::pinned, OffloadVia::pageable}) {
-    EXPECT_EQ(value(deep_mlp(via), Metric::need), all - (layers - 2) * activation_bytes);
+    EXPECT_EQ(value(deep_mlp(via), Metric::need), all - (layers - 2) * offloaded_bytes_of_a_block);
   }
   // Beside the kernels two may still be on their way out while two come back to one gradient.
   EXPECT_EQ(value(deep_mlp(OffloadVia::pinned_overlap), Metric::need),
-            all - (layers - 3) * activation_bytes);
+            all - (layers - 3) * offloaded_bytes_of_a_block);
 }
 
 TEST(OffloadedActivations, TakeFourPlacesHoweverManyThereAre) {
   for (const OffloadVia via : ways) {
     EXPECT_EQ(value(deep_mlp(via), Metric::peak_live),
-              value(resident(deep_mlp(via)), Metric::peak_live) - (layers - 4) * activation_bytes);
+              value(resident(deep_mlp(via)), Metric::peak_live) -
+                  (layers - 4) * offloaded_bytes_of_a_block);
     Knobs few = deep_mlp(via);
     few.model.layers = 3;
     EXPECT_EQ(value(few, Metric::peak_live),
-              value(resident(few), Metric::peak_live) + activation_bytes)
+              value(resident(few), Metric::peak_live) + offloaded_bytes_of_a_block)
         << "with buffers of their own, few layers need more";
   }
 }
@@ -81,8 +79,8 @@ TEST(OffloadedActivations, MakeTheArenaSmallerAsTheyDoTheNeed) {
     Knobs knobs = deep_mlp(via);
     knobs.alloc.with = Allocator::arena;
     EXPECT_EQ(value(knobs, Metric::arena_bytes), value(knobs, Metric::need));
-    EXPECT_LE(value(knobs, Metric::peak_live),
-              value(resident(knobs), Metric::peak_live) - (layers - 4) * activation_bytes);
+    EXPECT_LE(value(knobs, Metric::peak_live), value(resident(knobs), Metric::peak_live) -
+                                                   (layers - 4) * offloaded_bytes_of_a_block);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/build_step_plan.h"
+#include "plan/counted_metrics.h"
 
 namespace stepgate {
 
@@ -37,6 +38,14 @@ inline Scenario scenario_of(const Knobs& knobs) {
 
 inline StepPlan plan_of(const Knobs& knobs) {
   return build_step_plans(scenario_of(knobs), 1).front();
+}
+
+inline double value(const StepPlan& plan, Metric metric) {
+  return counted(plan, metric).value();
+}
+
+inline double value(const Knobs& knobs, Metric metric) {
+  return value(plan_of(knobs), metric);
 }
 
 inline std::string refusal_of(const Knobs& knobs) {

@@ -12,10 +12,6 @@
 namespace stepgate {
 namespace {
 
-double value(const Knobs& knobs, Metric metric) {
-  return counted(plan_of(knobs), metric).value();
-}
-
 TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
   // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input
   // gradient, relu); sgd

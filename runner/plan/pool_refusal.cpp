@@ -4,14 +4,6 @@
 #include "support/units.h"
 
 namespace stepgate {
-namespace {
-
-std::string size_text(std::int64_t bytes) {
-  return rounded_bytes_text(static_cast<double>(bytes));
-}
-
-}  // namespace
-
 std::string in_words(const PoolRefusal& refusal, const std::string& buffer) {
   std::string words = "cannot allocate " + size_text(refusal.requested_bytes) + " for '" + buffer +
                       "': " + size_text(refusal.live_bytes) + " are live of " +

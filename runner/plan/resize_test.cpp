@@ -7,11 +7,10 @@
 #include "plan/find_races.h"
 #include "plan/plan_by_hand.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t mebibyte = 1024 * 1024;
 
 Knobs resized(Allocator with, std::vector<std::int64_t> sizes, bool release = true) {
   Knobs knobs = small_mlp();
@@ -21,10 +20,6 @@ Knobs resized(Allocator with, std::vector<std::int64_t> sizes, bool release = tr
   knobs.alloc.when = AllocWhen::resize;
   knobs.alloc.release = release;
   return knobs;
-}
-
-double of(const Knobs& knobs, Metric metric) {
-  return counted(plan_of(knobs), metric).value();
 }
 
 Knobs every_step(Knobs knobs) {
@@ -42,12 +37,12 @@ int count_of(const StepPlan& plan) {
 
 TEST(Resize, AllocatesAndFreesOnlyWhereTheSizeChanges) {
   const Knobs knobs = resized(Allocator::cuda, {512, 512, 512, 96});
-  const double each_step = of(every_step(knobs), Metric::device_allocs_per_step);
-  EXPECT_EQ(of(knobs, Metric::device_allocs_per_step), each_step * 2 / 4);
-  EXPECT_EQ(of(knobs, Metric::device_frees_per_step), each_step * 2 / 4);
-  EXPECT_EQ(of(knobs, Metric::live_slope), 0);
+  const double each_step = value(every_step(knobs), Metric::device_allocs_per_step);
+  EXPECT_EQ(value(knobs, Metric::device_allocs_per_step), each_step * 2 / 4);
+  EXPECT_EQ(value(knobs, Metric::device_frees_per_step), each_step * 2 / 4);
+  EXPECT_EQ(value(knobs, Metric::live_slope), 0);
   const Knobs always = resized(Allocator::cuda, {512, 96});
-  EXPECT_EQ(of(always, Metric::device_allocs_per_step), each_step) << "every step is a change";
+  EXPECT_EQ(value(always, Metric::device_allocs_per_step), each_step) << "every step is a change";
 }
 
 TEST(Resize, SharesMemoryBetweenTheStepsOfOneSizeAlone) {
@@ -65,8 +60,8 @@ TEST(Resize, SharesMemoryBetweenTheStepsOfOneSizeAlone) {
 TEST(Resize, NeedsAndHoldsWhatTheLargestSizeDoes) {
   for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching}) {
     const Knobs knobs = resized(with, {512, 512, 96});
-    EXPECT_EQ(of(knobs, Metric::need), of(every_step(knobs), Metric::need));
-    EXPECT_EQ(of(knobs, Metric::peak_live), of(every_step(knobs), Metric::peak_live));
+    EXPECT_EQ(value(knobs, Metric::need), value(every_step(knobs), Metric::need));
+    EXPECT_EQ(value(knobs, Metric::peak_live), value(every_step(knobs), Metric::peak_live));
     EXPECT_EQ(held_memory(plan_of(knobs)).most, held_memory(plan_of(every_step(knobs))).most);
   }
 }
@@ -97,12 +92,12 @@ TEST(Resize, LeaksEverythingThatItForgetsToRelease) {
             static_cast<double>(plan.buffers[static_cast<std::size_t>(allocate->buffer)].bytes);
     }
     EXPECT_EQ(count_of<Release>(plan), 0);
-    EXPECT_GE(of(forgets, Metric::live_slope), allocated / 3 - 1) << "less what doubles round";
-    EXPECT_GT(of(forgets, Metric::need), of(resized(with, {512, 512, 96}), Metric::need));
+    EXPECT_GE(value(forgets, Metric::live_slope), allocated / 3 - 1) << "less what doubles round";
+    EXPECT_GT(value(forgets, Metric::need), value(resized(with, {512, 512, 96}), Metric::need));
   }
   const Knobs exact = resized(Allocator::cuda, {512, 512, 96}, false);
-  EXPECT_GT(of(exact, Metric::live_slope), mebibyte);
-  EXPECT_EQ(of(exact, Metric::device_frees_per_step), 0);
+  EXPECT_GT(value(exact, Metric::live_slope), mebibyte);
+  EXPECT_EQ(value(exact, Metric::device_frees_per_step), 0);
 }
 
 TEST(Resize, ForgetsInEveryWayToAllocate) {
@@ -110,15 +105,15 @@ TEST(Resize, ForgetsInEveryWayToAllocate) {
     Knobs knobs = resized(Allocator::caching, {}, false);
     knobs.batch.size = 256;
     knobs.alloc.when = when;
-    EXPECT_GT(of(knobs, Metric::live_slope), 0);
+    EXPECT_GT(value(knobs, Metric::live_slope), 0);
     knobs.alloc.release = true;
-    EXPECT_EQ(of(knobs, Metric::live_slope), 0);
+    EXPECT_EQ(value(knobs, Metric::live_slope), 0);
   }
 }
 
 TEST(Resize, GivesUpEveryStepOfASizeThatIsRefused) {
   Knobs knobs = resized(Allocator::caching, {96, 8192, 8192});
-  knobs.alloc.cap = {CapOf::bytes, 0.8 * of(knobs, Metric::peak_reserved)};
+  knobs.alloc.cap = {CapOf::bytes, 0.8 * value(knobs, Metric::peak_reserved)};
   Scenario scenario = scenario_of(knobs);
   scenario.tags = {"no_gpu"};
   scenario.measure.steps = 60;

@@ -10,12 +10,10 @@
 #include "plan/plan_by_hand.h"
 #include "plan/step_allocator.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t kibibyte = 1024;
-constexpr std::int64_t mebibyte = 1024 * kibibyte;
 
 Knobs served(Allocator with, AllocWhen when) {
   Knobs knobs = small_mlp();
@@ -33,21 +31,17 @@ StepPlan planned(const Knobs& knobs, std::int64_t steps = 50, bool planned_only 
   return build_step_plans(scenario, 1).front();
 }
 
-double of(const StepPlan& plan, Metric metric) {
-  return counted(plan, metric).value();
-}
-
 TEST(RunAllocator, AsksTheDriverForNothingInASteadyStep) {
   for (const Allocator with : {Allocator::caching, Allocator::expandable, Allocator::first_fit}) {
     for (const AllocWhen when : {AllocWhen::never, AllocWhen::step, AllocWhen::op}) {
       const StepPlan plan = planned(served(with, when));
-      EXPECT_EQ(of(plan, Metric::device_allocs_per_step), 0);
-      EXPECT_EQ(of(plan, Metric::device_frees_per_step), 0);
-      EXPECT_EQ(of(plan, Metric::host_waits_per_step), 0);
-      EXPECT_EQ(of(plan, Metric::ooms), 0);
-      EXPECT_EQ(of(plan, Metric::live_slope), 0);
-      EXPECT_GE(of(plan, Metric::peak_reserved), of(plan, Metric::peak_live));
-      EXPECT_GE(of(plan, Metric::peak_live), static_cast<double>(held_memory(plan).most_bytes));
+      EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::device_frees_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::host_waits_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::ooms), 0);
+      EXPECT_EQ(value(plan, Metric::live_slope), 0);
+      EXPECT_GE(value(plan, Metric::peak_reserved), value(plan, Metric::peak_live));
+      EXPECT_GE(value(plan, Metric::peak_live), static_cast<double>(held_memory(plan).most_bytes));
     }
   }
 }
@@ -57,34 +51,35 @@ TEST(RunAllocator, HoldsNoMoreThanWithoutItBeyondItsRounding) {
   const auto raw = static_cast<double>(held_memory(plan).most_bytes);
   // A block may be up to a mebibyte larger than what was asked for.
   const auto rounding = static_cast<double>(plan.buffers.size()) * mebibyte;
-  EXPECT_LE(of(plan, Metric::peak_live), raw + rounding);
+  EXPECT_LE(value(plan, Metric::peak_live), raw + rounding);
 }
 
 TEST(RunAllocator, SeesALeakToTheByteAndNoneInACacheThatGrows) {
   Knobs leaking = served(Allocator::caching, AllocWhen::step);
   leaking.alloc.leak_bytes = 1500;
   const StepPlan leak = planned(leaking, 400);
-  EXPECT_EQ(of(leak, Metric::live_slope), 1536) << "in blocks of 512";
+  EXPECT_EQ(value(leak, Metric::live_slope), 1536) << "in blocks of 512";
   leaking.alloc.leak_bytes = 0;
   const StepPlan clean = planned(leaking, 400);
-  EXPECT_EQ(of(leak, Metric::live_after_empty_cache),
-            of(clean, Metric::live_after_empty_cache) + 400 * 1536);
+  EXPECT_EQ(value(leak, Metric::live_after_empty_cache),
+            value(clean, Metric::live_after_empty_cache) + 400 * 1536);
   Knobs growing = served(Allocator::caching, AllocWhen::step);
   growing.batch.sizes = {256, 512, 1024, 768};
-  EXPECT_EQ(of(planned(growing, 400), Metric::live_slope), 0);
+  EXPECT_EQ(value(planned(growing, 400), Metric::live_slope), 0);
 }
 
 TEST(RunAllocator, EmptyingTheCacheGivesBackAndTakesEveryTime) {
   Knobs knobs = served(Allocator::caching, AllocWhen::step);
   knobs.alloc.empty_cache_every = 1;
   const StepPlan every = planned(knobs);
-  EXPECT_GE(of(every, Metric::device_frees_per_step), 1);
-  EXPECT_EQ(of(every, Metric::device_allocs_per_step), of(every, Metric::device_frees_per_step));
-  EXPECT_EQ(of(every, Metric::host_waits_per_step), of(every, Metric::device_frees_per_step))
+  EXPECT_GE(value(every, Metric::device_frees_per_step), 1);
+  EXPECT_EQ(value(every, Metric::device_allocs_per_step),
+            value(every, Metric::device_frees_per_step));
+  EXPECT_EQ(value(every, Metric::host_waits_per_step), value(every, Metric::device_frees_per_step))
       << "each cudaFree is a wait";
   knobs.alloc.empty_cache_every = 5;
-  EXPECT_DOUBLE_EQ(of(planned(knobs), Metric::device_frees_per_step),
-                   of(every, Metric::device_frees_per_step) / 5);
+  EXPECT_DOUBLE_EQ(value(planned(knobs), Metric::device_frees_per_step),
+                   value(every, Metric::device_frees_per_step) / 5);
 }
 
 TEST(RunAllocator, BlamesTheDriversCallsOnTheOperationsThatNeedThem) {
@@ -94,32 +89,32 @@ TEST(RunAllocator, BlamesTheDriversCallsOnTheOperationsThatNeedThem) {
   std::erase_if(plan.operations, [](const Operation& operation) {
     return !std::holds_alternative<EmptyCache>(operation.action);
   });
-  EXPECT_GE(of(plan, Metric::device_frees_per_step), 0.2);
-  EXPECT_EQ(of(plan, Metric::device_allocs_per_step), 0) << "which the next step makes";
+  EXPECT_GE(value(plan, Metric::device_frees_per_step), 0.2);
+  EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0) << "which the next step makes";
   plan.operations.clear();
-  EXPECT_EQ(of(plan, Metric::host_waits_per_step), 0);
+  EXPECT_EQ(value(plan, Metric::host_waits_per_step), 0);
 }
 
 TEST(RunAllocator, TemporariesRaiseWhatIsLiveAndAreGoneAfterTheStep) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
-  const double plain = of(planned(knobs), Metric::peak_live);
+  const double plain = value(planned(knobs), Metric::peak_live);
   knobs.alloc.temps = 4;
   const StepPlan temps = planned(knobs);
-  EXPECT_GE(of(temps, Metric::peak_live), plain + 4 * 2 * mebibyte);
-  EXPECT_EQ(of(temps, Metric::live_slope), 0);
+  EXPECT_GE(value(temps, Metric::peak_live), plain + 4 * 2 * mebibyte);
+  EXPECT_EQ(value(temps, Metric::live_slope), 0);
 }
 
 TEST(RunAllocator, GivesUpAStepThatIsRefusedAndGoesOnWithTheNext) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
   knobs.batch.sizes = {256, 8192};
   const StepPlan roomy = planned(knobs);
-  knobs.alloc.cap = {CapOf::bytes, 0.85 * of(roomy, Metric::peak_reserved)};
+  knobs.alloc.cap = {CapOf::bytes, 0.85 * value(roomy, Metric::peak_reserved)};
   const StepPlan plan = planned(knobs, 60, true);
   ASSERT_TRUE(plan.course);
   EXPECT_EQ(plan.course->refused_steps, 30) << "every step of the larger batch";
-  EXPECT_EQ(of(plan, Metric::ooms), 30) << "one request a step";
-  EXPECT_LE(of(plan, Metric::peak_reserved), *plan.allocator->cap_bytes);
-  EXPECT_EQ(of(plan, Metric::live_slope), 0) << "what a given-up step held went back";
+  EXPECT_EQ(value(plan, Metric::ooms), 30) << "one request a step";
+  EXPECT_LE(value(plan, Metric::peak_reserved), *plan.allocator->cap_bytes);
+  EXPECT_EQ(value(plan, Metric::live_slope), 0) << "what a given-up step held went back";
   EXPECT_EQ(plan.course->first_refusal.find("step 1, 'allocate "), 0U)
       << plan.course->first_refusal;
   EXPECT_NE(plan.course->first_refusal.find(" under a cap of "), std::string::npos);
@@ -128,7 +123,7 @@ TEST(RunAllocator, GivesUpAStepThatIsRefusedAndGoesOnWithTheNext) {
 TEST(RunAllocator, RefusesToTimeAVariantThatIsRefusedMemory) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
   knobs.batch.sizes = {256, 8192};
-  knobs.alloc.cap = {CapOf::bytes, 0.85 * of(planned(knobs), Metric::peak_reserved)};
+  knobs.alloc.cap = {CapOf::bytes, 0.85 * value(planned(knobs), Metric::peak_reserved)};
   EXPECT_NE(refusal_of(knobs).find("is refused memory in 25 of 50 steps and cannot be timed"),
             std::string::npos)
       << refusal_of(knobs);
@@ -151,7 +146,7 @@ TEST(RunAllocator, CapsAtAShareOfWhatTheLargestBatchNeeds) {
   knobs.batch.sizes = {256, 1024, 512};
   knobs.alloc.cap = {CapOf::need, 1.5};
   const StepPlan plan = planned(knobs);
-  EXPECT_EQ(static_cast<double>(*plan.allocator->cap_bytes), 1.5 * of(plan, Metric::need));
+  EXPECT_EQ(static_cast<double>(*plan.allocator->cap_bytes), 1.5 * value(plan, Metric::need));
 }
 
 TEST(RunAllocator, AnArenaTakesWhatTheStepNeedsAndNoMore) {
@@ -160,12 +155,12 @@ TEST(RunAllocator, AnArenaTakesWhatTheStepNeedsAndNoMore) {
        {std::vector<std::int64_t>{}, {256, 1024, 512, 1024}}) {
     knobs.batch.sizes = sizes;
     const StepPlan plan = planned(knobs);
-    EXPECT_LE(static_cast<double>(held_memory(plan).most_bytes), of(plan, Metric::need) + 4096);
-    EXPECT_EQ(of(plan, Metric::device_allocs_per_step), 0);
-    EXPECT_EQ(of(plan, Metric::reserve_overhead), 0);
+    EXPECT_LE(static_cast<double>(held_memory(plan).most_bytes), value(plan, Metric::need) + 4096);
+    EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
+    EXPECT_EQ(value(plan, Metric::reserve_overhead), 0);
     Knobs own = knobs;
     own.alloc.with = Allocator::fixed;
-    EXPECT_LT(of(plan, Metric::peak_live), of(planned(own), Metric::peak_live));
+    EXPECT_LT(value(plan, Metric::peak_live), value(planned(own), Metric::peak_live));
   }
 }
 

@@ -74,10 +74,6 @@ std::vector<std::vector<StreamName>> streams_of_buffers(const StepPlan& plan) {
   return streams;
 }
 
-std::string size_text(std::int64_t bytes) {
-  return rounded_bytes_text(static_cast<double>(bytes));
-}
-
 }  // namespace
 
 StepAllocator::StepAllocator(const StepPlan& plan, DeviceMemory& memory)

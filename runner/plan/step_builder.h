@@ -12,6 +12,9 @@
 
 namespace stepgate {
 
+// Of what has 32 bits in every dtype: labels, tokens, losses, statistics, optimizer state.
+inline constexpr std::int64_t word_bytes = 4;
+
 class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);

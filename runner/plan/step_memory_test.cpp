@@ -10,10 +10,6 @@
 namespace stepgate {
 namespace {
 
-double value(const StepPlan& plan, Metric metric) {
-  return counted(plan, metric).value();
-}
-
 std::size_t at(Purpose purpose) {
   return static_cast<std::size_t>(purpose);
 }

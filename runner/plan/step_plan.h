@@ -259,6 +259,14 @@ struct StepPlan {
   int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
 };
 
+inline const Operation& operation_at(const StepPlan& plan, int index) {
+  return plan.operations.at(static_cast<std::size_t>(index));
+}
+
+inline const Buffer& buffer_at(const StepPlan& plan, int index) {
+  return plan.buffers[static_cast<std::size_t>(index)];
+}
+
 // Samples a step, on average.
 inline double mean_batch_size(const StepPlan& plan) {
   double sum = 0;

@@ -14,7 +14,7 @@ namespace stepgate {
 namespace {
 
 template <class Set>
-StepPlan plan_with(Set set) {
+StepPlan transformer_with(Set set) {
   Knobs knobs = small_transformer();
   set(knobs);
   return plan_of(knobs);
@@ -63,7 +63,7 @@ TEST(Transformer, FillsItsFlatBuffersWithTensorsThatDoNotOverlap) {
 
 TEST(Transformer, FusesMoreStepByStep) {
   const auto fused = [](Fuse fuse) {
-    return plan_with([=](Knobs& knobs) { knobs.launch.fuse = fuse; });
+    return transformer_with([=](Knobs& knobs) { knobs.launch.fuse = fuse; });
   };
   const StepPlan none = fused(Fuse::none);
   const StepPlan pointwise = fused(Fuse::pointwise);
@@ -88,7 +88,7 @@ TEST(Transformer, FusesMoreStepByStep) {
 
 TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
   const auto held = [](Fuse fuse, std::int64_t seq) {
-    return plan_with([=](Knobs& knobs) {
+    return transformer_with([=](Knobs& knobs) {
       knobs.launch.fuse = fuse;
       knobs.model.attention_workspace_bytes = 0;
       knobs.model.seq = seq;
@@ -105,7 +105,8 @@ TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
 
 TEST(Transformer, ComputesEveryBlockTwiceWhenNoneIsKept) {
   const StepPlan kept = plan_of(small_transformer());
-  const StepPlan recomputed = plan_with([](Knobs& knobs) { knobs.memory.checkpoint_every = 1; });
+  const StepPlan recomputed =
+      transformer_with([](Knobs& knobs) { knobs.memory.checkpoint_every = 1; });
   EXPECT_EQ(launches_of(kept, "attention"), 4);
   EXPECT_EQ(launches_of(recomputed, "attention"), 8);
   EXPECT_EQ(launches_of(recomputed, "attention_gradient"), 4);
@@ -115,8 +116,8 @@ TEST(Transformer, ComputesEveryBlockTwiceWhenNoneIsKept) {
 TEST(Transformer, KeepsTheInputsOfSegmentsAndTheInsideOfOne) {
   std::vector<std::int64_t> bytes;
   for (const std::int64_t every : {1, 2, 3, 0}) {
-    bytes.push_back(
-        activation_bytes(plan_with([=](Knobs& knobs) { knobs.memory.checkpoint_every = every; })));
+    bytes.push_back(activation_bytes(
+        transformer_with([=](Knobs& knobs) { knobs.memory.checkpoint_every = every; })));
   }
   EXPECT_TRUE(std::is_sorted(bytes.begin(), bytes.end()));
   // Inputs of three more blocks against the insides of three more.
@@ -125,7 +126,7 @@ TEST(Transformer, KeepsTheInputsOfSegmentsAndTheInsideOfOne) {
 
 TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
   const StepPlan whole = plan_of(small_transformer());
-  const StepPlan parts = plan_with([](Knobs& knobs) { knobs.batch.accumulate = 4; });
+  const StepPlan parts = transformer_with([](Knobs& knobs) { knobs.batch.accumulate = 4; });
   EXPECT_EQ(launches_of(parts, "attention"), 4 * launches_of(whole, "attention"));
   EXPECT_EQ(launches_of(parts, "square_sums"), 1);
   EXPECT_LT(activation_bytes(parts), activation_bytes(whole) / 2);
@@ -140,7 +141,7 @@ TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
 
 TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
   const auto updated = [](OptimImpl impl) {
-    return plan_with([=](Knobs& knobs) { knobs.optim.impl = impl; });
+    return transformer_with([=](Knobs& knobs) { knobs.optim.impl = impl; });
   };
   const auto tensors = static_cast<std::int64_t>(
       ParameterTable(transformer_shape(small_transformer())).tensors().size());
@@ -151,7 +152,7 @@ TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
 }
 
 TEST(Transformer, WithAMasterHoldsSixteenBytesAParameter) {
-  const StepPlan plan = plan_with([](Knobs& knobs) { knobs.optim.master = true; });
+  const StepPlan plan = transformer_with([](Knobs& knobs) { knobs.optim.master = true; });
   std::int64_t bytes = 0;
   for (const Buffer& buffer : plan.buffers) {
     const bool lasts = buffer.purpose == Purpose::weights || buffer.purpose == Purpose::gradients ||
@@ -162,7 +163,7 @@ TEST(Transformer, WithAMasterHoldsSixteenBytesAParameter) {
 }
 
 TEST(Transformer, ScalesTheLossInFp16Only) {
-  const StepPlan narrow = plan_with([](Knobs& knobs) { knobs.model.dtype = DType::fp16; });
+  const StepPlan narrow = transformer_with([](Knobs& knobs) { knobs.model.dtype = DType::fp16; });
   EXPECT_EQ(launches_of(narrow, "scaled_cross_entropy"), 1);
   EXPECT_EQ(launches_of(plan_of(small_transformer()), "scaled_cross_entropy"), 0);
   // Nothing in the step reads a norm on the host.

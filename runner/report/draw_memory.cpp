@@ -20,8 +20,8 @@ namespace stepgate {
 namespace {
 
 // In pixels.
-constexpr double left_edge = 96;
-constexpr double right_edge = 1180;
+constexpr double plot_left = 96;
+constexpr double plot_right = 1180;
 constexpr double plot_height = 190;
 constexpr double phases_height = 17;
 constexpr double overlap = 0.3;     // of neighbours, so that rounding leaves no gap between them
@@ -47,10 +47,6 @@ constexpr std::string_view held_look =
     "stroke=\"#777\" stroke-width=\"1.5\" stroke-dasharray=\"2 3\"";
 constexpr std::string_view halo =
     "stroke=\"#fff\" stroke-width=\"4\" paint-order=\"stroke\" pointer-events=\"none\"";
-
-std::string size_text(std::int64_t bytes) {
-  return rounded_bytes_text(static_cast<double>(bytes));
-}
 
 struct DrawnMemory {
   const StepPlan& plan;
@@ -87,7 +83,7 @@ class MemoryPicture {
     draw_legend();
     for (const DrawnMemory& variant : variants_) draw_variant(variant);
     svg_.text(
-        left_edge, top_ + 4, 12, Anchor::start,
+        plot_left, top_ + 4, 12, Anchor::start,
         "operations of a steady step, in the order in which the host issues them; where nothing "
         "changes for more than 12 of them, they are narrower",
         "style=\"fill:#666\"");
@@ -104,7 +100,7 @@ class MemoryPicture {
  private:
   void draw_title() {
     svg_.text(20, 32, 20, Anchor::start, variants_.front().plan.scenario, "font-weight=\"bold\"");
-    svg_.text(right_edge, 32, 12, Anchor::end, "device memory of a step, by its plan",
+    svg_.text(plot_right, 32, 12, Anchor::end, "device memory of a step, by its plan",
               "style=\"fill:#666\"");
     top_ = 46;
   }
@@ -145,7 +141,7 @@ class MemoryPicture {
     const StepMemory& memory = variant.memory;
     svg_.text(20, top_ + 12, 15, Anchor::start, variant.plan.variant, "font-weight=\"bold\"");
     svg_.text(
-        right_edge, top_ + 12, 13, Anchor::end,
+        plot_right, top_ + 12, 13, Anchor::end,
         fmt::format("need {}  \u00b7  arena {}  \u00b7  held {}", size_text(memory.need_bytes),
                     size_text(memory.arena.bytes), size_text(variant.held_bytes)));
     top_ += 20;
@@ -181,21 +177,21 @@ class MemoryPicture {
         ends.push_back(ends.back() + std::min(1.0, longest_run / length));
       first = end;
     }
-    const double per_operation = (right_edge - left_edge) / ends.back();
-    for (double& end : ends) end = left_edge + end * per_operation;
+    const double per_operation = (plot_right - plot_left) / ends.back();
+    for (double& end : ends) end = plot_left + end * per_operation;
     return ends;
   }
 
   void draw_axis() {
-    svg_.box({left_edge, top_, right_edge - left_edge, plot_height}, "fill=\"#fafafa\"");
+    svg_.box({plot_left, top_, plot_right - plot_left, plot_height}, "fill=\"#fafafa\"");
     const double tick = tick_of(most_bytes_);
     for (double bytes = 0; bytes * scale_ <= plot_height; bytes += tick) {
       const double y = bottom_ - bytes * scale_;
-      if (bytes > 0) svg_.line(left_edge, y, right_edge, y, "stroke=\"#e0e0e0\"");
-      svg_.line(left_edge - 5, y, left_edge, y, "stroke=\"#222\"");
-      svg_.text(left_edge - 9, y + 4, 12, Anchor::end, rounded_bytes_text(bytes));
+      if (bytes > 0) svg_.line(plot_left, y, plot_right, y, "stroke=\"#e0e0e0\"");
+      svg_.line(plot_left - 5, y, plot_left, y, "stroke=\"#222\"");
+      svg_.text(plot_left - 9, y + 4, 12, Anchor::end, rounded_bytes_text(bytes));
     }
-    svg_.line(left_edge, top_, left_edge, bottom_, "stroke=\"#222\"");
+    svg_.line(plot_left, top_, plot_left, bottom_, "stroke=\"#222\"");
   }
 
   // One shape a purpose, a step wherever something begins or ends.
@@ -219,12 +215,12 @@ class MemoryPicture {
       for (std::size_t at = 0; at < below.size(); ++at) below[at] += bytes(at);
     }
     svg_.flush_small_boxes();
-    svg_.line(left_edge, bottom_, right_edge, bottom_, "stroke=\"#222\"");
+    svg_.line(plot_left, bottom_, plot_right, bottom_, "stroke=\"#222\"");
   }
 
   void draw_level(std::int64_t bytes, std::string_view look) {
     const double y = bottom_ - height_of(bytes);
-    svg_.line(left_edge, y, right_edge, y, look);
+    svg_.line(plot_left, y, plot_right, y, look);
   }
 
   // Below the axis: where one phase ends and the next one begins, and its name where there is room.
@@ -279,8 +275,8 @@ class MemoryPicture {
     svg_.triangle(x, y - 7, "fill=\"#000\"");
     const std::string words = fmt::format("peak: {}", variant.plan.operations[peak].name);
     const double width = width_of_text(words, 12);
-    const Anchor anchor = x - width / 2 < left_edge + 4    ? Anchor::start
-                          : x + width / 2 > right_edge - 4 ? Anchor::end
+    const Anchor anchor = x - width / 2 < plot_left + 4    ? Anchor::start
+                          : x + width / 2 > plot_right - 4 ? Anchor::end
                                                            : Anchor::middle;
     svg_.text(x, y - 11, 12, anchor, words, halo);
   }

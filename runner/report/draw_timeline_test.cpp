@@ -9,6 +9,7 @@
 #include "report/scripted_trace.h"
 #include "report/svg.h"
 #include "report/timeline_window.h"
+#include "report/times.h"
 
 namespace stepgate {
 namespace {
@@ -19,12 +20,6 @@ std::string picture_of(const std::vector<ScriptedTrace>& variants) {
   std::ostringstream out;
   draw_timeline(out, scripted_gpu(), drawn);
   return out.str();
-}
-
-int times(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 // Every element is closed and no text holds what XML gives a meaning.

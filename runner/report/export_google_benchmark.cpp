@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "report/export_formats.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double nanoseconds_per_second = 1e9;
 
 // What one variant did in one round.
 struct Repetition {

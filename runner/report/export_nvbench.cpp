@@ -10,13 +10,13 @@
 
 #include "report/export_formats.h"
 #include "stats/moments.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double nanoseconds_per_second = 1e9;
 constexpr const char* axis_name = "Variant";
 
 struct Samples {

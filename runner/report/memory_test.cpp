@@ -10,11 +10,11 @@
 #include "report/draw_memory.h"
 #include "report/operation_groups.h"
 #include "report/print_memory.h"
+#include "report/times.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::int64_t mebibyte = 1024 * 1024;
 
 Operation fill(const std::string& name, Phase phase, int buffer, std::int64_t bytes = mebibyte) {
   return {.name = name, .phase = phase, .action = FillZero{{buffer, 0, bytes}}};
@@ -50,12 +50,6 @@ std::string picture_of(const std::vector<StepPlan>& plans) {
   std::ostringstream out;
   draw_memory(out, plans);
   return out.str();
-}
-
-int times(const std::string& text, const std::string& part) {
-  int found = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
 }
 
 // --- groups --------------------------------------------------------------------------------------

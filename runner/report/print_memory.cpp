@@ -24,10 +24,6 @@ constexpr double bar_width = 24;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string size_text(std::int64_t bytes) {
-  return rounded_bytes_text(static_cast<double>(bytes));
-}
-
 std::string percent_of(std::int64_t part, std::int64_t whole) {
   if (whole == 0) return "0 %";
   return fmt::format("{:.3g} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));

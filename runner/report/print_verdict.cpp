@@ -17,16 +17,13 @@
 #include "report/print_certificate.h"
 #include "report/print_mechanism.h"
 #include "report/table.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::array all_outcomes{Outcome::holds,   Outcome::refuted,     Outcome::undecided,
                                   Outcome::skipped, Outcome::no_baseline, Outcome::not_comparable};
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 std::string or_dash(std::optional<double> value, MetricUnit unit) {
   return value ? in_words(*value, unit) : "-";

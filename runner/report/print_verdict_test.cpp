@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void expect_golden(const std::string& name, const std::string& printed) {
+void expect_reviewed(const std::string& name, const std::string& printed) {
   const std::string path = STEPGATE_SOURCE_DIR "/runner/report/golden/" + name + ".txt";
   if (std::getenv("STEPGATE_UPDATE_GOLDEN")) {
     std::ofstream(path) << printed;
@@ -67,14 +67,14 @@ Verdict on_gpu(Verdict verdict) {
 }
 
 TEST(PrintVerdict, ShowsAScenarioThatHolds) {
-  expect_golden("holds", printed(on_gpu(verdict_of_fix(2000))));
+  expect_reviewed("holds", printed(on_gpu(verdict_of_fix(2000))));
 }
 
 TEST(PrintVerdict, ShowsARefutedScenarioOnASimulatedDevice) {
   Verdict verdict = verdict_of_fix(3300);
   verdict.device.name = "NVIDIA H200";
   verdict.notes.push_back("the step times were still drifting after 800 steps of warm-up");
-  expect_golden("refuted_simulated", printed(verdict));
+  expect_reviewed("refuted_simulated", printed(verdict));
 }
 
 TEST(PrintVerdict, ShowsTheEnvironmentThatLetsNothingBeDecided) {
@@ -102,7 +102,7 @@ TEST(PrintVerdict, ShowsTheEnvironmentThatLetsNothingBeDecided) {
                  "fix.samples_per_s >= 0.995 * baseline.samples_per_s"),
        with_text(sentence("", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}}),
                  "no_waits", "fix.host_waits_per_step == 0")});
-  expect_golden("environment", printed(on_gpu(measure_and_judge(scenario, script, 1).verdict)));
+  expect_reviewed("environment", printed(on_gpu(measure_and_judge(scenario, script, 1).verdict)));
 }
 
 TEST(PrintVerdict, ShowsWhyARunIsBroken) {
@@ -119,8 +119,8 @@ TEST(PrintVerdict, ShowsASkippedScenario) {
                              "pays", "fix.samples_per_s >= 1.05 * baseline.samples_per_s")});
   DeviceIdentity device;
   device.name = "NVIDIA H200";
-  expect_golden("skipped", printed(skipped_verdict(scenario, device, "needs 2 copy engines",
-                                                   scripted_settings())));
+  expect_reviewed("skipped", printed(skipped_verdict(scenario, device, "needs 2 copy engines",
+                                                     scripted_settings())));
 }
 
 TEST(PrintVerdict, ColoursOnlyOnATerminalAndKeepsTheColumns) {
@@ -144,7 +144,7 @@ TEST(PrintVerdict, SumsUpASuite) {
   suite[2].broken = "losses disagree";
   std::ostringstream out;
   print_suite_summary(out, suite, judge_suite(suite, 0.01), Style::plain);
-  expect_golden("suite", out.str());
+  expect_reviewed("suite", out.str());
 }
 
 TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/append.h"
 #include "support/utf8.h"
 
 namespace stepgate {
@@ -17,11 +18,6 @@ std::string pixels(double value) {
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text;
-}
-
-template <class... Values>
-void append(std::string& text, fmt::format_string<Values...> format, Values&&... values) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
 }
 
 std::string_view name_of(Anchor anchor) {

@@ -12,13 +12,7 @@
 #include "support/units.h"
 
 namespace stepgate {
-namespace {
-
-const Operation& operation_of(const StepPlan& plan, int index) {
-  return plan.operations.at(static_cast<std::size_t>(index));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string time_text(TraceTime time) {
   return seconds_text(static_cast<double>(time.count()) * 1e-9);
@@ -49,7 +43,7 @@ std::string facts_of(const TracedStep& numbers) {
 Piece piece_of(const StepPlan& plan, const HostSpan& span) {
   Piece piece{{span.begin, span.end}, &runners_own, {}, "held back", "held back by stepgate"};
   if (span.operation < 0) return piece;
-  const Operation& what = operation_of(plan, span.operation);
+  const Operation& what = operation_at(plan, span.operation);
   piece.colour = &colour_of(what.phase);
   piece.label = what.name;
   piece.words = fmt::format("{}: {}, step {}, {}", name_of(what.phase), what.name, span.step,
@@ -61,7 +55,7 @@ Piece piece_of(const StepPlan& plan, const DeviceWork& work) {
   Piece piece{{work.begin, work.end}, &runners_own, {}, name_of_work(work), {}};
   std::string place = "not part of the step";
   if (work.operation >= 0) {
-    const Operation& what = operation_of(plan, work.operation);
+    const Operation& what = operation_at(plan, work.operation);
     piece.colour = &colour_of(what.phase);
     piece.label = what.name;
     place = fmt::format("{}: {}, step {}", name_of(what.phase), what.name, work.step);

@@ -7,15 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "report/append.h"
+
 namespace stepgate {
 namespace {
 
 constexpr std::size_t most_kept_bytes = 1 << 16;
-
-template <class... Values>
-void append(std::string& text, fmt::format_string<Values...> format, Values&&... values) {
-  fmt::format_to(std::back_inserter(text), format, std::forward<Values>(values)...);
-}
 
 }  // namespace
 

@@ -11,10 +11,6 @@
 namespace stepgate {
 namespace {
 
-const Operation& operation_of(const StepPlan& plan, int index) {
-  return plan.operations.at(static_cast<std::size_t>(index));
-}
-
 bool is_explicit_wait(const HostCall& call) {
   return call.kind == CallKind::wait_for_device || call.kind == CallKind::wait_for_stream ||
          call.kind == CallKind::wait_for_event;
@@ -38,7 +34,7 @@ void collect_spans(const StepPlan& plan, const Trace& trace, std::vector<HostEve
         {{span.begin, span.end},
          2,
          "cpu_op",
-         operation_of(plan, span.operation).name,
+         operation_at(plan, span.operation).name,
          fmt::format(R"("External id":{},"acts for step":{})", index + 1, span.acts_for)});
   }
 }
@@ -90,7 +86,7 @@ std::map<std::size_t, WaitedFor> waited_for(const StepPlan& plan, const Trace& t
         call.span < 0 ? -1 : trace.spans.at(static_cast<std::size_t>(call.span)).operation;
     if (is_explicit_wait(call)) found[index] = {};
     if (at < 0) continue;
-    const Operation& operation = operation_of(plan, at);
+    const Operation& operation = operation_at(plan, at);
     const auto known = streams.find(std::string(name_of(operation.stream)));
     const std::int64_t stream = known == streams.end() ? -1 : known->second;
     const auto* record = std::get_if<RecordEvent>(&operation.action);

@@ -6,13 +6,7 @@
 #include "plan/step_names.h"
 
 namespace stepgate {
-namespace {
-
-const Operation& operation_of(const StepPlan& plan, int operation) {
-  return plan.operations.at(static_cast<std::size_t>(operation));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<int> rows_without_overlap(std::span<const Stretch> stretches) {
   std::vector<TraceTime> ends;  // of the rows
@@ -69,7 +63,7 @@ std::vector<PhaseOfTheHost> phases_of_the_host(const StepPlan& plan, const Trace
       before = nullptr;
       continue;
     }
-    const Phase phase = operation_of(plan, span.operation).phase;
+    const Phase phase = operation_at(plan, span.operation).phase;
     if (before != nullptr && before->step == span.step && phases.back().phase == phase) {
       phases.back().when.end = std::max(phases.back().when.end, span.end);
     } else {
@@ -85,7 +79,7 @@ std::vector<PhaseOfAStream> phases_of_streams(const StepPlan& plan, const Trace&
   std::map<int, std::size_t> last;  // phase of a stream
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
-    const Phase phase = operation_of(plan, work.operation).phase;
+    const Phase phase = operation_at(plan, work.operation).phase;
     const auto known = last.find(work.stream);
     if (known != last.end()) {
       PhaseOfAStream& before = phases[known->second];
@@ -107,7 +101,7 @@ std::map<int, std::string> names_of_streams(const StepPlan& plan, const Trace& t
     std::string& name = names[work.stream];
     // The pieces of a graph run on streams of the graph's own, whatever the plan calls them.
     if (!name.empty() || work.operation < 0) continue;
-    name = name_of(operation_of(plan, work.operation).stream);
+    name = name_of(operation_at(plan, work.operation).stream);
   }
   return names;
 }

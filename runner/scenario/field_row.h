@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "scenario/fields.h"
+#include "support/units.h"
 
 namespace stepgate::field_row {
 
@@ -96,9 +97,7 @@ constexpr Field not_built(std::string_view name) {
 
 // --- what a row may hold ---
 
-inline constexpr double kibibyte = 1024.0;
-inline constexpr double gibibyte = kibibyte * kibibyte * kibibyte;
-inline constexpr double tebibyte = kibibyte * gibibyte;
+inline constexpr std::int64_t tebibyte = 1024 * gibibyte;
 
 constexpr FieldValues whole(double least, double most) {
   return {.kind = FieldKind::integer, .least = least, .most = most};

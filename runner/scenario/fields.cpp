@@ -32,7 +32,7 @@ constexpr std::array groups{
     FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
 };
 
-constexpr std::array rows{
+constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
         "layers of products, blocks of a transformer, kernels that only spin, or kernels that only "
@@ -242,11 +242,11 @@ std::span<const FieldGroup> field_groups() {
 }
 
 std::span<const Field> field_table() {
-  return rows;
+  return field_rows;
 }
 
 const Field* field_named(std::string_view name) {
-  for (const Field& row : rows) {
+  for (const Field& row : field_rows) {
     if (row.name == name) return &row;
   }
   return nullptr;

@@ -16,6 +16,9 @@
 
 namespace stepgate {
 
+// The hint where a key is not known.
+inline constexpr std::string_view see_fields = "'stepgate fields' lists the keys";
+
 // Everything that fields write to, at its defaults.
 struct Settings {
   Knobs knobs;

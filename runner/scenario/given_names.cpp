@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "support/ascii.h"
+
 namespace stepgate {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_small(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c);

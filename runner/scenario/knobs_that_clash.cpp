@@ -35,7 +35,7 @@ bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
 
-constexpr std::array rules{
+constexpr std::array clashes{
     KnobRule{"loader.workers",
              [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
              "'loader.workers' have nowhere to put batches when 'loader.depth' is 0",
@@ -164,7 +164,7 @@ constexpr std::array rules{
 }  // namespace
 
 std::span<const KnobRule> knobs_that_clash() {
-  return rules;
+  return clashes;
 }
 
 }  // namespace stepgate

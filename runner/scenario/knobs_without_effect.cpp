@@ -36,7 +36,7 @@ constexpr KnobRule only_where_something_is_learned(std::string_view field,
   return {field, learns_nothing, message, "remove it, or write model.kind = \"mlp\""};
 }
 
-constexpr std::array rules{
+constexpr std::array without_effect{
     KnobRule{"model.kernels", [](const Knobs& knobs) { return !learns_nothing(knobs); },
              "'model.kernels' is only for spin and elementwise",
              "remove it, or write model.kind = \"spin\""},
@@ -144,7 +144,7 @@ constexpr std::array rules{
 }  // namespace
 
 std::span<const KnobRule> knobs_without_effect() {
-  return rules;
+  return without_effect;
 }
 
 }  // namespace stepgate

@@ -13,7 +13,7 @@ using enum Evidence;
 using enum MetricUnit;
 
 // In the order of the enum, so that a row is found by its number.
-constexpr std::array rows{
+constexpr std::array metric_rows{
     MetricRow{Metric::step_ms_mean, "step_ms_mean", timed, seconds, "time of a step, on average"},
     MetricRow{Metric::step_ms_p50, "step_ms_p50", timed, seconds, "median time of a step"},
     MetricRow{Metric::step_ms_p95, "step_ms_p95", timed, seconds,
@@ -102,25 +102,25 @@ constexpr std::array rows{
 };
 
 static_assert([] {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].metric != static_cast<Metric>(i)) return false;
+  for (std::size_t i = 0; i < metric_rows.size(); ++i) {
+    if (metric_rows[i].metric != static_cast<Metric>(i)) return false;
   }
   return true;
 }());
 
-constexpr std::array<std::string_view, 4> not_built{"tokens_per_s", "comm_overlap", "kernel_us",
-                                                    "wire_bytes_per_step"};
+constexpr std::array<std::string_view, 4> not_built_metrics{"tokens_per_s", "comm_overlap",
+                                                            "kernel_us", "wire_bytes_per_step"};
 
 }  // namespace
 
 std::span<const MetricRow> metric_table() {
-  return rows;
+  return metric_rows;
 }
 
 const MetricRow& row_of(Metric metric) {
   const auto index = static_cast<std::size_t>(metric);
-  require(index < rows.size(), "every metric has a row");
-  return rows[index];
+  require(index < metric_rows.size(), "every metric has a row");
+  return metric_rows[index];
 }
 
 bool is_step_time(Metric metric) {
@@ -141,14 +141,14 @@ bool can_be_stored(Metric metric) {
 }
 
 std::optional<Metric> metric_named(std::string_view name) {
-  for (const MetricRow& row : rows) {
+  for (const MetricRow& row : metric_rows) {
     if (row.name == name) return row.metric;
   }
   return std::nullopt;
 }
 
 std::span<const std::string_view> metrics_not_built() {
-  return not_built;
+  return not_built_metrics;
 }
 
 }  // namespace stepgate

@@ -10,8 +10,6 @@
 namespace stepgate {
 namespace {
 
-constexpr std::string_view see_fields = "'stepgate fields' lists the keys";
-
 // Null, and one more diagnostic, when no such field can be set.
 const Field* settable_field(std::string_view name, const Place& place,
                             std::vector<Diagnostic>& diagnostics) {

@@ -47,13 +47,13 @@ faster   = "fix.samples_per_s >= 1.05 * zeta.samples_per_s"
 no_waits = "fix.host_waits_per_step == 0"
 )";
 
-Scenario parsed(std::string_view text, std::vector<std::string> overrides = {}) {
+Scenario scenario_of(std::string_view text, std::vector<std::string> overrides = {}) {
   return parse_scenario(text, "scenarios/good.toml", no_base, overrides);
 }
 
 std::string refusal(std::string_view text, std::vector<std::string> overrides = {}) {
   try {
-    parsed(text, std::move(overrides));
+    scenario_of(text, std::move(overrides));
   } catch (const RequestError& error) {
     return error.what();
   }
@@ -67,12 +67,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(ReadScenario, TakesItsNameFromTheFile) {
-  EXPECT_EQ(parsed(good).name, "good");
-  EXPECT_EQ(parsed(good).file, "scenarios/good.toml");
+  EXPECT_EQ(scenario_of(good).name, "good");
+  EXPECT_EQ(scenario_of(good).file, "scenarios/good.toml");
 }
 
 TEST(ReadScenario, ReadsWhatTheScenarioSaysAsAWhole) {
-  const Scenario scenario = parsed(good);
+  const Scenario scenario = scenario_of(good);
   EXPECT_EQ(scenario.claim, "Waiting exposes host work");
   EXPECT_EQ(scenario.source, "an article");
   EXPECT_EQ(scenario.tags, (std::vector<std::string>{"sync", "smoke"}));
@@ -84,7 +84,7 @@ TEST(ReadScenario, ReadsWhatTheScenarioSaysAsAWhole) {
 }
 
 TEST(ReadScenario, KeepsVariantsAndSentencesInTheFilesOrder) {
-  const Scenario scenario = parsed(good);
+  const Scenario scenario = scenario_of(good);
   ASSERT_EQ(scenario.variants.size(), 3U);
   EXPECT_EQ(scenario.variants[0].name, "zeta");
   EXPECT_EQ(scenario.variants[1].name, "fix");
@@ -96,7 +96,7 @@ TEST(ReadScenario, KeepsVariantsAndSentencesInTheFilesOrder) {
 }
 
 TEST(ReadScenario, MakesVariantsFromTheBaseKnobByKnob) {
-  const Scenario scenario = parsed(good);
+  const Scenario scenario = scenario_of(good);
   Knobs base;
   base.model = {ModelKind::mlp, 6, 512, 10, 10, DType::bf16};
   base.batch.size = 32;
@@ -110,8 +110,8 @@ TEST(ReadScenario, MakesVariantsFromTheBaseKnobByKnob) {
 }
 
 TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
-  const Scenario scenario =
-      parsed(good, {"batch.size=128", "sync.where=phase", "measure.rounds=3", "h2d.blocking=true"});
+  const Scenario scenario = scenario_of(
+      good, {"batch.size=128", "sync.where=phase", "measure.rounds=3", "h2d.blocking=true"});
   for (const Variant& variant : scenario.variants) {
     EXPECT_EQ(variant.knobs.batch.size, 128);
     EXPECT_EQ(variant.knobs.sync.where, SyncWhere::phase);
@@ -176,28 +176,29 @@ TEST(ReadScenario, ReadsFilesThatExtendOthersFromAnyFolder) {
 }
 
 TEST(Fingerprint, IsTheSameForTheSameQuestionWrittenOtherwise) {
-  const std::uint64_t original = parsed(good).fingerprint;
-  EXPECT_EQ(parsed("# a comment\n" + good).fingerprint, original);
-  EXPECT_EQ(
-      parsed(replaced(good, "layers = 6\nhidden = 512", "hidden = 512\nlayers = 6")).fingerprint,
-      original);
-  EXPECT_EQ(parsed(replaced(good, "[model]", "[h2d]\nbuffers = 1\n[model]")).fingerprint, original);
-  EXPECT_EQ(parsed(replaced(good, "1.05 * zeta", "1.050*zeta")).fingerprint, original);
-  EXPECT_EQ(parsed(replaced(good, "host work", "other words")).fingerprint, original);
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  EXPECT_EQ(scenario_of("# a comment\n" + good).fingerprint, original);
+  EXPECT_EQ(scenario_of(replaced(good, "layers = 6\nhidden = 512", "hidden = 512\nlayers = 6"))
+                .fingerprint,
+            original);
+  EXPECT_EQ(scenario_of(replaced(good, "[model]", "[h2d]\nbuffers = 1\n[model]")).fingerprint,
+            original);
+  EXPECT_EQ(scenario_of(replaced(good, "1.05 * zeta", "1.050*zeta")).fingerprint, original);
+  EXPECT_EQ(scenario_of(replaced(good, "host work", "other words")).fingerprint, original);
 }
 
 TEST(Fingerprint, DiffersForAnotherQuestion) {
-  const std::uint64_t original = parsed(good).fingerprint;
-  EXPECT_NE(parsed(replaced(good, "layers = 6", "layers = 7")).fingerprint, original);
-  EXPECT_NE(parsed(replaced(good, "how = \"item\"", "how = \"event\"")).fingerprint, original);
-  EXPECT_NE(parsed(replaced(good, "1.05", "1.06")).fingerprint, original);
-  EXPECT_NE(parsed(replaced(good, "20%", "25%")).fingerprint, original);
-  EXPECT_NE(parsed(replaced(good, "warmup = 7", "warmup = 8")).fingerprint, original);
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  EXPECT_NE(scenario_of(replaced(good, "layers = 6", "layers = 7")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "how = \"item\"", "how = \"event\"")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "1.05", "1.06")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "20%", "25%")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "warmup = 7", "warmup = 8")).fingerprint, original);
 }
 
 TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 1000; ++i) parsed(good);
+  for (int i = 0; i < 1000; ++i) scenario_of(good);
   const auto spent = std::chrono::steady_clock::now() - start;
   EXPECT_LT(spent, std::chrono::seconds(10)) << "allows for sanitizers and a busy machine";
   RecordProperty("milliseconds", static_cast<int>(spent / std::chrono::milliseconds(1)));

@@ -15,8 +15,6 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t newest_schema = 1;
-constexpr std::string_view see_fields = "'stepgate fields' lists the keys";
-
 // What a search can make larger and smaller, for every variant alike.
 bool can_be_calibrated(const Field& field) {
   const bool is_size = field.values.kind == FieldKind::integer ||

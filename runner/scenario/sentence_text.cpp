@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "support/ascii.h"
 #include "support/utf8.h"
 
 namespace stepgate {
@@ -34,9 +35,6 @@ std::string_view leading(std::string_view text, Predicate wanted) {
 
 }  // namespace
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }

@@ -17,7 +17,6 @@ struct RelationSign {
   std::string_view instead;          // what to write then
 };
 
-bool is_digit(char);
 bool is_letter(char);  // or underscore
 
 class SentenceText {

@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& folder, const std::string& reason) {
+[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason) {
   throw RequestError(Diagnostic{Place{folder.generic_string(), 0, 0}, "cannot be locked: " + reason,
                                 "check its permissions, or name another folder"});
 }
@@ -25,14 +25,14 @@ namespace {
 FolderLock::FolderLock(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) refuse(folder, error.message());
+  if (error) refuse_to_lock(folder, error.message());
   descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) refuse(folder, std::strerror(errno));
+  if (descriptor_ < 0) refuse_to_lock(folder, std::strerror(errno));
   while (::flock(descriptor_, LOCK_EX) != 0) {
     if (errno == EINTR) continue;
     const std::string reason = std::strerror(errno);
     ::close(descriptor_);
-    refuse(folder, reason);
+    refuse_to_lock(folder, reason);
   }
 }
 

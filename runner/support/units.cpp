@@ -9,6 +9,8 @@
 #include <cmath>
 #include <limits>
 
+#include "support/ascii.h"
+
 namespace stepgate {
 namespace {
 
@@ -26,10 +28,6 @@ constexpr std::array<Unit, 10> unit_table{{
     {"GiB", Dimension::bytes, kibi* kibi* kibi},
     {"GB/s", Dimension::bytes_per_second, 1e9},
 }};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::string_view without_leading_spaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -145,6 +143,10 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::string rounded_bytes_text(double bytes) {
   return scaled_text(bytes, Dimension::bytes);
+}
+
+std::string size_text(std::int64_t bytes) {
+  return rounded_bytes_text(static_cast<double>(bytes));
 }
 
 std::string seconds_text(double seconds) {

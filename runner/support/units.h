@@ -12,6 +12,11 @@
 
 namespace stepgate {
 
+inline constexpr std::int64_t kibibyte = 1024;
+inline constexpr std::int64_t mebibyte = 1024 * kibibyte;
+inline constexpr std::int64_t gibibyte = 1024 * mebibyte;
+inline constexpr double hertz_per_megahertz = 1e6;
+
 enum class Dimension { plain, seconds, bytes, bytes_per_second };
 
 struct Unit {
@@ -54,6 +59,7 @@ std::string bytes_text(std::int64_t bytes);
 
 // For people, to about three digits: 10000000 is "9.54 MiB".
 std::string rounded_bytes_text(double bytes);
+std::string size_text(std::int64_t bytes);
 
 // To about three digits, in ns, us, ms or s: 6e-5 is "60 us".
 std::string seconds_text(double seconds);

@@ -18,7 +18,7 @@ struct Row {
 };
 
 // The first row that fits counts, so longer names stand before their beginnings.
-constexpr std::array rows{
+constexpr std::array call_rows{
     Row{"cudaLaunchKernel*", CallKind::launch, returns},
     Row{"cudaLaunchCooperativeKernel*", CallKind::launch, returns},
     Row{"cuLaunch*", CallKind::launch, returns},
@@ -98,9 +98,9 @@ std::string plain_call_name(std::string_view name) {
 }
 
 CallMeaning meaning_of_call(std::string_view name) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return fits(row, name); });
-  if (found != rows.end()) return {found->kind, found->always_can_block};
+  const auto found = std::find_if(call_rows.begin(), call_rows.end(),
+                                  [&](const Row& row) { return fits(row, name); });
+  if (found != call_rows.end()) return {found->kind, found->always_can_block};
   return meaning_of_transfer(name);
 }
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "device/cuda/check.h"
+#include "support/units.h"
 
 namespace stepgate {
 
 void check_allocation(cudaError_t status, const Buffer& buffer) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();
-  constexpr double mebibyte = 1024.0 * 1024.0;
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   (void)cudaMemGetInfo(&free_bytes, &total_bytes);

@@ -15,7 +15,6 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 constexpr std::int64_t workspace_bytes = 32 * mebibyte;
-constexpr std::int64_t hold_microseconds = 2000;
 
 }  // namespace
 

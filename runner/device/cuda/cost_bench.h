@@ -9,12 +9,13 @@
 
 #include "device/cuda/handles.h"
 #include "kernels/kernel.h"
+#include "support/units.h"
 
 namespace stepgate {
 
-constexpr std::int64_t kibibyte = 1024;
-constexpr std::int64_t mebibyte = 1024 * kibibyte;
 constexpr int cost_repeats = 21;  // every cost is a median of so many
+// How long a kernel holds the stream while the host queues what is timed behind it.
+constexpr std::int64_t hold_microseconds = 2000;
 
 std::int64_t median_of(std::vector<std::int64_t>);
 

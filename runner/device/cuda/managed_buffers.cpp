@@ -8,11 +8,10 @@
 #include "device/device.h"
 #include "plan/access.h"
 #include "support/require.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double mebibyte = 1024.0 * 1024.0;
 
 // More managed memory than there is room for can hang a GPU, and not this process alone.
 void require_modest(const StepPlan& plan) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t sizes[] = {4 * kibibyte, 64 * kibibyte, mebibyte, 16 * mebibyte,
                                   128 * mebibyte};
-constexpr std::int64_t hold_microseconds = 20000;
+constexpr std::int64_t hold_of_a_copy_microseconds = 20000;
 
 HostMemoryBlock take_pages(std::int64_t bytes) {
   HostMemoryBlock block(std::aligned_alloc(4096, static_cast<std::size_t>(bytes)));
@@ -67,12 +67,12 @@ std::int64_t measure_staging_bytes(const CostBench& bench) {
   constexpr std::int64_t largest = 16 * mebibyte;
   const HostMemoryBlock source = take_pages(largest);
   const auto returns_at_once = [&](std::int64_t bytes) {
-    bench.hold(hold_microseconds);
+    bench.hold(hold_of_a_copy_microseconds);
     const auto begin = std::chrono::steady_clock::now();
     enqueue_copy(bench, source, bytes);
     const auto call = std::chrono::steady_clock::now() - begin;
     check(cudaStreamSynchronize(bench.stream()), "wait for a copy");
-    return call < std::chrono::microseconds(hold_microseconds / 2);
+    return call < std::chrono::microseconds(hold_of_a_copy_microseconds / 2);
   };
   std::int64_t staged = 0;
   for (std::int64_t step = largest / 2; step >= 4 * kibibyte; step /= 2) {

@@ -14,8 +14,6 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr std::int64_t hold_microseconds = 2000;
-
 // One of many calls in a row.
 std::int64_t time_of_one(const CostBench& bench, int calls, const std::function<void()>& call) {
   return bench.host_time([&] {

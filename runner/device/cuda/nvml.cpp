@@ -9,13 +9,13 @@
 #include <limits>
 
 #include "device/cuda/nvml_api.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
 using namespace nvml_api;
 
-constexpr double hertz_per_megahertz = 1e6;
 constexpr double watts_per_milliwatt = 1e-3;
 constexpr unsigned long long not_known = std::numeric_limits<unsigned long long>::max();
 

@@ -21,7 +21,7 @@ struct Mark {
 using SharedMark = std::shared_ptr<Mark>;
 
 // How much had been issued to each stream at some moment.
-using Issued = std::array<std::int64_t, stream_count>;
+using IssuedCounts = std::array<std::int64_t, stream_count>;
 
 // Streams are FIFO. `compute` is a blocking stream: it and `legacy` wait for each other's earlier
 // operations. `side` is ordered with neither.
@@ -37,7 +37,7 @@ class StreamQueues {
   // Runs the next operation of a ready stream.
   void run_next(StreamName);
 
-  const Issued& issued() const { return issued_; }
+  const IssuedCounts& issued() const { return issued_; }
   bool idle() const { return done_ == issued_; }
 
   // Whether the first `count` operations of the stream are done.
@@ -48,14 +48,14 @@ class StreamQueues {
     std::function<void()> work;
     SharedMark after;
     SharedMark mark;
-    Issued needed{};  // operations of each stream that must be done before
+    IssuedCounts needed{};  // operations of each stream that must be done before
   };
 
   bool may_run(const Entry&) const;
 
   std::array<std::deque<Entry>, stream_count> queues_;
-  Issued issued_{};
-  Issued done_{};
+  IssuedCounts issued_{};
+  IssuedCounts done_{};
 };
 
 }  // namespace stepgate

@@ -7,11 +7,10 @@
 #include "kernels/catalogue.h"
 #include "kernels/strided_scale/strided_scale.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double nanoseconds_per_second = 1e9;
 
 double flops_per_second(const ComputeCosts& costs, DType dtype) {
   switch (dtype) {

@@ -13,11 +13,11 @@
 #include "plan/counted_metrics.h"
 #include "support/random.h"
 #include "support/require.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
-constexpr double nanoseconds_per_second = 1e9;
 // Streams, events, algorithms and contents of a step whose memory is there.
 constexpr Nanoseconds time_to_load = 5'000'000;
 

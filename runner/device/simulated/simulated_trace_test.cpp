@@ -9,6 +9,7 @@
 #include "device/simulated/simulated_device.h"
 #include "plan/build_step_plan.h"
 #include "plan/counted_metrics.h"
+#include "plan/plan_by_hand.h"
 
 namespace stepgate {
 namespace {
@@ -16,13 +17,6 @@ namespace {
 DeviceProfile h200() {
   const std::filesystem::path source = STEPGATE_SOURCE_DIR;
   return read_profile(source / "baselines/nvidia-h200/device.toml");
-}
-
-StepPlan plan_of(const Knobs& knobs) {
-  Scenario scenario;
-  scenario.name = "by_hand";
-  scenario.variants.push_back({"only", knobs, {}});
-  return build_step_plans(scenario, 1).front();
 }
 
 // Copies on a side stream, waits, allocations, fills and a log every few steps.

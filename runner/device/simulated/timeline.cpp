@@ -9,11 +9,10 @@
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
 #include "plan/access.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double nanoseconds_per_second = 1e9;
 
 Nanoseconds scaled(Nanoseconds time, double factor) {
   return static_cast<Nanoseconds>(std::llround(static_cast<double>(time) * factor));

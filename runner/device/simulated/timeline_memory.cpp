@@ -5,11 +5,11 @@
 #include "device/simulated/timeline.h"
 #include "plan/pool_refusal.h"
 #include "plan/step_memory.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t mebibyte = 1024 * 1024;
 // A block from an allocator's own cache, or back: half of what allocators_bench shows for a pair.
 constexpr Nanoseconds served_nanoseconds = 100;
 
