@@ -13,16 +13,13 @@
 #include "plan/rough_speed.h"
 #include "stats/quantile.h"
 #include "stats/rank_tests.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
 
 constexpr double level = 0.001;
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
-
-double seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 class Doubts {
  public:
@@ -33,7 +30,9 @@ class Doubts {
         evidence_(evidence),
         left_(static_cast<int>(plan_named(plans, only_metric(sentence.left)->variant))),
         right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
-        negligible_(negligible_share * distance_from_limit(sentence, evidence.ratio)) {}
+        is_rate_(only_metric(sentence.left)->metric == Metric::samples_per_s),
+        way_to_limit_(way_to_limit(sentence, evidence.ratio)),
+        negligible_(negligible_share * std::abs(way_to_limit_)) {}
 
   std::optional<std::string> rare_work() const {
     for (const int variant : {left_, right_}) {
@@ -57,16 +56,23 @@ class Doubts {
     return std::nullopt;
   }
 
+  // Only what brings the ratio nearer to its limit: a run of one variant alone would then say less.
   std::optional<std::string> carry_over() const {
     const auto carried = carry_over_between(measurement_.rounds, left_, right_);
     if (!carried) return std::nullopt;
+    const double towards = is_rate_ ? -carried->size : carried->size;
+    if (towards * way_to_limit_ <= 0) return std::nullopt;
     const double size = std::abs(carried->size);
     if (size <= negligible_ || !is_shown(*carried)) return std::nullopt;
     return fmt::format(
-        "'{}' and '{}' disturb each other: their ratio changes by {:.2g} % where steps follow "
-        "their own kind; a larger 'measure.steps' may help",
+        "'{}' and '{}' disturb each other: where steps follow their own kind, their ratio is "
+        "{:.2g} "
+        "% nearer to the limit; {}",
         measurement_.variants[static_cast<std::size_t>(left_)].name,
-        measurement_.variants[static_cast<std::size_t>(right_)].name, 100 * size);
+        measurement_.variants[static_cast<std::size_t>(right_)].name, 100 * size,
+        measurement_.segments_because.empty()
+            ? "'measure.interleave = \"segments\"' keeps them further apart"
+            : "a limit further from what was measured would be clear of it");
   }
 
   std::optional<std::string> change() const {
@@ -114,6 +120,8 @@ class Doubts {
   const TimedEvidence& evidence_;
   int left_;
   int right_;
+  bool is_rate_;         // the sides are rates, not times
+  double way_to_limit_;  // in logarithms
   double negligible_;
 };
 

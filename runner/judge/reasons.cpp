@@ -85,7 +85,7 @@ std::string total_in_words(const Expectation& sentence, const SentenceVerdict& v
   const TimedEvidence& timed = *verdict.timed;
   if (!timed.total_ratio) return "";
   const double apart = std::abs(std::log(*timed.total_ratio / timed.ratio));
-  if (apart <= negligible_share * distance_from_limit(sentence, timed.ratio)) return "";
+  if (apart <= negligible_share * std::abs(way_to_limit(sentence, timed.ratio))) return "";
   const double value = value_at(*timed.total_ratio, *verdict.estimate, verdict);
   return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
 }

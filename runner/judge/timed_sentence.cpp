@@ -39,11 +39,13 @@ std::vector<Bound> bounds_of(const Expectation& sentence) {
   return bounds;
 }
 
-double distance_from_limit(const Expectation& sentence, double ratio) {
-  double distance = std::numeric_limits<double>::max();
-  for (const Bound& bound : bounds_of(sentence))
-    distance = std::min(distance, std::abs(std::log(ratio) - bound.margin));
-  return distance;
+double way_to_limit(const Expectation& sentence, double ratio) {
+  double nearest = std::numeric_limits<double>::max();
+  for (const Bound& bound : bounds_of(sentence)) {
+    const double way = bound.margin - std::log(ratio);
+    if (std::abs(way) < std::abs(nearest)) nearest = way;
+  }
+  return nearest;
 }
 
 TimedSentence::Claim::Claim(Direction claimed, double at)

@@ -30,8 +30,9 @@ bool keeps(const Bound&, double contrast);
 // Of a sentence with <, <=, >=, > or ~=; the parser refuses == between measured values.
 std::vector<Bound> bounds_of(const Expectation&);
 
-// Of log(ratio) from the nearest limit. A fifth of it is what may be neglected.
-double distance_from_limit(const Expectation&, double ratio);
+// From log(ratio) to the nearest limit, negative where that is less. A fifth of it is what may be
+// neglected.
+double way_to_limit(const Expectation&, double ratio);
 constexpr double negligible_share = 0.2;
 
 class TimedSentence {

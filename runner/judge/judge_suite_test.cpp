@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Closed testing over the comparisons of a suite.
+#include "judge/judge_suite.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double suite_alpha = 0.01;
+
+Verdict scenario_with(const std::string& name, const std::vector<double>& evidence) {
+  Verdict verdict;
+  verdict.scenario = name;
+  for (const double against : evidence) {
+    SentenceVerdict line;
+    line.name = "line" + std::to_string(verdict.sentences.size() + 1);
+    line.outcome = Outcome::undecided;
+    line.timed.emplace();
+    line.timed->evidence_against = against;
+    verdict.sentences.push_back(std::move(line));
+  }
+  return verdict;
+}
+
+// By the definition: a line falls when every set of lines with it in has a mean beyond the
+// threshold.
+std::vector<bool> by_all_sets(const std::vector<double>& evidence, double threshold) {
+  std::vector<bool> refuted(evidence.size(), true);
+  for (unsigned set = 1; set < 1U << evidence.size(); ++set) {
+    double sum = 0;
+    int count = 0;
+    for (std::size_t line = 0; line < evidence.size(); ++line) {
+      if (!(set >> line & 1U)) continue;
+      sum += evidence[line];
+      ++count;
+    }
+    if (sum >= threshold * count) continue;
+    for (std::size_t line = 0; line < evidence.size(); ++line) {
+      if (set >> line & 1U) refuted[line] = false;
+    }
+  }
+  return refuted;
+}
+
+// An e-value of a true line: its mean is 1, and it is heavy in the tail.
+double of_a_true_line(Random& random) {
+  constexpr double spread = 2;
+  return std::exp(spread * random.normal() - spread * spread / 2);
+}
+
+TEST(JudgeSuite, RefutesTheLinesThatEverySetOfLinesRefutes) {
+  Random random(7);
+  const double threshold = 1 / (suite_alpha * 0.9);
+  int refuted = 0;
+  for (int suite = 0; suite < 2000; ++suite) {
+    std::vector<double> evidence(2 + random.below(6));
+    for (double& value : evidence) value = std::exp(3 + 2.5 * random.normal());
+    const std::vector<bool> expected = by_all_sets(evidence, threshold);
+    EXPECT_EQ(refuted_together(evidence, suite_alpha), expected);
+    refuted += static_cast<int>(std::count(expected.begin(), expected.end(), true));
+  }
+  EXPECT_GT(refuted, 300);
+}
+
+TEST(JudgeSuite, RefutesALineWithTheEvidenceOfOneWhateverTheOthersSay) {
+  for (const std::int64_t lines : {1, 2, 75}) {
+    std::vector<double> evidence(static_cast<std::size_t>(lines), 0.0);
+    evidence.front() = 1.0001 * evidence_that_refutes_a_line(lines, suite_alpha);
+    EXPECT_TRUE(refuted_together(evidence, suite_alpha).front()) << lines;
+    evidence.front() *= 0.999;
+    EXPECT_FALSE(refuted_together(evidence, suite_alpha).front()) << lines;
+  }
+}
+
+TEST(JudgeSuite, RefutesTrueLinesOrATrueSuiteNoMoreOftenThanItSays) {
+  Random random(11);
+  constexpr int suites = 20'000;
+  int wrong = 0;
+  for (int index = 0; index < suites; ++index) {
+    std::vector<Verdict> suite;
+    for (int scenario = 0; scenario < 6; ++scenario) {
+      const double shared = of_a_true_line(random);  // lines of a scenario hang together
+      suite.push_back(scenario_with("s", {shared, shared, of_a_true_line(random)}));
+    }
+    const SuiteVerdict verdict = judge_suite(suite, suite_alpha);
+    wrong += verdict.refuted || !verdict.refuted_among_others.empty();
+  }
+  const double most =
+      suites * suite_alpha + 3 * std::sqrt(suites * suite_alpha * (1 - suite_alpha));
+  EXPECT_LE(wrong, most);
+  EXPECT_GT(wrong, 0);
+}
+
+TEST(JudgeSuite, SeesManySmallSlowdownsOfWhichNoneIsRefutedAlone) {
+  const std::vector<Verdict> suite(30, scenario_with("s", {2}));
+  const SuiteVerdict verdict = judge_suite(suite, suite_alpha);
+  EXPECT_TRUE(verdict.refuted);
+  EXPECT_TRUE(verdict.refuted_among_others.empty());
+  EXPECT_DOUBLE_EQ(verdict.mean_evidence, 2);
+  EXPECT_NEAR(std::log(verdict.product_evidence), 30 * std::log(1.5), 1e-9);
+  EXPECT_FALSE(judge_suite(std::vector<Verdict>(30, scenario_with("s", {1})), suite_alpha).refuted);
+}
+
+TEST(JudgeSuite, NamesALineThatFallsAmongTheOthersOnly) {
+  const double alone = evidence_that_refutes_a_line(3, suite_alpha);
+  const std::vector<Verdict> suite{scenario_with("a", {alone / 2, 200}), scenario_with("b", {200})};
+  EXPECT_EQ(judge_suite(suite, suite_alpha).refuted_among_others,
+            (std::vector<std::string>{"a.line1", "a.line2", "b.line1"}));
+}
+
+TEST(JudgeSuite, CountsNothingAgainstALineInDoubtAndLeavesBrokenScenariosOut) {
+  std::vector<Verdict> suite{scenario_with("a", {1e6}), scenario_with("b", {1e6})};
+  suite[0].sentences.front().in_doubt = true;
+  suite[1].broken = "losses disagree";
+  const SuiteVerdict verdict = judge_suite(suite, suite_alpha);
+  EXPECT_EQ(verdict.lines, 1);
+  EXPECT_EQ(verdict.mean_evidence, 0);
+  EXPECT_FALSE(verdict.refuted);
+}
+
+}  // namespace
+}  // namespace stepgate
