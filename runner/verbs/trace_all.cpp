@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <numeric>
 #include <system_error>
 
 #include "device/worker/child.h"
@@ -49,19 +50,28 @@ Traced read(const std::filesystem::path& file) {
 
 }  // namespace
 
+std::vector<std::size_t> tracing_order(const std::vector<Planned>& all) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
+    return std::none_of(all[index].plans.begin(), all[index].plans.end(), uses_managed_memory);
+  });
+  return order;
+}
+
 std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Planned>& all,
                               std::uint64_t seed) {
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-  std::vector<Traced> traced;
+  std::vector<Traced> traced(all.size());
+  const std::vector<std::size_t> order = tracing_order(all);
+  std::size_t done = 0;
   const auto give_up = [&](const std::string& reason) {
-    Traced none;
-    none.unavailable = reason;
-    traced.resize(all.size(), none);
+    for (; done < order.size(); ++done) traced[order[done]].unavailable = reason;
   };
   const bool none = std::all_of(all.begin(), all.end(), [](const Planned& planned) {
     return is_planned_only(planned.scenario);
   });
-  if (none) return std::vector<Traced>(all.size());
+  if (none) return traced;
   if (const auto mark = attached_tool()) {
     give_up("another tool is attached to this process: " + *mark + " is set");
     return traced;
@@ -75,18 +85,18 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
                  .name = "the tracing process",
                  .stall = stall,
                  .stopped = [] { return interrupted != 0; }});
-    for (const Planned& planned : all) {
-      line.show("tracing " + planned.scenario.name);
-      (void)child.exchange(file_of(traced.size()).string());
-      traced.push_back(read(file_of(traced.size())));
+    for (; done < order.size(); ++done) {
+      const std::size_t index = order[done];
+      line.show("tracing " + all[index].scenario.name);
+      (void)child.exchange(file_of(index).string());
+      traced[index] = read(file_of(index));
     }
     child.finish("");
   } catch (const WorkerError& error) {
     give_up(error.what());
   } catch (const std::system_error& error) {  // no folder, no process
     give_up(std::string("the tracing process cannot be started: ") + error.what());
-  } catch (const WaitStopped&) {
-    traced.resize(all.size());  // the run ends before it decides anything
+  } catch (const WaitStopped&) {  // the run ends before it decides anything
   }
   return traced;
 }

@@ -12,6 +12,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
+#include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -80,7 +81,8 @@ int trace_for_run(const Arguments& arguments) {
   fit_to_device(all, opened.device->identity(), seed);
   const JudgeSettings settings = settings_for(all);
   std::string file;
-  for (const Planned& planned : all) {
+  for (const std::size_t index : tracing_order(all)) {
+    const Planned& planned = all[index];
     if (!std::getline(std::cin, file)) break;
     Traced result;
     try {
