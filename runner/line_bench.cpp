@@ -48,7 +48,6 @@ void decide_the_suite_simulated(benchmark::State& state) {
       const JudgeSettings settings{.counted = counted};
       MeasureRequest request;
       request.knobs = scenario.measure;
-      request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
       request.enough = enough_evidence(scenario, plans, settings);
       const Measurement measurement = measure(*device, plans, request);
       benchmark::DoNotOptimize(judge(scenario, plans, measurement, settings));

@@ -11,6 +11,7 @@
 
 #include "scenario/sentence_dimensions.h"
 #include "scenario/sentence_text.h"
+#include "support/ascii.h"
 #include "support/nearest.h"
 #include "support/units.h"
 

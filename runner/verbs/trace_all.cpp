@@ -11,6 +11,7 @@
 
 #include "device/worker/child.h"
 #include "measure/traced_file.h"
+#include "plan/access.h"
 #include "plan/build_step_plan.h"
 #include "report/progress_line.h"
 #include "support/attached_tool.h"
