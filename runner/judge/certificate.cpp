@@ -2,28 +2,42 @@
 #include "judge/certificate.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "stats/prediction_interval.h"
 
 namespace stepgate {
 
-FalseAlarms false_alarms(const Certificate& certificate) {
-  FalseAlarms alarms;
-  for (const TrialResult& trial : certificate.trials) {
-    // What has no share may cost anything. What was seen decides, not what was asked for.
-    const bool identical = trial.name == identical_trial;
-    const double slower = std::max(trial.injected, trial.seen.value_or(0));
-    if (!identical && (trial.injected == 0 || slower > certificate.margin)) continue;
-    alarms.refuted += trial.refuted;
-    alarms.gates += trial.gates;
-  }
-  if (alarms.gates > 0) alarms.rate = clopper_pearson(alarms.refuted, alarms.gates, 0.05);
-  return alarms;
+std::optional<double> between_processes(const TrialResult& trial) {
+  if (!trial.spread) return std::nullopt;
+  const double spread = *trial.spread;
+  const double rounds = trial.spread_by_rounds;
+  return std::sqrt(std::max(spread * spread - rounds * rounds, 0.0));
 }
 
-bool keeps_its_word(const Certificate& certificate) {
-  constexpr double luck = 0.001;
-  const FalseAlarms alarms = false_alarms(certificate);
-  if (alarms.gates == 0) return false;
-  return clopper_pearson(alarms.refuted, alarms.gates, luck).low <= certificate.alpha;
+const TrialResult* identical_code(const Certificate& certificate) {
+  const auto found =
+      std::find_if(certificate.trials.begin(), certificate.trials.end(),
+                   [](const TrialResult& trial) { return trial.name == identical_trial; });
+  return found == certificate.trials.end() ? nullptr : &*found;
+}
+
+bool is_granted(const Certificate& certificate) {
+  const TrialResult* identical = identical_code(certificate);
+  return identical != nullptr && identical->gates >= fewest_processes &&
+         identical->refuted_rate.low <= certificate.alpha;
+}
+
+std::optional<double> smallest_margin(const Certificate& certificate) {
+  const TrialResult* identical = identical_code(certificate);
+  const auto deviation = identical == nullptr ? std::nullopt : between_processes(*identical);
+  if (!deviation) return std::nullopt;
+  const Prediction next{
+      .earlier_runs = identical->gates,
+      .difference = 0,
+      .deviation = *deviation,
+      .scale = *deviation * std::sqrt(1 + 1 / static_cast<double>(identical->gates))};
+  return std::expm1(interval_of(next, 2 * certificate.alpha).high);  // of which one side counts
 }
 
 }  // namespace stepgate

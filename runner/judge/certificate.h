@@ -20,6 +20,11 @@ constexpr std::size_t date_length = 10;
 // The name of the trial whose variants are the same.
 constexpr std::string_view identical_trial = "identical";
 
+// Of identical code. Effects that stay with a process are drawn once in each: with fewer of them,
+// how often such an effect refutes is anybody's guess.
+constexpr std::int64_t fewest_processes = 20;
+
+// Every gate ran in a process of its own, so gates are processes here.
 struct TrialResult {
   std::string name;
   double injected = 0;              // relative, by what was asked for; 0 where it has no share
@@ -27,9 +32,22 @@ struct TrialResult {
   std::int64_t gates = 0;
   std::int64_t refuted = 0;
   std::int64_t held = 0;
+  RateBounds refuted_rate = {};  // with 95 % confidence each
+  // Of the gates' estimates of log(b / a), each the mean of its rounds: their mean and standard
+  // deviation, and the standard error that the rounds of one gate alone explain, by the mean of
+  // its squares.
+  double estimate = 0;
+  std::optional<double> spread = {};  // absent: there is one gate
+  double spread_by_rounds = 0;
   double rounds_mean = 0;       // a gate
   double gpu_seconds_mean = 0;  // a gate, without its warm-up
 };
+
+// What of the spread the rounds do not explain: the standard deviation of what stays with a
+// process. Gates end as soon as they are decided, so sooner where their rounds happen to agree:
+// that makes the rounds' part too small and this one rather too large. 0 where the rounds explain
+// everything; absent where the spread is.
+std::optional<double> between_processes(const TrialResult&);
 
 struct Certificate {
   Environment environment;
@@ -45,22 +63,24 @@ struct Certificate {
   double alpha = 0;
   double beta = 0;
   double round_seconds = 0;  // on the clock, loading included
-  std::optional<double> smallest_in_five_seconds =
-      {};  // slowdown that is then found, see gate_series.h
   std::vector<TrialResult> trials = {};
+  // In a format of before, of which only this is read: scenario, variant, version and date.
+  bool outdated = false;
 };
 
-struct FalseAlarms {
-  std::int64_t refuted = 0;
-  std::int64_t gates = 0;
-  RateBounds rate;  // with 95 % confidence
-};
+// The trial of identical code; nothing in a certificate that is outdated.
+const TrialResult* identical_code(const Certificate&);
 
-// Over all trials in which b is not slower than the margin allows.
-FalseAlarms false_alarms(const Certificate&);
+// Whether identical code was refuted no more often than alpha allows: its rate is not shown to be
+// above alpha, in at least fewest_processes. Otherwise no certificate is granted, whatever it was
+// that refuted it. Code that is a little slower and allowed is not asked for: where processes
+// differ, what lies just within the limit is beyond it in some of them.
+bool is_granted(const Certificate&);
 
-// False when there were more false alarms than alpha explains with a probability of 0.1 %.
-bool keeps_its_word(const Certificate&);
+// The least relative slowdown that processes alone, differing as identical code does, seem to show
+// in no more than alpha of them: a margin below it cannot be kept. By Student's t, as for one more
+// process. Nothing where there is no spread.
+std::optional<double> smallest_margin(const Certificate&);
 
 // A certificate beside a later run. It decides nothing, and where there is a reason against it, it
 // says nothing about that run either.

@@ -24,6 +24,7 @@ constexpr std::string_view restore_certificate_hint =
 constexpr double most_seconds = 1e6;
 constexpr double most_certified_rounds = 1e9;
 constexpr double largest_slowdown = 1e6;  // relative
+constexpr double largest_log_ratio = 14;  // of that
 
 std::string number(double value) {
   return fmt::format("{:.6g}", value);
@@ -41,6 +42,11 @@ void append_trial(std::string& text, const TrialResult& trial) {
   append(text, "gates", fmt::to_string(trial.gates));
   append(text, "refuted", fmt::to_string(trial.refuted));
   append(text, "held", fmt::to_string(trial.held));
+  append(text, "refuted_rate_low", number(trial.refuted_rate.low));
+  append(text, "refuted_rate_high", number(trial.refuted_rate.high));
+  append(text, "estimate", number(trial.estimate));
+  if (trial.spread) append(text, "spread", number(*trial.spread));
+  append(text, "spread_by_rounds", number(trial.spread_by_rounds));
   append(text, "rounds_mean", number(trial.rounds_mean));
   append(text, "gpu_seconds_mean", number(trial.gpu_seconds_mean));
 }
@@ -62,9 +68,6 @@ std::string text_of(const Certificate& certificate) {
   append(text, "alpha", number(certificate.alpha));
   append(text, "beta", number(certificate.beta));
   append(text, "round_seconds", number(certificate.round_seconds));
-  if (certificate.smallest_in_five_seconds) {
-    append(text, "smallest_in_five_seconds", number(*certificate.smallest_in_five_seconds));
-  }
   text += "\n[environment]\n" + environment_text(certificate.environment);
   for (const TrialResult& trial : certificate.trials) append_trial(text, trial);
   return text;
@@ -78,7 +81,14 @@ class CertificateReader {
                    const std::string& variant) {
     Certificate certificate;
     TomlKeys keys(table, {file_, 0, 0}, "a certificate", faults_, restore_certificate_hint);
-    if (keys.is_format(certificate_format, "certificate", "move the file away and certify anew")) {
+    if (is_of_earlier_format(table)) {
+      certificate.outdated = true;
+      read_subject(keys, certificate);
+      keys.text("date", certificate.date);
+      keys.text("stepgate", certificate.version);
+      if (faults_.empty()) check_subject(table, certificate, scenario, variant);
+    } else if (keys.is_format(certificate_format, "certificate",
+                              "move the file away and certify anew")) {
       read_all(keys, certificate);
       keys.refuse_the_rest();
       // What is plainly wrong has been said; the digest is for what looks right.
@@ -90,11 +100,22 @@ class CertificateReader {
   }
 
  private:
+  static bool is_of_earlier_format(const TomlTable& table) {
+    const TomlEntry* format = find(table, "format");
+    const auto* number =
+        format == nullptr ? nullptr : std::get_if<std::int64_t>(&format->value.content);
+    return number != nullptr && *number >= 1 && *number < certificate_format;
+  }
+
+  static void read_subject(TomlKeys& keys, Certificate& to) {
+    keys.text("scenario", to.scenario);
+    keys.text("variant", to.variant);
+  }
+
   void read_all(TomlKeys& keys, Certificate& to) {
     keys.hexadecimal_number("digest", digest_);
-    keys.text("scenario", to.scenario);
+    read_subject(keys, to);
     keys.hexadecimal_number("scenario_fingerprint", to.fingerprint);
-    keys.text("variant", to.variant);
     keys.texts("overrides", to.overrides);
     keys.text("bottleneck", to.bottleneck);
     keys.text("date", to.date);
@@ -104,8 +125,6 @@ class CertificateReader {
     keys.number("alpha", 0, 1, to.alpha);
     keys.number("beta", 0, 1, to.beta);
     keys.number("round_seconds", 0, most_seconds, to.round_seconds);
-    keys.number_if_any("smallest_in_five_seconds", 0, largest_slowdown,
-                       to.smallest_in_five_seconds);
     to.environment = read_environment(keys, faults_, restore_certificate_hint);
     const TomlEntry* trials = keys.required("trial");
     if (trials == nullptr) return;
@@ -124,6 +143,11 @@ class CertificateReader {
     keys.count("gates", trial.gates);
     keys.count("refuted", trial.refuted);
     keys.count("held", trial.held);
+    keys.number("refuted_rate_low", 0, 1, trial.refuted_rate.low);
+    keys.number("refuted_rate_high", 0, 1, trial.refuted_rate.high);
+    keys.number("estimate", -largest_log_ratio, largest_log_ratio, trial.estimate);
+    keys.number_if_any("spread", 0, largest_log_ratio, trial.spread);
+    keys.number("spread_by_rounds", 0, largest_log_ratio, trial.spread_by_rounds);
     keys.number("rounds_mean", 0, most_certified_rounds, trial.rounds_mean);
     keys.number("gpu_seconds_mean", 0, most_seconds, trial.gpu_seconds_mean);
     keys.refuse_the_rest();
@@ -169,6 +193,12 @@ bool is_there(const std::filesystem::path& path) {
 std::optional<std::string> reason_against(const Certificate& certificate,
                                           const Environment& environment,
                                           const Scenario& scenario) {
+  if (certificate.outdated) {
+    return fmt::format(
+        "certified on {} by stepgate {} in one process, which says nothing about another one; "
+        "`stepgate certify` does it in many",
+        certificate.date.substr(0, date_length), certificate.version);
+  }
   if (const auto mismatch = match_environment(certificate.environment, environment)) {
     return fmt::format("certified for another {}, {}, this is {}", mismatch->key, mismatch->stored,
                        mismatch->now);
@@ -195,7 +225,10 @@ std::string certificate_text(const Certificate& certificate) {
   const std::string text = text_of(certificate);
   return fmt::format(
       "# What the gate did when the answer was known, written by `stepgate certify`: identical "
-      "variants, and variants slower or faster by what was injected.\n"
+      "variants, and variants slower or faster by what was injected; every gate in a process of "
+      "its own.\n"
+      "# Bounds of rates with 95 % confidence each. spread: standard deviation over the processes "
+      "of log(b / a); spread_by_rounds: what the rounds of one process explain of it.\n"
       "# Measured; never changed by hand.\nformat = {}\ndigest = {}\n{}",
       certificate_format, toml_string(hexadecimal(fnv1a(text))), text);
 }

@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-constexpr std::int64_t certificate_format = 1;
+constexpr std::int64_t certificate_format = 2;  // 1 had all gates in one process
 
 // <baselines>/<folder_of_baselines>/certificates/<scenario>.<variant>.toml
 std::filesystem::path certificate_path(const std::filesystem::path& baselines,
@@ -23,9 +23,10 @@ std::filesystem::path certificate_path(const std::filesystem::path& baselines,
 // The same values give the same text; read_certificate gives them back to six digits.
 std::string certificate_text(const Certificate&);
 
-// The certificate of that scenario and variant. Throws RequestError with everything that is wrong:
-// no TOML, an unknown or missing key, a value of another type, more gates decided than run, a
-// digest that does not fit, a later format, another scenario or variant.
+// The certificate of that scenario and variant; of an earlier format whose it is, and that it is
+// outdated. Throws RequestError with everything that is wrong: no TOML, an unknown or missing key,
+// a value of another type, more gates decided than run, a digest that does not fit, a later format,
+// another scenario or variant.
 Certificate read_certificate(const std::filesystem::path&, const std::string& scenario,
                              const std::string& variant);
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "judge/certification.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "stats/moments.h"
 #include "stats/quantile.h"
+#include "support/diagnostic.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -32,34 +36,6 @@ std::optional<double> seen_slowdown(const Measurement& measurement) {
   }
   if (contrasts.empty()) return std::nullopt;
   return std::expm1(quantile(std::move(contrasts), 0.5));
-}
-
-}  // namespace
-
-std::span<const Trial> certification_trials() {
-  static const std::array trials{
-      Trial{std::string(identical_trial), 0, {}},
-      Trial{"0.25 % slower", 0.0025, {}},
-      Trial{"0.5 % slower", 0.005, {}},
-      Trial{"1 % slower", 0.01, {}},
-      Trial{"2 % slower", 0.02, {}},
-      Trial{"5 % slower", 0.05, {}},
-      Trial{"1 % faster", -0.01, {}},
-      Trial{"5 % faster", -0.05, {}},
-      Trial{"one more wait", 0, InjectionKind::extra_wait},
-      Trial{"one more cudaMalloc", 0, InjectionKind::extra_allocation},
-      Trial{"an eighth copied again, pageable", 0, InjectionKind::extra_copy},
-  };
-  return trials;
-}
-
-Expectation no_slower_than(double margin) {
-  Expectation sentence;
-  sentence.name = "no_slower";
-  sentence.left = {{MetricOf{"b", Metric::step_ms_mean}}};
-  sentence.relation = Relation::at_most;
-  sentence.right = {{1 + margin, MetricOf{"a", Metric::step_ms_mean}}};
-  return sentence;
 }
 
 InjectionSite injection_site_of(const Measurement& measurement) {
@@ -97,39 +73,140 @@ std::vector<StepPlan> trial_pair(const StepPlan& plan, const Trial& trial,
   return pair;
 }
 
-std::int64_t rounds_within(double limit, const Measurement& measurement) {
-  return std::max(measurement.expected.fewest_rounds,
-                  static_cast<std::int64_t>(limit / seconds(measurement.expected.round)));
+Expectation no_slower_than(double margin) {
+  Expectation sentence;
+  sentence.name = "no_slower";
+  sentence.text = fmt::format("'b' takes at most {:g} times as long as 'a'", 1 + margin);
+  sentence.left = {{MetricOf{"b", Metric::step_ms_mean}}};
+  sentence.relation = Relation::at_most;
+  sentence.right = {{1 + margin, MetricOf{"a", Metric::step_ms_mean}}};
+  return sentence;
 }
 
-TrialResult result_of(const Trial& trial, const Measurement& measurement,
-                      const GateSeries& series) {
+template <class Value>
+std::vector<double> values_of(std::span<const GateResult> gates, Value&& value) {
+  std::vector<double> values;
+  for (const GateResult& gate : gates) values.push_back(value(gate));
+  return values;
+}
+
+}  // namespace
+
+std::span<const Trial> certification_trials() {
+  static const std::array trials{
+      Trial{std::string(identical_trial), 0, {}},
+      Trial{"0.25 % slower", 0.0025, {}},
+      Trial{"0.5 % slower", 0.005, {}},
+      Trial{"1 % slower", 0.01, {}},
+      Trial{"2 % slower", 0.02, {}},
+      Trial{"5 % slower", 0.05, {}},
+      Trial{"1 % faster", -0.01, {}},
+      Trial{"5 % faster", -0.05, {}},
+      Trial{"one more wait", 0, InjectionKind::extra_wait},
+      Trial{"one more cudaMalloc", 0, InjectionKind::extra_allocation},
+      Trial{"an eighth copied again, pageable", 0, InjectionKind::extra_copy},
+  };
+  return trials;
+}
+
+const Trial& trial_named(const std::string& name) {
+  for (const Trial& trial : certification_trials()) {
+    if (trial.name == name) return trial;
+  }
+  throw RequestError("there is no trial '" + name + "'", "`stepgate certify` names them all");
+}
+
+InjectionKind injection_site_named(const std::string& name) {
+  for (const InjectionKind kind : {InjectionKind::device_spin, InjectionKind::host_delay}) {
+    if (name_of(kind) == name) return kind;
+  }
+  throw RequestError("no share of a step is injected at '" + name + "'",
+                     "say device_spin or host_delay");
+}
+
+TrialGate trial_gate(const Scenario& scenario, const StepPlan& plan, const Trial& trial,
+                     const InjectionSite& site, double margin) {
+  TrialGate gate;
+  gate.plans = trial_pair(plan, trial, site);
+  gate.scenario.name = scenario.name;
+  gate.scenario.file = scenario.file;
+  gate.scenario.fingerprint = scenario.fingerprint;
+  gate.scenario.measure = scenario.measure;
+  gate.scenario.expect = {no_slower_than(margin)};
+  const auto variant = std::find_if(scenario.variants.begin(), scenario.variants.end(),
+                                    [&](const Variant& one) { return one.name == plan.variant; });
+  for (const StepPlan& side : gate.plans) {
+    gate.scenario.variants.push_back(*variant);
+    gate.scenario.variants.back().name = side.variant;
+  }
+  return gate;
+}
+
+GateResult gate_result(const Verdict& verdict, const Measurement& measurement, double margin) {
+  if (verdict.broken) throw DeviceError(*verdict.broken);
+  const SentenceVerdict& sentence = verdict.sentences.front();
+  if (!sentence.timed || measurement.rounds.size() < 2)
+    throw DeviceError("nothing was measured: " + sentence.reason);
+  const Moments contrasts = moments_of(sentence.timed->contrasts);
+  const auto rounds = static_cast<double>(measurement.rounds.size());
+  const double gpu_seconds =
+      seconds(measurement.device_time - measurement.device_time_before_rounds);
+  const double wall_seconds = seconds(measurement.wall_time - measurement.wall_time_before_rounds);
+  return {.outcome = sentence.outcome,
+          .rounds = std::ssize(measurement.rounds),
+          .gpu_seconds = gpu_seconds,
+          .round_seconds = std::max(gpu_seconds, wall_seconds) / rounds,
+          .estimate = contrasts.mean + std::log1p(margin),
+          .standard_error = std::sqrt(contrasts.variance / (rounds - 1)),
+          .seen = seen_slowdown(measurement),
+          .site = injection_site_of(measurement)};
+}
+
+TrialResult result_of(const Trial& trial, std::span<const GateResult> gates) {
+  constexpr double error = 0.05;  // of each bound
   TrialResult result;
   result.name = trial.name;
   result.injected = trial.share;
-  result.seen = seen_slowdown(measurement);
-  double rounds = 0;
-  for (const GateResult& gate : series.results()) {
-    ++result.gates;
+  result.gates = std::ssize(gates);
+  std::vector<double> seen;
+  for (const GateResult& gate : gates) {
     result.refuted += gate.outcome == Outcome::refuted;
     result.held += gate.outcome == Outcome::holds;
-    rounds += static_cast<double>(gate.rounds);
+    if (gate.seen) seen.push_back(*gate.seen);
   }
-  if (result.gates == 0) return result;
-  result.rounds_mean = rounds / static_cast<double>(result.gates);
-  const double gpu_seconds =
-      seconds(measurement.device_time - measurement.device_time_before_rounds);
-  result.gpu_seconds_mean =
-      result.rounds_mean * gpu_seconds / static_cast<double>(measurement.rounds.size());
+  if (!seen.empty()) result.seen = quantile(std::move(seen), 0.5);
+  result.refuted_rate = clopper_pearson(result.refuted, result.gates, error);
+  const auto mean = [&](auto&& value) { return moments_of(values_of(gates, value)).mean; };
+  const Moments estimates =
+      moments_of(values_of(gates, [](const GateResult& gate) { return gate.estimate; }));
+  const auto count = static_cast<double>(gates.size());
+  result.estimate = estimates.mean;
+  if (gates.size() > 1) result.spread = std::sqrt(estimates.variance * count / (count - 1));
+  result.spread_by_rounds = std::sqrt(
+      mean([](const GateResult& gate) { return gate.standard_error * gate.standard_error; }));
+  result.rounds_mean =
+      mean([](const GateResult& gate) { return static_cast<double>(gate.rounds); });
+  result.gpu_seconds_mean = mean([](const GateResult& gate) { return gate.gpu_seconds; });
   return result;
 }
 
-double round_seconds_of(const Measurement& measurement) {
-  const auto rounds = static_cast<double>(measurement.rounds.size());
-  if (rounds == 0) return 0;
-  return std::max(seconds(measurement.device_time - measurement.device_time_before_rounds),
-                  seconds(measurement.wall_time - measurement.wall_time_before_rounds)) /
-         rounds;
+InjectionSite injection_site_of(std::span<const GateResult> gates) {
+  const auto on_the_host = std::count_if(gates.begin(), gates.end(), [](const GateResult& gate) {
+    return gate.site.kind == InjectionKind::host_delay;
+  });
+  const double step = quantile(values_of(gates,
+                                         [](const GateResult& gate) {
+                                           return static_cast<double>(gate.site.step_time.count());
+                                         }),
+                               0.5);
+  return {.kind = 2 * on_the_host > std::ssize(gates) ? InjectionKind::host_delay
+                                                      : InjectionKind::device_spin,
+          .step_time = std::chrono::nanoseconds(static_cast<std::int64_t>(step))};
+}
+
+double round_seconds_mean(std::span<const GateResult> gates) {
+  return moments_of(values_of(gates, [](const GateResult& gate) { return gate.round_seconds; }))
+      .mean;
 }
 
 }  // namespace stepgate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How a gate is tried on variants whose difference is known: identical ones, and ones made slower
-// or faster on purpose. What comes out is certificate.h's.
+// or faster on purpose. Every gate is one `run` of one sentence, as a user's would be, in a process
+// of its own, which is gate_process.h's. What comes out is certificate.h's.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,10 @@
 #include <vector>
 
 #include "judge/certificate.h"
-#include "judge/gate_series.h"
+#include "judge/verdict.h"
 #include "measure/measurement.h"
 #include "plan/inject.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
@@ -26,27 +28,48 @@ struct Trial {
 // Identical, slower by 0.25 to 5 %, faster, and one more wait, allocation or copy a step.
 std::span<const Trial> certification_trials();
 
-// "b.step_ms_mean <= (1 + margin) * a.step_ms_mean".
-Expectation no_slower_than(double margin);
+// Throws RequestError when there is none.
+const Trial& trial_named(const std::string& name);
 
 // Where more work makes a step longer, on the device or on the host, and how long a step takes.
 struct InjectionSite {
   InjectionKind kind = InjectionKind::device_spin;  // or host_delay
   std::chrono::nanoseconds step_time{0};
 };
-InjectionSite injection_site_of(const Measurement&);
+// "device_spin" or "host_delay"; throws RequestError for anything else.
+InjectionKind injection_site_named(const std::string& name);
 
-// The plan as `a` and as `b`, the same but for the trial's injection. A share is injected where the
-// bottleneck is, and nothing of it into the other one in the same way, so that they differ by the
-// share and not by an operation.
-std::vector<StepPlan> trial_pair(const StepPlan&, const Trial&, const InjectionSite&);
+// The step of the plan as `a` and as `b`, the same but for the trial's injection, and the sentence
+// "b.step_ms_mean <= (1 + margin) * a.step_ms_mean". A share is injected where the bottleneck is,
+// and nothing of it into the other one in the same way, so that they differ by the share and not by
+// an operation.
+struct TrialGate {
+  Scenario scenario;
+  std::vector<StepPlan> plans;
+};
+TrialGate trial_gate(const Scenario&, const StepPlan&, const Trial&, const InjectionSite&,
+                     double margin);
 
-TrialResult result_of(const Trial&, const Measurement&, const GateSeries&);
+// What one gate did, and what was seen of its step.
+struct GateResult {
+  Outcome outcome = Outcome::undecided;
+  std::int64_t rounds = 0;     // at least 2
+  double gpu_seconds = 0;      // without the warm-up
+  double round_seconds = 0;    // by the clock or by the device's own where that is longer
+  double estimate = 0;         // mean of log(b / a) over the rounds
+  double standard_error = 0;   // of it, by the rounds
+  std::optional<double> seen;  // see TrialResult
+  InjectionSite site;
+};
 
-// How many rounds of the measurement's expected cost fit, at least as many as can decide.
-std::int64_t rounds_within(double seconds, const Measurement&);
+// Throws DeviceError where nothing was decided because nothing was measured.
+GateResult gate_result(const Verdict&, const Measurement&, double margin);
 
-// Of a round, by the clock or by the device's own where that is longer (a simulated one).
-double round_seconds_of(const Measurement&);
+// At least one gate.
+TrialResult result_of(const Trial&, std::span<const GateResult>);
+
+// Of the site that most gates saw, and their median step.
+InjectionSite injection_site_of(std::span<const GateResult>);
+double round_seconds_mean(std::span<const GateResult>);
 
 }  // namespace stepgate

@@ -17,7 +17,8 @@ void print_trial(std::ostream&, const TrialResult&);
 // After the trials' lines.
 void print_certificate(std::ostream&, const Certificate&);
 
-// "certified 2026-11-21: 0 of 300 gates ... wrongly refuted ..." for the report of a later run.
+// "certified 2026-11-21 ...: identical code refuted in 0 of 300 processes ..." for the report of a
+// later run; "not certified" where none was granted.
 std::string in_words(const Certificate&);
 
 // That and its file, or why it says nothing about the run.

@@ -117,15 +117,20 @@ Json json_of(const SentenceVerdict& sentence) {
           {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
 }
 
+// Of an outdated one nothing is known but whose it is.
 Json json_of(const CitedCertificate& cited) {
-  const FalseAlarms alarms = false_alarms(cited.certificate);
-  return {{"file", cited.file},
-          {"variant", cited.certificate.variant},
-          {"date", cited.certificate.date},
-          {"reason_against", json_or_null(cited.reason_against)},
-          {"gates", alarms.gates},
-          {"wrongly_refuted", alarms.refuted},
-          {"keeps_its_word", keeps_its_word(cited.certificate)}};
+  Json json{{"file", cited.file},
+            {"variant", cited.certificate.variant},
+            {"date", cited.certificate.date},
+            {"reason_against", json_or_null(cited.reason_against)}};
+  const TrialResult* identical = identical_code(cited.certificate);
+  if (identical == nullptr) return json;
+  json["processes"] = identical->gates;
+  json["wrongly_refuted"] = identical->refuted;
+  json["wrongly_refuted_rate"] = {identical->refuted_rate.low, identical->refuted_rate.high};
+  json["between_processes"] = json_or_null(between_processes(*identical));
+  json["granted"] = is_granted(cited.certificate);
+  return json;
 }
 
 Json json_of(const KernelChoice& choice) {

@@ -30,6 +30,13 @@ struct DuelArguments {
   double stall_seconds = 60;
 };
 
+// Of `stepgate gate` alone, which `certify` starts.
+struct GateArguments {
+  std::string trial;
+  std::string site = "device_spin";  // where a share of a step is injected
+  std::int64_t step_nanoseconds = 0;
+};
+
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> overrides;
@@ -45,7 +52,8 @@ struct Arguments {
   std::filesystem::path profile;
   std::string date;
   std::int64_t gates = 100;        // certify: between identical variants
-  std::int64_t trial_gates = 40;   // certify: of every other trial
+  std::int64_t trial_gates = 20;   // certify: of every other trial
+  std::string margin = "0.5%";     // certify: how much slower its sentence allows
   std::filesystem::path evidence;  // run: what earlier runs found
   std::string subject;             // of it; this build when empty
   std::filesystem::path out;       // certify: the certificate
@@ -55,6 +63,7 @@ struct Arguments {
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;
   DuelArguments duel;
+  GateArguments gate;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

@@ -1,62 +1,90 @@
 // SPDX-License-Identifier: MIT
-// `stepgate certify`: the gate on variants whose difference is known.
-#include <chrono>
+// `stepgate certify`: the gate on variants whose difference is known. Every gate is a process of
+// its own, as every later run of a user is: what one process is dealt when it starts, such as
+// addresses, is the same in all of it and moves a ratio by 0.05 to 0.5 % on an H200. This process
+// has no device, so that each of those has it alone.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <iostream>
-#include <limits>
-#include <optional>
 
 #include "judge/certificate_file.h"
-#include "judge/certification.h"
-#include "measure/measure.h"
-#include "plan/counted_metrics.h"
-#include "plan/inject.h"
+#include "judge/gate_process.h"
 #include "report/print_certificate.h"
-#include "verbs/fit_to_device.h"
+#include "report/progress_line.h"
+#include "support/random.h"
 #include "verbs/interruption.h"
+#include "verbs/own_command.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
 namespace {
 
-constexpr double margin = 0.005;
-constexpr double most_seconds_of_a_gate = 5;
+// Longer than any device needs for start, warm-up, one gate and end; a simulated one computes for
+// as long as its steps are large.
+constexpr std::chrono::seconds longest_gate{300};
 
-struct Tried {
-  TrialResult result;
-  Measurement measurement;
-  std::vector<double> contrasts;
-};
-
-Tried run_trial(Device& device, const Trial& trial, const std::vector<StepPlan>& pair,
-                const Scenario& scenario, std::int64_t gates, std::uint64_t seed) {
-  const JudgeSettings settings{.counted = counted};
-  MeasureRequest request;
-  request.knobs = scenario.measure;
-  request.knobs.rounds = std::numeric_limits<std::int32_t>::max();
-  request.knobs.max_seconds = std::numeric_limits<std::int32_t>::max();
-  request.scenario_fingerprint = scenario.fingerprint;
-  request.seed = seed;
-  std::optional<GateSeries> series;
-  request.enough = [&](const Measurement& so_far) {
-    if (!series) {
-      series.emplace(no_slower_than(margin), pair, settings, gates,
-                     rounds_within(most_seconds_of_a_gate, so_far));
-    }
-    return interrupted != 0 || series->add(so_far);
-  };
-  Measurement measurement = measure(device, pair, request);
-  if (!series) {
-    throw RequestError("nothing can be certified on a device without time",
-                       "say --device cuda or simulated");
-  }
-  return {result_of(trial, measurement, *series), std::move(measurement), series->contrasts()};
+ChildRequest request_for(Command command, std::string name) {
+  return {
+      .command = std::move(command), .name = std::move(name), .stall = longest_gate, .stopped = [] {
+        return interrupted != 0;
+      }};
 }
 
-Certificate certify(const Planned& planned, const StepPlan& plan, Device& device,
+GateIntroduction introduce(const Arguments& arguments, std::uint64_t seed) {
+  return introduce_gates(request_for(
+      own_command(arguments, "gate", arguments.device.spec, seed, arguments.files), "a gate"));
+}
+
+// The gates of one step.
+class Gates {
+ public:
+  Gates(const Planned& planned, const StepPlan& plan, const DeviceIdentity& device,
+        const Arguments& arguments, std::uint64_t seed)
+      : planned_(planned),
+        plan_(plan),
+        // The best device there is was chosen by the first process: no later one is to choose anew.
+        device_(arguments.device.spec.empty() ? std::string(name_of(device.kind))
+                                              : arguments.device.spec),
+        arguments_(arguments),
+        files_{planned.scenario.file},
+        seed_(seed_of(planned.scenario, seed)) {}
+
+  std::vector<GateResult> run(const Trial& trial, const InjectionSite& site, std::int64_t gates) {
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    std::vector<GateResult> results;
+    while (std::ssize(results) < gates) {
+      const std::string name =
+          fmt::format("gate {} of {} of '{}'", results.size() + 1, gates, trial.name);
+      line.show(name);
+      results.push_back(run_gate_process(request_for(command(trial, site), name)));
+    }
+    return results;
+  }
+
+ private:
+  // With a seed of its own, so that a simulated process is dealt its effects anew.
+  Command command(const Trial& trial, const InjectionSite& site) {
+    return own_command(
+        arguments_, "gate", device_, random_bits(seed_, started_++), files_,
+        {"--variant", plan_.variant, "--margin", arguments_.margin, "--trial", trial.name, "--site",
+         std::string(name_of(site.kind)), "--step-ns", std::to_string(site.step_time.count())});
+  }
+
+  const Planned& planned_;
+  const StepPlan& plan_;
+  std::string device_;
+  const Arguments& arguments_;
+  std::vector<std::filesystem::path> files_;
+  std::uint64_t seed_;
+  std::uint64_t started_ = 0;
+};
+
+Certificate certify(const Planned& planned, const StepPlan& plan, const DeviceIdentity& device,
                     const Arguments& arguments, std::uint64_t seed) {
   const JudgeSettings settings;
-  Certificate certificate{.environment = environment_of(device.identity()),
+  Certificate certificate{.environment = environment_of(device),
                           .scenario = planned.scenario.name,
                           .fingerprint = planned.scenario.fingerprint,
                           .variant = plan.variant,
@@ -65,25 +93,22 @@ Certificate certify(const Planned& planned, const StepPlan& plan, Device& device
                           .date = date_of(arguments),
                           .version = STEPGATE_VERSION,
                           .seed = seed,
-                          .margin = margin,
+                          .margin = margin_of(arguments.margin),
                           .alpha = settings.alpha,
                           .beta = settings.beta};
+  Gates gates(planned, plan, device, arguments, seed);
   InjectionSite site;
   for (const Trial& trial : certification_trials()) {
     const bool identical = trial.name == identical_trial;
-    const Tried tried = run_trial(device, trial, trial_pair(plan, trial, site), planned.scenario,
-                                  identical ? arguments.gates : arguments.trial_gates, ++seed);
-    if (interrupted) break;
+    const std::vector<GateResult> results =
+        gates.run(trial, site, identical ? arguments.gates : arguments.trial_gates);
     if (identical) {
-      site = injection_site_of(tried.measurement);
+      site = injection_site_of(results);
       certificate.bottleneck = name_of(site.kind);
-      certificate.round_seconds = round_seconds_of(tried.measurement);
-      certificate.smallest_in_five_seconds = smallest_provable(
-          tried.contrasts, rounds_within(most_seconds_of_a_gate, tried.measurement),
-          settings.alpha);
+      certificate.round_seconds = round_seconds_mean(results);
     }
-    print_trial(std::cout, tried.result);
-    certificate.trials.push_back(tried.result);
+    certificate.trials.push_back(result_of(trial, results));
+    print_trial(std::cout, certificate.trials.back());
   }
   return certificate;
 }
@@ -107,31 +132,61 @@ void check_files(const std::vector<Planned>& all, const DeviceIdentity& device,
   }
 }
 
-}  // namespace
-
-int certify_gate(const Arguments& arguments) {
-  const std::uint64_t seed = seed_of(arguments);
-  std::vector<Planned> all = plan_all(arguments, seed);
+void check_request(const std::vector<Planned>& all, const Arguments& arguments) {
   refuse_calibration(all);
   refuse_planned_only(all);
-  const OpenedDevice opened = open_device_for(arguments, seed);
-  const DeviceIdentity device = opened.device->identity();
-  fit_to_device(all, device, seed);
+  (void)margin_of(arguments.margin);
+  if (arguments.gates >= fewest_processes) return;
+  throw RequestError(
+      fmt::format("--gates {}: what differs between processes takes at least {} of them to see",
+                  arguments.gates, fewest_processes),
+      fmt::format("say --gates {} or more", fewest_processes));
+}
+
+int certify_all(const Arguments& arguments, const std::vector<Planned>& all, std::uint64_t seed) {
+  const GateIntroduction introduction = introduce(arguments, seed);
+  const DeviceIdentity& device = introduction.device;
+  if (device.kind == DeviceKind::reference) {
+    throw RequestError("nothing can be certified on a device without time",
+                       "say --device cuda or simulated");
+  }
   check_files(all, device, arguments);
-  if (!opened.note.empty()) std::cout << opened.note << "\n\n";
-  bool trusted = true;
+  if (!introduction.note.empty()) std::cout << introduction.note << "\n\n";
+  bool granted = true;
   for (const Planned& planned : all) {
     const StepPlan& plan = plan_named(planned, arguments.variant);
     print_certifying(std::cout, plan, device);
-    const Certificate certificate = certify(planned, plan, *opened.device, arguments, seed);
-    if (interrupted) return interrupted_exit_code(interrupted);
+    const Certificate certificate = certify(planned, plan, device, arguments, seed);
     print_certificate(std::cout, certificate);
     const auto path = path_for(arguments, device, plan);
     write_certificate(path, certificate);
     print_certified(std::cout, path.generic_string());
-    trusted = trusted && keeps_its_word(certificate);
+    granted = granted && is_granted(certificate);
   }
-  return trusted ? 0 : 1;
+  return granted ? 0 : 1;
+}
+
+// What is lost by an end before the end, and what to do.
+std::string with_way_out(const std::string& what) {
+  return what + "\nnothing was written for this scenario; certify it again";
+}
+
+}  // namespace
+
+int certify_gate(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  const std::vector<Planned> all = plan_all(arguments, seed);
+  check_request(all, arguments);
+  try {
+    return certify_all(arguments, all, seed);
+  } catch (const WaitStopped&) {
+    std::cerr << "interrupted: nothing was written for this scenario\n";
+    return interrupted_exit_code(interrupted);
+  } catch (const WorkerError& error) {
+    throw WorkerError(with_way_out(error.what()));
+  } catch (const DeviceError& error) {
+    throw DeviceError(with_way_out(error.what()));
+  }
 }
 
 }  // namespace stepgate

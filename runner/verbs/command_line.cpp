@@ -65,6 +65,7 @@ class CommandLine {
     declare_duel();
     declare_accept();
     declare_certify();
+    declare_gate();
     app_.add_option("--baselines", arguments_.device.baselines,
                     "folder with device profiles and baselines");
   }
@@ -217,14 +218,31 @@ class CommandLine {
         verb("certify", "the gate's error rates and power on this device", certify_gate);
     takes_device(takes_scenarios(certify));
     certify->add_option("--variant", arguments_.variant, "whose step; the last one's if left out");
-    certify->add_option("--gates", arguments_.gates, "between identical variants")
+    certify->add_option("--gates", arguments_.gates, "between identical variants, a process each")
         ->check(CLI::Range(1, most_gates));
-    certify->add_option("--trial-gates", arguments_.trial_gates, "of every injected difference")
+    certify->add_option("--margin", arguments_.margin,
+                        "how much slower the gates' sentence allows, in percent");
+    certify
+        ->add_option("--trial-gates", arguments_.trial_gates,
+                     "of every injected difference, a process each")
         ->check(CLI::Range(1, most_gates));
     certify->add_option("--date", arguments_.date,
                         "the date to write into the certificate; today's when left out");
     certify->add_option("--out", arguments_.out,
                         "the certificate's file; below the baselines of the device if left out");
+  }
+
+  // No verb for people: what `certify` starts.
+  void declare_gate() {
+    CLI::App* gate =
+        verb("gate", "one gate of `certify`, asked for on standard input", gate_for_certify);
+    takes_device(takes_scenarios(gate));
+    gate->add_option("--variant", arguments_.variant);
+    gate->add_option("--margin", arguments_.margin);
+    gate->add_option("--trial", arguments_.gate.trial);
+    gate->add_option("--site", arguments_.gate.site);
+    gate->add_option("--step-ns", arguments_.gate.step_nanoseconds);
+    gate->group("");
   }
 
   CLI::App& app_;

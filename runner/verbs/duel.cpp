@@ -10,7 +10,6 @@
 #include "report/print_duel.h"
 #include "report/progress_line.h"
 #include "support/random.h"
-#include "support/units.h"
 #include "support/write_file.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
@@ -23,15 +22,6 @@ using std::chrono::nanoseconds;
 
 nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>(seconds));
-}
-
-double margin_of(const Arguments& arguments) {
-  const auto margin = parse_quantity(arguments.duel.margin);
-  if (margin && margin->dimension == Dimension::plain && margin->value >= 1e-4 &&
-      margin->value <= 1)
-    return margin->value;
-  throw RequestError("--margin '" + arguments.duel.margin + "' is not from 0.01% to 100%",
-                     "say how much slower HEAD may be, as in --margin 1%");
 }
 
 // A stepgate becomes a worker on the scenarios; a command line is one already.
@@ -90,7 +80,7 @@ DuelMeasurement measure(const Arguments& arguments, const Introduction& both,
 }  // namespace
 
 int duel_programs(const Arguments& arguments) {
-  const DuelSettings settings{.margin = margin_of(arguments)};
+  const DuelSettings settings{.margin = margin_of(arguments.duel.margin)};
   const std::uint64_t seed = seed_of(arguments);
   const Command base = worker_command(arguments, arguments.duel.base);
   const Command head = worker_command(arguments, arguments.duel.head);

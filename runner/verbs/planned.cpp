@@ -21,6 +21,7 @@
 #include "support/random.h"
 #include "support/run_program.h"
 #include "support/toml_text.h"
+#include "support/units.h"
 
 namespace stepgate {
 
@@ -32,6 +33,16 @@ std::uint64_t seed_of(const Arguments& arguments) {
 
 std::uint64_t seed_of(const Scenario& scenario, std::uint64_t seed) {
   return random_bits(seed, fnv1a(scenario.name));
+}
+
+double margin_of(const std::string& option) {
+  constexpr double smallest = 1e-4;
+  const auto margin = parse_quantity(option);
+  if (margin && margin->dimension == Dimension::plain && margin->value >= smallest &&
+      margin->value <= 1)
+    return margin->value;
+  throw RequestError("--margin '" + option + "' is not from 0.01% to 100%",
+                     "say how much slower is allowed, as in --margin 1%");
 }
 
 std::string commit_of(const Arguments& arguments, const std::filesystem::path& scenario_file) {

@@ -65,6 +65,9 @@ std::string date_of(const Arguments&);
 // The device that was asked for, or the best there is.
 OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
+// How much slower the option allows: "1%" is 0.01. Throws RequestError.
+double margin_of(const std::string& option);
+
 // The given seed, or a random one.
 std::uint64_t seed_of(const Arguments&);
 

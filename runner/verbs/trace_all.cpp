@@ -17,29 +17,13 @@
 #include "support/attached_tool.h"
 #include "support/temporary_folder.h"
 #include "verbs/interruption.h"
+#include "verbs/own_command.h"
 
 namespace stepgate {
 namespace {
 
 // Longer than a trace takes, and than CUPTI's start on a slow machine.
 constexpr std::chrono::seconds stall{120};
-
-Command command_of(const Arguments& arguments, std::uint64_t seed) {
-  Command words{std::filesystem::read_symlink("/proc/self/exe").string(),
-                "--baselines",
-                arguments.device.baselines.string(),
-                "tracer",
-                "--device",
-                resolved_spec(arguments.device),
-                "--seed",
-                std::to_string(seed)};
-  for (const std::string& knob : arguments.overrides) {
-    words.insert(words.end(), {"--set", knob});
-  }
-  words.emplace_back("--");
-  for (const auto& file : arguments.files) words.push_back(file.string());
-  return words;
-}
 
 Traced read(const std::filesystem::path& file) {
   TracedOrDamaged read = read_traced(file);
@@ -82,7 +66,8 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     const auto file_of = [&](std::size_t index) {
       return folder.path() / (std::to_string(index) + ".json");
     };
-    Child child({.command = command_of(arguments, seed),
+    Child child({.command = own_command(arguments, "tracer", resolved_spec(arguments.device), seed,
+                                        arguments.files),
                  .name = "the tracing process",
                  .stall = stall,
                  .stopped = [] { return interrupted != 0; }});
