@@ -1,221 +1,150 @@
 #!/usr/bin/env python3
-"""Recomputes every verdict of `stepgate run --json FILE` from its segments, counts and traced values:
-contrasts, e-values, outcomes and the suite. Says each difference; exit code 1 where there is one."""
-import json
-import math
-import re
-import statistics
-import sys
+# SPDX-License-Identifier: MIT
+"""Recomputes what `stepgate run ... --json FILE` decided from what it measured: ci/recompute.py FILE
+Exit code 0: all is as FILE says; 1: a line for each difference; 2: FILE cannot be read. The last line has the run's tally and exit
+code. Taken at FILE's word: what a plan counts and a traced round gives, `suite_lines`, contrasts of earlier runs, sentences about stored
+runs, which the baseline decides, doubts about rounds, which ask the plan, and that a scenario is broken or skipped. Not looked at, as
+they decide nothing: estimates and intervals, which follow from contrasts, `clocks`, `mechanism`, means in `variants`, reasons in words."""
+import json, math, operator, re, statistics as st, sys
+BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: stats/e_process.h
+UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
+NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
+FROM_WORST = ("broken", "refuted", "undecided", "not comparable", "no baseline", "skipped", "holds")
+RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
+FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*)")
 
-MULTIPLIERS, WEIGHTS, STAKE = (0.25, 0.5, 1.0, 2.0), (0.1, 0.2, 0.3, 0.4), 0.95
-UNITS = {"%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20,
-         "GiB": 2**30, "GB/s": 1e9, "B/step": 1, "KiB/step": 2**10, "MiB/step": 2**20, "GiB/step": 2**30}
-NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3,
-           "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}  # of other traced metrics a millionth
-RELATION = re.compile(r"(.+?)\s*(<=|>=|==|~=|<|>)\s*(.+?)(?:\s+within\s+([\d.eE+-]+)\s*%)?$")
-
-
-def parse_side(text):  # a sum of products of factors: numbers, ("variant", "metric") or a size
-    def factor(word):
-        number = re.fullmatch(r"([\d.]+(?:[eE][+-]?\d+)?)\s*(\S*)", word)
-        if number:
-            return float(number[1]) * UNITS.get(number[2], 1)
-        return tuple(word.rsplit(".", 1)) if "." in word else word
-    return [[factor(word.strip()) for word in product.split(" * ")] for product in text.split(" + ")]
-
-
-def only_metric(side):
-    metrics = [factor for factor in side[0] if isinstance(factor, tuple)]
-    sizes = [factor for factor in side[0] if isinstance(factor, str)]
-    return metrics[0] if len(side) == 1 and len(metrics) == 1 and not sizes else None
-
-
-class Sentence:
+class Sentence:  # two sides, each a sum of products of numbers, variant.metric and sizes: scenarios/README.md
     def __init__(self, text):
-        left, self.relation, right, within = RELATION.match(text).groups()
-        self.left, self.right = parse_side(left), parse_side(right)
-        self.within = float(within) / 100 if within else 0
-        one, other = only_metric(self.left), only_metric(self.right)
-        self.compares = bool(one and other) and one[1] == other[1] and one[0] != other[0]
-        self.bounds = []  # (direction, margin) of log(left / right): +1 above, -1 below
-        if self.relation not in ("<", "<="):
-            self.bounds.append((1, math.log(max(1 - self.within, 1e-9))))
-        if self.relation not in (">", ">="):
-            self.bounds.append((-1, math.log1p(self.within)))
+        left, self.relation, right, within = RELATION.match(re.sub(r"(\d[eE])\+", r"\1", text)).groups("0")
+        self.within, self.sides = float(within) / 100, [side.split("+") for side in (left, right)]
+        names = [[name for *_, name in FACTOR.findall(side) if name] for side in (left, right)]
+        self.variants, _, self.metrics = zip(*(name.rpartition(".") for name in sum(names, []) if "." in name))
+        self.compares = [*map(len, (*self.sides, *names, set(self.variants), set(self.metrics)))] == [1, 1, 1, 1, 2, 1]  # two variants
+        self.bounds = [] if self.relation in ("<", "<=") else [(1, math.log(max(1 - self.within, 1e-9)))]
+        self.bounds += [] if self.relation in (">", ">=") else [(-1, math.log1p(self.within))]  # of log(left / right)
+    def values(self, *where):  # of both sides in base units; NaN where something is not known
+        return [sum(math.prod(float(number) * UNITS[unit.removesuffix("/step")] if number else value(name, *where)
+                              for number, unit, name in FACTOR.findall(product)) for product in side) for side in self.sides]
+    def keeps(self, contrast, strictly=True):
+        return all(way * (contrast - at) > 0 or (contrast == at and not strictly) for way, at in self.bounds)
 
-    def value(self, side, metric_of, sizes):
-        parts = {float: float, tuple: metric_of, str: sizes.__getitem__}
-        return sum(math.prod(parts[type(f)](f) for f in product) for product in side)
+def value(name, report, here=None, in_total=False):  # of a size, or of variant.metric in a round, or in segments of several
+    variant, _, metric = name.rpartition(".")
+    counts = next((v["counts"] for v in report["variants"] if v["name"] == variant), report)
+    if metric in counts or not here: return counts.get(metric, math.nan)
+    if isinstance(here, dict): return here[variant]["values"].get(metric, math.nan)  # traced
+    batch = next(v["batch_size"] for v in report["measurement"]["variants"] if v["name"] == variant)
+    own = [segment for segment in here if segment["variant"] == variant]
+    steps, elapsed = (sum(segment[key] for segment in own) for key in ("steps", "elapsed_ns"))
+    host = sum(math.nan if segment["host_busy_ns"] is None else segment["host_busy_ns"] for segment in own)
+    times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
+    if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
+    logs = [math.log(max(segment["elapsed_ns"] / 1e9, 1e-12) / segment["steps"]) for segment in own]
+    step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(logs))
+    return {"step_ms_mean": step, "samples_per_s": batch / step, "host_us": host / 1e9 / steps,
+            "host_share": host / elapsed}.get(metric, math.nan)
 
-    def inside(self, contrast, strict):
-        return all(d * (contrast - m) > 0 or (not strict and contrast == m) for d, m in self.bounds)
-
-
-def scale_of(contrasts):  # predictable: of earlier contrasts only
-    if len(contrasts) < 2:
-        return 0.005
-    centre = statistics.median(contrasts)
-    middle = sorted(abs(c - centre) for c in contrasts)[len(contrasts) // 2]
-    weight = len(contrasts) - 1
+def scale_of(contrasts):  # of their noise, for the next bet
+    centre, weight = st.median(contrasts or [0]), max(len(contrasts) - 1, 0)
+    middle = sorted(abs(contrast - centre) for contrast in contrasts or [0])[len(contrasts) // 2]
     return max((0.005 + weight * 1.4826 * middle) / (1 + weight), 1e-4)
 
+def added_by_slots(contrasts, slots):  # to the next one; ridge regression on those before: stats/place_effects.h
+    centre, reach, count = st.median(contrasts or [0]), 3 * scale_of(contrasts), 1 + max(sum(slots, []))
+    rows = [[2.0 * (row == column < count) for column in range(count + 2)] for row in range(count + 1)]
+    for contrast, (left, right) in zip(contrasts, slots):
+        terms = [(slot == left) - (slot == right) for slot in range(count)] + [1, min(max(contrast - centre, -reach), reach)]
+        rows = [[a + term * b for a, b in zip(row, terms)] for row, term in zip(rows, terms)]
+    for pivot in range(count + 1 if contrasts else 0):
+        for row in set(range(count + 1)) - {pivot}:
+            rows[row] = [a - rows[row][pivot] / rows[pivot][pivot] * b for a, b in zip(rows[row], rows[pivot])]
+    return operator.sub(*(rows[slot][-1] / rows[slot][slot] for slot in slots[len(contrasts)]))
 
-def predicted_by_slots(seen, left, right, slots):  # ridge regression, as in stats/place_effects.h
-    if len(seen) < 2:
-        return 0.0
-    contrasts = [contrast for contrast, _, _ in seen]
-    centre, reach = statistics.median(contrasts), 3 * scale_of(contrasts)
-    size = slots + 1
-    matrix = [[2.0 if r == c and r < slots else 0.0 for c in range(size)] for r in range(size)]
-    vector = [0.0] * size
-    for contrast, i, j in seen:
-        terms = ((i, 1.0), (j, -1.0), (slots, 1.0))
-        for row, of_row in terms:
-            vector[row] += of_row * min(max(contrast - centre, -reach), reach)
-            for column, of_column in terms:
-                matrix[row][column] += of_row * of_column
-    for pivot in range(size):
-        for row in range(pivot + 1, size):
-            factor = matrix[row][pivot] / matrix[pivot][pivot]
-            matrix[row] = [a - factor * b for a, b in zip(matrix[row], matrix[pivot])]
-            vector[row] -= factor * vector[pivot]
-    for row in reversed(range(size)):
-        known = sum(matrix[row][c] * vector[c] for c in range(row + 1, size))
-        vector[row] = (vector[row] - known) / matrix[row][row]
-    return vector[left] - vector[right]
+def compared(sentence, contrasts, totals, report):  # outcome and e-values of a comparison: judge/timed_sentence.h
+    favour = against = [[weight for _, weight in BETS] for _ in sentence.bounds]
+    most = [1.0 for _ in sentence.bounds]
+    for n, (contrast, total) in enumerate(zip(contrasts, totals)):
+        gaps = [way * (contrast - at) / scale_of(contrasts[:n]) for way, at in sentence.bounds]
+        bets = [[STAKE * math.tanh(multiplier * gap) for multiplier, _ in BETS] for gap in gaps]
+        favour = [[e * (1 + bet) for e, bet in zip(*claim)] for claim in zip(favour, bets)]
+        against = [[e * (1 - bet) for e, bet in zip(*claim)] for claim in zip(against, bets)]
+        most = [max(e, sum(claim)) for e, claim in zip(most, favour)]
+        e_for, e_against, keeps = min(most), st.fmean(map(sum, against)), math.isnan(total) or sentence.keeps(total)
+        outcome = "refuted" if e_against >= 1 / report["alpha"] else "holds" if e_for >= 1 / report["beta"] and keeps else "undecided"
+        if outcome != "undecided": break
+    return {"evidence_for": e_for, "evidence_against": e_against, "outcome": outcome, "total_ratio": math.exp(totals[-1])}
 
-
-def decide_comparison(sentence, contrasts, totals, alpha, beta):
-    against = [[1.0] * 4 for _ in sentence.bounds]
-    favour = [[1.0] * 4 for _ in sentence.bounds]
-    most = [1.0] * len(sentence.bounds)
-    e_against = 1.0
-    mean = lambda parts: sum(w * p for w, p in zip(WEIGHTS, parts))
-    for n, contrast in enumerate(contrasts):
-        scale = scale_of(contrasts[:n])
-        for index, (direction, margin) in enumerate(sentence.bounds):
-            for k, multiplier in enumerate(MULTIPLIERS):
-                bet = STAKE * math.tanh(multiplier * direction * (contrast - margin) / scale)
-                favour[index][k] *= 1 + bet
-                against[index][k] *= 1 - bet
-            most[index] = max(most[index], mean(favour[index]))
-        e_against = sum(map(mean, against)) / len(against)
-        if e_against >= 1 / alpha:
-            return "refuted", min(most), e_against
-        if min(most) >= 1 / beta and (totals[n] is None or sentence.inside(totals[n], True)):
-            return "holds", min(most), e_against
-    return "undecided", min(most), e_against
-
-
-def of_segments(segments, name, metric, batch):
-    own = [segment for segment in segments if segment["variant"] == name]
-    steps, elapsed = sum(s["steps"] for s in own), sum(s["elapsed_ns"] for s in own) * 1e-9
-    typical = math.exp(sum(math.log(s["elapsed_ns"] * 1e-9 / s["steps"]) for s in own) / len(own))
-    if metric in ("step_ms_mean", "samples_per_s"):
-        return typical if metric == "step_ms_mean" else batch / typical
-    if metric in ("host_us", "host_share"):
-        return sum(s["host_busy_ns"] for s in own) * 1e-9 / (steps if metric == "host_us" else elapsed)
-    times = sorted(time for s in own for time in s["step_times_ns"])
-    return times[math.ceil(float(metric[-2:]) / 100 * len(times) - 1e-9) - 1] * 1e-9
-
-
-def recompute(report, line):  # outcome, evidence against, contrasts
-    sentence, measured = Sentence(line["text"]), report["measurement"]
-    traced = measured["traced_rounds"] or []
-    sizes = {"batch_bytes": report["batch_bytes"], "param_bytes": report["param_bytes"]}
-    counts = {v["name"]: v["counts"] for v in report["variants"]}
-    if line["evidence"] in ("plan", "exact"):
-        def count(of):
-            exact = line["evidence"] == "exact" and traced and traced[0][of[0]]["values"].get(of[1])
-            return counts[of[0]][of[1]] if exact in (None, False, []) else exact
-        left, right = (sentence.value(s, count, sizes) for s in (sentence.left, sentence.right))
-        slack = 1e-9 * max(abs(left), abs(right))
-        holds = {"<": left < right - slack, "<=": left <= right + slack, ">": left > right + slack,
-                 ">=": left >= right - slack, "==": abs(left - right) <= slack,
-                 "~=": abs(left - right) <= sentence.within * abs(right) + slack}
-        return "holds" if holds[sentence.relation] else "refuted", None, []
+def recomputed(report, line, regime=()):  # what follows of a line in a regime of these outcomes
+    sentence, measured, timed = Sentence(line["text"]), report["measurement"], line["evidence"] == "timed"
+    if report["skipped_because"] or "stored." in line["text"]: return {"outcome": line["outcome"]}
+    if line["evidence"] in ("plan", "exact"):  # counts, exact up to the rounding of fractions
+        untraced = line["evidence"] == "exact" and report["device"] and not measured["traced_rounds"]
+        left, right = (math.nan, math.nan) if untraced else sentence.values(report)
+        gap, slack = left - right, 1e-9 * max(abs(left), abs(right)) + sentence.within * abs(right)
+        true = {"<": gap < -slack, "<=": gap <= slack, ">": gap > slack, ">=": gap >= -slack}.get(sentence.relation, abs(gap) <= slack)
+        return {"left": left, "right": right, "outcome": "undecided" if math.isnan(gap) else "holds" if true else "refuted"}
+    def log_ratio(*where):  # a side of nothing counts as very little
+        least = 1e-12 if timed else NOTHING.get(sentence.metrics[0], 1e-6)
+        return operator.sub(*(math.log(max(side, least)) for side in sentence.values(report, *where)))
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
-    contrasts = given["contrasts"][:given["earlier_rounds"]]
-    totals, seen, total = [None] * len(contrasts), [], {}
-    names = [variant["name"] for variant in measured["variants"]]
-    batch = {variant["name"]: variant["batch_size"] for variant in measured["variants"]}
-    for here in traced if line["evidence"] == "traced" else measured["rounds"]:
-        if line["evidence"] == "traced":
-            metric_of, least = lambda of: here[of[0]]["values"][of[1]], lambda of: NOTHING.get(of, 1e-6)
-        else:
-            metric_of, least = lambda of: of_segments(here, of[0], of[1], batch[of[0]]), lambda of: 1e-12
-        first = next(f for p in sentence.left + sentence.right for f in p if isinstance(f, tuple))
-        sides = [max(sentence.value(s, metric_of, sizes), least(first[1])) for s in (sentence.left, sentence.right)]
-        contrast, in_total = math.log(sides[0]) - math.log(sides[1]), None
-        if sentence.compares and line["evidence"] == "timed":
-            slots = [next(s["slot"] for s in here if s["variant"] == only_metric(side)[0]) for side in (sentence.left, sentence.right)]
-            raw, contrast = contrast, contrast - predicted_by_slots(seen, *slots, len(names))
-            seen.append((raw, *slots))
-            for segment in here:
-                sums = total.setdefault(segment["variant"], {"variant": segment["variant"], "steps": 0, "elapsed_ns": 0})
-                sums["steps"] += segment["steps"]
-                sums["elapsed_ns"] += segment["elapsed_ns"]
-            if first[1] in ("step_ms_mean", "samples_per_s"):
-                of_total = lambda of: of_segments(total.values(), of[0], of[1], batch[of[0]])
-                in_total = math.log(sentence.value(sentence.left, of_total, sizes) / sentence.value(sentence.right, of_total, sizes))
-        contrasts.append(contrast)
-        totals.append(in_total)
-    if sentence.compares:
-        outcome, _, against = decide_comparison(sentence, contrasts, totals, report["alpha"], report["beta"])
-        return outcome, against, contrasts
-    inside = [sentence.inside(c, sentence.relation in "<>") for c in contrasts]
-    decided = len(inside) >= 5 and len(set(inside)) == 1
-    return ("holds" if inside[0] else "refuted") if decided else "undecided", None, contrasts
+    rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]
+    contrasts, totals = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds]
+    if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s"):
+        totals[len(earlier):] = [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
+    if sentence.compares and timed:
+        slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
+        contrasts = [contrast - added_by_slots(contrasts[:n], slots) for n, contrast in enumerate(contrasts)]
+    inside = {sentence.keeps(contrast, sentence.relation in "<>") for contrast in earlier + contrasts}
+    own = {"contrasts": earlier + contrasts, "outcome": "holds" if True in inside else "refuted"}  # of a level, where all rounds agree
+    if not inside or math.isnan(sum(contrasts)): own = {"timed": None, "level": None, "outcome": "undecided"}
+    elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, report)
+    elif len(inside) > 1 or len(own["contrasts"]) < 5: own["outcome"] = "undecided"
+    own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
+    return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})
 
+def judged(report):
+    regime = {line["name"]: recomputed(report, line) for line in report["regime"]}
+    expect = {line["name"]: recomputed(report, line, {own["outcome"] for own in regime.values()}) for line in report["expect"]}
+    alpha = report["suite_alpha"] * (0.9 if report["suite_lines"] > 1 else 1) / max(report["suite_lines"], 1)
+    return {"scenario": report["scenario"], "broken": report["broken"], "regime": regime, "expect": expect, "alpha": alpha,
+            "outcome": min((own["outcome"] for own in expect.values()), key=FROM_WORST.index)}
 
-def main():
-    differences, lines, suite = [], 0, []
-    for report in map(json.loads, open(sys.argv[1], encoding="utf-8")):
-        if "suite" in report:
-            check_suite(report["suite"], suite, differences)
-            continue
-        evidence = []
-        regime = {recompute(report, line)[0] for line in report["regime"]}
-        for line in report["regime"] + report["expect"]:
-            where = f"{report['scenario']}.{line['name']}"
-            if line["outcome"] in ("skipped", "no baseline", "not comparable") or line["stored"]:
-                continue
-            lines += 1
-            unknown = line["left"] is None or line["right"] is None
-            outcome, against, contrasts = ("undecided", None, []) if unknown else recompute(report, line)
-            outside = line in report["expect"] and line["evidence"] in ("timed", "traced") and regime - {"holds"}
-            if line["in_doubt"] or outside or (not report["measurement"]["traced_rounds"] and line["evidence"] == "exact"):
-                outcome = "undecided"
-            if outcome != line["outcome"]:
-                differences.append(f"{where}: {line['outcome']} in the report, {outcome} recomputed")
-            given = line["timed"] or line["level"]
-            if given and any(abs(a - b) > 1e-9 for a, b in zip(given["contrasts"], contrasts, strict=True)):
-                differences.append(f"{where}: other contrasts")
-            if line["timed"]:
-                if abs(against / line["timed"]["evidence_against"] - 1) > 1e-6:
-                    differences.append(f"{where}: evidence {line['timed']['evidence_against']}, {against} recomputed")
-                if line in report["expect"]:
-                    evidence.append((where, line["outcome"], 0.0 if line["in_doubt"] else against))
-        if not report["broken"]:
-            suite.append(evidence)
-    print("\n".join(differences) or f"{lines} sentences and the suite: the same verdicts")
-    return 1 if differences or lines == 0 else 0
+def suite_of(scenarios, alpha):  # judge/judge_suite.h
+    lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] else own["evidence_against"])
+              for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
+             for found in scenarios if not found["broken"]]
+    product, lines = math.prod((1 + st.fmean(e for *_, e in own)) / 2 for own in lines if own), sum(lines, [])
+    mean, part = st.fmean([e for *_, e in lines] or [1]), 0.9 if len(lines) > 1 else 1
+    threshold, together = 1 / (alpha * part), part * mean + (1 - part) * product
+    among = [line for line, outcome, e in lines if outcome == "undecided" and e - threshold >= sum(max(threshold - x, 0) for *_, x in lines)]
+    return {"lines": len(lines), "mean_evidence": mean, "product_evidence": product, "evidence": together,
+            "refuted": len(lines) > 1 and together >= 1 / alpha, "refuted_among_others": among}
 
+def differences(where, given, found):
+    if isinstance(found, dict):
+        if isinstance(given, list): given = {line["name"]: line | (line["timed"] or line["level"] or {}) for line in given}
+        return sum((differences(f"{where}: {key}", given[key], found[key]) for key in found), [])
+    if isinstance(found, list) and isinstance(given, list) and len(given) == len(found):
+        return sum((differences(f"{where} {n}", *pair) for n, pair in enumerate(zip(given, found), 1)), [])
+    numbers, nearly = [type(of) in (int, float) for of in (given, found)] == [True, True], 1e-13 if "contrasts" in where else 0
+    same = math.isclose(given, found, rel_tol=1e-9, abs_tol=nearly) if numbers else given == found or given is None and found != found
+    return [] if same else [f"{where}: {given} in the file, {found} recomputed"]
 
-def check_suite(given, scenarios, differences):
-    values = [value for evidence in scenarios for _, _, value in evidence]
-    weight = 0.9 if len(values) > 1 else 1.0
-    product = math.prod((1 + statistics.fmean(v for _, _, v in e)) / 2 for e in scenarios if e)
-    together = weight * statistics.fmean(values or [1.0]) + (1 - weight) * product
-    threshold = 1 / (given["alpha"] * weight)
-    lacking = sum(max(threshold - value, 0) for value in values)
-    among = [where for e in scenarios for where, outcome, value in e
-             if value - threshold >= lacking and outcome == "undecided"]
-    if abs(together / given["evidence"] - 1) > 1e-6 or given["refuted"] != (len(values) > 1 and together >= 1 / given["alpha"]):
-        differences.append(f"suite: evidence {given['evidence']}, {together} recomputed")
-    if among != given["refuted_among_others"]:
-        differences.append(f"suite: {given['refuted_among_others']} refuted among others, {among} recomputed")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+place, wrong, scenarios, suite = 0, [], [], None
+try:
+    for place, text in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
+        report = json.loads(text)
+        if report["schema"] != 2: raise ValueError(f"schema {report['schema']}, not 2")
+        if "suite" in report: suite = suite_of(scenarios, report["suite"]["alpha"])
+        else: scenarios.append(judged(report))
+        wrong += differences("suite", report["suite"], suite) if suite else differences(report["scenario"], report, scenarios[-1])
+    if len(scenarios) != 1 and not suite: raise ValueError("it ends before the suite")
+except Exception as error:  # whatever it is, it is no difference
+    print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
+    sys.exit(2)
+outcomes = ["broken" if found["broken"] else found["outcome"] for found in scenarios]
+as_a_whole = ["refuted"] if suite and (suite["refuted"] or suite["refuted_among_others"]) else []
+code = {"broken": 2, "refuted": 1, "holds": 0}.get(min(outcomes + as_a_whole, key=FROM_WORST.index), 77)
+tally = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in FROM_WORST if outcome in outcomes)
+print(*wrong, f"{len(outcomes)} scenario{'s' * (len(outcomes) > 1)}: {tally}; exit code {code} unless --undecided says otherwise", sep="\n")
+sys.exit(bool(wrong))
