@@ -11,6 +11,7 @@
 #include "judge/words.h"
 #include "measure/carry_over.h"
 #include "plan/rough_speed.h"
+#include "stats/moments.h"
 #include "stats/quantile.h"
 #include "stats/rank_tests.h"
 #include "support/seconds.h"
@@ -20,6 +21,8 @@ namespace {
 
 constexpr double level = 0.001;
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
+// Of the way to the limit: a ratio that changes by less is on the same side of it all the time.
+constexpr double share_that_matters = 0.5;
 
 class Doubts {
  public:
@@ -32,7 +35,8 @@ class Doubts {
         right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
         is_rate_(only_metric(sentence.left)->metric == Metric::samples_per_s),
         way_to_limit_(way_to_limit(sentence, evidence.ratio)),
-        negligible_(negligible_share * std::abs(way_to_limit_)) {}
+        negligible_(negligible_share * std::abs(way_to_limit_)),
+        matters_(share_that_matters * std::abs(way_to_limit_)) {}
 
   std::optional<std::string> rare_work() const {
     for (const int variant : {left_, right_}) {
@@ -66,8 +70,7 @@ class Doubts {
     if (size <= negligible_ || !is_shown(*carried)) return std::nullopt;
     return fmt::format(
         "'{}' and '{}' disturb each other: where steps follow their own kind, their ratio is "
-        "{:.2g} "
-        "% nearer to the limit; {}",
+        "{:.2g} % nearer to the limit; {}",
         measurement_.variants[static_cast<std::size_t>(left_)].name,
         measurement_.variants[static_cast<std::size_t>(right_)].name, 100 * size,
         measurement_.segments_because.empty()
@@ -81,11 +84,12 @@ class Doubts {
     if (std::ssize(own) < fewest_rounds_to_see_a_change) return std::nullopt;
     const auto first = own.first(own.size() / 2);
     const auto second = own.subspan(own.size() / 2);
-    if (two_samples_differ(first, second, level)) {
+    const double changed = std::abs(std::log(typical(second) / typical(first)));
+    if (changed > matters_ && two_samples_differ(first, second, level)) {
       return fmt::format("the ratio changed during the run, from {} to {}",
                          factor_in_words(typical(first)), factor_in_words(typical(second)));
     }
-    if (neighbours_agree(own, level)) {
+    if (std::sqrt(moments_of(own).variance) > matters_ && neighbours_agree(own, level)) {
       return std::string("the ratio wandered during the run: rounds are like the one before");
     }
     return std::nullopt;
@@ -123,6 +127,7 @@ class Doubts {
   bool is_rate_;         // the sides are rates, not times
   double way_to_limit_;  // in logarithms
   double negligible_;
+  double matters_;
 };
 
 }  // namespace

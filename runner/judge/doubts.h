@@ -19,8 +19,8 @@ namespace stepgate {
 //   that costs it, by the plan, more than a fifth of the distance from the limit;
 // - what one variant leaves behind costs the other: their ratio is another after steps of their own
 //   than after those of others, by more than a fifth of that distance;
-// - the ratio changed while it was measured: the halves of the run disagree, or rounds agree with
-//   the round before.
+// - the ratio changed while it was measured, by more than half that distance: the halves of the run
+//   disagree, or rounds agree with the round before.
 // The last two at a level of 0.1 % each.
 std::optional<std::string> doubt_about(const Expectation&, std::span<const StepPlan>,
                                        const Measurement&, const TimedEvidence&);

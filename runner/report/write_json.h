@@ -15,7 +15,7 @@
 namespace stepgate {
 
 // Changes whenever a field changes its meaning or goes away.
-constexpr int report_schema = 3;
+constexpr int report_schema = 2;
 
 // One JSON object on one line, so that a file of several is JSON Lines. Times in integer
 // nanoseconds end in `_ns`; values of sides are in base units; the fingerprint and the seed are
