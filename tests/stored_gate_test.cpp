@@ -27,7 +27,7 @@ Scenario gated() {
   return parse_scenario(
       "claim = \"as fast as it was\"\n"
       "model = { kind = \"spin\", kernels = 4, kernel_us = 50 }\n"
-      "measure = { steps = 5, warmup = 0 }\n"
+      "measure = { steps = 5, warmup = 0, interleave = \"segments\" }\n"
       "[variant.fix]\n[expect]\n"
       "no_slide = \"fix.samples_per_s >= 0.98 * stored.fix.samples_per_s\"\n",
       "gated.toml");
