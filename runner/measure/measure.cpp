@@ -37,8 +37,8 @@ constexpr double deviation_between_loads = 0.004;
 
 // Longer steps fill the queue within one or two: segments cost them nothing.
 constexpr nanoseconds longest_interleaved_step = 2ms;
-// All short segments of a round together take about as long as loading the variants.
-constexpr nanoseconds interleaved_round = 30ms;
+// Long beside the loads, so that most of a round is scored: two thirds of it for steps of 0.25 ms.
+constexpr nanoseconds interleaved_round = 60ms;
 constexpr std::int64_t fewest_cycles = 8;  // of a short segment of every variant
 // Cycles in which the queue fills, as with the wash-out of a long segment.
 constexpr nanoseconds time_to_fill = 5ms;
