@@ -16,7 +16,11 @@ namespace {
 
 constexpr int rounds_of_a_run = 12;
 constexpr int runs_at_most = 30;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int all_series = 200;
+#else
 constexpr int all_series = 1000;
+#endif
 // Three standard errors of a rate over so many series.
 const double series_slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
 const double series_slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);
