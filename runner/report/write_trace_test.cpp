@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -256,6 +256,12 @@ TEST(WriteTrace, WritesATraceOfNothing) {
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr double sanitized = 5;  // times as long
+#else
+constexpr double sanitized = 1;
+#endif
+
 TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSeconds) {
   const ScriptedTrace scripted = scripted_trace(
       {.kernels = 300,
@@ -263,11 +269,11 @@ TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSec
        .waits = false,
        .kernel_name =
            "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn>(Params)"});
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: others may be at work too
   const std::string text = text_of(scripted);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_LT(text.size(), 20'000'000U);
-  EXPECT_LT(took.count(), 2.0);
+  EXPECT_LT(seconds, 2.0 * sanitized);
   EXPECT_GT(Json::parse(text)["traceEvents"].size(), 50U * 300U * 5U);
 }
 
