@@ -430,8 +430,8 @@ TEST(RuleSpeed, FindsAOnePercentSlowdownInSecondsOfTenMillisecondSteps) {
     double deviation;  // of a step
     double least_found_in_two_seconds;
   };
-  // 0.5 %: even a bettor who knew effect and noise beforehand would find 99 % within 2.6 s only. 89.3 %
-  // are found; 93 % were when a round held more passes over one load.
+  // 0.5 %: even a bettor who knew effect and noise beforehand would find 99 % within 2.6 s
+  // only. 89.3 % are found; 93 % were when a round held more passes over one load.
   for (const Row& row : {Row{0.001, 0.99}, {0.002, 0.99}, {0.005, 0.88}}) {
     const auto gates =
         run_gates([&](Random random) { return std::make_unique<White>(random, row.deviation); },
