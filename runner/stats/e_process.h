@@ -3,11 +3,11 @@
 // confidence sequence that inverts them. Knows only numbers; what a contrast means is judge's.
 //
 // A contrast D is the log-ratio of two sides in one round. The random order and its mirror, in
-// random slots and their swap, make D - theta symmetric round zero given the past, whatever the
-// noise did (Vovk and Wang, Nonparametric e-tests of symmetry). For an odd, increasing f in (-1,
-// 1), the product of 1 + f(D - m) is then a supermartingale wherever theta <= m, and by Ville's
-// inequality it ever reaches 1 / alpha with probability at most alpha. Here f(x) = stake *
-// tanh(multiplier * x / scale), averaged over multipliers: a mixture of supermartingales is one.
+// random slots, make D - theta symmetric round zero given the past, whatever the noise did (Vovk
+// and Wang, Nonparametric e-tests of symmetry). For an odd, increasing f in (-1, 1), the product of
+// 1 + f(D - m) is then a supermartingale wherever theta <= m, and by Ville's inequality it ever
+// reaches 1 / alpha with probability at most alpha. Here f(x) = stake * tanh(multiplier * x /
+// scale), averaged over multipliers: a mixture of supermartingales is one.
 #pragma once
 
 #include <array>

@@ -10,8 +10,9 @@
 
 namespace stepgate {
 
-// In which order scenarios are traced, as indices: those with managed memory last, since whoever has
-// counted its pages once waits for such counts at the end of every later trace, 13 ms on an H200.
+// In which order scenarios are traced, as indices: those with managed memory last, since whoever
+// has counted its pages once waits for such counts at the end of every later trace, 13 ms on an
+// H200.
 std::vector<std::size_t> tracing_order(const std::vector<Planned>&);
 
 // What was traced of each scenario, in their order. The process failing is no error of the run:
