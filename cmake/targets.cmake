@@ -27,7 +27,9 @@ function(stepgate_library name)
 endfunction()
 
 # stepgate_test(<name> SOURCES <file>... USES <target>... [LABELS <label>...])
-# One program for the tests of one station; every GoogleTest case is a ctest of its own.
+# One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
+# every half of a program is: a process a case is a fifth of the time of all tests. What a test measures is in the
+# libraries, so it is compiled without optimization itself, half the time, unless it simulates gates by the thousand.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
@@ -36,12 +38,26 @@ function(stepgate_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::GTest)
   target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(NOT "power" IN_LIST ARG_LABELS)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  endif()
   set(properties "")
   if(ARG_LABELS)
-    set(properties PROPERTIES LABELS "${ARG_LABELS}")
+    set(properties LABELS "${ARG_LABELS}")
     if("gpu" IN_LIST ARG_LABELS)  # memory and time of the GPU belong to one test at a time
       list(APPEND properties RESOURCE_LOCK gpu)
     endif()
+  endif()
+  if(STEPGATE_TEST_HALVES)
+    foreach(half 0 1)
+      add_test(NAME ${name}.half_${half} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.half_${half} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${half}" TIMEOUT 3600 ${properties})
+    endforeach()
+    return()
+  endif()
+  if(properties)
+    list(PREPEND properties PROPERTIES)
   endif()
   # Parameters in names would be bytes and addresses that change from run to run.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES TEST_PREFIX "${name}." ${properties})
