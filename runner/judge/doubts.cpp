@@ -109,12 +109,6 @@ class Doubts {
     return std::max(sum, 1e-12) / std::max(steps, 1.0);
   }
 
-  // Two-sided, by Student's t with the fewer rounds of the two.
-  bool is_shown(const CarryOver& carried) const {
-    return carried.standard_error > 0 &&
-           std::abs(carried.size) / carried.standard_error > t_beyond(carried.rounds - 1, level);
-  }
-
   static double typical(std::span<const double> contrasts) {
     return std::exp(quantile({contrasts.begin(), contrasts.end()}, 0.5));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stats/moments.h"
+#include "stats/rank_tests.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -54,6 +55,12 @@ std::optional<CarryOver> carry_over_between(std::span<const Round> rounds, int l
                    .standard_error = std::sqrt(standard_error_squared(of_left) +
                                                standard_error_squared(of_right)),
                    .rounds = std::min(of_left.count, of_right.count)};
+}
+
+bool is_shown(const CarryOver& carried) {
+  constexpr double level = 0.001;
+  return carried.standard_error > 0 &&
+         std::abs(carried.size) / carried.standard_error > t_beyond(carried.rounds - 1, level);
 }
 
 }  // namespace stepgate

@@ -23,6 +23,8 @@ struct CarryOver {
   double standard_error = 0;
   std::int64_t rounds = 0;  // that tell of the variant of which fewer do
 };
+// Two-sided at 0.1 %, by Student's t with the fewer rounds of the two.
+bool is_shown(const CarryOver&);
 std::optional<CarryOver> carry_over_between(std::span<const Round>, int left, int right);
 
 }  // namespace stepgate

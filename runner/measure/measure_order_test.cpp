@@ -130,7 +130,7 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
   return request;
 }
 
-TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
+TEST(Measure, InterleavesStepByStepWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
   ScriptedDevice device(script);
   const auto plans = plans_named({"a", "b"});
