@@ -19,7 +19,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 // As many as take so long, but a few of the longest steps and enough of the shortest.
-constexpr nanoseconds time_to_trace = std::chrono::milliseconds(20);
+constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
 constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t fewest_traced_steps = 20;
 constexpr std::int64_t most_traced_steps = 200;
