@@ -38,6 +38,14 @@ EvidenceRun run_of(std::uint64_t seed, std::vector<double> contrasts) {
                        .expect = {{"line", std::move(contrasts)}, {"a \"b\".c", {-0.5, 1}}}}};
 }
 
+// A whole run; gives what was there before it.
+EarlierEvidence append_evidence(const std::filesystem::path& file, const EvidenceKey& key,
+                                const EvidenceRun& run) {
+  EvidenceTurn turn(file, key);
+  turn.keep(run);
+  return earlier_in(turn.before(), key);
+}
+
 EvidenceFile by_hand() {
   return {.file = "e.toml",
           .entries = {{.key = key_of("0123abc"),

@@ -57,12 +57,27 @@ bool is_decided_by_rounds(const Expectation& sentence) {
   return evidence_of(sentence) >= Evidence::timed && !names_stored(sentence);
 }
 
+bool has_sentence_decided_by_rounds(const Scenario& scenario) {
+  return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_decided_by_rounds) ||
+         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_decided_by_rounds);
+}
+
 std::int64_t most_rounds(const EarlierEvidence& earlier) {
   std::int64_t most = 0;
   for (const Contrasts* contrasts : {&earlier.regime, &earlier.expect}) {
     for (const auto& [name, series] : *contrasts) most = std::max(most, std::ssize(series));
   }
   return most;
+}
+
+bool is_refuted_by_earlier(const Scenario& scenario, std::span<const StepPlan> plans,
+                           const JudgeSettings& settings) {
+  return std::any_of(
+      scenario.expect.begin(), scenario.expect.end(), [&](const Expectation& sentence) {
+        return is_decided_by_rounds(sentence) &&
+               SentenceTest(sentence, plans, settings, settings.earlier.expect).outcome() ==
+                   Outcome::refuted;
+      });
 }
 
 bool nothing_left_to_measure(const Scenario& scenario, std::span<const StepPlan> plans,
@@ -93,9 +108,8 @@ EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const Ste
           .expect = contrasts_in(scenario.expect, plans, measurement, settings)};
 }
 
-bool is_evidence(const Measurement& measurement) {
-  return !measurement.rounds.empty() && !measurement.disagreement &&
-         !environment_of(measurement).disturbance();
+bool is_trusted(const Measurement& measurement) {
+  return !measurement.disagreement && !environment_of(measurement).disturbance();
 }
 
 Measurement unmeasured(const Scenario& scenario, std::span<const StepPlan> plans,
