@@ -14,14 +14,18 @@
 namespace stepgate {
 
 // As `stepgate run` does, without --evidence and traces.
-inline Verdict judged_on(Device& device, const Scenario& scenario, std::span<const StepPlan> plans,
-                         std::uint64_t seed) {
-  const JudgeSettings settings{.counted = counted};
+inline Measurement measured_on(Device& device, const Scenario& scenario,
+                               std::span<const StepPlan> plans, std::uint64_t seed) {
   MeasureRequest request;
   request.knobs = scenario.measure;
   request.seed = seed;
-  request.enough = enough_evidence(scenario, plans, settings);
-  return judge(scenario, plans, measure(device, plans, request), settings);
+  request.enough = enough_evidence(scenario, plans, {.counted = counted});
+  return measure(device, plans, request);
+}
+
+inline Verdict judged_on(Device& device, const Scenario& scenario, std::span<const StepPlan> plans,
+                         std::uint64_t seed) {
+  return judge(scenario, plans, measured_on(device, scenario, plans, seed), {.counted = counted});
 }
 
 // So large a share of the gates may be wrong at that rate: three standard errors more.
