@@ -11,6 +11,7 @@
 #include "report/environment_json.h"
 #include "report/json_of_evidence.h"
 #include "report/mechanism_json.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -223,10 +224,8 @@ Json json_of(const RunInfo& run) {
           {"host", run.host},         {"seed", fmt::format("{:016x}", run.seed)}};
 }
 
-// A name that is not UTF-8 must not lose the whole report.
 void write_line(std::ostream& out, const Json& report) {
-  constexpr int on_one_line = -1;
-  out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_line(report) << '\n';
 }
 
 }  // namespace
