@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "device/identity_json.h"
 #include "judge/words.h"
 #include "support/diagnostic.h"
 #include "support/json_line.h"
@@ -102,19 +103,7 @@ auto ask(ChildRequest request, std::string_view question, From&& from) {
 }  // namespace
 
 std::string to_line(const GateIntroduction& introduction) {
-  const DeviceIdentity& device = introduction.device;
-  return json_line({{"device",
-                     {{"kind", name_of(device.kind)},
-                      {"name", device.name},
-                      {"driver", device.driver},
-                      {"runtime", device.runtime},
-                      {"compute_capability", device.compute_capability},
-                      {"memory_bytes", device.memory_bytes},
-                      {"uuid", device.uuid},
-                      {"cpu", device.cpu},
-                      {"power_limit", device.power_limit},
-                      {"pcie", device.pcie}}},
-                    {"note", introduction.note}});
+  return json_line({{"device", json_of(introduction.device)}, {"note", introduction.note}});
 }
 
 std::string to_line(const GateResult& gate) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "device/identity_json.h"
 #include "judge/words.h"
 #include "report/environment_json.h"
 #include "report/json_of_evidence.h"
@@ -30,23 +31,6 @@ std::string_view name_of(Evidence evidence) {
       return "traced";
   }
   return {};
-}
-
-Json json_of(const std::vector<DeviceKey>& keys) {
-  Json object = Json::object();
-  for (const DeviceKey& key : keys) object[key.name] = key.value;
-  return object;
-}
-
-Json json_of(const DeviceIdentity& device) {
-  return {{"kind", name_of(device.kind)},
-          {"name", device.name},
-          {"driver", device.driver},
-          {"runtime", device.runtime},
-          {"compute_capability", device.compute_capability},
-          {"memory_bytes", device.memory_bytes},
-          {"uuid", device.uuid},
-          {"keys", json_of(device.keys)}};
 }
 
 Json json_of(const VariantSummary& variant) {
