@@ -43,7 +43,9 @@ constexpr std::int64_t fewest_cycles = 16;  // of a step of every variant
 // Cycles in which the queue fills, as with the wash-out of a long segment.
 constexpr nanoseconds time_to_fill = 5ms;
 // Before the first round, to see whether steps disturb each other.
-constexpr int trials_of_interleaving = 6;
+constexpr std::int64_t trials_of_interleaving = 6;
+// Where a round is so short that a variant seldom follows itself in it.
+constexpr std::int64_t most_trials_of_interleaving = 30;
 constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 
 // Whose losses are compared all the same.
@@ -253,8 +255,13 @@ class Run {
   // its work is done, or waited for, in their time.
   std::string reason_by_trial() {
     load();
+    const double cap = most_warm_up_share * request_.knobs.max_seconds;
     std::vector<Round> trials;
-    for (int trial = 0; trial < trials_of_interleaving; ++trial) trials.push_back(run_loaded());
+    while (std::ssize(trials) < trials_of_interleaving ||
+           (!all_are_compared(trials) && std::ssize(trials) < most_trials_of_interleaving &&
+            seconds(spent()) < cap)) {
+      trials.push_back(run_loaded());
+    }
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
       if (!carried) return "too few steps follow their own kind to compare them";
@@ -266,6 +273,13 @@ class Run {
           plans_.front().variant, plans_[static_cast<std::size_t>(variant)].variant, 100 * size);
     }
     return "";
+  }
+
+  bool all_are_compared(std::span<const Round> trials) const {
+    for (int variant = 1; variant < variants(); ++variant) {
+      if (!carry_over_between(trials, 0, variant)) return false;
+    }
+    return true;
   }
 
   bool fits_the_budget() {

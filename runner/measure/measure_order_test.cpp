@@ -151,6 +151,17 @@ TEST(Measure, InterleavesStepByStepWhereThePlansAllowIt) {
   }
 }
 
+// Rounds are short: one of four variants follows itself in two rounds of five.
+TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
+  const auto plans = plans_named({"a", "b", "c", "d"});
+  MeasureRequest request = interleaved_request(1);
+  for (request.seed = 1; request.seed <= 40; ++request.seed) {
+    Script script{.step_time = always(1ms)};
+    ScriptedDevice device(script);
+    EXPECT_EQ(measure(device, plans, request).segments_because, "") << "seed " << request.seed;
+  }
+}
+
 TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   Script script{.step_time = always(10ms)};
   ScriptedDevice device(script);

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "device/identity_json.h"
 #include "judge/words.h"
 #include "report/environment_json.h"
 #include "report/json_of_evidence.h"
 #include "report/mechanism_json.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -29,23 +31,6 @@ std::string_view name_of(Evidence evidence) {
       return "traced";
   }
   return {};
-}
-
-Json json_of(const std::vector<DeviceKey>& keys) {
-  Json object = Json::object();
-  for (const DeviceKey& key : keys) object[key.name] = key.value;
-  return object;
-}
-
-Json json_of(const DeviceIdentity& device) {
-  return {{"kind", name_of(device.kind)},
-          {"name", device.name},
-          {"driver", device.driver},
-          {"runtime", device.runtime},
-          {"compute_capability", device.compute_capability},
-          {"memory_bytes", device.memory_bytes},
-          {"uuid", device.uuid},
-          {"keys", json_of(device.keys)}};
 }
 
 Json json_of(const VariantSummary& variant) {
@@ -223,10 +208,8 @@ Json json_of(const RunInfo& run) {
           {"host", run.host},         {"seed", fmt::format("{:016x}", run.seed)}};
 }
 
-// A name that is not UTF-8 must not lose the whole report.
 void write_line(std::ostream& out, const Json& report) {
-  constexpr int on_one_line = -1;
-  out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_line(report) << '\n';
 }
 
 }  // namespace
