@@ -21,7 +21,7 @@ namespace {
 
 constexpr double level = 0.001;
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
-// Of the way to the limit: a ratio that changes by less is on the same side of it all the time.
+// Of the way to the limit: a ratio that changes, or is carried, by less is on the same side of it.
 constexpr double share_that_matters = 0.5;
 
 class Doubts {
@@ -67,7 +67,7 @@ class Doubts {
     const double towards = is_rate_ ? -carried->size : carried->size;
     if (towards * way_to_limit_ <= 0) return std::nullopt;
     const double size = std::abs(carried->size);
-    if (size <= negligible_ || !is_shown(*carried)) return std::nullopt;
+    if (size <= matters_ || !is_shown(*carried)) return std::nullopt;
     return fmt::format(
         "'{}' and '{}' disturb each other: where steps follow their own kind, their ratio is "
         "{:.2g} % nearer to the limit; {}",

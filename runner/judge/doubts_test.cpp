@@ -77,14 +77,14 @@ std::vector<double> white(std::size_t rounds, Random& random, double deviation =
 TEST(Doubts, AreThereWhereWhatAVariantLeavesBehindBringsTheLimitNearer) {
   Random random(1);
   const std::vector<double> contrasts = white(8, random);
-  EXPECT_NE(doubt({.contrasts = contrasts, .own = 0.02}, 1.05, random)
+  EXPECT_NE(doubt({.contrasts = contrasts, .own = 0.03}, 1.05, random)
                 .find("'fix' and 'baseline' disturb each other"),
             std::string::npos);
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = -0.02}, 1.05, random), "")
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = -0.03}, 1.05, random), "")
       << "alone it would be further away";
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.005}, 1.05, random), "")
-      << "a tenth of the distance";
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.02, .noise = 0.05}, 1.05, random), "")
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.02}, 1.05, random), "")
+      << "two fifths of the distance";
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.03, .noise = 0.07}, 1.05, random), "")
       << "lost in noise";
 }
 
