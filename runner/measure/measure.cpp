@@ -265,14 +265,28 @@ class Run {
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
       if (!carried) return "too few steps follow their own kind to compare them";
-      const double size = std::abs(carried->size);
-      if (size <= carry_over_allowed || !is_shown(*carried)) continue;
-      return fmt::format(
-          "steps of '{}' and of '{}' disturb each other: their ratio changes by {:.2g} % where "
-          "they follow each other",
-          plans_.front().variant, plans_[static_cast<std::size_t>(variant)].variant, 100 * size);
+      const std::string& first = plans_.front().variant;
+      const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
+      if (matters(*carried)) {
+        return fmt::format(
+            "steps of '{}' and of '{}' disturb each other: their ratio changes by {:.2g} % where "
+            "they follow each other",
+            first, other, 100 * std::abs(carried->size));
+      }
+      const auto ahead = run_ahead_between(trials, 0, variant);
+      if (ahead && matters(*ahead)) {
+        return fmt::format(
+            "the host issues steps of '{}' while the device is at those of '{}': {:.2g} % of their "
+            "time would be hidden",
+            ahead->size > 0 ? first : other, ahead->size > 0 ? other : first,
+            100 * -std::expm1(-std::abs(ahead->size)));
+      }
     }
     return "";
+  }
+
+  static bool matters(const CarryOver& carried) {
+    return std::abs(carried.size) > carry_over_allowed && is_shown(carried);
   }
 
   bool all_are_compared(std::span<const Round> trials) const {
