@@ -38,6 +38,14 @@ EvidenceRun run_of(std::uint64_t seed, std::vector<double> contrasts) {
                        .expect = {{"line", std::move(contrasts)}, {"a \"b\".c", {-0.5, 1}}}}};
 }
 
+// A whole run; gives what was there before it.
+EarlierEvidence append_evidence(const std::filesystem::path& file, const EvidenceKey& key,
+                                const EvidenceRun& run) {
+  EvidenceTurn turn(file, key);
+  turn.keep(run);
+  return earlier_in(turn.before(), key);
+}
+
 EvidenceFile by_hand() {
   return {.file = "e.toml",
           .entries = {{.key = key_of("0123abc"),
@@ -95,9 +103,11 @@ TEST_F(EvidenceFileTest, GivesBackEveryContrastToTheLastBit) {
   for (int index = 0; index < 1000; ++index) {
     contrasts.push_back(random.normal() * std::pow(10, -random.uniform() * 12));
   }
-  EXPECT_EQ(append_evidence(file, key_of("a"), run_of(1, contrasts)), EarlierEvidence{});
+  EvidenceRun run = run_of(1, contrasts);
+  run.evidence.stored = {{"no_slide", {1.0 / 3}}};
+  EXPECT_EQ(append_evidence(file, key_of("a"), run), EarlierEvidence{});
   const EarlierEvidence back = earlier_in(read_evidence(file), key_of("a"));
-  EXPECT_EQ(back, run_of(1, contrasts).evidence);
+  EXPECT_EQ(back, run.evidence);
 }
 
 TEST_F(EvidenceFileTest, PutsTheRunsOfAnEntryOneAfterTheOther) {

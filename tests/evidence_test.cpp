@@ -2,7 +2,9 @@
 // `stepgate run --evidence` from outside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -29,6 +31,10 @@ class EvidenceOption : public CommandLine {
     std::ostringstream text;
     text << std::ifstream(place() / "e.toml").rdbuf();
     return text.str();
+  }
+  // A fault ends the wait too, and is found by what follows.
+  static void wait_until(const std::function<bool()>& is_true) {
+    for (int tries = 0; tries < 1000 && !is_true(); ++tries) std::this_thread::sleep_for(20ms);
   }
   int count(const std::string& what) const {
     const std::string text = content();
@@ -139,24 +145,93 @@ TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
         STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../e.toml"),
         folder));
   }
-  int measured = 0;
+  std::vector<std::string> measured;
   for (const auto& child : children) {
     const Finished finished = child->wait();
     EXPECT_NE(finished.exit_code, 2) << finished.err;
-    measured += !contains(finished.out, "nothing was measured");
+    if (!contains(finished.out, "nothing was measured")) measured.push_back(finished.out);
+  }
+  // They took turns: each went on from one more.
+  for (std::size_t before = 1; before < measured.size(); ++before) {
+    const std::string words = " of " + std::to_string(before) + " earlier run";
+    EXPECT_EQ(std::count_if(measured.begin(), measured.end(),
+                            [&](const std::string& out) { return contains(out, words); }),
+              1)
+        << words;
   }
   EXPECT_EQ(count("\n[[entry]]\n"), 1);
-  EXPECT_EQ(count("\n[[entry.run]]\n"), measured);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), std::ssize(measured));
 }
 
-TEST_F(EvidenceOption, AddsNothingWhenItIsInterrupted) {
+// Whoever ends a run that does not look well, by whatever signal, has not got rid of it.
+TEST_F(EvidenceOption, KeepsTheRoundsOfARunThatIsEnded) {
   write("endless.toml", endless);
-  ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml", "--seed", "1"}), place());
-  std::this_thread::sleep_for(1s);
-  child.send(SIGTERM);
-  const Finished finished = child.wait();
-  EXPECT_EQ(finished.exit_code, 128 + SIGTERM) << finished.out;
-  EXPECT_FALSE(exists("e.toml"));
+  int runs = 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml"}), place());
+    wait_until([&] { return count("\"line\" = [") > runs; });
+    child.send(signal);
+    const Finished finished = child.wait();
+    EXPECT_EQ(finished.exit_code, 128 + signal) << finished.out;
+    EXPECT_EQ(count("[[entry.run]]"), ++runs);
+  }
+  EXPECT_EQ(count("[[entry]]\n"), 1);
+  const Finished next = run({"endless.toml", "--set", "measure.max_seconds=0.5"});
+  EXPECT_TRUE(contains(next.out, "of 3 earlier runs")) << next.out;
+}
+
+// Even one that shows nothing yet has begun.
+TEST_F(EvidenceOption, HasARunBeforeItsFirstRound) {
+  write("endless.toml", endless);
+  ChildProcess child(STEPGATE_PROGRAM,
+                     words({"endless.toml", "--seed", "1", "--set", "measure.warmup=1000000"}),
+                     place());
+  wait_until([&] { return exists("e.toml"); });
+  child.send(SIGKILL);
+  (void)child.wait();
+  EXPECT_EQ(count("[[entry.run]]"), 1);
+  EXPECT_EQ(count("\"line\""), 0);
+  EXPECT_TRUE(contains(run({"endless.toml", "--seed", "1", "--set", "measure.max_seconds=1"}).err,
+                       "is in it already"));
+}
+
+TEST_F(EvidenceOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml"}).exit_code, 77);
+  int runs = 1;
+  for (const char* knob : {"measure.rounds=11", "measure.max_seconds=29", "measure.warmup=7",
+                           "measure.confidence=0.94"}) {
+    const Finished next = run({"undecided.toml", "--set", knob});
+    if (contains(next.out, "nothing was measured")) break;  // a tie is decided at last
+    EXPECT_EQ(count("[[entry.run]]"), ++runs) << knob;
+  }
+  EXPECT_EQ(count("[[entry]]\n"), 1) << content();
+  EXPECT_GE(runs, 2);
+}
+
+// What makes it another pair starts from nothing, and says so.
+TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
+  write("refuted.toml", refuted);
+  ASSERT_EQ(run({"refuted.toml", "--subject", "a"}).exit_code, 1);
+  const std::string known =
+      "note: starts from nothing, but e.toml has another entry of this "
+      "scenario on this device: 'a' (7 rounds";
+  write("renamed.toml", refuted);
+  write("other.toml", undecided);
+  struct Way {
+    std::vector<std::string> words;
+    std::string told;
+  };
+  for (const Way& way :
+       {Way{{"refuted.toml", "--subject", "b"}, known + ", refuted)\n"},
+        Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, refuted)\n"},
+        Way{{"refuted.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
+        Way{{"refuted.toml", "--subject", "a", "--set", "model.kernel_us=21"},
+            " has 3 other entries of this scenario"}}) {
+    const Finished other = run(way.words);
+    EXPECT_TRUE(contains(other.out, way.told)) << other.out;
+  }
+  EXPECT_FALSE(contains(run({"other.toml"}).out, "starts from nothing"));
 }
 
 TEST_F(EvidenceOption, HasNothingToKeepWhereNoSentenceIsTimed) {

@@ -5,15 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 
 #include "device/simulated/simulated_device.h"
-#include "judge/judge.h"
-#include "measure/measure.h"
 #include "plan/build_step_plan.h"
-#include "plan/counted_metrics.h"
 #include "scenario/read_scenario.h"
+#include "tests/judged_on_device.h"
 
 namespace stepgate {
 namespace {
@@ -61,7 +58,9 @@ struct Line {
                         "[variant.baseline]\n[variant.fix]\n[expect]\nline = \"{}\"\n",
                         step, sentence),
             "gate.toml")),
-        plans(build_step_plans(scenario, first_seed)) {}
+        plans(build_step_plans(scenario, first_seed)) {
+    scenario.measure.max_seconds = 1e6;  // only the rounds bound it
+  }
 
   Scenario scenario;
   std::vector<StepPlan> plans;
@@ -71,19 +70,13 @@ std::string at_least(double limit) {
   return fmt::format("fix.samples_per_s >= {} * baseline.samples_per_s", limit);
 }
 
-// What one run of `stepgate run` decides, without its words. Only the rounds bound it.
 Verdict gate(const Line& line, const NoiseRow& noise, SimulatedSettings settings) {
   DeviceProfile profile =
       read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
   profile.noise = noise.costs;
-  const JudgeSettings judging{.counted = counted};
-  MeasureRequest request;
-  request.knobs = line.scenario.measure;
-  request.seed = settings.seed;
-  request.knobs.max_seconds = 1e6;
-  request.enough = enough_evidence(line.scenario, line.plans, judging);
+  const std::uint64_t seed = settings.seed;
   const auto device = make_simulated_device(std::move(profile), std::move(settings));
-  return judge(line.scenario, line.plans, measure(*device, line.plans, request), judging);
+  return judged_on(*device, line.scenario, line.plans, seed);
 }
 
 struct Shares {
@@ -113,9 +106,8 @@ void print_row(const std::string& what, const char* noise, const Shares& shares)
              stdout);
 }
 
-// So many errors of that rate are still luck: three standard errors.
 double most(double rate) {
-  return rate + 3 * std::sqrt(rate * (1 - rate) / gates_per_cell);
+  return most_of(gates_per_cell, rate);
 }
 
 PlantedSlowdown slower(double factor) {

@@ -7,12 +7,10 @@
 #include <cmath>
 
 #include "device/simulated/simulated_device.h"
-#include "judge/judge.h"
-#include "measure/measure.h"
 #include "plan/build_step_plan.h"
-#include "plan/counted_metrics.h"
 #include "scenario/read_scenario.h"
 #include "stats/quantile.h"
+#include "tests/judged_on_device.h"
 
 namespace stepgate {
 namespace {
@@ -40,13 +38,8 @@ DeviceProfile profile() {
 
 SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
-  const JudgeSettings settings{.counted = counted};
-  MeasureRequest request;
-  request.knobs = scenario.measure;
-  request.seed = seed;
-  request.enough = enough_evidence(scenario, plans, settings);
   const auto device = make_simulated_device(profile(), {.seed = seed});
-  return judge(scenario, plans, measure(*device, plans, request), settings).sentences.front();
+  return judged_on(*device, scenario, plans, seed).sentences.front();
 }
 
 // fix over baseline in 21,000 steps: whole periods of all of them. Without what is dealt to a load.

@@ -40,8 +40,9 @@ const std::string outside_its_regime =
 class Recompute : public CommandLine {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(STEPGATE_PYTHON))
-      GTEST_SKIP() << "no python3 here: install it, and configure again";
+    ASSERT_TRUE(std::filesystem::exists(STEPGATE_PYTHON))
+        << "no python3 here: install it and configure again, or configure with "
+           "-DSTEPGATE_PYTHON_TESTS=OFF";
   }
 
   Finished recompute(const std::string& file) const {

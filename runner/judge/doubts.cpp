@@ -21,7 +21,7 @@ namespace {
 
 constexpr double level = 0.001;
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
-// Of the way to the limit: a ratio that changes by less is on the same side of it all the time.
+// Of the way to the limit: a ratio that changes, or is carried, by less is on the same side of it.
 constexpr double share_that_matters = 0.5;
 
 class Doubts {
@@ -63,19 +63,24 @@ class Doubts {
   // Only what brings the ratio nearer to its limit: a run of one variant alone would then say less.
   std::optional<std::string> carry_over() const {
     const auto carried = carry_over_between(measurement_.rounds, left_, right_);
-    if (!carried) return std::nullopt;
-    const double towards = is_rate_ ? -carried->size : carried->size;
-    if (towards * way_to_limit_ <= 0) return std::nullopt;
-    const double size = std::abs(carried->size);
-    if (size <= negligible_ || !is_shown(*carried)) return std::nullopt;
+    if (!carried || !brings_the_limit_nearer(*carried)) return std::nullopt;
     return fmt::format(
         "'{}' and '{}' disturb each other: where steps follow their own kind, their ratio is "
         "{:.2g} % nearer to the limit; {}",
-        measurement_.variants[static_cast<std::size_t>(left_)].name,
-        measurement_.variants[static_cast<std::size_t>(right_)].name, 100 * size,
-        measurement_.segments_because.empty()
-            ? "'measure.interleave = \"segments\"' keeps them further apart"
-            : "a limit further from what was measured would be clear of it");
+        name_of(left_), name_of(right_), 100 * std::abs(carried->size), way_out());
+  }
+
+  // The same of what the host did ahead of time; only where there was somebody's time to do it in.
+  std::optional<std::string> run_ahead() const {
+    if (!measurement_.segments_because.empty()) return std::nullopt;
+    const auto ahead = run_ahead_between(measurement_.rounds, left_, right_);
+    if (!ahead || !brings_the_limit_nearer(*ahead)) return std::nullopt;
+    const bool of_left = ahead->size > 0;
+    return fmt::format(
+        "the host issued steps of '{}' while the device was at those of '{}': alone their ratio "
+        "would be {:.2g} % nearer to the limit; {}",
+        name_of(of_left ? left_ : right_), name_of(of_left ? right_ : left_),
+        100 * std::abs(ahead->size), way_out());
   }
 
   std::optional<std::string> change() const {
@@ -96,6 +101,21 @@ class Doubts {
   }
 
  private:
+  bool brings_the_limit_nearer(const CarryOver& carried) const {
+    const double towards = is_rate_ ? -carried.size : carried.size;
+    return towards * way_to_limit_ > 0 && std::abs(carried.size) > matters_ && is_shown(carried);
+  }
+
+  std::string_view way_out() const {
+    return measurement_.segments_because.empty()
+               ? "'measure.interleave = \"segments\"' keeps them further apart"
+               : "a limit further from what was measured would be clear of it";
+  }
+
+  const std::string& name_of(int variant) const {
+    return measurement_.variants[static_cast<std::size_t>(variant)].name;
+  }
+
   double step_seconds(int variant) const {
     double sum = 0;
     double steps = 0;
@@ -107,12 +127,6 @@ class Doubts {
       }
     }
     return std::max(sum, 1e-12) / std::max(steps, 1.0);
-  }
-
-  // Two-sided, by Student's t with the fewer rounds of the two.
-  bool is_shown(const CarryOver& carried) const {
-    return carried.standard_error > 0 &&
-           std::abs(carried.size) / carried.standard_error > t_beyond(carried.rounds - 1, level);
   }
 
   static double typical(std::span<const double> contrasts) {
@@ -139,6 +153,7 @@ std::optional<std::string> doubt_about(const Expectation& sentence, std::span<co
   const Doubts doubts(sentence, plans, measurement, evidence);
   if (auto rare = doubts.rare_work()) return rare;
   if (auto carried = doubts.carry_over()) return carried;
+  if (auto ahead = doubts.run_ahead()) return ahead;
   return doubts.change();
 }
 

@@ -20,6 +20,7 @@ struct Made {
   std::vector<double> contrasts;  // of the rounds: log(fix / baseline)
   double own = 0;                 // of the fix behind its own kind, besides
   double noise = 0.001;           // of that
+  double host_share = 0.5;        // host time of the fix over the time of its steps
 
   Measurement measurement(Random& random) const {
     Measurement made;
@@ -32,10 +33,12 @@ struct Made {
       Round round;
       for (int variant = 0; variant < 2; ++variant) {
         const double slow = variant == 1 ? contrast : 0;
+        const double busy = variant == 1 ? std::log(host_share) : std::log(0.5);
         const double behind = (variant == 1 ? own : 0) + noise * random.normal();
         round.segments.push_back({.variant = variant,
                                   .steps = 100,
                                   .elapsed = of_steps(slow, 100),
+                                  .host_busy = of_steps(slow + busy, 100),
                                   .own_steps = 20,
                                   .own_elapsed = of_steps(slow + behind, 20)});
       }
@@ -77,15 +80,27 @@ std::vector<double> white(std::size_t rounds, Random& random, double deviation =
 TEST(Doubts, AreThereWhereWhatAVariantLeavesBehindBringsTheLimitNearer) {
   Random random(1);
   const std::vector<double> contrasts = white(8, random);
-  EXPECT_NE(doubt({.contrasts = contrasts, .own = 0.02}, 1.05, random)
+  EXPECT_NE(doubt({.contrasts = contrasts, .own = 0.03}, 1.05, random)
                 .find("'fix' and 'baseline' disturb each other"),
             std::string::npos);
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = -0.02}, 1.05, random), "")
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = -0.03}, 1.05, random), "")
       << "alone it would be further away";
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.005}, 1.05, random), "")
-      << "a tenth of the distance";
-  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.02, .noise = 0.05}, 1.05, random), "")
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.02}, 1.05, random), "")
+      << "two fifths of the distance";
+  EXPECT_EQ(doubt({.contrasts = contrasts, .own = 0.03, .noise = 0.07}, 1.05, random), "")
       << "lost in noise";
+}
+
+// Alone the fix would take as long as its host: 4 % more, four fifths of the way.
+TEST(Doubts, AreThereWhereTheHostWorksAheadInTheTimeOfTheOther) {
+  Random random(1);
+  const std::vector<double> contrasts = white(8, random);
+  EXPECT_NE(doubt({.contrasts = contrasts, .host_share = 1.04}, 1.05, random)
+                .find("the host issued steps of 'fix' while the device was at those of 'baseline'"),
+            std::string::npos);
+  EXPECT_EQ(doubt({.contrasts = contrasts, .host_share = 1.02}, 1.05, random), "")
+      << "two fifths of the way";
+  EXPECT_EQ(doubt({.contrasts = contrasts, .host_share = 0.9}, 1.05, random), "");
 }
 
 TEST(Doubts, AreThereWhereTheRatioChangesInTheMiddle) {

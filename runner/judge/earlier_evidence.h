@@ -24,8 +24,10 @@ using Contrasts = std::map<std::string, std::vector<double>>;
 
 struct EarlierEvidence {
   std::int64_t runs = 0;
-  Contrasts regime;
-  Contrasts expect;
+  Contrasts regime = {};
+  Contrasts expect = {};
+  // Of sentences about stored times another number: log(time / anchor's) of every run.
+  Contrasts stored = {};
   bool operator==(const EarlierEvidence&) const = default;
 };
 
@@ -38,8 +40,15 @@ std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 // Whether rounds of this run decide the sentence, timed ones or traced ones.
 bool is_decided_by_rounds(const Expectation&);
 
+// Whether any of its sentences is, or compares with stored times: only then is there anything to go
+// on from.
+bool has_sentence_to_go_on_from(const Scenario&);
+
 // Rounds of earlier runs behind the timed sentence that has the most of them.
 std::int64_t most_rounds(const EarlierEvidence&);
+
+// Whether the earlier evidence alone refutes any of its sentences.
+bool is_refuted_by_earlier(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
 
 // True when the earlier evidence alone decides every timed sentence, or refutes one of the regime:
 // more rounds would change no outcome.
@@ -50,9 +59,8 @@ bool nothing_left_to_measure(const Scenario&, std::span<const StepPlan>, const J
 EarlierEvidence evidence_of_rounds(const Scenario&, std::span<const StepPlan>, const Measurement&,
                                    const JudgeSettings&);
 
-// False for a measurement without rounds and for one that is not to be trusted: nothing to go on
-// from.
-bool is_evidence(const Measurement&);
+// Whether its rounds are something to go on from: its losses agree and nothing disturbed it.
+bool is_trusted(const Measurement&);
 
 // Of a run that measures nothing because nothing is left to measure.
 Measurement unmeasured(const Scenario&, std::span<const StepPlan>, const DeviceIdentity&,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading, and adding a run: lock, read again, write whole.
+// Reading; and adding a run: lock, read, write whole after every round.
 #include "judge/evidence_file.h"
 
 #include <fmt/format.h>
@@ -92,6 +92,7 @@ class EvidenceReader {
     keys.text("stepgate", run.stepgate);
     read_contrasts(keys, "regime", run.evidence.regime);
     read_contrasts(keys, "expect", run.evidence.expect);
+    read_contrasts(keys, "stored", run.evidence.stored);
     keys.refuse_the_rest();
     return run;
   }
@@ -141,6 +142,19 @@ void add(Contrasts& all, const Contrasts& of_a_run) {
   throw RequestError(Diagnostic{Place{file.file, 0, 0}, std::move(fact), std::string(way_out)});
 }
 
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+void write_whole(const std::filesystem::path& path, const EvidenceFile& file) {
+  const std::string text = evidence_text(file);
+  if (text.size() > largest_text_file_bytes) {
+    refuse(file, "would grow beyond 1 MiB", prune_hint);
+  }
+  remove_leftovers(path);
+  write_file(path, text);
+}
+
 }  // namespace
 
 std::span<const EvidenceKeyRow> evidence_key_rows() {
@@ -177,6 +191,7 @@ EarlierEvidence earlier_in(const EvidenceFile& file, const EvidenceKey& key) {
     ++earlier.runs;
     add(earlier.regime, run.evidence.regime);
     add(earlier.expect, run.evidence.expect);
+    add(earlier.stored, run.evidence.stored);
   }
   return earlier;
 }
@@ -196,22 +211,36 @@ void check_evidence_run(const EvidenceFile& file, const EvidenceKey& key, std::u
   }
 }
 
-EarlierEvidence append_evidence(const std::filesystem::path& path, const EvidenceKey& key,
-                                const EvidenceRun& run) {
-  const FolderLock lock(path.has_parent_path() ? path.parent_path() : ".");
-  EvidenceFile file = read_evidence(path);
-  check_evidence_run(file, key, run.seed);
-  EarlierEvidence before = earlier_in(file, key);
-  if (entry_of(file.entries, key) == file.entries.end())
-    file.entries.push_back({.key = key, .runs = {}});
-  entry_of(file.entries, key)->runs.push_back(run);
-  const std::string text = evidence_text(file);
-  if (text.size() > largest_text_file_bytes) {
-    refuse(file, "would grow beyond 1 MiB", prune_hint);
+std::vector<const EvidenceEntry*> other_entries(const EvidenceFile& file, const EvidenceKey& key) {
+  std::vector<const EvidenceEntry*> others;
+  for (const EvidenceEntry& entry : file.entries) {
+    const EvidenceKey& other = entry.key;
+    const bool same_device =
+        other.kind == key.kind && other.gpu == key.gpu && other.uuid == key.uuid;
+    const bool same_text = other.fingerprint == key.fingerprint;
+    if (other != key && same_device && (same_text || other.scenario == key.scenario))
+      others.push_back(&entry);
   }
-  remove_leftovers(path);
-  write_file(path, text);
-  return before;
+  return others;
+}
+
+EvidenceTurn::EvidenceTurn(std::filesystem::path path, EvidenceKey key)
+    : path_(std::move(path)),
+      key_(std::move(key)),
+      lock_(folder_of(path_)),
+      file_(read_evidence(path_)) {}
+
+void EvidenceTurn::keep(const EvidenceRun& run) {
+  EvidenceFile with_run = file_;
+  check_evidence_run(file_, key_, run.seed);
+  if (entry_of(with_run.entries, key_) == with_run.entries.end())
+    with_run.entries.push_back({.key = key_, .runs = {}});
+  entry_of(with_run.entries, key_)->runs.push_back(run);
+  write_whole(path_, with_run);
+}
+
+void EvidenceTurn::forget() {
+  write_whole(path_, file_);
 }
 
 }  // namespace stepgate

@@ -11,6 +11,7 @@
 
 #include "judge/earlier_evidence.h"
 #include "judge/environment.h"
+#include "support/folder_lock.h"
 
 namespace stepgate {
 
@@ -63,11 +64,34 @@ EarlierEvidence earlier_in(const EvidenceFile&, const EvidenceKey&);
 // run of this seed, and when there is hardly room for another run.
 void check_evidence_run(const EvidenceFile&, const EvidenceKey&, std::uint64_t seed);
 
-// Adds the run to its entry and returns what the entry held before, so that of several processes
-// that do so at once each continues those whose runs were added first. One that is killed has added
-// its run or has not. Throws RequestError and leaves the file as it is when it is damaged, or as
-// check_evidence_run does.
-EarlierEvidence append_evidence(const std::filesystem::path&, const EvidenceKey&,
-                                const EvidenceRun&);
+// Entries of the same device that are about the same scenario by its name or by its text: of other
+// subjects, other texts, other drivers.
+std::vector<const EvidenceEntry*> other_entries(const EvidenceFile&, const EvidenceKey&);
+
+// One run at a time goes on from a file, in the order in which they start, so that all runs of an
+// entry are one sequence: each has seen all that was found before it. Others of the same folder
+// wait until this ends, or its process does.
+class EvidenceTurn {
+ public:
+  // Throws RequestError when the file is damaged or cannot be locked.
+  EvidenceTurn(std::filesystem::path, EvidenceKey);
+
+  // The file as it was when the turn began.
+  const EvidenceFile& before() const { return file_; }
+
+  // What the run has found by now, in the place of what was kept of it before. A process that is
+  // killed has written it or has not. Throws RequestError and leaves the file as it is as
+  // check_evidence_run does, and when it would grow too large.
+  void keep(const EvidenceRun&);
+
+  // The file is as it was again: the run cannot be trusted.
+  void forget();
+
+ private:
+  std::filesystem::path path_;
+  EvidenceKey key_;
+  FolderLock lock_;
+  EvidenceFile file_;
+};
 
 }  // namespace stepgate

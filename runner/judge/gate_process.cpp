@@ -8,8 +8,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "device/identity_json.h"
 #include "judge/words.h"
 #include "support/diagnostic.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -21,11 +23,6 @@ class WrongAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-std::string line_of(const Json& json) {
-  constexpr int on_one_line = -1;
-  return json.dump(on_one_line, ' ', false, Json::error_handler_t::replace);
-}
 
 template <class Choice, std::size_t count, class Name>
 Choice choice_from(const Json& json, const std::array<Choice, count>& choices, Name&& name) {
@@ -106,39 +103,27 @@ auto ask(ChildRequest request, std::string_view question, From&& from) {
 }  // namespace
 
 std::string to_line(const GateIntroduction& introduction) {
-  const DeviceIdentity& device = introduction.device;
-  return line_of({{"device",
-                   {{"kind", name_of(device.kind)},
-                    {"name", device.name},
-                    {"driver", device.driver},
-                    {"runtime", device.runtime},
-                    {"compute_capability", device.compute_capability},
-                    {"memory_bytes", device.memory_bytes},
-                    {"uuid", device.uuid},
-                    {"cpu", device.cpu},
-                    {"power_limit", device.power_limit},
-                    {"pcie", device.pcie}}},
-                  {"note", introduction.note}});
+  return json_line({{"device", json_of(introduction.device)}, {"note", introduction.note}});
 }
 
 std::string to_line(const GateResult& gate) {
-  return line_of({{"outcome", in_words(gate.outcome)},
-                  {"rounds", gate.rounds},
-                  {"gpu_seconds", gate.gpu_seconds},
-                  {"round_seconds", gate.round_seconds},
-                  {"estimate", gate.estimate},
-                  {"standard_error", gate.standard_error},
-                  {"seen", gate.seen ? Json(*gate.seen) : Json(nullptr)},
-                  {"site", name_of(gate.site.kind)},
-                  {"step_ns", gate.site.step_time.count()}});
+  return json_line({{"outcome", in_words(gate.outcome)},
+                    {"rounds", gate.rounds},
+                    {"gpu_seconds", gate.gpu_seconds},
+                    {"round_seconds", gate.round_seconds},
+                    {"estimate", gate.estimate},
+                    {"standard_error", gate.standard_error},
+                    {"seen", gate.seen ? Json(*gate.seen) : Json(nullptr)},
+                    {"site", name_of(gate.site.kind)},
+                    {"step_ns", gate.site.step_time.count()}});
 }
 
 std::string refused_line(const std::string& why) {
-  return line_of({{"refused", why}});
+  return json_line({{"refused", why}});
 }
 
 std::string failed_line(const std::string& why) {
-  return line_of({{"failed", why}});
+  return json_line({{"failed", why}});
 }
 
 GateIntroduction introduce_gates(ChildRequest request) {

@@ -89,8 +89,8 @@ TEST(StoredLibraries, AreThoseOfAnEvidenceEntryToo) {
                         .evidence = {.runs = 1, .regime = {}, .expect = {{"line", {0.5}}}}};
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "e.toml";
-  EXPECT_EQ(append_evidence(file, key("9.14.0"), run).runs, 0);
-  EXPECT_EQ(append_evidence(file, key(""), run).runs, 0);
+  EvidenceTurn(file, key("9.14.0")).keep(run);
+  EvidenceTurn(file, key("")).keep(run);
   const EvidenceFile read = read_evidence(file);
   EXPECT_EQ(earlier_in(read, key("9.14.0")).runs, 1);
   EXPECT_EQ(earlier_in(read, key("9.15.0")).runs, 0);

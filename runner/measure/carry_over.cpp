@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stats/moments.h"
+#include "stats/rank_tests.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -17,12 +18,25 @@ double standard_error_squared(const Moments& moments) {
   return moments.variance / static_cast<double>(moments.count - 1);
 }
 
-Moments carry_overs_of(std::span<const Round> rounds, int variant) {
+using InRound = std::optional<double> (*)(const Round&, int variant);
+
+Moments over_rounds(std::span<const Round> rounds, int variant, InRound in_round) {
   std::vector<double> all;
   for (const Round& round : rounds) {
-    if (const auto one = carry_over_in(round, variant)) all.push_back(*one);
+    if (const auto one = in_round(round, variant)) all.push_back(*one);
   }
   return all.size() < fewest_rounds_to_compare ? Moments{} : moments_of(all);
+}
+
+std::optional<CarryOver> between(std::span<const Round> rounds, int left, int right,
+                                 InRound in_round) {
+  const Moments of_left = over_rounds(rounds, left, in_round);
+  const Moments of_right = over_rounds(rounds, right, in_round);
+  if (of_left.count == 0 || of_right.count == 0) return std::nullopt;
+  return CarryOver{.size = of_left.mean - of_right.mean,
+                   .standard_error = std::sqrt(standard_error_squared(of_left) +
+                                               standard_error_squared(of_right)),
+                   .rounds = std::min(of_left.count, of_right.count)};
 }
 
 }  // namespace
@@ -46,14 +60,30 @@ std::optional<double> carry_over_in(const Round& round, int variant) {
   return std::log(own.step_seconds() / all.step_seconds());
 }
 
+std::optional<double> hidden_in(const Round& round, int variant) {
+  double host = 0;
+  double device = 0;
+  for (const Segment& segment : round.segments) {
+    if (segment.variant != variant) continue;
+    if (!segment.host_busy) return std::nullopt;
+    host += seconds(*segment.host_busy);
+    device += seconds(segment.elapsed);
+  }
+  if (host <= 0 || device <= 0) return std::nullopt;
+  return std::max(std::log(host / device), 0.0);
+}
+
 std::optional<CarryOver> carry_over_between(std::span<const Round> rounds, int left, int right) {
-  const Moments of_left = carry_overs_of(rounds, left);
-  const Moments of_right = carry_overs_of(rounds, right);
-  if (of_left.count == 0 || of_right.count == 0) return std::nullopt;
-  return CarryOver{.size = of_left.mean - of_right.mean,
-                   .standard_error = std::sqrt(standard_error_squared(of_left) +
-                                               standard_error_squared(of_right)),
-                   .rounds = std::min(of_left.count, of_right.count)};
+  return between(rounds, left, right, carry_over_in);
+}
+
+std::optional<CarryOver> run_ahead_between(std::span<const Round> rounds, int left, int right) {
+  return between(rounds, left, right, hidden_in);
+}
+
+bool is_shown(const CarryOver& carried) {
+  constexpr double level = 0.001;
+  return std::abs(carried.size) > carried.standard_error * t_beyond(carried.rounds - 1, level);
 }
 
 }  // namespace stepgate

@@ -39,13 +39,14 @@ constexpr double deviation_between_loads = 0.004;
 constexpr nanoseconds longest_interleaved_step = 2ms;
 // Long beside the loads, so that most of a round is scored: two thirds of it for steps of 0.25 ms.
 constexpr nanoseconds interleaved_round = 60ms;
-constexpr std::int64_t fewest_cycles = 8;  // of a short segment of every variant
+constexpr std::int64_t fewest_cycles = 16;  // of a step of every variant
 // Cycles in which the queue fills, as with the wash-out of a long segment.
 constexpr nanoseconds time_to_fill = 5ms;
 // Before the first round, to see whether steps disturb each other.
-constexpr int trials_of_interleaving = 6;
+constexpr std::int64_t trials_of_interleaving = 6;
+// Where a round is so short that a variant seldom follows itself in it.
+constexpr std::int64_t most_trials_of_interleaving = 30;
 constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
-constexpr double standard_errors = 3;
 
 // Whose losses are compared all the same.
 constexpr std::int64_t steps_without_time = 8;
@@ -254,19 +255,45 @@ class Run {
   // its work is done, or waited for, in their time.
   std::string reason_by_trial() {
     load();
+    const double cap = most_warm_up_share * request_.knobs.max_seconds;
     std::vector<Round> trials;
-    for (int trial = 0; trial < trials_of_interleaving; ++trial) trials.push_back(run_loaded());
+    while (std::ssize(trials) < trials_of_interleaving ||
+           (!all_are_compared(trials) && std::ssize(trials) < most_trials_of_interleaving &&
+            seconds(spent()) < cap)) {
+      trials.push_back(run_loaded());
+    }
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
-      if (!carried) return "too few short segments follow each other to compare them";
-      const double size = std::abs(carried->size);
-      if (size <= std::max(carry_over_allowed, standard_errors * carried->standard_error)) continue;
-      return fmt::format(
-          "steps of '{}' and of '{}' disturb each other: their ratio changes by {:.2g} % where "
-          "they follow each other",
-          plans_.front().variant, plans_[static_cast<std::size_t>(variant)].variant, 100 * size);
+      if (!carried) return "too few steps follow their own kind to compare them";
+      const std::string& first = plans_.front().variant;
+      const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
+      if (matters(*carried)) {
+        return fmt::format(
+            "steps of '{}' and of '{}' disturb each other: their ratio changes by {:.2g} % where "
+            "they follow each other",
+            first, other, 100 * std::abs(carried->size));
+      }
+      const auto ahead = run_ahead_between(trials, 0, variant);
+      if (ahead && matters(*ahead)) {
+        return fmt::format(
+            "the host issues steps of '{}' while the device is at those of '{}': {:.2g} % of their "
+            "time would be hidden",
+            ahead->size > 0 ? first : other, ahead->size > 0 ? other : first,
+            100 * -std::expm1(-std::abs(ahead->size)));
+      }
     }
     return "";
+  }
+
+  static bool matters(const CarryOver& carried) {
+    return std::abs(carried.size) > carry_over_allowed && is_shown(carried);
+  }
+
+  bool all_are_compared(std::span<const Round> trials) const {
+    for (int variant = 1; variant < variants(); ++variant) {
+      if (!carry_over_between(trials, 0, variant)) return false;
+    }
+    return true;
   }
 
   bool fits_the_budget() {
@@ -298,7 +325,7 @@ class Run {
   Round run_loaded() {
     const std::vector<int> order = permutation(variants(), random_);
     settle(order);
-    return interleaves() ? run_short_segments() : run_segments(order);
+    return interleaves() ? run_step_by_step() : run_segments(order);
   }
 
   // Steps after a load that are not scored, so that the first variant of the order runs last: as in
@@ -348,12 +375,11 @@ class Run {
     return segment;
   }
 
-  // Cycles of a short segment of every variant, each cycle in a fresh order.
-  Round run_short_segments() {
+  // Cycles of one step of every variant, each cycle in a fresh order.
+  Round run_step_by_step() {
     Interleaving how;
-    const std::int64_t length = how.wash_out_steps + how.steps;
     nanoseconds cycle{0};
-    for (const nanoseconds time : step_times_) cycle += length * std::max(time, nanoseconds(1));
+    for (const nanoseconds time : step_times_) cycle += std::max(time, nanoseconds(1));
     const std::int64_t filling = time_to_fill / cycle + 1;
     const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
     how.unscored = filling * variants();
@@ -365,12 +391,12 @@ class Run {
     for (const auto& step : loaded_) steps.push_back(step.get());
     std::vector<StepResult> results = device_.run_interleaved(steps, how);
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      note(variant, results[variant], cycles * length - results[variant].steps);
+      note(variant, results[variant], filling);
     }
     return round_of(how, std::move(results));
   }
 
-  // One segment of every variant: all its short ones together.
+  // One segment of every variant: all its steps together.
   Round round_of(const Interleaving& how, std::vector<StepResult> results) const {
     Round round;
     for (std::size_t variant = 0; variant < results.size(); ++variant) {
@@ -389,12 +415,10 @@ class Run {
     for (auto place = static_cast<std::size_t>(how.unscored); place < how.order.size(); ++place) {
       const auto variant = static_cast<std::size_t>(how.order[place]);
       Segment& segment = round.segments[variant];
-      const bool follows_itself = how.order[place - 1] == how.order[place];
-      for (std::int64_t step = 0; step < how.steps; ++step, ++next[variant]) {
-        if (!follows_itself) continue;
-        ++segment.own_steps;
-        segment.own_elapsed += segment.step_times[next[variant]];
-      }
+      const nanoseconds time = segment.step_times[next[variant]++];
+      if (how.order[place - 1] != how.order[place]) continue;
+      ++segment.own_steps;
+      segment.own_elapsed += time;
     }
     return round;
   }

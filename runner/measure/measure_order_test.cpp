@@ -7,8 +7,10 @@
 #include <map>
 #include <set>
 
+#include "device/simulated/simulated_device.h"
 #include "measure/carry_over.h"
 #include "measure/scripted_request.h"
+#include "plan/build_step_plan.h"
 
 namespace stepgate {
 namespace {
@@ -130,7 +132,7 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
   return request;
 }
 
-TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
+TEST(Measure, InterleavesStepByStepWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
   ScriptedDevice device(script);
   const auto plans = plans_named({"a", "b"});
@@ -148,6 +150,17 @@ TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
       EXPECT_NEAR(own, 0.25, 0.15) << "half of the cycles begin with it, half of those before end";
       EXPECT_EQ(segment.own_elapsed, segment.own_steps * 100us);
     }
+  }
+}
+
+// Rounds are short: one of four variants follows itself in two rounds of five.
+TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
+  const auto plans = plans_named({"a", "b", "c", "d"});
+  MeasureRequest request = interleaved_request(1);
+  for (request.seed = 1; request.seed <= 40; ++request.seed) {
+    Script script{.step_time = always(1ms)};
+    ScriptedDevice device(script);
+    EXPECT_EQ(measure(device, plans, request).segments_because, "") << "seed " << request.seed;
   }
 }
 
@@ -179,6 +192,40 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
   EXPECT_LT(carried->size, -0.05) << "segments show it too";
 }
 
+// Alone the device waits for the busy host; between steps of the other the host is ahead of it for
+// good, so that steps after their own kind are as fast as all others.
+TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 40, .kernel_us = 4};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"plain", knobs, {}});
+  knobs.host.step_us = 60;
+  scenario.variants.push_back({"busy", knobs, {}});
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  DeviceProfile profile =
+      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
+  profile.noise = {.within_rounds = 0.003};
+  const auto device = make_simulated_device(profile, {.seed = 1});
+  const Measurement measurement = measure(*device, plans, interleaved_request(6));
+  EXPECT_NE(measurement.segments_because.find(
+                "the host issues steps of 'busy' while the device is at those of 'plain'"),
+            std::string::npos)
+      << measurement.segments_because;
+  double ratio = 0;  // in logarithms
+  for (const StepPlan& plan : plans) {
+    const StepResult alone = device->load(plan)->run({.wash_out_steps = 100, .steps = 400});
+    ratio = std::log(static_cast<double>(alone.elapsed->count())) - ratio;
+  }
+  ASSERT_GT(ratio, 0.05);
+  for (const Round& round : measurement.rounds) {
+    std::map<int, double> times;
+    for (const Segment& segment : round.segments)
+      times[segment.variant] += static_cast<double>(segment.elapsed.count() / segment.steps);
+    EXPECT_NEAR(std::log(times[1] / times[0]), ratio, 0.02);
+  }
+}
+
 TEST(CarryOver, IsHowFarTheRatioIsFromThatAfterStepsOfTheirOwn) {
   Round round;
   round.segments = {
@@ -186,9 +233,17 @@ TEST(CarryOver, IsHowFarTheRatioIsFromThatAfterStepsOfTheirOwn) {
       {.variant = 1, .steps = 20, .elapsed = 2000us, .own_steps = 10, .own_elapsed = 1000us}};
   EXPECT_NEAR(carry_over_in(round, 0).value(), std::log(1.0 / 1.1), 1e-12);
   EXPECT_NEAR(carry_over_in(round, 1).value(), 0, 1e-12);
-  const std::vector<Round> rounds(4, round);
+  std::vector<Round> rounds(4, round);
   EXPECT_NEAR(carry_over_between(rounds, 0, 1)->size, std::log(1.0 / 1.1), 1e-12);
+  EXPECT_TRUE(is_shown(*carry_over_between(rounds, 0, 1))) << "the same in every round";
   EXPECT_FALSE(carry_over_between(std::span(rounds).first(2), 0, 1));
+  EXPECT_FALSE(run_ahead_between(rounds, 0, 1)) << "the host's time is unknown";
+  for (Round& one : rounds) {
+    one.segments[0].host_busy = 3300us;  // half as much again as its steps
+    one.segments[1].host_busy = 1500us;
+  }
+  EXPECT_NEAR(run_ahead_between(rounds, 0, 1)->size, std::log(1.5), 1e-12);
+  EXPECT_NEAR(run_ahead_between(rounds, 1, 0)->size, -std::log(1.5), 1e-12);
 }
 
 }  // namespace

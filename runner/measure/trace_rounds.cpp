@@ -19,11 +19,11 @@ namespace {
 using std::chrono::nanoseconds;
 
 // As many as take so long, but a few of the longest steps and enough of the shortest.
-constexpr nanoseconds time_to_trace = std::chrono::milliseconds(20);
+constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
 constexpr std::int64_t fewest_long_steps = 4;
 constexpr std::int64_t fewest_traced_steps = 20;
 constexpr std::int64_t most_traced_steps = 200;
-constexpr nanoseconds time_to_settle = std::chrono::milliseconds(10);
+constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
 constexpr int patience = 5;
 // Of all variants, one after the other: its memory stays from round to round, and none of them has

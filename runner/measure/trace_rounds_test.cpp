@@ -74,7 +74,7 @@ TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
 }
 
 TEST(TraceRounds, TracesFewerOfLongSteps) {
-  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(2)), 10);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
   EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
   EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
 }

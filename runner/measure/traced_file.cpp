@@ -9,6 +9,7 @@
 
 #include "measure/timeline_json.h"
 #include "support/fnv1a.h"
+#include "support/json_line.h"
 #include "support/write_file.h"
 
 namespace stepgate {
@@ -168,9 +169,7 @@ std::string traced_text(const Traced& traced) {
                     {"rounds", std::move(rounds)},
                     {"timelines", std::move(timelines)}};
   if (traced.calibrated) json["calibrated"] = json_of(*traced.calibrated);
-  constexpr int on_one_line = -1;
-  const std::string body =
-      json.dump(on_one_line, ' ', false, TraceJson::error_handler_t::replace) + "\n";
+  const std::string body = json_line(json) + "\n";
   return header_of(body) + body;
 }
 

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "report/append.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -17,8 +17,7 @@ constexpr std::size_t most_kept_bytes = 1 << 16;
 }  // namespace
 
 std::string json_text(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(nlohmann::json(text));
 }
 
 void TraceEvents::begin_event() {

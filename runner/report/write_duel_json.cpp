@@ -8,6 +8,7 @@
 #include "judge/words.h"
 #include "report/json_of_evidence.h"
 #include "report/print_duel.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -83,9 +84,7 @@ void write_duel_json(std::ostream& out, const DuelVerdict& verdict,
                     {"wall_ns", measurement.wall_time.count()},
                     {"works", std::move(works)},
                     {"pairs", std::move(pairs)}};
-  // A name that is not UTF-8 must not lose the whole report.
-  constexpr int on_one_line = -1;
-  out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_line(report) << '\n';
 }
 
 }  // namespace stepgate

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "device/identity_json.h"
 #include "judge/words.h"
 #include "report/environment_json.h"
 #include "report/json_of_evidence.h"
 #include "report/mechanism_json.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -29,23 +31,6 @@ std::string_view name_of(Evidence evidence) {
       return "traced";
   }
   return {};
-}
-
-Json json_of(const std::vector<DeviceKey>& keys) {
-  Json object = Json::object();
-  for (const DeviceKey& key : keys) object[key.name] = key.value;
-  return object;
-}
-
-Json json_of(const DeviceIdentity& device) {
-  return {{"kind", name_of(device.kind)},
-          {"name", device.name},
-          {"driver", device.driver},
-          {"runtime", device.runtime},
-          {"compute_capability", device.compute_capability},
-          {"memory_bytes", device.memory_bytes},
-          {"uuid", device.uuid},
-          {"keys", json_of(device.keys)}};
 }
 
 Json json_of(const VariantSummary& variant) {
@@ -78,6 +63,9 @@ Json json_of(const StoredEvidence& stored) {
   Json interval;
   if (stored.interval) interval = {stored.interval->low, stored.interval->high};
   return {{"runs", stored.runs},
+          {"unit", in_words(stored.unit)},
+          {"runs_of_units", stored.runs_of_units},
+          {"new_runs", stored.new_runs},
           {"ratio", stored.ratio},
           {"interval", interval},
           {"deviation", json_or_null(stored.deviation)},
@@ -223,10 +211,8 @@ Json json_of(const RunInfo& run) {
           {"host", run.host},         {"seed", fmt::format("{:016x}", run.seed)}};
 }
 
-// A name that is not UTF-8 must not lose the whole report.
 void write_line(std::ostream& out, const Json& report) {
-  constexpr int on_one_line = -1;
-  out << report.dump(on_one_line, ' ', false, Json::error_handler_t::replace) << '\n';
+  out << json_line(report) << '\n';
 }
 
 }  // namespace
@@ -252,6 +238,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"alpha", verdict.alpha},
               {"suite_alpha", verdict.suite_alpha},
               {"suite_lines", verdict.suite_lines},
+              {"stored_lines", verdict.stored_lines},
               {"earlier", {{"runs", verdict.earlier_runs}, {"rounds", verdict.earlier_rounds}}},
               {"unit_of_evidence", "round: all variants loaded anew, in this process"},
               {"beta", verdict.beta},

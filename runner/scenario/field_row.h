@@ -91,6 +91,11 @@ constexpr Field added_later(Field field) {
   return field;
 }
 
+constexpr Field unscored(Field field) {
+  field.unscored = true;
+  return field;
+}
+
 constexpr Field not_built(std::string_view name) {
   return {.name = name};
 }

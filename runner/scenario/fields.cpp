@@ -208,20 +208,20 @@ constexpr std::array field_rows{
     not_built("dist.overlap"),
     not_built("dist.bucket"),
 
-    field<&Settings::measure, &MeasureKnobs::warmup_steps>(
+    unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
         "measure.warmup", or_word("auto", whole(0, 1000000)),
-        "unscored steps at first; auto is until the step times are steady"),
+        "unscored steps at first; auto is until the step times are steady")),
     field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
                                                     "scored steps in a segment, at most"),
-    field<&Settings::measure, &MeasureKnobs::rounds>(
-        "measure.rounds", whole(1, 100000), "at most; measuring stops as soon as all is decided"),
-    field<&Settings::measure, &MeasureKnobs::max_seconds>("measure.max_seconds",
-                                                          number(0.001, 86400), "at most"),
+    unscored(field<&Settings::measure, &MeasureKnobs::rounds>(
+        "measure.rounds", whole(1, 100000), "at most; measuring stops as soon as all is decided")),
+    unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
+        "measure.max_seconds", number(0.001, 86400), "at most")),
     field<&Settings::measure, &MeasureKnobs::interleave>(
         "measure.interleave", one_of(interleave_choices),
         "the variants step by step where their steps do not disturb each other; or segments"),
-    field<&Settings::measure, &MeasureKnobs::confidence>("measure.confidence", number(0.5, 0.9999),
-                                                         "of the intervals in the report"),
+    unscored(field<&Settings::measure, &MeasureKnobs::confidence>(
+        "measure.confidence", number(0.5, 0.9999), "of the intervals in the report")),
     not_built("measure.flush_l2"),
     not_built("measure.clock"),
 

@@ -60,6 +60,9 @@ struct Field {
   FieldScope scope = FieldScope::variant;
   // Became part of the format when fingerprints had been stored: at its default it is in none.
   bool added_later = false;
+  // About what is not scored, when measuring ends, or what is printed: in no fingerprint, so that
+  // whoever turns it is still measuring the same.
+  bool unscored = false;
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;

@@ -25,6 +25,7 @@ std::vector<Named> by_name(std::vector<Named> elements) {
 void append_settings(std::string& text, const Settings& settings, FieldScope scope) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != scope || group_of(field) == "requires") continue;
+    if (field.unscored) continue;
     if (field.added_later && field.get(settings) == default_of(field)) continue;
     text += fmt::format("{}={};", field.name, field_value_text(field, field.get(settings)));
   }

@@ -187,13 +187,20 @@ TEST(Fingerprint, IsTheSameForTheSameQuestionWrittenOtherwise) {
   EXPECT_EQ(scenario_of(replaced(good, "host work", "other words")).fingerprint, original);
 }
 
+TEST(Fingerprint, IsTheSameWhereverMeasuringBeginsAndEndsAndWhateverIsPrinted) {
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  for (const char* knob : {"warmup = 8", "rounds = 9", "max_seconds = 3", "confidence = 0.9"}) {
+    EXPECT_EQ(scenario_of(replaced(good, "warmup = 7", knob)).fingerprint, original) << knob;
+  }
+}
+
 TEST(Fingerprint, DiffersForAnotherQuestion) {
   const std::uint64_t original = scenario_of(good).fingerprint;
   EXPECT_NE(scenario_of(replaced(good, "layers = 6", "layers = 7")).fingerprint, original);
   EXPECT_NE(scenario_of(replaced(good, "how = \"item\"", "how = \"event\"")).fingerprint, original);
   EXPECT_NE(scenario_of(replaced(good, "1.05", "1.06")).fingerprint, original);
   EXPECT_NE(scenario_of(replaced(good, "20%", "25%")).fingerprint, original);
-  EXPECT_NE(scenario_of(replaced(good, "warmup = 7", "warmup = 8")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "warmup = 7", "steps = 49")).fingerprint, original);
 }
 
 TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {

@@ -47,7 +47,7 @@ Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeS
 }
 
 Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
-                   JudgeSettings settings) {
+                   JudgeSettings settings, const AfterRound& after_round) {
   settings = settings_of(planned, std::move(settings));
   if (is_planned_only(planned.scenario)) {
     Measurement none = by_plans_alone(planned, device.identity());
@@ -68,6 +68,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   request.fewest_rounds =
       std::max(fewest_rounds_to_hold(planned.scenario, settings), planned.fewest_rounds);
   request.enough = [&](const Measurement& so_far) {
+    if (after_round) after_round(so_far);
     return interrupted != 0 ||
            (enough(so_far) && std::ssize(so_far.rounds) >= planned.fewest_rounds);
   };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/decide_with_evidence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "judge/evidence_file.h"
 #include "support/diagnostic.h"
@@ -57,6 +60,76 @@ EvidenceKey key_of(const EvidenceRequest& request, const Planned& planned, Devic
                       libraries_of(planned, device));
 }
 
+// Whoever looks for a green run may change a subject, a limit or a name; the reader is told. Empty
+// where there is nothing to tell.
+std::string note_on_others(const EvidenceFile& file, const EvidenceKey& key, const Planned& planned,
+                           JudgeSettings settings) {
+  constexpr std::size_t most_named = 3;
+  const std::vector<const EvidenceEntry*> others = other_entries(file, key);
+  if (others.empty()) return "";
+  std::string words = fmt::format(
+      "starts from nothing, but {} has {} of this scenario on this device", file.file,
+      others.size() == 1 ? "another entry" : fmt::format("{} other entries", others.size()));
+  for (std::size_t index = 0; index < std::min(others.size(), most_named); ++index) {
+    const EvidenceKey& other = others[index]->key;
+    settings.earlier = earlier_in(file, other);
+    const bool same_text = other.fingerprint == key.fingerprint;
+    words += fmt::format("{} '{}' ({} rounds{}", index == 0 ? ":" : ",", other.subject,
+                         most_rounds(settings.earlier), same_text ? "" : ", of another text");
+    if (same_text && is_refuted_by_earlier(planned.scenario, planned.plans, settings))
+      words += ", refuted";
+    words += ')';
+  }
+  return others.size() > most_named ? words + ", ..." : words;
+}
+
+// The file has this run from before its first round on and every round as soon as it has ended, so
+// that a run that somebody ends counts as far as it got.
+class RunOnRecord {
+ public:
+  RunOnRecord(EvidenceTurn& turn, const Planned& planned, const JudgeSettings& settings,
+              EvidenceRun begun)
+      : turn_(turn), planned_(planned), settings_(settings), begun_(std::move(begun)) {
+    Measurement traced;
+    traced.traced = planned.traced;
+    begun_.evidence = found_in(traced);
+    turn_.keep(begun_);
+  }
+
+  // While its rounds are not to be trusted the run has found nothing.
+  void keep(const Measurement& so_far) {
+    EvidenceRun run = begun_;
+    run.evidence = {.runs = 1};
+    if (is_trusted(so_far)) {
+      // The traced rounds came first and are no part of what is being measured.
+      run.evidence = found_in(so_far);
+      run.evidence.regime.insert(begun_.evidence.regime.begin(), begun_.evidence.regime.end());
+      run.evidence.expect.insert(begun_.evidence.expect.begin(), begun_.evidence.expect.end());
+    }
+    found_ = most_rounds(run.evidence) > 0 || !run.evidence.stored.empty();
+    turn_.keep(run);
+  }
+
+  void end(const Decided& decided) {
+    const Verdict& verdict = decided.verdict;
+    const bool nothing_found = !interrupted && !found_ && most_rounds(begun_.evidence) == 0;
+    if (verdict.broken || !verdict.skipped_because.empty() || !is_trusted(decided.measurement) ||
+        nothing_found)
+      turn_.forget();
+  }
+
+ private:
+  EarlierEvidence found_in(const Measurement& measurement) const {
+    return evidence_of_rounds(planned_.scenario, planned_.plans, measurement, settings_);
+  }
+
+  EvidenceTurn& turn_;
+  const Planned& planned_;
+  const JudgeSettings& settings_;
+  EvidenceRun begun_;  // with what its traced rounds found
+  bool found_ = false;
+};
+
 }  // namespace
 
 std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
@@ -82,8 +155,14 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
 
 Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64_t seed,
                              JudgeSettings settings, const EvidenceRequest& request) {
+  if (!has_sentence_to_go_on_from(planned.scenario))
+    return decide_one(planned, device, seed, settings);
   const EvidenceKey key = key_of(request, planned, device);
-  settings.earlier = earlier_in(read_evidence(request.file), key);
+  EvidenceTurn turn(request.file, key);
+  settings.earlier = earlier_in(turn.before(), key);
+  settings.is_kept = true;
+  const std::string note =
+      settings.earlier.runs == 0 ? note_on_others(turn.before(), key, planned, settings) : "";
   // Stored baselines are compared with rounds of this run.
   if (planned.fewest_rounds == 0 &&
       nothing_left_to_measure(planned.scenario, planned.plans, settings)) {
@@ -91,17 +170,13 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
     none.traced = planned.traced;
     return {judge_one(planned, none, settings), std::move(none)};
   }
-  Decided decided = decide_one(planned, device, seed, settings);
-  if (interrupted || decided.verdict.broken || !is_evidence(decided.measurement)) return decided;
-  const EvidenceRun run{.seed = seed,
-                        .date = request.date,
-                        .stepgate = STEPGATE_VERSION,
-                        .evidence = evidence_of_rounds(planned.scenario, planned.plans,
-                                                       decided.measurement, settings)};
-  if (most_rounds(run.evidence) == 0) return decided;  // no sentence is timed
-  // Another run may have been quicker: this one then goes on from that one.
-  settings.earlier = append_evidence(request.file, key, run);
-  decided.verdict = judge_one(planned, decided.measurement, settings);
+  RunOnRecord run(
+      turn, planned, settings,
+      {.seed = seed, .date = request.date, .stepgate = STEPGATE_VERSION, .evidence = {}});
+  Decided decided = decide_one(planned, device, seed, settings,
+                               [&](const Measurement& so_far) { run.keep(so_far); });
+  run.end(decided);
+  if (!note.empty()) decided.verdict.notes.push_back(note);
   return decided;
 }
 

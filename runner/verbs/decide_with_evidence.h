@@ -23,8 +23,8 @@ struct EvidenceRequest {
 std::optional<EvidenceRequest> evidence_for(const Arguments&, const std::vector<Planned>&, Device&,
                                             std::uint64_t seed);
 
-// Measures nothing when the earlier evidence alone decides. What is measured is in the file when
-// this returns, unless a signal came or the rounds are not to be trusted.
+// Measures nothing when the earlier evidence alone decides. Every round is in the file as soon as
+// it has ended, whatever ends the run; none is when they are not to be trusted.
 Decided decide_with_evidence(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
                              const EvidenceRequest&);
 

@@ -68,9 +68,7 @@ std::int64_t CostBench::time_in_full_queue(const std::function<void()>& enqueue,
 std::int64_t CostBench::elapsed_nanoseconds() const {
   check(cudaEventRecord(end_.get(), stream()), "record an event");
   check(cudaStreamSynchronize(stream()), "wait for a measurement");
-  float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "read a time");
-  return static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+  return time_between(begin_, end_).count();
 }
 
 void CostBench::launch_small() const {

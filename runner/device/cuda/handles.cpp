@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/handles.h"
 
+#include <cmath>
+
 #include "device/cuda/check.h"
 
 namespace stepgate {
@@ -15,6 +17,13 @@ CudaEvent make_event(unsigned flags) {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, flags), "create an event");
   return CudaEvent(event);
+}
+
+std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, first.get(), last.get()),
+        "read the time between events");
+  return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
 }
 
 BlasHandle make_blas() {

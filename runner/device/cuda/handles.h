@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -42,6 +43,8 @@ using HostMemoryBlock = Owned<void*, std::free>;
 // New ones, current device. Throw DeviceError.
 Stream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
+// Of two timed events that have happened. The driver counts in half microseconds or finer.
+std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last);
 BlasHandle make_blas();
 DeviceMemoryBlock make_device_memory(std::int64_t bytes);
 

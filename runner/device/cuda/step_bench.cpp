@@ -19,6 +19,7 @@
 #include "device/cuda/handles.h"
 #include "kernels/catalogue.h"
 #include "plan/build_step_plan.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -94,9 +95,7 @@ class PlainStep {
     for (std::int64_t index = 0; index < steps; ++index) step(index);
     check(cudaEventRecord(end.get(), stream_.get()), "record an event");
     check(cudaStreamSynchronize(stream_.get()), "wait");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "read a time");
-    return static_cast<double>(milliseconds) * 1e-3 / static_cast<double>(steps);
+    return seconds(time_between(begin, end)) / static_cast<double>(steps);
   }
 
  private:

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "support/json_line.h"
+
 namespace stepgate {
 namespace {
 
@@ -17,11 +19,6 @@ constexpr std::int64_t most_steps = 1'000'000'000;
 constexpr std::int64_t longest_run_nanoseconds = 3'600'000'000'000;
 constexpr std::size_t longest_name_bytes = 200;
 constexpr std::size_t most_works = 10'000;
-
-std::string line_of(const Json& json) {
-  constexpr int on_one_line = -1;
-  return json.dump(on_one_line, ' ', false, Json::error_handler_t::replace);
-}
 
 // Control characters of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
 bool has_controls(std::string_view text) {
@@ -123,7 +120,7 @@ class Reader {
 
   static std::string short_form(const Json& value) {
     constexpr std::size_t most = 40;
-    const std::string text = line_of(value);
+    const std::string text = json_line(value);
     return text.size() > most ? text.substr(0, most) + "..." : text;
   }
 
@@ -152,7 +149,7 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 }  // namespace
 
 std::string to_line(const Request& request) {
-  return line_of(std::visit(
+  return json_line(std::visit(
       Overloaded{[](const SayHello&) -> Json {
                    return {{"do", "hello"}, {"protocol", protocol_version}};
                  },
@@ -172,29 +169,29 @@ std::string to_line(const Request& request) {
 }
 
 std::string to_line(const Hello& hello) {
-  return line_of({{"protocol", protocol_version},
-                  {"program", hello.program},
-                  {"version", hello.version},
-                  {"device", hello.device},
-                  {"simulated", hello.simulated},
-                  {"works", hello.works}});
+  return json_line({{"protocol", protocol_version},
+                    {"program", hello.program},
+                    {"version", hello.version},
+                    {"device", hello.device},
+                    {"simulated", hello.simulated},
+                    {"works", hello.works}});
 }
 
 std::string to_line(const Loaded& loaded) {
-  return line_of(
+  return json_line(
       {{"loaded", true}, {"wash_out", loaded.wash_out_steps}, {"period", loaded.period_steps}});
 }
 
 std::string to_line(const Ran& ran) {
-  return line_of({{"steps", ran.steps}, {"elapsed_ns", ran.elapsed.count()}});
+  return json_line({{"steps", ran.steps}, {"elapsed_ns", ran.elapsed.count()}});
 }
 
 std::string unloaded_line() {
-  return line_of({{"unloaded", true}});
+  return json_line({{"unloaded", true}});
 }
 
 std::string error_line(const std::string& message) {
-  return line_of({{"error", message}});
+  return json_line({{"error", message}});
 }
 
 std::variant<Request, Problem> read_request(std::string_view line) {
