@@ -10,6 +10,7 @@ if(STEPGATE_SANITIZE)
   target_compile_options(stepgate_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STEPGATE_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(stepgate_options INTERFACE -fsanitize=${STEPGATE_SANITIZE})
+  target_compile_definitions(stepgate_options INTERFACE STEPGATE_SANITIZED)  # tests then simulate fewer gates
 endif()
 
 # Kernels keep names of their own file, such as block_threads, where CMake could put them together (3.31 and later).

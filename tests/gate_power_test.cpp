@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int gates_per_cell = 40;
 #else
 constexpr int gates_per_cell = 400;

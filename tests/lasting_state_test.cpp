@@ -18,7 +18,7 @@
 namespace stepgate {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int gates = 100;
 #else
 constexpr int gates = 500;

@@ -15,7 +15,7 @@
 namespace stepgate {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int gates = 30;
 #else
 constexpr int gates = 120;

@@ -17,7 +17,7 @@
 namespace stepgate {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int processes = 30;
 #else
 constexpr int processes = 150;

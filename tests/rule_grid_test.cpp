@@ -20,7 +20,7 @@
 namespace stepgate {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int gates_per_cell = 100;
 #else
 constexpr int gates_per_cell = 5000;

@@ -70,7 +70,7 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
   EXPECT_GT(variants, 20);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int one_way_in = 4;
 #else
 constexpr int one_way_in = 1;

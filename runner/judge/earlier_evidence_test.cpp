@@ -16,7 +16,7 @@ namespace {
 
 constexpr int rounds_of_a_run = 12;
 constexpr int runs_at_most = 30;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr int all_series = 200;
 #else
 constexpr int all_series = 1000;

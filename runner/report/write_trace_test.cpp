@@ -256,7 +256,7 @@ TEST(WriteTrace, WritesATraceOfNothing) {
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(STEPGATE_SANITIZED)
 constexpr double sanitized = 5;  // times as long
 #else
 constexpr double sanitized = 1;
