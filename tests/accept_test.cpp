@@ -100,7 +100,8 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
   ASSERT_EQ(accept().exit_code, 0);
   const Finished one = run();
   EXPECT_EQ(one.exit_code, 77);
-  EXPECT_TRUE(contains(one.out, "against 1 stored run; the limit is 0.97x; one run does not say"))
+  EXPECT_TRUE(
+      contains(one.out, "against 1 stored run; the limit is 0.97x; fewer than 3 do not say"))
       << one.out;
   const Finished four_more = accept({"small.toml", "--runs", "4"});
   EXPECT_EQ(four_more.exit_code, 0) << four_more.err;
@@ -115,6 +116,18 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
   EXPECT_EQ(sentence["stored_contrasts"].size(), 5U);
   EXPECT_EQ(report["variants"].size(), 1U);  // anchors are no variants
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
+}
+
+TEST_F(AcceptVerb, HasItsRunsKeptAsEvidence) {
+  ASSERT_EQ(accept({"small.toml", "--runs", "5"}).exit_code, 0);
+  for (int look = 1; look <= 2; ++look)
+    EXPECT_EQ(run({"small.toml", "--evidence", "e.toml"}).exit_code, 0);
+  std::ostringstream text;
+  text << std::ifstream(place() / "e.toml").rdbuf();
+  const std::string kept = "[entry.run.stored]\n\"no_slide\" = [";
+  const auto first = text.str().find(kept);
+  EXPECT_NE(first, std::string::npos) << text.str();
+  EXPECT_NE(text.str().find(kept, first + 1), std::string::npos) << text.str();
 }
 
 TEST_F(AcceptVerb, GivesTheRunsOfOneSeedSeedsOfTheirOwnAndNeverStoresTheSameRunTwice) {

@@ -2,6 +2,7 @@
 // `stepgate run --evidence` from outside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -144,14 +145,22 @@ TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
         STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../e.toml"),
         folder));
   }
-  int measured = 0;
+  std::vector<std::string> measured;
   for (const auto& child : children) {
     const Finished finished = child->wait();
     EXPECT_NE(finished.exit_code, 2) << finished.err;
-    measured += !contains(finished.out, "nothing was measured");
+    if (!contains(finished.out, "nothing was measured")) measured.push_back(finished.out);
+  }
+  // They took turns: each went on from one more.
+  for (std::size_t before = 1; before < measured.size(); ++before) {
+    const std::string words = " of " + std::to_string(before) + " earlier run";
+    EXPECT_EQ(std::count_if(measured.begin(), measured.end(),
+                            [&](const std::string& out) { return contains(out, words); }),
+              1)
+        << words;
   }
   EXPECT_EQ(count("\n[[entry]]\n"), 1);
-  EXPECT_EQ(count("\n[[entry.run]]\n"), measured);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), std::ssize(measured));
 }
 
 // Whoever ends a run that does not look well, by whatever signal, has not got rid of it.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <utility>
 
 #include "device/simulated/simulated_device.h"
 #include "judge/judge.h"
@@ -59,8 +60,10 @@ class StoredGate : public testing::Test {
   Outcome gate(std::uint64_t seed, double slowdown) const {
     JudgeSettings settings{.counted = counted, .baseline = Baseline{"", scenario.name, {}}};
     for (std::uint64_t earlier = 1; earlier <= stored_runs; ++earlier) {
-      settings.baseline->runs.push_back(
-          stored_run(scenario, plans, run(1000 * seed + earlier, 1), counted, {}));
+      Provenance provenance;
+      provenance.seed = earlier;
+      settings.baseline->runs.push_back(stored_run(scenario, plans, run(1000 * seed + earlier, 1),
+                                                   counted, std::move(provenance)));
     }
     return judge(scenario, plans, run(1000 * seed, slowdown), settings).outcome;
   }

@@ -8,6 +8,7 @@
 #include "plan/anchors.h"
 #include "scenario/fingerprint.h"
 #include "support/require.h"
+#include "support/toml_text.h"
 
 namespace stepgate {
 namespace {
@@ -95,6 +96,15 @@ StoredRun stored_run(const Scenario& scenario, std::span<const StepPlan> plans,
     run.variants.push_back(stored_variant(variant, plans, measurement, counted));
   }
   return run;
+}
+
+std::string sitting_of(const StoredRun& run) {
+  constexpr std::size_t day = 10;   // "2026-11-21"
+  constexpr std::size_t hour = 13;  // "2026-11-21T10"
+  const Provenance& from = run.provenance;
+  if (run.environment.kind == name_of(DeviceKind::simulated)) return hexadecimal(from.seed);
+  if (from.boot.empty()) return from.date.substr(0, day);
+  return from.boot + ' ' + from.date.substr(0, hour);
 }
 
 const StoredVariant* find_variant(const StoredRun& run, const std::string& name) {

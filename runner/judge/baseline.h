@@ -48,6 +48,7 @@ struct Provenance {
   std::string stepgate;        // version
   std::uint64_t scenario = 0;  // fingerprint
   std::uint64_t seed = 0;
+  std::string boot;  // a number for the boot of the machine; empty where nobody knew
   bool operator==(const Provenance&) const = default;
 };
 
@@ -74,6 +75,11 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 // anchors. At least rounds_of_stored_run rounds.
 StoredRun stored_run(const Scenario&, std::span<const StepPlan>, const Measurement&, const Counted&,
                      Provenance);
+
+// What a machine deals once for all runs that are made in a row, such as clocks and neighbours,
+// has one name: its boot and the hour, or the day where the boot is not known. A simulated device
+// deals everything by the seed, so that each of its runs is a sitting of its own.
+std::string sitting_of(const StoredRun&);
 
 const StoredVariant* find_variant(const StoredRun&, const std::string& name);
 const StoredTime* find_time(const StoredVariant&, Metric);

@@ -32,11 +32,13 @@ std::optional<double> smallest_margin(const Certificate& certificate) {
   const TrialResult* identical = identical_code(certificate);
   const auto deviation = identical == nullptr ? std::nullopt : between_processes(*identical);
   if (!deviation) return std::nullopt;
-  const Prediction next{
-      .earlier_runs = identical->gates,
-      .difference = 0,
-      .deviation = *deviation,
-      .scale = *deviation * std::sqrt(1 + 1 / static_cast<double>(identical->gates))};
+  const auto gates = static_cast<double>(identical->gates);
+  const Prediction next{.units = identical->gates,
+                        .runs = identical->gates,
+                        .difference = 0,
+                        .deviation = *deviation,
+                        .between = *deviation * *deviation * (1 + 1 / gates),
+                        .within = 0};
   return std::expm1(interval_of(next, 2 * certificate.alpha).high);  // of which one side counts
 }
 

@@ -8,6 +8,7 @@
 #include "judge/judge_environment.h"
 #include "judge/sentence_test.h"
 #include "judge/sides.h"
+#include "judge/stored_sentence.h"
 #include "support/fnv1a.h"
 #include "support/toml_text.h"
 
@@ -42,6 +43,18 @@ Contrasts contrasts_in(const std::vector<Expectation>& sentences, std::span<cons
   return all;
 }
 
+// What a run is to sentences about stored times; nothing before it has all the rounds for that.
+Contrasts looks_in(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
+                   const Measurement& measurement) {
+  Contrasts all;
+  for (const Expectation& sentence : sentences) {
+    if (!compares_stored_times(sentence)) continue;
+    if (const auto look = contrast_with_stored(sentence, plans, measurement))
+      all[name_in_files(sentence)] = {*look + 0.0};
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string name_in_files(const Expectation& sentence) {
@@ -57,9 +70,10 @@ bool is_decided_by_rounds(const Expectation& sentence) {
   return evidence_of(sentence) >= Evidence::timed && !names_stored(sentence);
 }
 
-bool has_sentence_decided_by_rounds(const Scenario& scenario) {
+bool has_sentence_to_go_on_from(const Scenario& scenario) {
   return std::any_of(scenario.regime.begin(), scenario.regime.end(), is_decided_by_rounds) ||
-         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_decided_by_rounds);
+         std::any_of(scenario.expect.begin(), scenario.expect.end(), is_decided_by_rounds) ||
+         std::any_of(scenario.expect.begin(), scenario.expect.end(), compares_stored_times);
 }
 
 std::int64_t most_rounds(const EarlierEvidence& earlier) {
@@ -105,7 +119,8 @@ EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const Ste
                                    const Measurement& measurement, const JudgeSettings& settings) {
   return {.runs = 1,
           .regime = contrasts_in(scenario.regime, plans, measurement, settings),
-          .expect = contrasts_in(scenario.expect, plans, measurement, settings)};
+          .expect = contrasts_in(scenario.expect, plans, measurement, settings),
+          .stored = looks_in(scenario.expect, plans, measurement)};
 }
 
 bool is_trusted(const Measurement& measurement) {

@@ -24,8 +24,10 @@ using Contrasts = std::map<std::string, std::vector<double>>;
 
 struct EarlierEvidence {
   std::int64_t runs = 0;
-  Contrasts regime;
-  Contrasts expect;
+  Contrasts regime = {};
+  Contrasts expect = {};
+  // Of sentences about stored times another number: log(time / anchor's) of every run.
+  Contrasts stored = {};
   bool operator==(const EarlierEvidence&) const = default;
 };
 
@@ -38,8 +40,9 @@ std::span<const double> contrasts_for(const Expectation&, const Contrasts&);
 // Whether rounds of this run decide the sentence, timed ones or traced ones.
 bool is_decided_by_rounds(const Expectation&);
 
-// Whether any of its sentences is: only then is there anything to go on from.
-bool has_sentence_decided_by_rounds(const Scenario&);
+// Whether any of its sentences is, or compares with stored times: only then is there anything to go
+// on from.
+bool has_sentence_to_go_on_from(const Scenario&);
 
 // Rounds of earlier runs behind the timed sentence that has the most of them.
 std::int64_t most_rounds(const EarlierEvidence&);

@@ -138,11 +138,15 @@ JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted
   JudgeSettings settings;
   settings.counted = std::move(counted);
   std::int64_t lines = 0;
+  std::int64_t stored_lines = 0;
   for (const Scenario* scenario : scenarios) {
     if (is_planned_only(*scenario)) continue;
-    lines += std::count_if(scenario->expect.begin(), scenario->expect.end(), has_error_rate);
+    const std::vector<Expectation>& expect = scenario->expect;
+    lines += std::count_if(expect.begin(), expect.end(), has_error_rate);
+    stored_lines += std::count_if(expect.begin(), expect.end(), compares_stored_times);
   }
   settings.suite_lines = lines;
+  settings.stored_lines = std::max<std::int64_t>(stored_lines, 1);
   settings.alpha = 1 / evidence_that_refutes_a_line(lines, settings.suite_alpha);
   return settings;
 }

@@ -92,6 +92,7 @@ class EvidenceReader {
     keys.text("stepgate", run.stepgate);
     read_contrasts(keys, "regime", run.evidence.regime);
     read_contrasts(keys, "expect", run.evidence.expect);
+    read_contrasts(keys, "stored", run.evidence.stored);
     keys.refuse_the_rest();
     return run;
   }
@@ -190,6 +191,7 @@ EarlierEvidence earlier_in(const EvidenceFile& file, const EvidenceKey& key) {
     ++earlier.runs;
     add(earlier.regime, run.evidence.regime);
     add(earlier.expect, run.evidence.expect);
+    add(earlier.stored, run.evidence.stored);
   }
   return earlier;
 }

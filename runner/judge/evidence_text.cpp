@@ -45,6 +45,7 @@ std::string entry_text(const EvidenceEntry& entry) {
                         toml_string(run.stepgate));
     append_contrasts(text, "regime", run.evidence.regime);
     append_contrasts(text, "expect", run.evidence.expect);
+    append_contrasts(text, "stored", run.evidence.stored);
   }
   return text;
 }

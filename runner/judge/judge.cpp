@@ -102,6 +102,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   verdict.alpha = settings.alpha;
   verdict.suite_alpha = settings.suite_alpha;
   verdict.suite_lines = settings.suite_lines;
+  verdict.stored_lines = settings.stored_lines;
   verdict.beta = settings.beta;
   verdict.certificates = settings.certificates;
   verdict.confidence = scenario.measure.confidence;

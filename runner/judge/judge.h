@@ -22,12 +22,17 @@ struct JudgeSettings {
   double beta = 0.05;            // of a timed sentence that holds
   std::int64_t suite_lines = 1;  // comparisons that share suite_alpha
   double suite_alpha = 0.01;     // of any refuted one among them
-  Counted counted{};             // `counted` of plan/counted_metrics.h
+  // Timed sentences about stored runs, which share another suite_alpha: they have no e-values.
+  std::int64_t stored_lines = 1;
+  Counted counted{};  // `counted` of plan/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
   // What earlier runs of the same pair found; their timed sentences go on from there. Alpha and
   // beta are this run's, whatever they were then.
   EarlierEvidence earlier = {};
+  // A later run may go on from this one: sentences about stored times spend their rates over all of
+  // them, whatever this one is.
+  bool is_kept = false;
   std::vector<CitedCertificate> certificates = {};  // for the verdict to name
 };
 
@@ -36,7 +41,8 @@ Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, co
 
 // For a run of these scenarios as one suite: a comparison of timed or traced evidence is refuted as
 // soon as its e-value suffices whatever becomes of the others (judge_suite.h), so that any of them
-// is wrongly refuted in at most suite_alpha of runs. A single one keeps all of it.
+// is wrongly refuted in at most suite_alpha of runs. A single one keeps all of it. Sentences about
+// stored times share as much again, in equal parts.
 JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
 
 // True once every timed sentence is decided, or one of the regime is refuted, but not before the

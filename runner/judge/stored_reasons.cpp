@@ -6,6 +6,7 @@
 
 #include "judge/baseline.h"
 #include "judge/reasons.h"
+#include "judge/stored_sentence.h"
 #include "judge/words.h"
 
 namespace stepgate {
@@ -15,17 +16,39 @@ std::string accept_command(const Scenario& scenario, std::string_view options = 
   return fmt::format("`stepgate accept {}{}`", scenario.file, options);
 }
 
-std::string runs_in_words(std::int64_t runs) {
-  return fmt::format("{} stored run{}", runs, runs == 1 ? "" : "s");
+std::string plural(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// "5 stored runs of 3 devices"
+std::string runs_in_words(const StoredEvidence& stored) {
+  std::string words = plural(static_cast<std::size_t>(stored.runs), "stored run");
+  if (stored.unit != StoredUnit::run)
+    words += " of " + plural(stored.runs_of_units.size(), in_words(stored.unit));
+  return words;
+}
+
+// How to get more units, after "and".
+std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
+  switch (unit) {
+    case StoredUnit::run:
+      return accept_command(scenario, " --runs 4") + " adds runs";
+    case StoredUnit::sitting:
+      return accept_command(scenario) + " in another hour, better on another day, adds one";
+    case StoredUnit::device:
+      return accept_command(scenario) + " on another device adds one";
+  }
+  return "";
 }
 
 std::string missing_in_words(const StoredEvidence& stored, const Scenario& scenario) {
+  const std::string way_out = way_to_more(stored.unit, scenario);
   if (!stored.smallest_shown) {
-    return fmt::format("; one run does not say how far runs differ, {} adds four",
-                       accept_command(scenario, " --runs 4"));
+    return fmt::format("; fewer than {} do not say how far {}s differ, and {}", fewest_stored_units,
+                       in_words(stored.unit), way_out);
   }
-  return fmt::format("; only a change of {:.2g} % beyond the limit would show, and {} adds runs",
-                     100 * *stored.smallest_shown, accept_command(scenario, " --runs 4"));
+  return fmt::format("; only a change of {:.2g} % beyond the limit would show, and {}",
+                     100 * *stored.smallest_shown, way_out);
 }
 
 }  // namespace
@@ -75,7 +98,9 @@ std::string stored_reason(const Expectation& sentence, const SentenceVerdict& ve
                          factor_in_words(limit * stored.interval->low),
                          factor_in_words(limit * stored.interval->high));
   }
-  words += fmt::format(" against {}", runs_in_words(stored.runs));
+  if (stored.new_runs > 1)
+    words += fmt::format(", in the mean of {} runs of this subject,", stored.new_runs);
+  words += " against " + runs_in_words(stored);
   if (stored.deviation) {
     words += fmt::format(", which differ by {:.2g} %", 100 * *stored.deviation);
   }

@@ -76,17 +76,19 @@ inline Measurement measured(const std::vector<StepPlan>& plans, double contrast,
   return measurement;
 }
 
-// One run for each contrast.
+// One run for each contrast, each on a day of its own.
 inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>& contrasts) {
   Baseline baseline{"baselines/nvidia-h200/small.toml", scenario.name, {}};
   const std::vector<StepPlan> plans = plans_with_anchors(scenario);
   for (const double contrast : contrasts) {
+    const std::string day = std::to_string(10 + baseline.runs.size());
     baseline.runs.push_back(stored_run(scenario, plans, measured(plans, contrast), counted,
-                                       {.date = "2026-11-21T10:00:00Z",
+                                       {.date = "2026-11-" + day + "T10:00:00Z",
                                         .commit = "0123abc",
                                         .stepgate = "0.1.0",
                                         .scenario = 0x1234,
-                                        .seed = baseline.runs.size()}));
+                                        .seed = baseline.runs.size(),
+                                        .boot = ""}));
   }
   return baseline;
 }

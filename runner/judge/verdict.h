@@ -71,14 +71,21 @@ struct ClockSplit {
   double right_hertz = 0;
 };
 
+// What is dealt once for several stored runs makes them one unit.
+enum class StoredUnit { run, sitting, device };
+
 // The statistical part of a timed sentence about stored runs.
 struct StoredEvidence {
-  std::int64_t runs = 0;                  // that this one was compared with
-  double ratio = 1;                       // left side / right side
-  std::optional<RatioInterval> interval;  // prediction interval of the ratio; absent with one run
-  std::optional<double> deviation;        // from run to run, relative
+  std::int64_t runs = 0;  // that this one was compared with
+  StoredUnit unit = StoredUnit::run;
+  std::vector<std::int64_t> runs_of_units;
+  std::int64_t new_runs =
+      1;             // in whose mean: this run and earlier ones, up to the one that decided
+  double ratio = 1;  // left side / right side
+  std::optional<RatioInterval> interval;  // prediction interval; absent with too few units
+  std::optional<double> deviation;        // of single runs of different units, relative
   std::optional<double> smallest_shown;   // change beyond the limit that is shown in 80 % of runs
-  std::vector<double> stored_contrasts;   // log(step time / anchor's) of each stored run
+  std::vector<double> stored_contrasts;   // log(step time / anchor's) of each run, unit by unit
   double contrast = 0;                    // of this run
 };
 
@@ -130,8 +137,9 @@ struct Verdict {
   double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
   double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
   std::int64_t suite_lines = 1;
-  double beta = 0.05;        // P(holds) at most this when it is false
-  double confidence = 0.95;  // of the intervals
+  double beta = 0.05;             // P(holds) at most this when it is false
+  std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too
+  double confidence = 0.95;       // of the intervals
   // What went on around the GPU, in words; nothing where the device has no surroundings.
   std::vector<std::string> environment;
   std::optional<std::string> disturbance;      // why no timed sentence is decided

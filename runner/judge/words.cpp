@@ -78,6 +78,18 @@ std::string_view in_words(TimePart part) {
   return names[static_cast<std::size_t>(part)];
 }
 
+std::string_view in_words(StoredUnit unit) {
+  switch (unit) {
+    case StoredUnit::run:
+      return "run";
+    case StoredUnit::sitting:
+      return "sitting";
+    case StoredUnit::device:
+      return "device";
+  }
+  return "";
+}
+
 std::string_view in_words(Outcome outcome) {
   switch (outcome) {
     case Outcome::holds:

@@ -23,6 +23,9 @@ std::string_view in_words(Outcome);
 // A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
 std::string share_in_words(double share);
 
+// "run", "sitting", "device".
+std::string_view in_words(StoredUnit);
+
 // "idle after waits".
 std::string_view in_words(TimePart);
 

@@ -161,6 +161,18 @@ std::string cost_in_words(const Verdict& verdict) {
             : fmt::format("any true one of {} comparisons", verdict.suite_lines),
         100 * verdict.beta, 100 * share_that_may_not_show(verdict.rounds, verdict.beta));
   }
+  const bool any_stored =
+      std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
+                  [](const SentenceVerdict& sentence) { return sentence.stored.has_value(); });
+  if (any_stored) {
+    words += fmt::format(
+        "; against stored runs: at most {:.3g} % of runs refute {}, {:.3g} % hold a false one",
+        100 * verdict.suite_alpha,
+        verdict.stored_lines == 1
+            ? "a true sentence"
+            : fmt::format("any true one of {} sentences", verdict.stored_lines),
+        100 * verdict.beta);
+  }
   return words;
 }
 

@@ -78,6 +78,9 @@ Json json_of(const StoredEvidence& stored) {
   Json interval;
   if (stored.interval) interval = {stored.interval->low, stored.interval->high};
   return {{"runs", stored.runs},
+          {"unit", in_words(stored.unit)},
+          {"runs_of_units", stored.runs_of_units},
+          {"new_runs", stored.new_runs},
           {"ratio", stored.ratio},
           {"interval", interval},
           {"deviation", json_or_null(stored.deviation)},
@@ -252,6 +255,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"alpha", verdict.alpha},
               {"suite_alpha", verdict.suite_alpha},
               {"suite_lines", verdict.suite_lines},
+              {"stored_lines", verdict.stored_lines},
               {"earlier", {{"runs", verdict.earlier_runs}, {"rounds", verdict.earlier_rounds}}},
               {"unit_of_evidence", "round: all variants loaded anew, in this process"},
               {"beta", verdict.beta},

@@ -71,6 +71,10 @@ bool has_error_rate(const Expectation& expectation) {
   return evidence_of(expectation) >= Evidence::timed && compares_two_variants(expectation);
 }
 
+bool compares_stored_times(const Expectation& expectation) {
+  return names_stored(expectation) && evidence_of(expectation) == Evidence::timed;
+}
+
 bool compares_with_itself(const Expectation& expectation) {
   const MetricOf* left = only_metric(expectation.left);
   const MetricOf* right = only_metric(expectation.right);

@@ -68,6 +68,8 @@ bool names_stored(const Expectation&);
 bool compares_two_variants(const Expectation&);
 // The same of timed or traced evidence: a line of a suite.
 bool has_error_rate(const Expectation&);
+// Of times, with stored ones: decided by what differs from run to run.
+bool compares_stored_times(const Expectation&);
 
 // Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
 // differ from run to run is known for nothing else.

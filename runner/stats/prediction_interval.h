@@ -2,26 +2,33 @@
 // Where one more run may lie, given earlier runs of the same thing: for comparing with stored
 // numbers, when the thing itself cannot be run again. What the numbers mean is for others.
 //
-// Assumes that the runs, the new one included, are exchangeable and normal; a change of theta
-// shifts the new one by theta.
+// Earlier runs come in units: what is dealt once for several of them, such as the device, makes
+// these one unit, and the new run is one of a unit of its own. Assumes that units are exchangeable
+// and normal, and so are runs within them; a change of theta shifts the new run by theta.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace stepgate {
 
-// The new run against M earlier ones: `difference` is its distance from their mean, `scale` is
-// s * sqrt(1 + 1 / M) with the standard deviation s of the earlier ones (divided by M - 1).
+// The new run against the M units of earlier ones, each worth the mean of its runs: `difference` is
+// its distance from the mean of the units. The variance of that is the sum of two estimates:
+//   between  s^2 (1 + 1 / M), with the variance s^2 of the units' means, of M - 1 degrees
+//   within   what a single run differs by and the mean of a unit's m runs does not any more:
+//            w^2 (1 - 1 / m), with the variance w^2 of runs within units, of N - M degrees
 struct Prediction {
-  std::int64_t earlier_runs = 0;
+  std::int64_t units = 0;
+  std::int64_t runs = 0;
   double difference = 0;
-  double deviation = 0;
-  double scale = 0;
+  double deviation = 0;  // of single runs, each of a unit of its own
+  double between = 0;
+  double within = 0;  // 0 where every unit is one run
 };
 
-// At least two earlier runs: one says nothing about how runs differ.
-Prediction predict(double new_run, std::span<const double> earlier_runs);
+// At least two units, none of them empty: one says nothing about how they differ.
+Prediction predict(double new_run, std::span<const std::vector<double>> earlier_units);
 
 // Whether the new run shows a true difference above (below) the margin. Wrong in at most the share
 // `error` of all such comparisons when the true difference is at the margin or on its other side.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ constexpr int gates = 20'000;
 // an anchor; it comes on top of what differs from run to run.
 const double within_run = 0.004 * std::sqrt(2.0 / 200);
 
+// Every run a unit of its own.
+std::vector<std::vector<double>> each_alone(const std::vector<double>& runs) {
+  std::vector<std::vector<double>> units;
+  for (const double run : runs) units.push_back({run});
+  return units;
+}
+
 struct Rates {
   double shown_above = 0;
   double shown_below = 0;
@@ -36,7 +44,7 @@ Rates simulate(int earlier_runs, double between_runs, double theta, std::uint64_
   for (int gate = 0; gate < gates; ++gate) {
     std::vector<double> earlier;
     for (int run = 0; run < earlier_runs; ++run) earlier.push_back(deviation * random.normal());
-    const Prediction prediction = predict(theta + deviation * random.normal(), earlier);
+    const Prediction prediction = predict(theta + deviation * random.normal(), each_alone(earlier));
     above += shows_above(prediction, margin, alpha);
     below += shows_below(prediction, margin, beta);
   }
@@ -91,7 +99,8 @@ TEST(PredictionInterval, HoldsTheTrueDifferenceAsOftenAsItSays) {
   for (int gate = 0; gate < gates; ++gate) {
     std::vector<double> earlier;
     for (int run = 0; run < 6; ++run) earlier.push_back(random.normal());
-    const PredictionInterval interval = interval_of(predict(0.5 + random.normal(), earlier), 0.05);
+    const PredictionInterval interval =
+        interval_of(predict(0.5 + random.normal(), each_alone(earlier)), 0.05);
     held += interval.low <= 0.5 && 0.5 <= interval.high;
   }
   EXPECT_NEAR(held / static_cast<double>(gates), 0.95, three_standard_errors(0.05))
@@ -105,8 +114,8 @@ TEST(PredictionInterval, ShowsTheSmallestChangeThatItNamesAsOftenAsItSays) {
   for (int gate = 0; gate < gates; ++gate) {
     std::vector<double> earlier;
     for (int run = 0; run < 20; ++run) earlier.push_back(random.normal());
-    const double theta = margin + smallest_shown(predict(0, earlier), alpha, 0.8);
-    shown += shows_above(predict(theta + random.normal(), earlier), margin, alpha);
+    const double theta = margin + smallest_shown(predict(0, each_alone(earlier)), alpha, 0.8);
+    shown += shows_above(predict(theta + random.normal(), each_alone(earlier)), margin, alpha);
   }
   // The deviation is itself estimated and the sum of two quantiles of t is an approximation.
   EXPECT_NEAR(shown / static_cast<double>(gates), 0.8, 0.03) << "seed " << seed;
@@ -114,23 +123,98 @@ TEST(PredictionInterval, ShowsTheSmallestChangeThatItNamesAsOftenAsItSays) {
 
 TEST(PredictionInterval, UsesTheDeviationOfTheSampleAndOfTheNewRun) {
   const std::vector<double> earlier{1, 2, 3};
-  const Prediction prediction = predict(5, earlier);
-  EXPECT_EQ(prediction.earlier_runs, 3);
+  const Prediction prediction = predict(5, each_alone(earlier));
+  EXPECT_EQ(prediction.units, 3);
   EXPECT_DOUBLE_EQ(prediction.difference, 3);
   EXPECT_DOUBLE_EQ(prediction.deviation, 1);
-  EXPECT_DOUBLE_EQ(prediction.scale, std::sqrt(4.0 / 3));
+  EXPECT_DOUBLE_EQ(prediction.between, 4.0 / 3);
+  EXPECT_EQ(prediction.within, 0);
   // t of 2 degrees: 6.9646 at 1 %, 2.9200 at 5 %.
   EXPECT_FALSE(shows_above(prediction, 0, alpha));
-  EXPECT_TRUE(shows_above(predict(10.1, earlier), 0, alpha));
-  EXPECT_FALSE(shows_above(predict(10.0, earlier), 0, alpha));
-  EXPECT_TRUE(shows_below(predict(-1.4, earlier), 0, beta));
-  EXPECT_FALSE(shows_below(predict(-1.3, earlier), 0, beta));
+  EXPECT_TRUE(shows_above(predict(10.1, each_alone(earlier)), 0, alpha));
+  EXPECT_FALSE(shows_above(predict(10.0, each_alone(earlier)), 0, alpha));
+  EXPECT_TRUE(shows_below(predict(-1.4, each_alone(earlier)), 0, beta));
+  EXPECT_FALSE(shows_below(predict(-1.3, each_alone(earlier)), 0, beta));
+}
+
+TEST(PredictionInterval, AddsWhatTheMeanOfAUnitsRunsHides) {
+  const std::vector<std::vector<double>> units{{0, 2}, {1, 3}, {2, 4}};
+  const Prediction prediction = predict(5, units);
+  EXPECT_EQ(prediction.units, 3);
+  EXPECT_EQ(prediction.runs, 6);
+  EXPECT_DOUBLE_EQ(prediction.difference, 3);
+  EXPECT_DOUBLE_EQ(prediction.between, 4.0 / 3);
+  EXPECT_DOUBLE_EQ(prediction.within, 1);  // 2 (1 - 1 / 2)
+  EXPECT_DOUBLE_EQ(prediction.deviation, std::sqrt(2));
+  // t of 2 and of 3 degrees: 6.9646 and 4.5407 at 1 %.
+  const double reach = std::sqrt(6.9646 * 6.9646 * 4 / 3 + 4.5407 * 4.5407);
+  EXPECT_TRUE(shows_above(predict(2 + reach + 0.01, units), 0, alpha));
+  EXPECT_FALSE(shows_above(predict(2 + reach - 0.01, units), 0, alpha));
 }
 
 TEST(PredictionInterval, RefusesToSpeakFromOneRun) {
-  const std::vector<double> one{1};
-  EXPECT_DEATH((void)predict(1, one), "one earlier run");
+  const std::vector<std::vector<double>> one{{1, 2, 3}};
+  EXPECT_DEATH((void)predict(1, one), "one unit of earlier runs");
 }
+
+// Devices, or sittings, of several runs each; the new run is of another one.
+struct Pool {
+  int units;
+  int runs;
+};
+
+class Pools : public testing::TestWithParam<Pool> {
+ protected:
+  static constexpr std::uint64_t seed = 20261122;
+  static constexpr double run_deviation = 0.002;
+
+  struct Wrong {
+    double refuted = 0;
+    double held = 0;
+  };
+  enum class Counted { units, runs };
+  static Wrong at_the_margin(Pool pool, double unit_deviation, Counted counted) {
+    Random random(seed);
+    Wrong wrong;
+    for (int gate = 0; gate < gates; ++gate) {
+      std::vector<std::vector<double>> earlier;
+      for (int unit = 0; unit < pool.units; ++unit) {
+        const double centre = unit_deviation * random.normal();
+        if (counted == Counted::units) earlier.emplace_back();
+        for (int run = 0; run < pool.runs; ++run) {
+          if (counted == Counted::runs) earlier.emplace_back();
+          earlier.back().push_back(centre + run_deviation * random.normal());
+        }
+      }
+      const double own = unit_deviation * random.normal() + run_deviation * random.normal();
+      const Prediction prediction = predict(margin + own, earlier);
+      wrong.refuted += shows_above(prediction, margin, alpha) ? 1.0 / gates : 0;
+      wrong.held += shows_below(prediction, margin, beta) ? 1.0 / gates : 0;
+    }
+    return wrong;
+  }
+};
+
+TEST_P(Pools, AreWrongAtTheLimitNoMoreOftenThanTheySayHoweverFarUnitsDiffer) {
+  for (const double unit_deviation : {0.0, 0.001, 0.002, 0.004, 0.008, 0.03}) {
+    const Wrong wrong = at_the_margin(GetParam(), unit_deviation, Counted::units);
+    std::printf("%d x %d runs, units differ by %.1f %%: refuted %.2f, held %.2f %%\n",
+                GetParam().units, GetParam().runs, 100 * unit_deviation, 100 * wrong.refuted,
+                100 * wrong.held);
+    EXPECT_LE(wrong.refuted, 0.013) << "seed " << seed << ", " << unit_deviation;
+    EXPECT_LE(wrong.held, 0.056) << "seed " << seed << ", " << unit_deviation;
+  }
+}
+
+TEST_P(Pools, WouldBeWrongMuchMoreOftenIfTheirRunsWereCounted) {
+  const Wrong wrong = at_the_margin(GetParam(), 0.008, Counted::runs);
+  std::printf("%d x %d runs, runs counted: refuted %.2f, held %.2f %%\n", GetParam().units,
+              GetParam().runs, 100 * wrong.refuted, 100 * wrong.held);
+  EXPECT_GE(wrong.refuted, 0.02) << "seed " << seed;
+  EXPECT_GE(wrong.held, 0.065) << "seed " << seed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Pools, testing::Values(Pool{3, 5}, Pool{6, 5}, Pool{8, 3}));
 
 }  // namespace
 }  // namespace stepgate

@@ -4,6 +4,7 @@
 // The gate is checked after the run, so that a stored run starts as `run` does.
 #include <fmt/format.h>
 
+#include <fstream>
 #include <iostream>
 
 #include "judge/acceptance.h"
@@ -11,8 +12,10 @@
 #include "plan/anchors.h"
 #include "plan/counted_metrics.h"
 #include "report/print_accepted.h"
+#include "support/fnv1a.h"
 #include "support/random.h"
 #include "support/run_program.h"
+#include "support/toml_text.h"
 #include "support/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
@@ -51,12 +54,22 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
   return std::nullopt;
 }
 
-Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed) {
+// Of this machine, where the system tells; what it tells is not stored as such.
+std::string number_of_boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string line;
+  return std::getline(file, line) ? hexadecimal(fnv1a(line)) : "";
+}
+
+// A boot says nothing about a device that has none.
+Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, std::uint64_t seed,
+                         DeviceKind kind) {
   return {.date = date_of(arguments),
           .commit = commit_of(arguments, scenario.file),
           .stepgate = STEPGATE_VERSION,
           .scenario = scenario.fingerprint,
-          .seed = seed};
+          .seed = seed,
+          .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
 int accept_here(const Arguments& arguments) {
@@ -79,7 +92,7 @@ int accept_here(const Arguments& arguments) {
   }
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement, counted,
-                                   provenance_of(arguments, planned.scenario, seed));
+                                   provenance_of(arguments, planned.scenario, seed, identity.kind));
   print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
   return 0;
 }

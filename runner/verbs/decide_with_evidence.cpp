@@ -106,7 +106,7 @@ class RunOnRecord {
       run.evidence.regime.insert(begun_.evidence.regime.begin(), begun_.evidence.regime.end());
       run.evidence.expect.insert(begun_.evidence.expect.begin(), begun_.evidence.expect.end());
     }
-    found_ = most_rounds(run.evidence) > 0;
+    found_ = most_rounds(run.evidence) > 0 || !run.evidence.stored.empty();
     turn_.keep(run);
   }
 
@@ -155,11 +155,12 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
 
 Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64_t seed,
                              JudgeSettings settings, const EvidenceRequest& request) {
-  if (!has_sentence_decided_by_rounds(planned.scenario))
+  if (!has_sentence_to_go_on_from(planned.scenario))
     return decide_one(planned, device, seed, settings);
   const EvidenceKey key = key_of(request, planned, device);
   EvidenceTurn turn(request.file, key);
   settings.earlier = earlier_in(turn.before(), key);
+  settings.is_kept = true;
   const std::string note =
       settings.earlier.runs == 0 ? note_on_others(turn.before(), key, planned, settings) : "";
   // Stored baselines are compared with rounds of this run.
@@ -169,8 +170,9 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
     none.traced = planned.traced;
     return {judge_one(planned, none, settings), std::move(none)};
   }
-  RunOnRecord run(turn, planned, settings,
-                  {.seed = seed, .date = request.date, .stepgate = STEPGATE_VERSION});
+  RunOnRecord run(
+      turn, planned, settings,
+      {.seed = seed, .date = request.date, .stepgate = STEPGATE_VERSION, .evidence = {}});
   Decided decided = decide_one(planned, device, seed, settings,
                                [&](const Measurement& so_far) { run.keep(so_far); });
   run.end(decided);
