@@ -79,7 +79,8 @@ struct StoredEvidence {
   std::int64_t runs = 0;  // that this one was compared with
   StoredUnit unit = StoredUnit::run;
   std::vector<std::int64_t> runs_of_units;
-  std::int64_t new_runs = 1;  // in whose mean: this run and earlier ones, up to the one that decided
+  // In whose mean: this run and earlier ones, up to the one that decided.
+  std::int64_t new_runs = 1;
   double ratio = 1;                       // left side / right side
   std::optional<RatioInterval> interval;  // prediction interval; absent with too few units
   std::optional<double> deviation;        // of single runs of different units, relative
