@@ -107,6 +107,20 @@ TEST_F(Recompute, AgreesWithTheWholeSuite) {
   expect_agreement("suite.json", run);
 }
 
+// Runs of the whole suite on a GPU, as they were written then.
+TEST_F(Recompute, AgreesWithTheRunsThatTheRepositoryKeeps) {
+  int runs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(STEPGATE_SOURCE_DIR) / "baselines/nvidia-h200/suite")) {
+    if (entry.path().extension() != ".json") continue;
+    const Finished recomputed = recompute(entry.path().string());
+    EXPECT_EQ(recomputed.exit_code, 0) << recomputed.err;
+    EXPECT_TRUE(contains(recomputed.out, "45 scenarios: 45 holds")) << recomputed.out;
+    ++runs;
+  }
+  EXPECT_GT(runs, 0);
+}
+
 TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
   const Finished run = run_mixed();
   std::vector<Json> all = reports("mixed.json");
