@@ -27,19 +27,19 @@ function(stepgate_library name)
   target_link_libraries(stepgate_${name} PUBLIC stepgate_options ${ARG_USES})
 endfunction()
 
-# stepgate_test(<name> SOURCES <file>... USES <target>... [LABELS <label>...])
+# stepgate_test(<name> [SIMULATES] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
-# every half of a program is: a process a case is a fifth of the time of all tests. What a test measures is in the
-# libraries, so it is compiled without optimization itself, half the time, unless it simulates gates by the thousand.
+# every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
+# optimization, which takes half the time, unless it computes much itself: it SIMULATES.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SIMULATES" "" "SOURCES;USES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::GTest)
   target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(NOT "power" IN_LIST ARG_LABELS)
+  if(NOT ARG_SIMULATES)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   endif()
   set(properties "")

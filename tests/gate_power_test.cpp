@@ -54,9 +54,10 @@ const NoiseRow& like_a_gpu = noises[1];
 struct Line {
   Line(const char* step, const std::string& sentence)
       : scenario(parse_scenario(
-            fmt::format("claim = \"gate\"\nmodel = {{ kind = \"spin\", {} }}\n"
-                        "[variant.baseline]\n[variant.fix]\n[expect]\nline = \"{}\"\n",
-                        step, sentence),
+            fmt::format(
+                "claim = \"gate\"\nmodel = {{ kind = \"spin\", {} }}\nmeasure.rounds = 100\n"
+                "[variant.baseline]\n[variant.fix]\n[expect]\nline = \"{}\"\n",
+                step, sentence),
             "gate.toml")),
         plans(build_step_plans(scenario, first_seed)) {
     scenario.measure.max_seconds = 1e6;  // only the rounds bound it
