@@ -47,6 +47,15 @@ Knobs model_knobs(const std::string& name);
 // take ten times as long, a fifth of the products, another one from seed to seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
+// Of the ways that a plan accepts, so many share one try: under the sanitizers, which make a step
+// ten times as long, every fifth is tried, and all of them as released. A prime, so that no knob
+// always has the same value.
+#if defined(STEPGATE_SANITIZED)
+inline constexpr int one_way_in = 5;
+#else
+inline constexpr int one_way_in = 1;
+#endif
+
 // Memory that is made anew at a change of the batch's size, of all that can and with and without
 // releases. The batch must have sizes.
 std::vector<Knobs> ways_to_resize(const Knobs& model);

@@ -70,12 +70,6 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
   EXPECT_GT(variants, 20);
 }
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int one_way_in = 4;
-#else
-constexpr int one_way_in = 1;
-#endif
-
 TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
   // Not a random one: of one seed in some 25, 3460414620, a way has a first-fit pool that still
   // grows by a block in the traced steps, which the plan does not count.
