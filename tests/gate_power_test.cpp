@@ -215,7 +215,7 @@ TEST_F(GatePower, CatchesADelayOfTheHostWhereTheHostIsTheLimit) {
 
 TEST_F(GatePower, PassesAFailureOfTheDeviceOn) {
   const Line line(device_bound, at_least(0.99));
-  for (const std::int64_t step : {0, 7, 300}) {
+  for (const std::int64_t step : {0, 7, 100}) {
     try {
       (void)gate(line, like_a_gpu, {.seed = first_seed, .slowdowns = {}, .fails_at_step = step});
       FAIL() << "nobody noticed that the device failed at step " << step;
