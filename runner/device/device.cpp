@@ -30,14 +30,14 @@ std::string in_words(const DeviceIdentity& device) {
   return {};
 }
 
-// A device that has nothing better waits between the steps: its numbers are the same.
+// A device that has nothing better waits between the segments: its numbers are the same.
 std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> steps,
                                                 const Interleaving& how) {
+  const Observe segment{.wash_out_steps = how.wash_out_steps, .steps = how.steps};
   std::vector<std::optional<StepResult>> results(steps.size());
   for (std::size_t place = 0; place < how.order.size(); ++place) {
     const auto of = static_cast<std::size_t>(how.order[place]);
-    StepResult run = steps[of]->run({.steps = 1});
-    if (run.elapsed) run.step_times = {*run.elapsed};
+    StepResult run = steps[of]->run(segment);
     if (static_cast<std::int64_t>(place) < how.unscored) {
       run.steps = 0;
       run.step_times.clear();

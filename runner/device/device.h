@@ -108,11 +108,14 @@ class LoadedStep {
   virtual StepResult run(const Observe&) = 0;
 };
 
-// Single steps of several loaded steps, one after the other in this order, without a wait of the
-// host in between.
+// Short segments of several loaded steps, one after the other in this order, without a wait of the
+// host in between. Every segment begins with some steps that are not scored, so that a scored step
+// follows one of its own kind.
 struct Interleaving {
-  std::vector<int> order;     // of which of the loaded steps each is; of each at least once
-  std::int64_t unscored = 1;  // at the start, which only fill the queue; at least 1
+  std::vector<int> order;           // which of the loaded steps each segment is of; all of them
+  std::int64_t unscored = 0;        // segments at the start that only fill the queue
+  std::int64_t wash_out_steps = 1;  // of every segment; at least 1
+  std::int64_t steps = 4;           // of every segment, scored
 };
 
 class Device {
@@ -145,9 +148,8 @@ class Device {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
   // Runs steps that were loaded into slots of this device at the same time; what it returns is of
-  // each of them: `elapsed` and `step_times` of the scored ones alone, each from the end of the
-  // work before it to the end of its own. Only for plans without a reason_against_interleaving.
-  // Throws DeviceError.
+  // each of them, over all its segments: `elapsed` and `step_times` of the scored steps alone. Only
+  // for plans without a reason_against_interleaving. Throws DeviceError.
   virtual std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
                                                   const Interleaving&);
   // Why a run cannot be traced, in words; empty where it can.

@@ -39,7 +39,7 @@ constexpr double deviation_between_loads = 0.004;
 constexpr nanoseconds longest_interleaved_step = 2ms;
 // Long beside the loads, so that most of a round is scored: two thirds of it for steps of 0.25 ms.
 constexpr nanoseconds interleaved_round = 60ms;
-constexpr std::int64_t fewest_cycles = 16;  // of a step of every variant
+constexpr std::int64_t fewest_cycles = 8;  // of a short segment of every variant
 // Cycles in which the queue fills, as with the wash-out of a long segment.
 constexpr nanoseconds time_to_fill = 5ms;
 // Before the first round, to see whether steps disturb each other.
@@ -264,7 +264,7 @@ class Run {
     }
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
-      if (!carried) return "too few steps follow their own kind to compare them";
+      if (!carried) return "too few short segments follow one of their own kind to compare them";
       const std::string& first = plans_.front().variant;
       const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
       if (matters(*carried)) {
@@ -325,7 +325,7 @@ class Run {
   Round run_loaded() {
     const std::vector<int> order = permutation(variants(), random_);
     settle(order);
-    return interleaves() ? run_step_by_step() : run_segments(order);
+    return interleaves() ? run_short_segments() : run_segments(order);
   }
 
   // Steps after a load that are not scored, so that the first variant of the order runs last: as in
@@ -375,11 +375,12 @@ class Run {
     return segment;
   }
 
-  // Cycles of one step of every variant, each cycle in a fresh order.
-  Round run_step_by_step() {
+  // Cycles of a short segment of every variant, each cycle in a fresh order.
+  Round run_short_segments() {
     Interleaving how;
+    const std::int64_t length = how.wash_out_steps + how.steps;
     nanoseconds cycle{0};
-    for (const nanoseconds time : step_times_) cycle += std::max(time, nanoseconds(1));
+    for (const nanoseconds time : step_times_) cycle += length * std::max(time, nanoseconds(1));
     const std::int64_t filling = time_to_fill / cycle + 1;
     const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
     how.unscored = filling * variants();
@@ -391,12 +392,12 @@ class Run {
     for (const auto& step : loaded_) steps.push_back(step.get());
     std::vector<StepResult> results = device_.run_interleaved(steps, how);
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      note(variant, results[variant], filling);
+      note(variant, results[variant], cycles * length - results[variant].steps);
     }
     return round_of(how, std::move(results));
   }
 
-  // One segment of every variant: all its steps together.
+  // One segment of every variant: all its short ones together.
   Round round_of(const Interleaving& how, std::vector<StepResult> results) const {
     Round round;
     for (std::size_t variant = 0; variant < results.size(); ++variant) {
@@ -415,10 +416,12 @@ class Run {
     for (auto place = static_cast<std::size_t>(how.unscored); place < how.order.size(); ++place) {
       const auto variant = static_cast<std::size_t>(how.order[place]);
       Segment& segment = round.segments[variant];
-      const nanoseconds time = segment.step_times[next[variant]++];
-      if (how.order[place - 1] != how.order[place]) continue;
-      ++segment.own_steps;
-      segment.own_elapsed += time;
+      const bool follows_itself = how.order[place - 1] == how.order[place];
+      for (std::int64_t step = 0; step < how.steps; ++step, ++next[variant]) {
+        if (!follows_itself) continue;
+        ++segment.own_steps;
+        segment.own_elapsed += segment.step_times[next[variant]];
+      }
     }
     return round;
   }

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "device/simulated/simulated_device.h"
 #include "measure/carry_over.h"
 #include "measure/scripted_request.h"
 #include "plan/build_step_plan.h"
+#include "plan/inject.h"
+#include "tests/round_numbers.h"
 
 namespace stepgate {
 namespace {
@@ -132,7 +136,7 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
   return request;
 }
 
-TEST(Measure, InterleavesStepByStepWhereThePlansAllowIt) {
+TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
   ScriptedDevice device(script);
   const auto plans = plans_named({"a", "b"});
@@ -192,38 +196,66 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
   EXPECT_LT(carried->size, -0.05) << "segments show it too";
 }
 
+// Two variants whose kernels a device of round numbers spins for, as `busier` leaves them.
+std::vector<StepPlan> spinning(std::int64_t kernel_us,
+                               const std::function<void(std::vector<StepPlan>&)>& busier) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  for (const char* name : {"plain", "busy"}) {
+    Knobs knobs;
+    knobs.model = {.kind = ModelKind::spin, .kernels = 40, .kernel_us = kernel_us};
+    scenario.variants.push_back({name, knobs, {}});
+  }
+  std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  busier(plans);
+  return plans;
+}
+
+// log(second / first) of mean step times, each alone for long.
+double ratio_alone(Device& device, const std::vector<StepPlan>& plans) {
+  double ratio = 0;
+  for (const StepPlan& plan : plans) {
+    const StepResult alone = device.load(plan)->run({.wash_out_steps = 100, .steps = 400});
+    ratio = std::log(static_cast<double>(alone.elapsed->count())) - ratio;
+  }
+  return ratio;
+}
+
+double ratio_in(const Round& round) {
+  std::map<int, double> times;
+  for (const Segment& segment : round.segments)
+    times[segment.variant] += static_cast<double>(segment.elapsed.count() / segment.steps);
+  return std::log(times[1] / times[0]);
+}
+
 // Alone the device waits for the busy host; between steps of the other the host is ahead of it for
 // good, so that steps after their own kind are as fast as all others.
 TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
-  Knobs knobs;
-  knobs.model = {.kind = ModelKind::spin, .kernels = 40, .kernel_us = 4};
-  Scenario scenario;
-  scenario.name = "by_hand";
-  scenario.variants.push_back({"plain", knobs, {}});
-  knobs.host.step_us = 60;
-  scenario.variants.push_back({"busy", knobs, {}});
-  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
-  DeviceProfile profile =
-      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
-  profile.noise = {.within_rounds = 0.003};
-  const auto device = make_simulated_device(profile, {.seed = 1});
+  const std::vector<StepPlan> plans =
+      spinning(4, [](auto& made) { inject(made[1], InjectionKind::host_delay, 60us); });
+  const auto device =
+      make_simulated_device(profile_of_round_numbers({.within_rounds = 0.003}), {.seed = 1});
   const Measurement measurement = measure(*device, plans, interleaved_request(6));
   EXPECT_NE(measurement.segments_because.find(
                 "the host issues steps of 'busy' while the device is at those of 'plain'"),
             std::string::npos)
       << measurement.segments_because;
-  double ratio = 0;  // in logarithms
-  for (const StepPlan& plan : plans) {
-    const StepResult alone = device->load(plan)->run({.wash_out_steps = 100, .steps = 400});
-    ratio = std::log(static_cast<double>(alone.elapsed->count())) - ratio;
-  }
-  ASSERT_GT(ratio, 0.05);
-  for (const Round& round : measurement.rounds) {
-    std::map<int, double> times;
-    for (const Segment& segment : round.segments)
-      times[segment.variant] += static_cast<double>(segment.elapsed.count() / segment.steps);
-    EXPECT_NEAR(std::log(times[1] / times[0]), ratio, 0.02);
-  }
+  const double alone = ratio_alone(*device, plans);
+  ASSERT_GT(alone, 0.05);
+  for (const Round& round : measurement.rounds) EXPECT_NEAR(ratio_in(round), alone, 0.02);
+}
+
+// What the host does last in a step overlaps the end of its kernels and delays the step after it:
+// single steps in turn would charge it to the other variant.
+TEST(Measure, ChargesWorkOfTheHostAtTheEndOfAStepToItsOwnVariant) {
+  const std::vector<StepPlan> plans =
+      spinning(1, [](auto& made) { inject(made[1], InjectionKind::host_delay, 2us); });
+  const auto device = make_simulated_device(profile_of_round_numbers({}), {.seed = 1});
+  const Measurement measurement = measure(*device, plans, interleaved_request(6));
+  EXPECT_EQ(measurement.segments_because, "");
+  const double alone = ratio_alone(*device, plans);
+  ASSERT_GT(alone, 0.01);
+  for (const Round& round : measurement.rounds) EXPECT_NEAR(ratio_in(round), alone, 0.1 * alone);
 }
 
 TEST(CarryOver, IsHowFarTheRatioIsFromThatAfterStepsOfTheirOwn) {

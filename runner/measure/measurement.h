@@ -15,8 +15,8 @@
 
 namespace stepgate {
 
-// Scored steps of one variant in one round: one after the other, or each between those of the other
-// variants.
+// Scored steps of one variant in one round: one after the other, or in short segments between those
+// of the other variants.
 struct Segment {
   int variant = 0;  // index into Measurement::variants
   int slot = 0;     // where it was loaded
@@ -35,8 +35,8 @@ struct Segment {
 // The unit of evidence. All variants are loaded anew, into slots and in an order that are dealt
 // anew, from a step number and with draws of the loader that are dealt anew and that all of them
 // share. Then a segment of each runs in that order and another in its mirror; or, where steps do
-// not disturb each other, one step of each after the other, every cycle in an order of its own,
-// without the queue ever running empty. Swapping the labels of two variants leaves the
+// not disturb each other, short segments of them run interleaved, every cycle in an order of its
+// own, without the queue ever running empty. Swapping the labels of two variants leaves the
 // distribution of all of this unchanged.
 struct Round {
   std::vector<Segment> segments;

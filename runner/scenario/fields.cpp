@@ -219,7 +219,7 @@ constexpr std::array field_rows{
         "measure.max_seconds", number(0.001, 86400), "at most")),
     field<&Settings::measure, &MeasureKnobs::interleave>(
         "measure.interleave", one_of(interleave_choices),
-        "the variants step by step where their steps do not disturb each other; or segments"),
+        "in turns of a few steps where variants do not disturb each other; or segments, long ones"),
     unscored(field<&Settings::measure, &MeasureKnobs::confidence>(
         "measure.confidence", number(0.5, 0.9999), "of the intervals in the report")),
     not_built("measure.flush_l2"),

@@ -142,25 +142,15 @@ class CudaDevice : public Device {
 
   std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
                                           const Interleaving& how) override {
-    require(how.unscored >= 1, "some steps fill the queue");
     std::vector<CudaStep*> ours;
     for (LoadedStep* step : steps) ours.push_back(&dynamic_cast<CudaStep&>(*step));
-    while (marks_.size() < how.order.size()) marks_.push_back(make_event());
-    const cudaStream_t stream = streams_of_slots()->compute.get();
     for (CudaStep* step : ours) step->begin_interleaved();
-    const auto unscored = static_cast<std::size_t>(how.unscored);
     for (std::size_t place = 0; place < how.order.size(); ++place) {
-      ours[static_cast<std::size_t>(how.order[place])]->issue_in_turn(place >= unscored);
-      check(cudaEventRecord(marks_[place].get(), stream), "mark the end of a step");
+      const bool scored = static_cast<std::int64_t>(place) >= how.unscored;
+      ours[static_cast<std::size_t>(how.order[place])]->issue_segment(how, scored);
     }
     std::vector<StepResult> results;
-    for (CudaStep* step : ours) results.push_back(step->end_interleaved());
-    for (std::size_t place = unscored; place < how.order.size(); ++place) {
-      StepResult& result = results[static_cast<std::size_t>(how.order[place])];
-      result.step_times.push_back(time_between(marks_[place - 1], marks_[place]));
-      *result.elapsed += result.step_times.back();
-      ++result.steps;
-    }
+    for (CudaStep* step : ours) results.push_back(step->end_interleaved(how));
     return results;
   }
 
@@ -230,7 +220,6 @@ class CudaDevice : public Device {
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
   std::weak_ptr<CudaStreams> streams_of_slots_;
-  std::vector<CudaEvent> marks_;  // between the steps of an interleaved run
   mutable std::optional<Nvml> nvml_;
 };
 

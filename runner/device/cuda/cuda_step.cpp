@@ -73,20 +73,37 @@ void CudaStep::begin_interleaved() {
   begin_run();
   waited_ = nanoseconds(0);
   issued_ = nanoseconds(0);
+  unscored_segments_ = 0;
 }
 
-void CudaStep::issue_in_turn(bool scored) {
+void CudaStep::issue_segment(const Interleaving& how, bool scored) {
+  run_steps(how.wash_out_steps);
+  if (!scored) {
+    ++unscored_segments_;
+    return run_steps(how.steps);
+  }
   const nanoseconds waited_before = waited_;
   const auto begin = steady_clock::now();
-  run_steps(1);
-  if (scored) issued_ += steady_clock::now() - begin - (waited_ - waited_before);
+  run_steps(how.steps);
+  issued_ += steady_clock::now() - begin - (waited_ - waited_before);
 }
 
-StepResult CudaStep::end_interleaved() {
+// The stamps of a segment lie one after the other, so a scored step's time is that since the stamp
+// of its own step before.
+StepResult CudaStep::end_interleaved(const Interleaving& how) {
   StepResult result;
   harvest();
-  result.first_step = next_step_ - std::ssize(stamps_);
+  const std::int64_t length = how.wash_out_steps + how.steps;
+  const auto run = std::ssize(stamps_);
+  result.first_step = next_step_ - run;
   result.elapsed = nanoseconds(0);
+  for (std::int64_t step = unscored_segments_ * length; step < run; ++step) {
+    if (step % length < how.wash_out_steps) continue;
+    const auto at = static_cast<std::size_t>(step);
+    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[at] - stamps_[at - 1]));
+    *result.elapsed += result.step_times.back();
+  }
+  result.steps = std::ssize(result.step_times);
   result.host_busy = issued_;
   result.sm_clock_hertz = mean_clock_since(0);
   result.losses = losses_;

@@ -50,11 +50,11 @@ class CudaStep : public LoadedStep {
   std::vector<KernelChoice> choices() const override { return choices_; }
   StepResult run(const Observe&) override;
 
-  // An interleaved run of several steps on their common stream: each begins, issues a step whenever
-  // its turn comes, and is read at the end. How long the steps took their caller knows.
+  // An interleaved run of several steps on their common stream: each begins, issues its segments
+  // when their turn comes, and is read at the end.
   void begin_interleaved();
-  void issue_in_turn(bool scored);
-  StepResult end_interleaved();
+  void issue_segment(const Interleaving&, bool scored);
+  StepResult end_interleaved(const Interleaving&);
 
  private:
   // One operation, prepared as far as it can be before the step runs.
@@ -135,6 +135,7 @@ class CudaStep : public LoadedStep {
   std::vector<std::uint64_t> cycles_;   // likewise, pairs of cycles and multiprocessor
   std::chrono::nanoseconds waited_{0};  // in the current run
   std::chrono::nanoseconds issued_{0};  // host time of scored steps, in an interleaved run
+  std::int64_t unscored_segments_ = 0;  // of an interleaved run, before the scored ones
 };
 
 }  // namespace stepgate

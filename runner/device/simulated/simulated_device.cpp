@@ -115,22 +115,27 @@ class SimulatedStep : public LoadedStep {
     return result;
   }
 
-  // One step behind what others have queued until then. When the device will be done with it.
-  Nanoseconds run_behind(Nanoseconds queued, bool scored, StepResult& result) {
+  // Behind what others have queued until then. When the device will be done with it.
+  Nanoseconds run_segment(const Interleaving& how, Nanoseconds queued, bool scored,
+                          StepResult& result) {
     timeline_.start_at(machine_->now);
     timeline_.queue_after(queued);
+    run_steps(how.wash_out_steps);
     const Nanoseconds host_begin = timeline_.host_now();
     const Nanoseconds waited_begin = timeline_.host_waited();
-    run_steps(1);
-    machine_->now = timeline_.host_now();
-    const Nanoseconds done = timeline_.compute_end();
-    if (!scored) return done;
+    for (std::int64_t done = 0; done < how.steps; ++done) {
+      run_steps(1);
+      if (!scored) continue;
+      const Nanoseconds time = timeline_.stamp(next_step_ - 1) - timeline_.stamp(next_step_ - 2);
+      result.step_times.emplace_back(time);
+      *result.elapsed += std::chrono::nanoseconds(time);
+    }
     const Nanoseconds waited = timeline_.host_waited() - waited_begin;
-    *result.host_busy += std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
-    result.step_times.emplace_back(done - queued);
-    *result.elapsed += result.step_times.back();
-    ++result.steps;
-    return done;
+    const Nanoseconds busy = timeline_.host_now() - host_begin - waited;
+    if (scored) *result.host_busy += std::chrono::nanoseconds(busy);
+    result.steps = std::ssize(result.step_times);
+    machine_->now = timeline_.host_now();
+    return timeline_.compute_end();
   }
 
   void drain() {
@@ -225,7 +230,7 @@ class SimulatedDevice : public Device {
     for (std::size_t place = 0; place < how.order.size(); ++place) {
       const auto of = static_cast<std::size_t>(how.order[place]);
       const bool scored = static_cast<std::int64_t>(place) >= how.unscored;
-      queued = simulated(steps[of]).run_behind(queued, scored, results[of]);
+      queued = simulated(steps[of]).run_segment(how, queued, scored, results[of]);
     }
     for (LoadedStep* step : steps) simulated(step).drain();
     return results;

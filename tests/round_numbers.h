@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a device whose costs are round numbers, with the noise that a test is about.
+#pragma once
+
+#include "device/profile.h"
+
+namespace stepgate {
+
+// A quiet GPU's, as most tests want it.
+inline constexpr NoiseCosts usual_noise{
+    .within_rounds = 0.003, .between_loads = 0.001, .between_slots = 0.002};
+
+inline DeviceProfile profile_of_round_numbers(const NoiseCosts& noise) {
+  DeviceProfile profile =
+      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
+  profile.noise = noise;
+  return profile;
+}
+
+}  // namespace stepgate
