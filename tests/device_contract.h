@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 
@@ -50,11 +51,7 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 // Of the ways that a plan accepts, so many share one try: under the sanitizers, which make a step
 // ten times as long, every fifth is tried, and all of them as released. A prime, so that no knob
 // always has the same value.
-#if defined(STEPGATE_SANITIZED)
-inline constexpr int one_way_in = 5;
-#else
-inline constexpr int one_way_in = 1;
-#endif
+inline constexpr int one_way_in = sanitized ? 5 : 1;
 
 // Memory that is made anew at a change of the batch's size, of all that can and with and without
 // releases. The batch must have sizes.

@@ -11,15 +11,13 @@
 #include "plan/build_step_plan.h"
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
+#include "tests/round_numbers.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int gates_per_cell = 40;
-#else
-constexpr int gates_per_cell = 400;
-#endif
+constexpr int gates_per_cell = sanitized ? 40 : 400;
 constexpr std::uint64_t first_seed = 1000;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;
@@ -72,11 +70,9 @@ std::string at_least(double limit) {
 }
 
 Verdict gate(const Line& line, const NoiseRow& noise, SimulatedSettings settings) {
-  DeviceProfile profile =
-      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
-  profile.noise = noise.costs;
   const std::uint64_t seed = settings.seed;
-  const auto device = make_simulated_device(std::move(profile), std::move(settings));
+  const auto device =
+      make_simulated_device(profile_of_round_numbers(noise.costs), std::move(settings));
   return judged_on(*device, line.scenario, line.plans, seed);
 }
 

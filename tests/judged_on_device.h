@@ -33,4 +33,12 @@ inline double most_of(int gates, double rate) {
   return rate + 3 * std::sqrt(rate * (1 - rate) / gates);
 }
 
+// Rates under an effect of that size that are not those promised: measured here and in
+// docs/verdict.md, they may fall and not rise.
+struct DocumentedRates {
+  double size;
+  double refuted;
+  double held;
+};
+
 }  // namespace stepgate

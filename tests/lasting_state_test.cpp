@@ -14,15 +14,12 @@
 #include "judge/sentence_test.h"
 #include "measure/schedule.h"
 #include "tests/judged_on_device.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int gates = 100;
-#else
-constexpr int gates = 500;
-#endif
+constexpr int gates = sanitized ? 100 : 500;
 constexpr std::uint64_t first_seed = 900;
 constexpr double limit = 0.004;  // the fix may take so much longer, in logarithms
 constexpr double noise = 0.003;  // of a segment
@@ -210,26 +207,20 @@ void expect_promised_rates(const std::string& what, const Shares& shares) {
   EXPECT_LE(shares.held, most_of(gates, JudgeSettings{}.beta)) << what;
 }
 
-struct StateRow {
-  double memory;
-  double refuted;
-  double held;
-};
-
 // What a state of one variant does to a few rounds in a row looks like the code, and no coin deals
 // it: from a memory of 0.6 on the rates are NOT those promised, and doubts, which need a dozen
 // rounds, take back next to nothing, since most of these gates are over before. The rates below
 // are what was measured, here and in docs/verdict.md; they may fall, not rise.
 TEST(LastingState, OfOneVariantCostsTheRatesThatAreDocumented) {
-  for (const StateRow& row : {StateRow{0.3, 0.014, 0.059},
-                              {0.6, 0.042, 0.109},
-                              {0.8, 0.132, 0.203},
-                              {0.95, 0.265, 0.338}}) {
-    const Shares shares = shares_of(
-        [&](Random random) { return std::make_unique<StateOfTheFix>(random, row.memory); });
-    print_row(fmt::format("a state of the fix, AR(1) {:.2f}", row.memory), shares);
-    EXPECT_LE(shares.refuted, most_of(gates, row.refuted)) << row.memory;
-    EXPECT_LE(shares.held, most_of(gates, row.held)) << row.memory;
+  for (const DocumentedRates& row : {DocumentedRates{0.3, 0.014, 0.059},
+                                     {0.6, 0.042, 0.109},
+                                     {0.8, 0.132, 0.203},
+                                     {0.95, 0.265, 0.338}}) {
+    const Shares shares =
+        shares_of([&](Random random) { return std::make_unique<StateOfTheFix>(random, row.size); });
+    print_row(fmt::format("a state of the fix, AR(1) {:.2f}", row.size), shares);
+    EXPECT_LE(shares.refuted, most_of(gates, row.refuted)) << row.size;
+    EXPECT_LE(shares.held, most_of(gates, row.held)) << row.size;
   }
 }
 

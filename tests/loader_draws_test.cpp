@@ -11,15 +11,13 @@
 #include "plan/build_step_plan.h"
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
+#include "tests/round_numbers.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int gates = 30;
-#else
-constexpr int gates = 120;
-#endif
+constexpr int gates = sanitized ? 30 : 120;
 constexpr double confidence = 0.95;  // of the intervals
 
 // The loader is what both wait for; a batch takes 150 us on average in both.
@@ -34,13 +32,6 @@ Scenario jittering() {
       "same = \"fix.step_ms_mean ~= baseline.step_ms_mean within 1.5%\"\n"
       "tie = \"fix.step_ms_mean <= 1 * baseline.step_ms_mean\"\n",
       "jittering.toml");
-}
-
-DeviceProfile profile() {
-  DeviceProfile made =
-      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
-  made.noise = {.within_rounds = 0.003, .between_loads = 0.001, .between_slots = 0.002};
-  return made;
 }
 
 // Every load draws what the first one drew.
@@ -80,7 +71,8 @@ Seen seen_on(bool replaying) {
   const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
   Seen seen;
   for (std::uint64_t seed = 1; seed <= gates; ++seed) {
-    std::unique_ptr<Device> device = make_simulated_device(profile(), {.seed = seed});
+    std::unique_ptr<Device> device =
+        make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
     if (replaying) device = std::make_unique<Replaying>(std::move(device));
     const Verdict verdict = judged_on(*device, scenario, plans, seed);
     const SentenceVerdict& same = verdict.sentences.at(0);
@@ -102,7 +94,7 @@ Seen seen_on(bool replaying) {
 
 TEST(LoaderDraws, LeaveTheRatioOfTheMeansWhereItIs) {
   const Scenario scenario = jittering();
-  const auto device = make_simulated_device(profile(), {.seed = 1});
+  const auto device = make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = 1});
   std::vector<double> times;
   for (const StepPlan& plan : build_step_plans(scenario, 1)) {
     const StepResult result = device->load(plan)->run({.wash_out_steps = 50, .steps = 200'000});

@@ -13,15 +13,13 @@
 #include "plan/build_step_plan.h"
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
+#include "tests/round_numbers.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int processes = 30;
-#else
-constexpr int processes = 150;
-#endif
+constexpr int processes = sanitized ? 30 : 150;
 constexpr double usual_margin = 0.005;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;
@@ -47,11 +45,8 @@ TrialGate identical(double margin) {
 // noisy, as long as the variants are loaded in this order first.
 std::unique_ptr<Device> process(double deviation, const TrialGate& gate, std::uint64_t seed,
                                 NoiseCosts noise) {
-  DeviceProfile profile =
-      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
-  profile.noise = noise;
-  profile.noise.between_processes = deviation;
-  auto device = make_simulated_device(profile, {.seed = seed});
+  noise.between_processes = deviation;
+  auto device = make_simulated_device(profile_of_round_numbers(noise), {.seed = seed});
   for (const StepPlan& plan : gate.plans) (void)device->load(plan);
   return device;
 }
@@ -126,29 +121,23 @@ double most(double rate) {
   return processes * most_of(processes, rate);
 }
 
-struct EffectRow {
-  double deviation;  // of a variant
-  // Of identical code at the limit, within one process.
-  double refuted;
-  double held;
-};
-
 // At most 1 and 5 % of runs are wrong about their process. About the code they are as wrong as
 // these rows say, and no round can tell: the rates are what was measured, here and in
 // docs/verdict.md.
 TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
-  for (const EffectRow& row : {EffectRow{0.0005, 0.02, 0.06},
-                               {0.001, 0.073, 0.1},
-                               {0.003, 0.33, 0.35},
-                               {0.005, 0.39, 0.41}}) {
-    SCOPED_TRACE(row.deviation);
-    const Seen seen = seen_at(row.deviation, 0);
-    print_row(row.deviation, 0, seen);
+  // Of a variant's deviation, and identical code at the limit within one process.
+  for (const DocumentedRates& row : {DocumentedRates{0.0005, 0.02, 0.06},
+                                     {0.001, 0.073, 0.1},
+                                     {0.003, 0.33, 0.35},
+                                     {0.005, 0.39, 0.41}}) {
+    SCOPED_TRACE(row.size);
+    const Seen seen = seen_at(row.size, 0);
+    print_row(row.size, 0, seen);
     EXPECT_LE(seen.own_ratio_missed, most(0.05)) << "of the intervals are about their process";
     EXPECT_LE(seen.refuted, most(row.refuted));
     EXPECT_LE(seen.held, most(row.held));
     // Two variants, each with an effect. What the rounds add is taken out of it as well as it can.
-    const double planted = std::sqrt(2) * row.deviation;
+    const double planted = std::sqrt(2) * row.size;
     const double three_standard_errors = 3 / std::sqrt(2.0 * processes);
     EXPECT_GE(between(seen), (1 - three_standard_errors) * planted);
     EXPECT_LE(between(seen), (1 + three_standard_errors) * std::hypot(planted, 0.0006));

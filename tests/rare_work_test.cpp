@@ -11,6 +11,7 @@
 #include "scenario/read_scenario.h"
 #include "stats/quantile.h"
 #include "tests/judged_on_device.h"
+#include "tests/round_numbers.h"
 
 namespace stepgate {
 namespace {
@@ -29,24 +30,16 @@ Scenario evaluating(std::int64_t every, std::int64_t batches) {
       "evaluating.toml");
 }
 
-DeviceProfile profile() {
-  DeviceProfile made =
-      read_profile(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml");
-  made.noise = {.within_rounds = 0.003, .between_loads = 0.001, .between_slots = 0.002};
-  return made;
-}
-
 SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
-  const auto device = make_simulated_device(profile(), {.seed = seed});
+  const auto device = make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
   return judged_on(*device, scenario, plans, seed).sentences.front();
 }
 
 // fix over baseline in 21,000 steps: whole periods of all of them. Without what is dealt to a load.
 double true_ratio(const Scenario& scenario) {
-  DeviceProfile unloaded = profile();
-  unloaded.noise = {.within_rounds = unloaded.noise.within_rounds};
-  const auto device = make_simulated_device(unloaded, {.seed = 1});
+  const auto device = make_simulated_device(
+      profile_of_round_numbers({.within_rounds = usual_noise.within_rounds}), {.seed = 1});
   std::vector<double> times;
   const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
   for (const StepPlan& plan : plans) {

@@ -16,15 +16,12 @@
 #include "judge/scripted_scenario.h"
 #include "judge/sentence_test.h"
 #include "measure/schedule.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-#if defined(STEPGATE_SANITIZED)
-constexpr int gates_per_cell = 100;
-#else
-constexpr int gates_per_cell = 5000;
-#endif
+constexpr int gates_per_cell = sanitized ? 100 : 5000;
 constexpr std::uint64_t first_seed = 500;
 constexpr double suite_alpha = 0.01;
 constexpr double beta = 0.05;
@@ -151,7 +148,8 @@ const std::vector<NoiseModel>& noise_models() {
       {"ramp",
        wandering(0.003,
                  [](double state, std::int64_t step, Random& random) {
-                   const double earlier = step == 0 ? 0 : 0.02 * std::exp(-(step - 1) / 150.0);
+                   const double earlier =
+                       step == 0 ? 0 : 0.02 * std::exp(-static_cast<double>(step - 1) / 150.0);
                    return autoregressive(state - earlier, random) +
                           0.02 * std::exp(-static_cast<double>(step) / 150.0);
                  }),
@@ -329,14 +327,20 @@ TEST_P(RuleGrid, KeepsItsErrorRatesAndItsPower) {
       if (effect <= at_margin) {
         EXPECT_LE(share(gates, size, Outcome::refuted),
                   most(alpha_of_a_line(suite_sizes[size]), gates.size()));
-        if (suites > 0) EXPECT_LE(share_of_refuted_suites(gates, size), most(suite_alpha, suites));
+        if (suites > 0) {
+          EXPECT_LE(share_of_refuted_suites(gates, size), most(suite_alpha, suites));
+        }
       }
       if (effect >= at_margin) {
         EXPECT_LE(share(gates, size, Outcome::holds), most(beta, gates.size()));
       }
     }
-    if (effect > at_margin) EXPECT_GE(share(gates, 0, Outcome::refuted), noise.least_refuted);
-    if (effect == 0.0) EXPECT_GE(share(gates, 0, Outcome::holds), noise.least_refuted);
+    if (effect > at_margin) {
+      EXPECT_GE(share(gates, 0, Outcome::refuted), noise.least_refuted);
+    }
+    if (effect == 0.0) {
+      EXPECT_GE(share(gates, 0, Outcome::holds), noise.least_refuted);
+    }
   }
 }
 

@@ -19,7 +19,6 @@
 namespace stepgate {
 namespace {
 
-constexpr double level = 0.001;
 constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
 // Of the way to the limit: a ratio that changes, or is carried, by less is on the same side of it.
 constexpr double share_that_matters = 0.5;
@@ -90,11 +89,11 @@ class Doubts {
     const auto first = own.first(own.size() / 2);
     const auto second = own.subspan(own.size() / 2);
     const double changed = std::abs(std::log(typical(second) / typical(first)));
-    if (changed > matters_ && two_samples_differ(first, second, level)) {
+    if (changed > matters_ && two_samples_differ(first, second, doubt_level)) {
       return fmt::format("the ratio changed during the run, from {} to {}",
                          factor_in_words(typical(first)), factor_in_words(typical(second)));
     }
-    if (std::sqrt(moments_of(own).variance) > matters_ && neighbours_agree(own, level)) {
+    if (std::sqrt(moments_of(own).variance) > matters_ && neighbours_agree(own, doubt_level)) {
       return std::string("the ratio wandered during the run: rounds are like the one before");
     }
     return std::nullopt;

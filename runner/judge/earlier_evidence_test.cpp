@@ -10,17 +10,14 @@
 #include "judge/scripted_scenario.h"
 #include "judge/timed_sentence.h"
 #include "support/random.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
 constexpr int rounds_of_a_run = 12;
 constexpr int runs_at_most = 30;
-#if defined(STEPGATE_SANITIZED)
-constexpr int all_series = 200;
-#else
-constexpr int all_series = 1000;
-#endif
+constexpr int all_series = sanitized ? 200 : 1000;
 // Three standard errors of a rate over so many series.
 const double series_slack_at_alpha = 3 * std::sqrt(alpha * (1 - alpha) / all_series);
 const double series_slack_at_beta = 3 * std::sqrt(beta * (1 - beta) / all_series);

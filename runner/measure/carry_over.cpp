@@ -82,8 +82,8 @@ std::optional<CarryOver> run_ahead_between(std::span<const Round> rounds, int le
 }
 
 bool is_shown(const CarryOver& carried) {
-  constexpr double level = 0.001;
-  return std::abs(carried.size) > carried.standard_error * t_beyond(carried.rounds - 1, level);
+  return std::abs(carried.size) >
+         carried.standard_error * t_beyond(carried.rounds - 1, doubt_level);
 }
 
 }  // namespace stepgate

@@ -23,7 +23,10 @@ struct CarryOver {
   double standard_error = 0;
   std::int64_t rounds = 0;  // that tell of the variant of which fewer do
 };
-// Two-sided at 0.1 %, by Student's t with the fewer rounds of the two.
+// The level at which something is shown that makes a comparison doubtful: rarely wrong over the
+// many comparisons of a suite.
+inline constexpr double doubt_level = 0.001;
+// Two-sided, by Student's t with the fewer rounds of the two.
 bool is_shown(const CarryOver&);
 
 // By the steps that came right after their own kind. Nothing while fewer than three rounds tell of

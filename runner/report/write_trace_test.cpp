@@ -15,6 +15,7 @@
 
 #include "report/scripted_trace.h"
 #include "tests/golden.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -256,11 +257,7 @@ TEST(WriteTrace, WritesATraceOfNothing) {
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
-#if defined(STEPGATE_SANITIZED)
-constexpr double sanitized = 5;  // times as long
-#else
-constexpr double sanitized = 1;
-#endif
+constexpr double times_as_long = sanitized ? 5 : 1;
 
 TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSeconds) {
   const ScriptedTrace scripted = scripted_trace(
@@ -273,7 +270,7 @@ TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSec
   const std::string text = text_of(scripted);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_LT(text.size(), 20'000'000U);
-  EXPECT_LT(seconds, 2.0 * sanitized);
+  EXPECT_LT(seconds, 2.0 * times_as_long);
   EXPECT_GT(Json::parse(text)["traceEvents"].size(), 50U * 300U * 5U);
 }
 
