@@ -9,7 +9,7 @@ import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
 NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
-FROM_WORST = ("broken", "refuted", "undecided", "not comparable", "no baseline", "skipped", "holds")
+FROM_WORST = {"broken": 2, "refuted": 1, "undecided": 77, "not comparable": 77, "no baseline": 77, "skipped": 77, "holds": 0}  # exit codes
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
 FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*)")
 
@@ -39,16 +39,17 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     host = sum(math.nan if segment["host_busy_ns"] is None else segment["host_busy_ns"] for segment in own)
     times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
-    logs = [math.log(max(segment["elapsed_ns"] / 1e9, 1e-12) / segment["steps"]) for segment in own]
-    step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(logs))
+    step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
     return {"step_ms_mean": step, "samples_per_s": batch / step, "host_us": host / 1e9 / steps,
             "host_share": host / elapsed}.get(metric, math.nan)
 
+def typical(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
+    times = sorted(own["step_times_ns"])[own["steps"] // 10:own["steps"] - own["steps"] // 10]
+    return own | {"steps": len(times), "elapsed_ns": sum(times)}
 def scale_of(contrasts):  # of their noise, for the next bet
     centre, weight = st.median(contrasts or [0]), max(len(contrasts) - 1, 0)
     middle = sorted(abs(contrast - centre) for contrast in contrasts or [0])[len(contrasts) // 2]
     return max((0.005 + weight * 1.4826 * middle) / (1 + weight), 1e-4)
-
 def added_by_slots(contrasts, slots):  # to the next one; ridge regression on those before: stats/place_effects.h
     centre, reach, count = st.median(contrasts or [0]), 3 * scale_of(contrasts), 1 + max(sum(slots, []))
     rows = [[2.0 * (row == column < count) for column in range(count + 2)] for row in range(count + 1)]
@@ -78,8 +79,8 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     sentence, measured, timed = Sentence(line["text"]), report["measurement"], line["evidence"] == "timed"
     if report["skipped_because"] or "stored." in line["text"]: return {"outcome": line["outcome"]}
     if line["evidence"] in ("plan", "exact"):  # counts, exact up to the rounding of fractions
-        untraced = line["evidence"] == "exact" and report["device"] and not measured["traced_rounds"]
-        left, right = (math.nan, math.nan) if untraced else sentence.values(report)
+        known = line["evidence"] == "plan" or not report["device"] or measured["traced_rounds"]
+        left, right = sentence.values(report) if known else (math.nan, math.nan)
         gap, slack = left - right, 1e-9 * max(abs(left), abs(right)) + sentence.within * abs(right)
         true = {"<": gap < -slack, "<=": gap <= slack, ">": gap > slack, ">=": gap >= -slack}.get(sentence.relation, abs(gap) <= slack)
         return {"left": left, "right": right, "outcome": "undecided" if math.isnan(gap) else "holds" if true else "refuted"}
@@ -91,6 +92,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     contrasts, totals = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds]
     if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s"):
         totals[len(earlier):] = [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
+        if measured["interleaved"]: contrasts = [log_ratio([*map(typical, here)]) for here in rounds]
     if sentence.compares and timed:
         slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
         contrasts = [contrast - added_by_slots(contrasts[:n], slots) for n, contrast in enumerate(contrasts)]
@@ -107,8 +109,7 @@ def judged(report):
     expect = {line["name"]: recomputed(report, line, {own["outcome"] for own in regime.values()}) for line in report["expect"]}
     alpha = report["suite_alpha"] * (0.9 if report["suite_lines"] > 1 else 1) / max(report["suite_lines"], 1)
     return {"scenario": report["scenario"], "broken": report["broken"], "regime": regime, "expect": expect, "alpha": alpha,
-            "outcome": min((own["outcome"] for own in expect.values()), key=FROM_WORST.index)}
-
+            "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
 def suite_of(scenarios, alpha):  # judge/judge_suite.h
     lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] else own["evidence_against"])
               for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
@@ -143,8 +144,7 @@ except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
     sys.exit(2)
 outcomes = ["broken" if found["broken"] else found["outcome"] for found in scenarios]
-as_a_whole = ["refuted"] if suite and (suite["refuted"] or suite["refuted_among_others"]) else []
-code = {"broken": 2, "refuted": 1, "holds": 0}.get(min(outcomes + as_a_whole, key=FROM_WORST.index), 77)
+worst = min(outcomes + ["refuted"] * any(map((suite or {}).get, ("refuted", "refuted_among_others"))), key=[*FROM_WORST].index)
 tally = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in FROM_WORST if outcome in outcomes)
-print(*wrong, f"{len(outcomes)} scenario{'s' * (len(outcomes) > 1)}: {tally}; exit code {code} unless --undecided says otherwise", sep="\n")
+print(*wrong, f"{len(outcomes)} scenario{'s' * (len(outcomes) > 1)}: {tally}; exit code {FROM_WORST[worst]} unless --undecided says otherwise", sep="\n")
 sys.exit(bool(wrong))

@@ -163,6 +163,11 @@ TEST_F(Recompute, FindsWhatSomebodyChanged) {
   const std::vector<Fault> faults = {
       {"refuted: expect: line: contrasts 3: ",
        [](std::vector<Json>& all) {
+         Json& segment = scenario(all, "refuted")["measurement"]["rounds"][2][0];
+         for (Json& time : segment["step_times_ns"]) time = time.get<std::int64_t>() + 1;
+       }},
+      {"refuted: expect: line: total_ratio: ",
+       [](std::vector<Json>& all) {
          Json& elapsed = scenario(all, "refuted")["measurement"]["rounds"][2][0]["elapsed_ns"];
          elapsed = elapsed.get<std::int64_t>() + 10;
        }},

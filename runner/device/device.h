@@ -115,7 +115,7 @@ struct Interleaving {
   std::vector<int> order;           // which of the loaded steps each segment is of; all of them
   std::int64_t unscored = 0;        // segments at the start that only fill the queue
   std::int64_t wash_out_steps = 1;  // of every segment; at least 1
-  std::int64_t steps = 4;           // of every segment, scored
+  std::int64_t steps = 2;           // of every segment, scored
 };
 
 class Device {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "stats/quantile.h"
 
@@ -12,6 +14,25 @@ namespace {
 const Segment& segment_of(const Round& round, int variant) {
   return *std::find_if(round.segments.begin(), round.segments.end(),
                        [&](const Segment& segment) { return segment.variant == variant; });
+}
+
+// The steps of each variant without the fastest and the slowest of ten. Now and then something
+// holds up the host, or a step catches up with what held up others: whose step that is says
+// nothing, and it is most of what rounds of launch-bound steps differ by.
+Round of_typical_steps(const Round& round) {
+  constexpr std::ptrdiff_t one_in = 10;
+  Round typical;
+  for (const Segment& segment : round.segments) {
+    std::vector<std::chrono::nanoseconds> times = segment.step_times;
+    std::sort(times.begin(), times.end());
+    const std::ptrdiff_t left_out = std::ssize(times) / one_in;
+    Segment kept = segment;
+    kept.steps = std::ssize(times) - 2 * left_out;
+    kept.elapsed =
+        std::accumulate(times.begin() + left_out, times.end() - left_out, kept.elapsed * 0);
+    typical.segments.push_back(std::move(kept));
+  }
+  return typical;
 }
 
 }  // namespace
@@ -38,12 +59,21 @@ SentenceTest::SentenceTest(const Expectation& sentence, std::span<const StepPlan
 }
 
 void SentenceTest::add(const Sources& round) {
-  const auto contrast = contrast_of(sentence_, round);
+  const auto contrast = contrast_of_typical_steps(round);
   known_ = known_ && contrast && std::isfinite(*contrast);
   if (!known_) return;
   if (!test_) return contrasts_.push_back(*contrast);
   contrasts_.push_back(round.round ? less_places(*contrast, *round.round) : *contrast);
   test_->add(contrasts_.back(), round.round ? contrast_in_total(*round.round) : std::nullopt);
+}
+
+std::optional<double> SentenceTest::contrast_of_typical_steps(const Sources& round) const {
+  if (!round.round || !round.round->interleaved || !is_about_step_time(sentence_))
+    return contrast_of(sentence_, round);
+  const Round typical = of_typical_steps(*round.round);
+  Sources sources = round;
+  sources.round = &typical;
+  return contrast_of(sentence_, sources);
 }
 
 double SentenceTest::less_places(double contrast, const Round& round) {

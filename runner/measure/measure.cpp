@@ -37,10 +37,10 @@ constexpr double deviation_between_loads = 0.004;
 
 // Longer steps fill the queue within one or two: segments cost them nothing.
 constexpr nanoseconds longest_interleaved_step = 2ms;
-// Long beside the loads, so that most of a round is scored: two thirds of it for steps of 0.25 ms.
+// Long beside a load and the filling of the queue, so that most of a round is measured.
 constexpr nanoseconds interleaved_round = 60ms;
-constexpr std::int64_t fewest_cycles = 8;  // of a short segment of every variant
-// Cycles in which the queue fills, as with the wash-out of a long segment.
+constexpr std::int64_t fewest_cycles = 12;  // of a short segment of every variant
+// Cycles after a load in which the queue fills, as with the wash-out of a long segment.
 constexpr nanoseconds time_to_fill = 5ms;
 // Before the first round, to see whether steps disturb each other.
 constexpr std::int64_t trials_of_interleaving = 6;
@@ -323,9 +323,10 @@ class Run {
 
   // The variants as they are loaded now.
   Round run_loaded() {
+    if (interleaves()) return run_short_segments();
     const std::vector<int> order = permutation(variants(), random_);
     settle(order);
-    return interleaves() ? run_short_segments() : run_segments(order);
+    return run_segments(order);
   }
 
   // Steps after a load that are not scored, so that the first variant of the order runs last: as in
@@ -381,7 +382,9 @@ class Run {
     const std::int64_t length = how.wash_out_steps + how.steps;
     nanoseconds cycle{0};
     for (const nanoseconds time : step_times_) cycle += length * std::max(time, nanoseconds(1));
-    const std::int64_t filling = time_to_fill / cycle + 1;
+    const std::int64_t asked_for = request_.knobs.warmup_steps.value_or(0);  // after every load
+    const std::int64_t filling =
+        std::max<std::int64_t>(time_to_fill / cycle, (asked_for - 1) / length) + 1;
     const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
     how.unscored = filling * variants();
     for (std::int64_t done = 0; done < cycles; ++done) {
@@ -399,7 +402,7 @@ class Run {
 
   // One segment of every variant: all its short ones together.
   Round round_of(const Interleaving& how, std::vector<StepResult> results) const {
-    Round round;
+    Round round{.segments = {}, .interleaved = true};
     for (std::size_t variant = 0; variant < results.size(); ++variant) {
       StepResult& result = results[variant];
       require(result.elapsed.has_value(), "a device that knew the time once knows it always");

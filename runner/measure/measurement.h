@@ -40,6 +40,7 @@ struct Segment {
 // distribution of all of this unchanged.
 struct Round {
   std::vector<Segment> segments;
+  bool interleaved = false;  // one segment of every variant, all its short ones together
   std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
 };
 
