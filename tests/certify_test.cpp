@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/command_line.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -185,6 +186,7 @@ TEST_F(CertifyVerb, NeitherReadsNorOverwritesADamagedCertificate) {
 
 // What one process would never show: it deals its gates one and the same effect.
 TEST_F(CertifyVerb, GrantsNoCertificateWhereProcessesDifferByMoreThanTheMargin) {
+  STEPGATE_RATES_AS_RELEASED();
   const Finished steady = certify("round-numbers", {"--margin", "0.2%"}, {.gates = 40});
   EXPECT_EQ(steady.exit_code, 0) << steady.out << steady.err;
   const Finished moody = certify("moody", {"--margin", "0.2%"}, {.gates = 40});
@@ -203,6 +205,7 @@ TEST_F(CertifyVerb, GrantsNoCertificateWhereProcessesDifferByMoreThanTheMargin) 
 
 // Two variants, each with a factor of its own: 0.3 % times the square root of two.
 TEST_F(CertifyVerb, FindsHowMuchProcessesDiffer) {
+  STEPGATE_RATES_AS_RELEASED();
   ASSERT_EQ(certify("moody", {"--margin", "5%"}, {100, 1}).exit_code, 0);
   ASSERT_EQ(stepgate({"--baselines", "b", "run", "small.toml", "--device", "simulated:moody",
                       "--json", "report.json"})

@@ -49,9 +49,9 @@ Knobs model_knobs(const std::string& name);
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
 // Of the ways that a plan accepts, so many share one try: under the sanitizers, which make a step
-// ten times as long, every fifth is tried, and all of them as released. A prime, so that no knob
+// ten times as long, every eleventh is tried, and all of them as released. A prime, so that no knob
 // always has the same value.
-inline constexpr int one_way_in = sanitized ? 5 : 1;
+inline constexpr int one_way_in = sanitized ? 11 : 1;
 
 // Memory that is made anew at a change of the batch's size, of all that can and with and without
 // releases. The batch must have sizes.

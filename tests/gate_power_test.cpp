@@ -12,12 +12,11 @@
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
 #include "tests/round_numbers.h"
-#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-constexpr int gates_per_cell = sanitized ? 40 : 400;
+constexpr int gates_per_cell = 400;
 constexpr std::uint64_t first_seed = 1000;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;

@@ -14,12 +14,11 @@
 #include "judge/sentence_test.h"
 #include "measure/schedule.h"
 #include "tests/judged_on_device.h"
-#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-constexpr int gates = sanitized ? 100 : 500;
+constexpr int gates = 500;
 constexpr std::uint64_t first_seed = 900;
 constexpr double limit = 0.004;  // the fix may take so much longer, in logarithms
 constexpr double noise = 0.003;  // of a segment

@@ -12,12 +12,11 @@
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
 #include "tests/round_numbers.h"
-#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-constexpr int gates = sanitized ? 30 : 120;
+constexpr int gates = 120;
 constexpr double confidence = 0.95;  // of the intervals
 
 // The loader is what both wait for; a batch takes 150 us on average in both.

@@ -14,12 +14,11 @@
 #include "scenario/read_scenario.h"
 #include "tests/judged_on_device.h"
 #include "tests/round_numbers.h"
-#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-constexpr int processes = sanitized ? 30 : 150;
+constexpr int processes = 150;
 constexpr double usual_margin = 0.005;
 const double alpha = JudgeSettings{}.alpha;
 const double beta = JudgeSettings{}.beta;

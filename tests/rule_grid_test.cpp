@@ -16,12 +16,11 @@
 #include "judge/scripted_scenario.h"
 #include "judge/sentence_test.h"
 #include "measure/schedule.h"
-#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
-constexpr int gates_per_cell = sanitized ? 100 : 5000;
+constexpr int gates_per_cell = 5000;
 constexpr std::uint64_t first_seed = 500;
 constexpr double suite_alpha = 0.01;
 constexpr double beta = 0.05;

@@ -10,4 +10,9 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
+// First in a test that simulates rates and nothing else: what it runs others run too, and its rates
+// are those of the same program as released.
+#define STEPGATE_RATES_AS_RELEASED() \
+  if (sanitized) GTEST_SKIP() << "rates are simulated as released"
+
 }  // namespace stepgate

@@ -9,6 +9,7 @@
 #include "stats/e_process.h"
 #include "support/diagnostic.h"
 #include "support/random.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -80,6 +81,7 @@ class JudgeDuel : public testing::Test {
 // Processes differ by more than the margin: whoever counts superblocks as evidence is refuted in
 // every sixth duel of identical programs.
 TEST_F(JudgeDuel, IsNotFooledByWhatALaunchKeepsForLife) {
+  STEPGATE_RATES_AS_RELEASED();
   constexpr int duels = 1000;
   const Shares same = shares_of(0, 0.004, duels, seed_);
   EXPECT_LE(same.refuted, at_most(0.001, duels));
@@ -118,6 +120,7 @@ TEST_F(JudgeDuel, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {
 }
 
 TEST_F(JudgeDuel, FindsOnePercentAmongLaunchesThatDifferByFourTenths) {
+  STEPGATE_RATES_AS_RELEASED();
   EXPECT_GE(shares_of(0.01, 0.004, 500, seed_).refuted, 0.75);
   EXPECT_GE(shares_of(0.015, 0.004, 500, seed_).refuted, 0.97);
 }
@@ -132,6 +135,7 @@ TEST_F(JudgeDuel, DecidesQuietProgramsAtTheFewestPairs) {
 }
 
 TEST_F(JudgeDuel, DividesAlphaOverTheWorks) {
+  STEPGATE_RATES_AS_RELEASED();
   constexpr int duels = 300;
   int any_refuted = 0;
   for (int number = 0; number < duels; ++number) {

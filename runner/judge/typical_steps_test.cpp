@@ -12,16 +12,15 @@ namespace stepgate {
 namespace {
 
 using namespace std::chrono_literals;
-using std::chrono::nanoseconds;
 
 constexpr std::size_t steps = 40;
 constexpr int rounds = 20;
 
 // Steps of 100 us, `stalled` of them three times as long.
-Segment segment(int variant, nanoseconds step, std::size_t stalled) {
+Segment segment(int variant, std::chrono::nanoseconds step, std::size_t stalled) {
   Segment made{.variant = variant, .steps = steps, .step_times = {steps, step}};
   for (std::size_t at = 0; at < stalled; ++at) made.step_times[(7 * at) % steps] = 3 * step;
-  for (const nanoseconds time : made.step_times) made.elapsed += time;
+  for (const std::chrono::nanoseconds time : made.step_times) made.elapsed += time;
   return made;
 }
 

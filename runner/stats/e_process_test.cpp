@@ -12,6 +12,7 @@
 
 #include "stats/quantile.h"
 #include "support/random.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -66,6 +67,7 @@ void drift(Random& random, std::span<double> path) {
 class Validity : public testing::TestWithParam<std::pair<const char*, Noise>> {};
 
 TEST_P(Validity, CrossesAtTheMarginNoMoreOftenThanTheLevel) {
+  STEPGATE_RATES_AS_RELEASED();
   constexpr std::uint64_t seed = 20260101;
   constexpr int paths = 100'000;
   constexpr double level = 0.01;
@@ -199,6 +201,7 @@ TEST(RobustScale, IgnoresAnOutlierAndAShift) {
 }
 
 TEST(ConfidenceSequence, CoversAtEveryRoundAtOnce) {
+  STEPGATE_RATES_AS_RELEASED();
   constexpr std::uint64_t seed = 3;
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Random random(seed);

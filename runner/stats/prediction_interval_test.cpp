@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/random.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -196,6 +197,7 @@ class Pools : public testing::TestWithParam<Pool> {
 };
 
 TEST_P(Pools, AreWrongAtTheLimitNoMoreOftenThanTheySayHoweverFarUnitsDiffer) {
+  STEPGATE_RATES_AS_RELEASED();
   for (const double unit_deviation : {0.0, 0.001, 0.002, 0.004, 0.008, 0.03}) {
     const Wrong wrong = at_the_margin(GetParam(), unit_deviation, Counted::units);
     std::printf("%d x %d runs, units differ by %.1f %%: refuted %.2f, held %.2f %%\n",
@@ -207,6 +209,7 @@ TEST_P(Pools, AreWrongAtTheLimitNoMoreOftenThanTheySayHoweverFarUnitsDiffer) {
 }
 
 TEST_P(Pools, WouldBeWrongMuchMoreOftenIfTheirRunsWereCounted) {
+  STEPGATE_RATES_AS_RELEASED();
   const Wrong wrong = at_the_margin(GetParam(), 0.008, Counted::runs);
   std::printf("%d x %d runs, runs counted: refuted %.2f, held %.2f %%\n", GetParam().units,
               GetParam().runs, 100 * wrong.refuted, 100 * wrong.held);
