@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -112,8 +113,8 @@ TEST(RecordedRounds, RefuteEveryLargeSlowdownWithinNineRounds) {
 std::vector<double> contrasts_of_loads(const std::string& shape, const std::string& variant) {
   const Recording rounds = read_recording("h200_rounds.csv");
   std::vector<double> contrasts;
-  for (const auto& [round, nanoseconds] : rounds.at(shape).at(variant)) {
-    contrasts.push_back(std::log(nanoseconds / rounds.at(shape).at("good").at(round)));
+  for (const auto& [round, time] : rounds.at(shape).at(variant)) {
+    contrasts.push_back(std::log(time / rounds.at(shape).at("good").at(round)));
   }
   return contrasts;
 }
@@ -159,6 +160,47 @@ TEST(RecordedLoads, ShowThatIdenticalCodeIsNoSlowerWithinTenRoundsWhereTheGpuIsB
 TEST(RecordedLoads, TellSevenTenthsOfAPercentFromNothingWithinTwelveRounds) {
   const auto gates = gates_of(contrasts_of_loads("1024x4096", "sync_device"), 12, 0);
   EXPECT_EQ(count(gates, Outcome::refuted), std::ssize(gates));
+}
+
+// --- interleaved ---------------------------------------------------------------------------------
+
+// Gates of 30 rounds, 2.5 s, of all recorded processes of the step; `slower` by so much, in
+// logarithms.
+std::vector<Outcome> interleaved_gates(const std::string& step, const std::string& of,
+                                       double slower) {
+  const Recording recorded = read_recording("h200_interleaved.csv");
+  std::vector<Outcome> gates;
+  for (const char* process : {" 1", " 2", " 3", " 4"}) {
+    const std::map<std::string, Blocks>& variants = recorded.at(step + process);
+    std::vector<double> contrasts;
+    for (const auto& [round, time] : variants.at("good_again" + of)) {
+      contrasts.push_back(std::log(time / variants.at("good" + of).at(round)) + slower);
+    }
+    EXPECT_EQ(contrasts.size(), 40U);
+    const std::vector<Outcome> own = gates_of(contrasts, 30, 0.005);
+    gates.insert(gates.end(), own.begin(), own.end());
+  }
+  return gates;
+}
+
+TEST(RecordedTurns, DecideMoreLaunchBoundGatesByTheMiddleOfTheirSteps) {
+  for (const char* step : {"graph_launch", "256x64"}) {
+    SCOPED_TRACE(step);
+    const auto same = interleaved_gates(step, " typical", 0);
+    const auto same_by_means = interleaved_gates(step, "", 0);
+    const auto slower = interleaved_gates(step, " typical", std::log(1.01));
+    const auto slower_by_means = interleaved_gates(step, "", std::log(1.01));
+    std::printf(
+        "%s, %zu gates of 30 rounds: identical held %td, by means %td; 1 %% slower found "
+        "%td, by means %td\n",
+        step, same.size(), count(same, Outcome::holds), count(same_by_means, Outcome::holds),
+        count(slower, Outcome::refuted), count(slower_by_means, Outcome::refuted));
+    EXPECT_EQ(count(same, Outcome::refuted), 0);
+    EXPECT_EQ(count(same_by_means, Outcome::refuted), 0);
+    EXPECT_EQ(count(slower, Outcome::holds), 0);
+    EXPECT_GT(count(same, Outcome::holds) + count(slower, Outcome::refuted),
+              count(same_by_means, Outcome::holds) + count(slower_by_means, Outcome::refuted));
+  }
 }
 
 }  // namespace
