@@ -61,7 +61,7 @@ def added_by_slots(contrasts, slots):  # to the next one; ridge regression on th
             rows[row] = [a - rows[row][pivot] / rows[pivot][pivot] * b for a, b in zip(rows[row], rows[pivot])]
     return operator.sub(*(rows[slot][-1] / rows[slot][slot] for slot in slots[len(contrasts)]))
 
-def compared(sentence, contrasts, totals, report):  # outcome and e-values of a comparison: judge/timed_sentence.h
+def compared(sentence, contrasts, totals, report, replayed):  # outcome and e-values of a comparison: judge/timed_sentence.h
     favour = against = [[weight for _, weight in BETS] for _ in sentence.bounds]
     most = [1.0 for _ in sentence.bounds]
     for n, (contrast, total) in enumerate(zip(contrasts, totals)):
@@ -70,7 +70,7 @@ def compared(sentence, contrasts, totals, report):  # outcome and e-values of a 
         favour = [[e * (1 + bet) for e, bet in zip(*claim)] for claim in zip(favour, bets)]
         against = [[e * (1 - bet) for e, bet in zip(*claim)] for claim in zip(against, bets)]
         most = [max(e, sum(claim)) for e, claim in zip(most, favour)]
-        e_for, e_against, keeps = min(most), st.fmean(map(sum, against)), math.isnan(total) or sentence.keeps(total)
+        e_for, e_against, keeps = min(most), st.fmean(map(sum, against)), n >= replayed and (math.isnan(total) or sentence.keeps(total))
         outcome = "refuted" if e_against >= 1 / report["alpha"] else "holds" if e_for >= 1 / report["beta"] and keeps else "undecided"
         if outcome != "undecided": break
     return {"evidence_for": e_for, "evidence_against": e_against, "outcome": outcome, "total_ratio": math.exp(totals[-1])}
@@ -89,9 +89,9 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
         return operator.sub(*(math.log(max(side, least)) for side in sentence.values(report, *where)))
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
     rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]
-    contrasts, totals = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds]
+    contrasts, totals, replayed = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], 0
     if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s"):
-        totals[len(earlier):] = [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
+        replayed, totals[len(earlier):] = len(earlier), [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
         if measured["interleaved"]: contrasts = [log_ratio([*map(typical, here)]) for here in rounds]
     if sentence.compares and timed:
         slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
@@ -99,7 +99,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     inside = {sentence.keeps(contrast, sentence.relation in "<>") for contrast in earlier + contrasts}
     own = {"contrasts": earlier + contrasts, "outcome": "holds" if True in inside else "refuted"}  # of a level, where all rounds agree
     if not inside or math.isnan(sum(contrasts)): own = {"timed": None, "level": None, "outcome": "undecided"}
-    elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, report)
+    elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, report, replayed)
     elif len(inside) > 1 or len(own["contrasts"]) < 5: own["outcome"] = "undecided"
     own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
     return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})

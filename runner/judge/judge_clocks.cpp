@@ -31,10 +31,12 @@ struct Means {
   double log_hertz = 0;
 };
 
+// Nothing of interleaved rounds: between two steps by turns the clock is everybody's.
 std::optional<Means> means_of(std::span<const Round> rounds, int variant) {
   Means sums;
   double count = 0;
   for (const Round& round : rounds) {
+    if (round.interleaved) return std::nullopt;
     for (const Segment& segment : round.segments) {
       if (segment.variant != variant) continue;
       if (!segment.sm_clock_hertz || segment.elapsed.count() <= 0) return std::nullopt;

@@ -18,6 +18,7 @@ Judged judged_at(double fix_ratio, double fix_megahertz, double baseline_megaher
   };
   Scenario scenario = scenario_of({fix_against_baseline(metric, Relation::about, 1, 0.005)});
   scenario.measure.rounds = 20;
+  scenario.measure.interleave = Interleave::segments;
   return measure_and_judge(scenario, script, 5);
 }
 
@@ -60,6 +61,14 @@ TEST(Clocks, AreLeftOutWhereTheyAreNotKnownOrNotTheMatter) {
                            judged.measurement));
   judged.measurement.rounds.back().segments.back().sm_clock_hertz.reset();
   EXPECT_FALSE(clock_split(timed, judged.measurement));
+}
+
+TEST(Clocks, OfStepsByTurnsAreNobodysOwn) {
+  Judged judged = judged_at(1, 1945, 1980);
+  for (Round& round : judged.measurement.rounds) round.interleaved = true;
+  EXPECT_FALSE(clock_split(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1),
+                           judged.measurement));
+  EXPECT_TRUE(clock_notes(judged.measurement, 0.05).empty());
 }
 
 TEST(Clocks, OfVariantsThatDifferAreNotedOnceAtMost) {

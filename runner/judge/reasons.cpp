@@ -46,9 +46,11 @@ std::string traced_values(const Expectation& sentence, const SentenceVerdict& ve
 std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
                              const Measurement& measurement, std::int64_t fewest_rounds) {
   if (timed.held_back_by_total) {
-    return "; in total time it is beyond the limit, so it does not hold: few of its rounds took "
-           "far "
-           "longer than the others";
+    const bool by_turns = measurement.segments_because.empty() && !measurement.rounds.empty();
+    return fmt::format(
+        "; in total time it is beyond the limit, so it does not hold: few of its {} took far "
+        "longer than the others",
+        by_turns ? "steps" : "rounds");
   }
   const std::int64_t rounds = std::ssize(timed.contrasts);
   if (rounds < fewest_rounds) {

@@ -80,6 +80,11 @@ void TimedSentence::add(double contrast, std::optional<double> in_total) {
   }
 }
 
+void TimedSentence::add_without_total(double contrast) {
+  add(contrast, std::numeric_limits<double>::quiet_NaN());  // on neither side of any limit
+  in_total_.reset();
+}
+
 double TimedSentence::evidence_for() const {
   double least = std::numeric_limits<double>::max();
   for (const Claim& claim : claims_) least = std::min(least, claim.most_in_favour);
@@ -134,7 +139,8 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   evidence.evidence_for = evidence_for_;
   evidence.evidence_against = evidence_against_;
   if (in_total_) evidence.total_ratio = std::exp(*in_total_);
-  evidence.held_back_by_total = outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
+  evidence.held_back_by_total =
+      in_total_ && outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

@@ -44,6 +44,9 @@ class TimedSentence {
   // Where the sides are known in total time, log(left / right) of that: the sentence does not hold
   // while it is beyond the limit, whatever a typical round says.
   void add(double contrast, std::optional<double> in_total = {});
+  // Of an earlier run, whose total time is not known any more: what would hold by it waits for a
+  // round of this run that says the same in total time.
+  void add_without_total(double contrast);
 
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }

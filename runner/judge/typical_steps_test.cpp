@@ -25,14 +25,15 @@ Segment segment(int variant, std::chrono::nanoseconds step, std::size_t stalled)
 }
 
 SentenceVerdict decided(const Expectation& expectation, const Segment& baseline, const Segment& fix,
-                        bool interleaved = true) {
+                        bool interleaved = true, const Contrasts& earlier = {},
+                        int own_rounds = rounds) {
   std::vector<StepPlan> plans(2);
   plans[0].variant = "baseline";
   plans[1].variant = "fix";
   const JudgeSettings settings = scripted_settings();
-  SentenceTest test(expectation, plans, settings, {});
+  SentenceTest test(expectation, plans, settings, earlier);
   const Round round{.segments = {baseline, fix}, .interleaved = interleaved};
-  for (int done = 0; done < rounds; ++done)
+  for (int done = 0; done < own_rounds; ++done)
     test.add({.plans = plans, .counted = settings.counted, .round = &round});
   SentenceVerdict verdict;
   test.describe(0.95, verdict);
@@ -54,6 +55,30 @@ TEST(TypicalSteps, HoldNothingThatTotalTimeSpeaksAgainst) {
   EXPECT_TRUE(verdict.timed->held_back_by_total);
   EXPECT_NEAR(verdict.timed->contrasts.back(), -std::log(1.005), 1e-12);
   EXPECT_GT(*verdict.timed->total_ratio, 1.1);
+}
+
+// An earlier run leaves contrasts and no total time. What they make hold waits for rounds that know
+// theirs; what they refute stays refuted.
+TEST(TypicalSteps, OfAnEarlierRunHoldNothingByThemselves) {
+  const Segment plain = segment(0, 100us, 0);
+  const Segment same = segment(1, 100us, 0);
+  const Contrasts fast{{"pays", std::vector<double>(20, -std::log(1.005))}};
+  const SentenceVerdict before = decided(no_slower, plain, same, true, fast, 0);
+  EXPECT_EQ(before.outcome, Outcome::undecided);
+  EXPECT_FALSE(before.timed->held_back_by_total);
+  EXPECT_EQ(decided(no_slower, plain, same, true, fast, 1).outcome, Outcome::holds);
+  EXPECT_EQ(decided(no_slower, plain, segment(1, 100us, 3), true, fast, 20).outcome,
+            Outcome::undecided);
+  const Contrasts slow{{"pays", std::vector<double>(20, 0.01)}};
+  EXPECT_EQ(decided(no_slower, plain, same, true, slow, 0).outcome, Outcome::refuted);
+}
+
+// Total time guards what holds alone: a fix that stalls less often and whose typical step is slower
+// is refuted.
+TEST(TypicalSteps, RefuteWhateverTotalTimeSays) {
+  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 3), segment(1, 101us, 0));
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_LT(*verdict.timed->total_ratio, 0.9);
 }
 
 TEST(TypicalSteps, ShowWhatSlowsDownMoreThanATenth) {

@@ -406,6 +406,7 @@ class Run {
     for (std::size_t variant = 0; variant < results.size(); ++variant) {
       StepResult& result = results[variant];
       require(result.elapsed.has_value(), "a device that knew the time once knows it always");
+      require(std::ssize(result.step_times) == result.steps, "steps by turns have a time each");
       round.segments.push_back({.variant = static_cast<int>(variant),
                                 .slot = slots_[variant],
                                 .first_step = result.first_step,
@@ -415,6 +416,7 @@ class Run {
                                 .sm_clock_hertz = result.sm_clock_hertz,
                                 .step_times = std::move(result.step_times)});
     }
+    require(how.unscored >= 1, "every scored segment follows another one");
     std::vector<std::size_t> next(results.size(), 0);  // scored step of each
     for (auto place = static_cast<std::size_t>(how.unscored); place < how.order.size(); ++place) {
       const auto variant = static_cast<std::size_t>(how.order[place]);

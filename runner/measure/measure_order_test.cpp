@@ -157,6 +157,25 @@ TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   }
 }
 
+// Of both variants, in segments of three steps: at least 5 ms to fill the queue.
+TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
+  const auto segments_of_a_round = [](std::optional<std::int64_t> warmup) {
+    std::map<std::int64_t, std::size_t> runs;
+    for (const std::int64_t rounds : {8, 12}) {
+      Script script{.step_time = always(1ms)};
+      ScriptedDevice device(script);
+      MeasureRequest request = interleaved_request(rounds);
+      request.knobs.warmup_steps = warmup;
+      EXPECT_EQ(measure(device, plans_named({"a", "b"}), request).segments_because, "");
+      runs[rounds] = script.runs.size();
+    }
+    return (runs[12] - runs[8]) / 4;
+  };
+  EXPECT_EQ(segments_of_a_round({}), 2U * (1 + 12));
+  EXPECT_EQ(segments_of_a_round(33), 2U * (11 + 12));
+  EXPECT_EQ(segments_of_a_round(34), 2U * (12 + 12));
+}
+
 // Rounds are short: one of four variants follows itself in two rounds of five.
 TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
   const auto plans = plans_named({"a", "b", "c", "d"});

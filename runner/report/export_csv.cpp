@@ -67,12 +67,15 @@ std::vector<ExportedFile> export_csv_steps(const std::filesystem::path& file,
   std::string text = "scenario,variant,round,place,step,time_ns\n";
   for_each_segment(measurements, [&](const Measurement& measurement, std::size_t round,
                                      std::size_t place, const Segment& segment) {
-    // Times are from step to step, so a segment's first one has none.
-    std::int64_t step = segment.first_step;
+    // Which of the steps that ran by turns were scored is not told.
+    const bool by_turns = measurement.rounds[round].interleaved;
+    std::optional<std::int64_t> step;
+    if (!by_turns) step = segment.first_step;
     for (const auto time : segment.step_times) {
+      if (step) ++*step;
       fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n",
                      csv_cell(measurement.scenario), variant_of(measurement, segment), round, place,
-                     ++step, time.count());
+                     or_empty(step), time.count());
     }
   });
   return {{file, std::move(text)}};

@@ -77,6 +77,7 @@ void CudaStep::begin_interleaved() {
 }
 
 void CudaStep::issue_segment(const Interleaving& how, bool scored) {
+  require(how.wash_out_steps >= 1, "a scored step follows one of its own kind");
   run_steps(how.wash_out_steps);
   if (!scored) {
     ++unscored_segments_;
