@@ -43,7 +43,7 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     return {"step_ms_mean": step, "samples_per_s": batch / step, "host_us": host / 1e9 / steps,
             "host_share": host / elapsed}.get(metric, math.nan)
 
-def typical(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
+def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
     times = sorted(own["step_times_ns"])[own["steps"] // 10:own["steps"] - own["steps"] // 10]
     return own | {"steps": len(times), "elapsed_ns": sum(times)}
 def scale_of(contrasts):  # of their noise, for the next bet
@@ -92,7 +92,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     contrasts, totals, replayed = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], 0
     if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s"):
         replayed, totals[len(earlier):] = len(earlier), [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
-        if measured["interleaved"]: contrasts = [log_ratio([*map(typical, here)]) for here in rounds]
+        if measured["interleaved"]: contrasts = [log_ratio([*map(trimmed, here)]) for here in rounds]
     if sentence.compares and timed:
         slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
         contrasts = [contrast - added_by_slots(contrasts[:n], slots) for n, contrast in enumerate(contrasts)]

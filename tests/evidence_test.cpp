@@ -61,6 +61,16 @@ TEST_F(EvidenceOption, MakesARefutedScenarioStayRefuted) {
   EXPECT_EQ(content(), before);
 }
 
+// Its earlier rounds have no total time to hold by: this run's have.
+TEST_F(EvidenceOption, MeasuresAgainWhatHeldBefore) {
+  write("holding.toml", holding);
+  ASSERT_EQ(run({"holding.toml"}).exit_code, 0);
+  const Finished again = run({"holding.toml", "--json", "report.json"});
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_TRUE(contains(again.out, ", continues 6 rounds of 1 earlier run; ")) << again.out;
+  EXPECT_EQ(count("[[entry.run]]"), 2);
+}
+
 TEST_F(EvidenceOption, ContinuesWhatIsUndecided) {
   write("undecided.toml", undecided);
   ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);

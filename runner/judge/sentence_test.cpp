@@ -16,11 +16,11 @@ const Segment& segment_of(const Round& round, int variant) {
                        [&](const Segment& segment) { return segment.variant == variant; });
 }
 
-// The steps of each variant without the fastest and the slowest of ten. Now and then something
-// holds up the host, or a step catches up with what held up others: whose step that is says
-// nothing, and it is a fifth to a half of the variance between rounds of launch-bound steps
-// (judge/recorded/h200_interleaved.csv).
-Round of_typical_steps(const Round& round) {
+// Whose means are trimmed: without the fastest and the slowest of ten steps of each variant. Now
+// and then something holds up the host, or a step catches up with what held up others: whose step
+// that is says nothing, and it is a fifth to a half of the variance between rounds of launch-bound
+// steps (judge/recorded/h200_interleaved.csv).
+Round trimmed(const Round& round) {
   constexpr std::ptrdiff_t one_in = 10;
   Round typical;
   for (const Segment& segment : round.segments) {
@@ -66,7 +66,7 @@ SentenceTest::SentenceTest(const Expectation& sentence, std::span<const StepPlan
 }
 
 void SentenceTest::add(const Sources& round) {
-  const auto contrast = contrast_of_typical_steps(round);
+  const auto contrast = contrast_of_trimmed_means(round);
   known_ = known_ && contrast && std::isfinite(*contrast);
   if (!known_) return;
   if (!test_) return contrasts_.push_back(*contrast);
@@ -74,12 +74,12 @@ void SentenceTest::add(const Sources& round) {
   test_->add(contrasts_.back(), round.round ? contrast_in_total(*round.round) : std::nullopt);
 }
 
-std::optional<double> SentenceTest::contrast_of_typical_steps(const Sources& round) const {
+std::optional<double> SentenceTest::contrast_of_trimmed_means(const Sources& round) const {
   if (!round.round || !round.round->interleaved || !is_about_step_time(sentence_))
     return contrast_of(sentence_, round);
-  const Round typical = of_typical_steps(*round.round);
+  const Round of_middle = trimmed(*round.round);
   Sources sources = round;
-  sources.round = &typical;
+  sources.round = &of_middle;
   return contrast_of(sentence_, sources);
 }
 

@@ -46,9 +46,9 @@ class SentenceTest {
   void describe(double confidence, SentenceVerdict&) const;
 
  private:
-  // Of step times where short segments ran interleaved: of the middle eight of ten steps of each
-  // variant. A step time that holds in these and not in all stays undecided: contrast_in_total.
-  std::optional<double> contrast_of_typical_steps(const Sources&) const;
+  // Of step times where short segments ran interleaved: of the means of each variant's middle eight
+  // of ten steps. What holds by these and not by all stays undecided: contrast_in_total.
+  std::optional<double> contrast_of_trimmed_means(const Sources&) const;
   double less_places(double contrast, const Round&);
   std::optional<double> contrast_in_total(const Round&);
   bool is_inside(double contrast) const;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "judge/estimate.h"
+#include "judge/reasons.h"
 #include "judge/scripted_scenario.h"
 #include "judge/sentence_test.h"
 
@@ -42,14 +44,14 @@ SentenceVerdict decided(const Expectation& expectation, const Segment& baseline,
 
 const Expectation no_slower = fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.005);
 
-TEST(TypicalSteps, LeaveOutWhatStallsAFewOfThem) {
+TEST(TrimmedMeans, LeaveOutWhatStallsAFewOfThem) {
   const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 4), segment(1, 100us, 3));
   EXPECT_EQ(verdict.outcome, Outcome::holds);
   EXPECT_NEAR(verdict.timed->contrasts.back(), -std::log(1.005), 1e-12);
   EXPECT_LT(*verdict.timed->total_ratio, 0.97);
 }
 
-TEST(TypicalSteps, HoldNothingThatTotalTimeSpeaksAgainst) {
+TEST(TrimmedMeans, HoldNothingThatTotalTimeSpeaksAgainst) {
   const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(verdict.timed->held_back_by_total);
@@ -57,9 +59,24 @@ TEST(TypicalSteps, HoldNothingThatTotalTimeSpeaksAgainst) {
   EXPECT_GT(*verdict.timed->total_ratio, 1.1);
 }
 
+TEST(TrimmedMeans, AreExplainedWhereTotalTimeSaysOtherwise) {
+  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
+  SentenceVerdict explained = verdict;
+  explained.estimate = estimate_of(no_slower, verdict);
+  Measurement measurement;
+  measurement.rounds.resize(1);
+  EXPECT_NE(reason_by_rounds(no_slower, explained, measurement, 0.95, 6)
+                .find("few of its steps took far longer than the others"),
+            std::string::npos);
+  measurement.segments_because = "the scenario asks for it";
+  EXPECT_NE(reason_by_rounds(no_slower, explained, measurement, 0.95, 6)
+                .find("few of its rounds took far longer than the others"),
+            std::string::npos);
+}
+
 // An earlier run leaves contrasts and no total time. What they make hold waits for rounds that know
 // theirs; what they refute stays refuted.
-TEST(TypicalSteps, OfAnEarlierRunHoldNothingByThemselves) {
+TEST(TrimmedMeans, OfAnEarlierRunHoldNothingByThemselves) {
   const Segment plain = segment(0, 100us, 0);
   const Segment same = segment(1, 100us, 0);
   const Contrasts fast{{"pays", std::vector<double>(20, -std::log(1.005))}};
@@ -75,13 +92,13 @@ TEST(TypicalSteps, OfAnEarlierRunHoldNothingByThemselves) {
 
 // Total time guards what holds alone: a fix that stalls less often and whose typical step is slower
 // is refuted.
-TEST(TypicalSteps, RefuteWhateverTotalTimeSays) {
+TEST(TrimmedMeans, RefuteWhateverTotalTimeSays) {
   const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 3), segment(1, 101us, 0));
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
   EXPECT_LT(*verdict.timed->total_ratio, 0.9);
 }
 
-TEST(TypicalSteps, ShowWhatSlowsDownMoreThanATenth) {
+TEST(TrimmedMeans, ShowWhatSlowsDownMoreThanATenth) {
   const Segment plain = segment(0, 100us, 0);
   EXPECT_EQ(decided(no_slower, plain, segment(1, 101us, 0)).outcome, Outcome::refuted);
   EXPECT_EQ(decided(no_slower, plain, segment(1, 100us, 8)).outcome, Outcome::refuted);
@@ -89,7 +106,7 @@ TEST(TypicalSteps, ShowWhatSlowsDownMoreThanATenth) {
 
 // Long segments have few rare steps in common, and levels and percentiles have no total to guard
 // them.
-TEST(TypicalSteps, AreNotWhatAnythingElseIsAbout) {
+TEST(TrimmedMeans, AreNotWhatAnythingElseIsAbout) {
   const Segment plain = segment(0, 100us, 0);
   const Segment stalling = segment(1, 100us, 3);
   EXPECT_EQ(decided(no_slower, plain, stalling, false).outcome, Outcome::refuted);
