@@ -44,7 +44,7 @@ int compare(const StepPlan& plan, const TracedStep& step) {
     const auto expected = counted(plan, metric);
     if (!expected) continue;
     ++compared;
-    if (hangs_on_the_steps(plan, metric)) continue;
+    if (trace_may_differ(plan, metric)) continue;
     EXPECT_NEAR(value, *expected, 1e-9 * std::abs(*expected)) << row_of(metric).name;
   }
   return compared;
@@ -71,9 +71,7 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
 }
 
 TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
-  // Not a random one: of one seed in some 25, 3460414620, a way has a first-fit pool that still
-  // grows by a block in the traced steps, which the plan does not count.
-  constexpr std::uint64_t seed = 1;
+  const std::uint64_t seed = std::random_device{}();
   int accepted = 0;
   for (const ModelCase& model : model_cases()) {
     for (const Knobs& knobs : ways_to_run(model.knobs, seed)) {

@@ -93,7 +93,7 @@ std::vector<Disagreement> disagreements(std::span<const StepPlan> plans, const T
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     for (const MetricRow& row : metric_table()) {
       const auto planned = is_a_count(row) ? counted(plans[variant], row.metric) : std::nullopt;
-      if (!planned || hangs_on_the_steps(plans[variant], row.metric)) continue;
+      if (!planned || trace_may_differ(plans[variant], row.metric)) continue;
       for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
         const auto value = traced_value(traced.rounds[round], variant, row.metric);
         if (!value || agrees(*planned, *value)) continue;

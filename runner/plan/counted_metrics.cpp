@@ -225,11 +225,18 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
   }
 }
 
-bool hangs_on_the_steps(const StepPlan& plan, Metric metric) {
-  const bool of_the_driver = metric == Metric::device_allocs_per_step ||
-                             metric == Metric::device_frees_per_step ||
-                             metric == Metric::host_waits_per_step;
-  return of_the_driver && plan.course && plan.course->live_slope_bytes > 0;
+bool trace_may_differ(const StepPlan& plan, Metric metric) {
+  const bool allocations = metric == Metric::device_allocs_per_step;
+  const bool frees =
+      metric == Metric::device_frees_per_step || metric == Metric::host_waits_per_step;
+  if (!plan.course || !(allocations || frees)) return false;
+  if (plan.course->live_slope_bytes > 0) return true;
+  if (!plan.course->depends_on_streams) return false;
+  const bool gives_back = plan.allocator->cap_bytes ||
+                          std::ranges::any_of(plan.operations, [](const Operation& operation) {
+                            return std::holds_alternative<EmptyCache>(operation.action);
+                          });
+  return allocations || gives_back;
 }
 
 }  // namespace stepgate

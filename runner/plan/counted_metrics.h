@@ -13,8 +13,10 @@ namespace stepgate {
 // fraction). Nothing for metrics that a plan cannot know.
 std::optional<double> counted(const StepPlan&, Metric);
 
-// A step's allocator whose live memory grows asks the driver now and then: how often depends on
-// which steps one looks at, so that a trace need not agree.
-bool hangs_on_the_steps(const StepPlan&, Metric);
+// Whether the driver's calls of some steps need not be as many as the plan says. A step's allocator
+// whose live memory grows asks now and then, so it depends on which steps one looks at. Where a
+// block is free again depends on how far the streams are, a pool may still grow by a block long
+// after its first steps; and give back less or more, if it has a cap or is emptied.
+bool trace_may_differ(const StepPlan&, Metric);
 
 }  // namespace stepgate

@@ -221,6 +221,22 @@ TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
   EXPECT_FALSE(counted(plan, Metric::ooms));
 }
 
+TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
+  StepPlan plan = planned(served(Allocator::first_fit, AllocWhen::op));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::device_allocs_per_step));
+  for (Operation& operation : plan.operations) {
+    if (operation.name == "loss") operation.stream = StreamName::side;
+  }
+  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
+  EXPECT_TRUE(trace_may_differ(plan, Metric::device_allocs_per_step));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::device_frees_per_step)) << "nothing is given back";
+  EXPECT_FALSE(trace_may_differ(plan, Metric::host_waits_per_step));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::launches_per_step));
+  plan.allocator->cap_bytes = std::int64_t{1} << 40;
+  EXPECT_TRUE(trace_may_differ(plan, Metric::device_frees_per_step)) << "or where the cap is met";
+  EXPECT_TRUE(trace_may_differ(plan, Metric::host_waits_per_step));
+}
+
 TEST(RunAllocator, KnowsThatWhatTheComputeStreamHasWaitedForIsFreeAtOnce) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
   knobs.memory.offload = Offload::activations;
