@@ -22,15 +22,13 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds preferred_duel_segment = std::chrono::milliseconds(20);
-constexpr nanoseconds longest_duel_segment = std::chrono::milliseconds(100);
-// Steps that take this long together say well enough how long one takes.
-constexpr nanoseconds pilot_time = preferred_duel_segment / 2;
+// Of the slower side, in segments that are preferred.
+constexpr double longest_duel_segment = 5;
+// Steps that take this long together, in segments, say well enough how long one takes.
+constexpr double pilot_time = 0.5;
 constexpr std::int64_t fewest_duel_steps = 3;
 constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
-// Segments of each side before the first scored one: a fresh process and a clock that was asleep.
-constexpr int duel_warm_up_segments = 4;
 constexpr std::int64_t first_superblocks = 3;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer pairs are no guide.
@@ -147,7 +145,7 @@ class Duel {
     }
     if (how.steps == 0) choose_steps(how, period, wash_out, first);
     WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
-    for (int segment = 0; segment < duel_warm_up_segments; ++segment) {
+    for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
       for (const DuelSide side : {first, other(first)}) run_segment(how, side);
     }
     const std::int64_t superblocks = superblocks_of(how);
@@ -179,7 +177,7 @@ class Duel {
     return block;
   }
 
-  // About 20 ms of the faster side, within 100 ms of the slower, in whole periods if that is not
+  // About a segment of the faster side, within five of the slower, in whole periods if that is not
   // much longer.
   void choose_steps(Plan& how, std::int64_t period, std::int64_t wash_out, DuelSide first) {
     how.wash_out_steps = wash_out;
@@ -190,10 +188,11 @@ class Duel {
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
-    const auto most = std::clamp(static_cast<std::int64_t>(seconds(longest_duel_segment) / slowest),
-                                 fewest_duel_steps, most_duel_steps);
+    const auto most = std::clamp(
+        static_cast<std::int64_t>(longest_duel_segment * seconds(request_.segment) / slowest),
+        fewest_duel_steps, most_duel_steps);
     const auto preferred =
-        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(preferred_duel_segment) / fastest)),
+        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(request_.segment) / fastest)),
                    fewest_duel_steps, most);
     const std::int64_t whole = (preferred + period - 1) / period * period;
     how.steps = whole <= 4 * preferred ? whole : preferred;
@@ -202,7 +201,8 @@ class Duel {
   double pilot_step_seconds(Plan& how, DuelSide side) {
     for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_duel_steps)) {
       const nanoseconds elapsed = run_segment(how, side).elapsed;
-      if (elapsed >= pilot_time || how.steps == most_duel_steps)
+      if (seconds(elapsed) >= pilot_time * seconds(request_.segment) ||
+          how.steps == most_duel_steps)
         return seconds(elapsed) / static_cast<double>(how.steps);
     }
   }

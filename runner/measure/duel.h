@@ -73,6 +73,10 @@ struct DuelRequest {
   Introduction introduction;
   LaunchWorker launch;
   std::uint64_t seed = 0;  // of the coins
+  // About as long as the faster side's segments take, and so many of each side that count for
+  // nothing come before the first that counts: a fresh process and a clock that was asleep.
+  std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
+  int warm_up_segments = 4;
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;

@@ -3,13 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <istream>
 #include <memory>
 #include <ostream>
 #include <vector>
 
-#include "device/worker/protocol.h"
+#include "measure/count_step.h"
 #include "measure/schedule.h"
 #include "support/nearest.h"
 
@@ -23,8 +24,8 @@ constexpr std::int64_t longest_period = 10'000;
 
 class Server {
  public:
-  Server(Device& device, std::span<const StepPlan> plans, const std::string& version)
-      : device_(device), plans_(plans), version_(version) {}
+  Server(Device& device, const WorkerSubject& subject, const std::string& version)
+      : device_(device), subject_(subject), version_(version) {}
 
   // Nothing when there is no answer, since the conversation is over.
   std::optional<std::string> answer(std::string_view line) {
@@ -42,25 +43,55 @@ class Server {
                 .version = version_,
                 .device = in_words(identity),
                 .simulated = identity.kind == DeviceKind::simulated,
-                .works = {}};
-    for (const StepPlan& plan : plans_) hello.works.push_back(work_name(plan));
+                .works = {},
+                .counts = subject_.counts,
+                .planned = {},
+                .left_out = subject_.left_out,
+                .calibrated = subject_.calibrated};
+    for (const StepPlan& plan : subject_.timed) hello.works.push_back(work_name(plan));
+    for (const StepPlan& plan : subject_.planned) hello.planned.push_back(work_name(plan));
     return to_line(hello);
   }
 
   std::optional<std::string> answer(const LoadWork& load) {
+    if (const StepPlan* plan = named(load.work, subject_.timed)) return answer_loaded(*plan);
+    return no_such_work(load.work);
+  }
+
+  static const StepPlan* named(const std::string& work, const std::vector<StepPlan>& plans) {
+    const auto found = std::ranges::find(plans, work, work_name);
+    return found == plans.end() ? nullptr : &*found;
+  }
+
+  std::string no_such_work(const std::string& work) const {
     std::vector<std::string> names;
-    for (const StepPlan& plan : plans_) {
-      names.push_back(work_name(plan));
-      if (names.back() == load.work) return answer_loaded(plan);
-    }
+    for (const StepPlan& plan : subject_.timed) names.push_back(work_name(plan));
     const std::vector<std::string_view> candidates(names.begin(), names.end());
-    return error_line(fmt::format("there is no work '{}'; {}", load.work,
-                                  did_you_mean(load.work, candidates, "hello lists them")));
+    return error_line(fmt::format("there is no work '{}'; {}", work,
+                                  did_you_mean(work, candidates, "hello lists them")));
+  }
+
+  // The step that the device is given, which must outlive what is loaded of it.
+  const StepPlan& carried_out(const StepPlan& plan) {
+    if (!subject_.injected) return plan;
+    injected_ = plan;
+    inject(injected_, subject_.injected->kind, subject_.injected->duration);
+    return injected_;
+  }
+
+  std::optional<std::string> answer(const CountWork& count) {
+    if (!subject_.counts) return error_line("this worker times steps and does not count");
+    if (const StepPlan* plan = named(count.work, subject_.planned))
+      return to_line(planned_counts(*plan));
+    const StepPlan* plan = named(count.work, subject_.timed);
+    if (plan == nullptr) return no_such_work(count.work);
+    loaded_.reset();
+    return to_line(counts_of(device_, *plan, carried_out(*plan)));
   }
 
   std::string answer_loaded(const StepPlan& plan) {
     loaded_.reset();
-    auto step = device_.load(plan);
+    auto step = device_.load(carried_out(plan));
     const StepResult pilot = step->run({.steps = worker_pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);
@@ -84,8 +115,9 @@ class Server {
   std::optional<std::string> answer(const Quit&) { return std::nullopt; }
 
   Device& device_;
-  std::span<const StepPlan> plans_;
+  const WorkerSubject& subject_;
   const std::string& version_;
+  StepPlan injected_;
   std::unique_ptr<LoadedStep> loaded_;
 };
 
@@ -95,9 +127,9 @@ std::string work_name(const StepPlan& plan) {
   return fmt::format("{}/{}", plan.scenario, plan.variant);
 }
 
-void serve_worker(std::istream& in, std::ostream& out, Device& device,
-                  std::span<const StepPlan> plans, const std::string& version) {
-  Server server(device, plans, version);
+void serve_worker(std::istream& in, std::ostream& out, Device& device, const WorkerSubject& subject,
+                  const std::string& version) {
+  Server server(device, subject, version);
   for (std::string line; std::getline(in, line);) {
     const auto answer = server.answer(line);
     if (!answer) return;

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <iosfwd>
-#include <span>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "device/device.h"
+#include "device/worker/protocol.h"
+#include "plan/inject.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -15,10 +18,20 @@ namespace stepgate {
 // "scenario/variant".
 std::string work_name(const StepPlan&);
 
+struct WorkerSubject {
+  std::vector<StepPlan> timed;
+  std::vector<StepPlan> planned;  // counted, never loaded
+  std::vector<LeftOut> left_out;
+  std::vector<std::string> calibrated;  // "scenario=value"
+  bool counts = false;                  // says what steps consist of; the device traces
+  // Done at the end of every step, though no plan says so: what a gate must find. For tests.
+  std::optional<Injection> injected;
+};
+
 // Answers requests line by line until `quit` or the end of the input. A request that cannot be
 // carried out is answered with an error; DeviceError is thrown, since a failed device has no
 // further answers. `version` is that of this program.
-void serve_worker(std::istream& in, std::ostream& out, Device&, std::span<const StepPlan>,
+void serve_worker(std::istream& in, std::ostream& out, Device&, const WorkerSubject&,
                   const std::string& version);
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@ class ServeWorker : public testing::Test {
     std::istringstream in(requests);
     std::ostringstream out;
     ScriptedDevice device(script);
-    serve_worker(in, out, device, plans, "1.2.3");
+    serve_worker(in, out, device, {.timed = plans}, "1.2.3");
     std::vector<std::string> lines;
     std::istringstream written(out.str());
     for (std::string line; std::getline(written, line);) lines.push_back(line);

@@ -2,9 +2,12 @@
 #include "plan/inject.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "kernels/spin/spin.h"
 #include "plan/step_builder.h"
+#include "support/diagnostic.h"
 
 namespace stepgate {
 namespace {
@@ -79,6 +82,25 @@ void inject(StepPlan& plan, InjectionKind kind, std::chrono::nanoseconds duratio
     case InjectionKind::extra_copy:
       return add_copy(builder);
   }
+}
+
+Injection parse_injection(const std::string& text) {
+  using enum InjectionKind;
+  const std::size_t colon = text.find(':');
+  for (const InjectionKind kind :
+       {device_spin, host_delay, extra_wait, extra_allocation, extra_copy}) {
+    if (name_of(kind) != text.substr(0, colon)) continue;
+    Injection injection{.kind = kind};
+    if (colon == std::string::npos) return injection;
+    char* end = nullptr;
+    const double microseconds = std::strtod(text.c_str() + colon + 1, &end);
+    if (*end != '\0' || !(microseconds >= 0) || microseconds > 1e6) break;
+    injection.duration = std::chrono::nanoseconds(std::llround(1000 * microseconds));
+    return injection;
+  }
+  throw RequestError("nothing can be injected by '" + text + "'",
+                     "say extra_wait, extra_allocation, extra_copy, host_delay:<us> or "
+                     "device_spin:<us>");
 }
 
 }  // namespace stepgate

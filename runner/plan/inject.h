@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,14 @@ enum class InjectionKind {
 
 // "device_spin", ...
 std::string_view name_of(InjectionKind);
+
+struct Injection {
+  InjectionKind kind = InjectionKind::device_spin;
+  std::chrono::nanoseconds duration{0};
+};
+
+// "host_delay:20" is 20 us of it; "extra_wait" has no duration. Throws RequestError.
+Injection parse_injection(const std::string& text);
 
 // Adds the operation at the end of every step. `duration` of a spin or a delay; a spin of zero is a
 // kernel that ends at once, so that two steps with spins differ by their difference and not by a

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <string_view>
 #include <system_error>
 
@@ -62,6 +63,45 @@ int run_this_program(const std::vector<std::string>& arguments) {
     ::_exit(cannot_start);
   }
   return exit_code_of(child);
+}
+
+std::optional<int> run_quietly(const std::vector<std::string>& command,
+                               const std::filesystem::path& errors,
+                               std::chrono::nanoseconds at_most,
+                               const std::function<bool()>& stopped) {
+  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 20'000'000};
+  std::vector<std::string> words = command;
+  const std::vector<char*> pointers = pointers_to(words);
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "start a child");
+  if (child == 0) {
+    ::setpgid(0, 0);  // so that it and all that it starts can be ended together
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(cannot_start);
+    const int nothing = ::open("/dev/null", O_RDWR);
+    const int error_file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(nothing, STDOUT_FILENO);
+    ::dup2(error_file, STDERR_FILENO);
+    ::execvp(pointers.front(), pointers.data());
+    ::_exit(cannot_start);
+  }
+  ::setpgid(child, child);  // whoever of the two comes first
+  while (true) {
+    int status = 0;
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (ended < 0 && errno != EINTR)
+      throw std::system_error(errno, std::generic_category(), "wait for a child");
+    if (stopped() || std::chrono::steady_clock::now() > deadline) {
+      ::kill(-child, SIGKILL);
+      (void)exit_code_of(child);
+      return std::nullopt;
+    }
+    ::nanosleep(&between_looks, nullptr);
+  }
 }
 
 std::uint64_t digest_of_this_program() {

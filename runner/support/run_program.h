@@ -2,7 +2,10 @@
 // Other processes, one at a time and waited for.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +16,14 @@ namespace stepgate {
 // 128 + n when signal n ended it. The child is asked to end when this process does. Throws
 // std::system_error when it cannot be started.
 int run_this_program(const std::vector<std::string>& arguments);
+
+// Runs a command with nothing on its input, its output dropped and its errors in a file, until it
+// ends, is stopped, or has taken so long; then it is killed. Its exit code, 128 + n when signal n
+// ended it, 127 when it does not start; nothing when it was stopped or took too long.
+std::optional<int> run_quietly(const std::vector<std::string>& command,
+                               const std::filesystem::path& errors,
+                               std::chrono::nanoseconds at_most,
+                               const std::function<bool()>& stopped);
 
 // A number for the executable that is running: another build of the program is another number.
 // Throws std::system_error when it cannot be read.

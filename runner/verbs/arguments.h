@@ -30,8 +30,25 @@ struct DuelArguments {
   double stall_seconds = 60;
 };
 
-// Of `stepgate gate` alone, which `certify` starts.
+// Of `stepgate gate` alone.
 struct GateArguments {
+  std::string base;  // programs
+  std::string head;
+  std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: the same
+  std::filesystem::path accepted;                 // what may be slower, by whose word
+  bool sentences = true;
+};
+
+// Of `stepgate worker`, for a gate.
+struct WorkerArguments {
+  bool counts = false;                  // says what steps consist of, and times nothing
+  std::vector<std::string> calibrated;  // scenario=value
+  std::optional<std::uint64_t> noise;   // seed of a simulated device, apart from that of the steps
+  std::string injected;                 // what a step does that its plan does not say, for tests
+};
+
+// Of `stepgate trial-gate` alone, which `certify` starts.
+struct TrialGateArguments {
   std::string trial;
   std::string site = "device_spin";  // where a share of a step is injected
   std::int64_t step_nanoseconds = 0;
@@ -64,6 +81,8 @@ struct Arguments {
   std::optional<std::uint64_t> seed;
   DuelArguments duel;
   GateArguments gate;
+  WorkerArguments worker;
+  TrialGateArguments trial_gate;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

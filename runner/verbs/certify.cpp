@@ -34,7 +34,8 @@ ChildRequest request_for(Command command, std::string name) {
 
 GateIntroduction introduce(const Arguments& arguments, std::uint64_t seed) {
   return introduce_gates(request_for(
-      own_command(arguments, "gate", arguments.device.spec, seed, arguments.files), "a gate"));
+      own_command(arguments, "trial-gate", arguments.device.spec, seed, arguments.files),
+      "a gate"));
 }
 
 // The gates of one step.
@@ -67,7 +68,7 @@ class Gates {
   // With a seed of its own, so that a simulated process is dealt its effects anew.
   Command command(const Trial& trial, const InjectionSite& site) {
     return own_command(
-        arguments_, "gate", device_, random_bits(seed_, started_++), files_,
+        arguments_, "trial-gate", device_, random_bits(seed_, started_++), files_,
         {"--variant", plan_.variant, "--margin", arguments_.margin, "--trial", trial.name, "--site",
          std::string(name_of(site.kind)), "--step-ns", std::to_string(site.step_time.count())});
   }

@@ -66,6 +66,7 @@ class CommandLine {
     declare_accept();
     declare_certify();
     declare_gate();
+    declare_trial_gate();
     app_.add_option("--baselines", arguments_.device.baselines,
                     "folder with device profiles and baselines");
   }
@@ -198,8 +199,44 @@ class CommandLine {
                            "write them behind each program");
       chosen = duel_programs;
     });
-    takes_device(takes_scenarios(
-        verb("worker", "run steps as a duel asks on standard input", work_for_duel)));
+    declare_worker();
+  }
+
+  void declare_worker() {
+    CLI::App* worker = verb("worker", "run steps as a duel asks on standard input", work_for_duel);
+    takes_device(takes_scenarios(worker));
+    WorkerArguments& given = arguments_.worker;
+    worker->add_flag("--counts", given.counts)->group("");
+    worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
+    worker->add_option("--noise-seed", given.noise)->group("");
+    worker->add_option("--injected", given.injected)->group("");
+  }
+
+  void declare_gate() {
+    CLI::App* gate = verb(
+        "gate", "may HEAD be merged? what its steps consist of, their time and their sentences",
+        gate_programs);
+    GateArguments& given = arguments_.gate;
+    gate->add_option("--base", given.base, "the stepgate of before")->required();
+    gate->add_option("--head", given.head, "the stepgate that would be merged")->required();
+    gate->add_option("--head-files", given.head_files,
+                     "HEAD's scenarios, where they are not the same files as BASE's")
+        ->allow_extra_args(false);
+    gate->add_option("--accepted", given.accepted,
+                     "what may be slower: who says so, why and until when (docs/gate.md)");
+    gate->add_flag_callback(
+        "--no-sentences", [&given] { given.sentences = false; },
+        "only compare HEAD with BASE, without what the scenarios say of HEAD alone");
+    DuelArguments& duel = arguments_.duel;
+    gate->add_option("--margin", duel.margin, "how much slower head may be, in percent");
+    gate->add_option("--pairs", duel.pairs, "pairs of launches at most");
+    gate->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
+        ->allow_extra_args(false);
+    gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
+        ->check(is_seconds);
+    takes_device(takes_scenarios(gate));
+    takes_budget(gate, "seconds that timing may take");
+    gives_verdict(gate, "write what was found to this file, one JSON object a line");
   }
 
   void declare_accept() {
@@ -233,15 +270,15 @@ class CommandLine {
   }
 
   // No verb for people: what `certify` starts.
-  void declare_gate() {
+  void declare_trial_gate() {
     CLI::App* gate =
-        verb("gate", "one gate of `certify`, asked for on standard input", gate_for_certify);
+        verb("trial-gate", "one gate of `certify`, asked for on standard input", gate_for_certify);
     takes_device(takes_scenarios(gate));
     gate->add_option("--variant", arguments_.variant);
     gate->add_option("--margin", arguments_.margin);
-    gate->add_option("--trial", arguments_.gate.trial);
-    gate->add_option("--site", arguments_.gate.site);
-    gate->add_option("--step-ns", arguments_.gate.step_nanoseconds);
+    gate->add_option("--trial", arguments_.trial_gate.trial);
+    gate->add_option("--site", arguments_.trial_gate.site);
+    gate->add_option("--step-ns", arguments_.trial_gate.step_nanoseconds);
     gate->group("");
   }
 

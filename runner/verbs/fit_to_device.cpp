@@ -47,7 +47,7 @@ std::vector<StepPlan> plans_on(const DeviceIdentity& device, const Scenario& sce
   throw RequestError(std::vector<Diagnostic>{{place, message, hint}});
 }
 
-void fit_to_device(std::vector<Planned>& all, const DeviceIdentity& device, std::uint64_t seed) {
+void fit_to_device(std::span<Planned> all, const DeviceIdentity& device, std::uint64_t seed) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
     if (!is_planned_only(planned.scenario)) refuse_dtypes(planned, device, wrong);

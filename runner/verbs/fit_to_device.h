@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "verbs/planned.h"
@@ -15,7 +16,7 @@ std::vector<StepPlan> plans_on(const DeviceIdentity&, const Scenario&, std::uint
 
 // Plans anew those whose cap is such a share, before anything of them is loaded or counted. Throws
 // RequestError, also for variants whose dtype the device has no hardware for.
-void fit_to_device(std::vector<Planned>&, const DeviceIdentity&, std::uint64_t seed);
+void fit_to_device(std::span<Planned>, const DeviceIdentity&, std::uint64_t seed);
 
 // For verbs without a device. Throws RequestError that names the variants that need one.
 void refuse_shares_of_a_device(const Planned&);

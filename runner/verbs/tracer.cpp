@@ -5,10 +5,10 @@
 #include <string>
 
 #include "judge/decide_by_rounds.h"
-#include "measure/calibrate.h"
 #include "measure/trace_rounds.h"
 #include "measure/traced_file.h"
 #include "scenario/read_scenario.h"
+#include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/planned.h"
@@ -24,23 +24,9 @@ constexpr std::int64_t spare_rounds = 8;
 // That tell whether counts are the same every time.
 constexpr std::int64_t rounds_of_counts = 2;
 constexpr double most_seconds = 2;
-// A trial of a knob's value: the median of these.
-constexpr std::int64_t trial_rounds = 3;
 
 TraceRequest request_for(std::int64_t rounds, std::int64_t enough, std::uint64_t seed) {
   return {.rounds = rounds, .enough_rounds = enough, .max_seconds = most_seconds, .seed = seed};
-}
-
-Calibrated calibrated(Device& device, const Arguments& arguments, const Planned& planned,
-                      std::uint64_t seed) {
-  const Calibration& calibration = *planned.scenario.calibrate;
-  const auto plans_with = [&](const std::string& value) {
-    return plans_on(device.identity(), with_knob(planned, arguments, calibration.knob, value),
-                    seed);
-  };
-  return calibrate(device, calibration,
-                   calibration_range(calibration, planned.scenario, planned.plans), plans_with,
-                   request_for(trial_rounds, 1, seed_of(planned.scenario, seed)));
 }
 
 Traced traced(Device& device, const Arguments& arguments, const Planned& planned,
@@ -52,7 +38,7 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   std::optional<Calibrated> found;
   std::vector<StepPlan> plans = planned.plans;
   if (planned.scenario.calibrate) {
-    found = calibrated(device, arguments, planned, seed);
+    found = calibrate_planned(device, arguments, planned, seed);
     plans =
         plans_on(device.identity(), with_knob(planned, arguments, found->knob, found->value), seed);
   }

@@ -17,6 +17,7 @@ int run_scenarios(const Arguments&);
 int accept_runs(const Arguments&);
 int show_devices(const Arguments&);
 int certify_gate(const Arguments&);
+int gate_programs(const Arguments&);
 int gate_for_certify(const Arguments&);
 int duel_programs(const Arguments&);
 int work_for_duel(const Arguments&);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -19,6 +20,7 @@ constexpr std::int64_t most_steps = 1'000'000'000;
 constexpr std::int64_t longest_run_nanoseconds = 3'600'000'000'000;
 constexpr std::size_t longest_name_bytes = 200;
 constexpr std::size_t most_works = 10'000;
+constexpr std::size_t longest_words_bytes = 1000;
 
 // Control characters of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
 bool has_controls(std::string_view text) {
@@ -74,10 +76,12 @@ class Reader {
     return value->is_string() ? value->get<std::string>() : std::string();
   }
 
-  std::vector<std::string> names(const char* key) {
+  // Different ones; none only where none are needed.
+  std::vector<std::string> names(const char* key, bool may_be_none = false) {
     const Json* value = member(key);
     if (value == nullptr) return {};
-    if (!value->is_array() || value->empty() || value->size() > most_works) {
+    const bool none = value->is_array() && value->empty();
+    if (!value->is_array() || (none && !may_be_none) || value->size() > most_works) {
       refuse(fmt::format("has '{}' {}, which is not a list of 1 to {} names", key,
                          short_form(*value), most_works));
       return {};
@@ -90,6 +94,52 @@ class Reader {
         refuse(fmt::format("has '{}' with \"{}\" twice", key, read.back()));
     }
     return read;
+  }
+
+  // Any number of texts, each printable.
+  std::vector<std::string> texts(const char* key) {
+    std::vector<std::string> read;
+    for (const Json* item : items(key)) read.push_back(name_in(*item, key));
+    return read;
+  }
+
+  std::vector<LeftOut> left_out(const char* key) {
+    std::vector<LeftOut> read;
+    for (const Json* item : items(key)) {
+      if (!item->is_object() || !item->contains("scenario") || !item->contains("why")) {
+        refuse(
+            fmt::format("has '{}' with {}, which is no scenario and why", key, short_form(*item)));
+        return {};
+      }
+      read.push_back({name_in(item->at("scenario"), key), words_in(item->at("why"), key)});
+    }
+    return read;
+  }
+
+  std::map<std::string, double> numbers(const char* key) {
+    const Json* value = member(key);
+    if (value == nullptr) return {};
+    if (!value->is_object() || value->size() > most_works) {
+      refuse(fmt::format("has '{}' that is no object of numbers", key));
+      return {};
+    }
+    std::map<std::string, double> read;
+    for (const auto& [name, number] : value->items()) {
+      const bool fits = number.is_number() && std::isfinite(number.get<double>());
+      if (!fits || name.size() > longest_words_bytes || has_controls(name)) {
+        refuse(fmt::format("has '{}' with {}, which is no number by a printable name", key,
+                           short_form({{name, number}})));
+        return {};
+      }
+      read[name] = number.get<double>();
+    }
+    return read;
+  }
+
+  // A sentence; may be empty.
+  std::string words(const char* key) {
+    const Json* value = member(key);
+    return value == nullptr ? std::string() : words_in(*value, key);
   }
 
   bool flag(const char* key) {
@@ -106,6 +156,26 @@ class Reader {
     if (found != json_.end()) return &*found;
     refuse(fmt::format("has no '{}'", key));
     return nullptr;
+  }
+
+  std::vector<const Json*> items(const char* key) {
+    const Json* value = member(key);
+    if (value == nullptr) return {};
+    if (!value->is_array() || value->size() > most_works) {
+      refuse(fmt::format("has '{}' {}, which is not a list of at most {}", key, short_form(*value),
+                         most_works));
+      return {};
+    }
+    std::vector<const Json*> all;
+    for (const Json& item : *value) all.push_back(&item);
+    return all;
+  }
+
+  std::string words_in(const Json& value, const char* key) {
+    const std::string text = value.is_string() ? value.get<std::string>() : std::string();
+    if (!value.is_string() || text.size() > longest_words_bytes || has_controls(text))
+      refuse(fmt::format("has '{}' with {}, which is no printable text", key, short_form(value)));
+    return text;
   }
 
   // Names are printed in reports: a terminal must find nothing in them to act on.
@@ -162,6 +232,9 @@ std::string to_line(const Request& request) {
                  [](const UnloadWork&) -> Json {
                    return {{"do", "unload"}};
                  },
+                 [](const CountWork& count) -> Json {
+                   return {{"do", "count"}, {"work", count.work}};
+                 },
                  [](const Quit&) -> Json {
                    return {{"do", "quit"}};
                  }},
@@ -169,12 +242,29 @@ std::string to_line(const Request& request) {
 }
 
 std::string to_line(const Hello& hello) {
+  Json left_out = Json::array();
+  for (const LeftOut& left : hello.left_out)
+    left_out.push_back({{"scenario", left.scenario}, {"why", left.why}});
   return json_line({{"protocol", protocol_version},
                     {"program", hello.program},
                     {"version", hello.version},
                     {"device", hello.device},
                     {"simulated", hello.simulated},
-                    {"works", hello.works}});
+                    {"works", hello.works},
+                    {"counts", hello.counts},
+                    {"planned", hello.planned},
+                    {"left_out", std::move(left_out)},
+                    {"calibrated", hello.calibrated}});
+}
+
+std::string to_line(const StepCounts& counts) {
+  return json_line({{"planned", counts.planned},
+                    {"traced", counts.traced},
+                    {"untraced", counts.untraced},
+                    {"operations", counts.operations},
+                    {"waits", counts.waits},
+                    {"time", counts.time},
+                    {"losses", counts.losses}});
 }
 
 std::string to_line(const Loaded& loaded) {
@@ -210,10 +300,13 @@ std::variant<Request, Problem> read_request(std::string_view line) {
     request = RunSteps{.steps = steps, .wash_out_steps = wash_out};
   } else if (what == "unload") {
     request = UnloadWork{};
+  } else if (what == "count") {
+    request = CountWork{reader.name("work")};
   } else if (what == "quit") {
     request = Quit{};
   } else {
-    reader.refuse(fmt::format("has 'do' \"{}\"; say hello, load, run, unload or quit", what));
+    reader.refuse(
+        fmt::format("has 'do' \"{}\"; say hello, load, run, unload, count or quit", what));
   }
   if (!reader.fact().empty()) return Problem{reader.fact()};
   return *request;
@@ -231,7 +324,11 @@ Answer<Hello> read_hello(std::string_view line) {
     if (reader.has("version")) hello.version = reader.name("version");
     if (reader.has("device")) hello.device = reader.name("device");
     if (reader.has("simulated")) hello.simulated = reader.flag("simulated");
-    hello.works = reader.names("works");
+    hello.works = reader.names("works", reader.has("planned"));
+    if (reader.has("counts")) hello.counts = reader.flag("counts");
+    if (reader.has("planned")) hello.planned = reader.names("planned", true);
+    if (reader.has("left_out")) hello.left_out = reader.left_out("left_out");
+    if (reader.has("calibrated")) hello.calibrated = reader.texts("calibrated");
     return hello;
   });
 }
@@ -258,6 +355,20 @@ Answer<UnloadWork> read_unloaded(std::string_view line) {
   return read_answer<UnloadWork>(line, [](Reader& reader) {
     if (!reader.flag("unloaded")) reader.refuse("has 'unloaded' false");
     return UnloadWork{};
+  });
+}
+
+Answer<StepCounts> read_counts(std::string_view line) {
+  return read_answer<StepCounts>(line, [](Reader& reader) {
+    StepCounts counts;
+    counts.planned = reader.numbers("planned");
+    counts.traced = reader.numbers("traced");
+    counts.untraced = reader.words("untraced");
+    counts.operations = reader.numbers("operations");
+    counts.waits = reader.numbers("waits");
+    counts.time = reader.numbers("time");
+    counts.losses = reader.texts("losses");
+    return counts;
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -28,14 +29,25 @@ struct RunSteps {
   std::int64_t wash_out_steps = 0;  // run first and not scored
 };
 struct UnloadWork {};
+// Only for a worker whose hello `counts`.
+struct CountWork {
+  std::string work;
+};
 struct Quit {};
 
-using Request = std::variant<SayHello, LoadWork, RunSteps, UnloadWork, Quit>;
+using Request = std::variant<SayHello, LoadWork, RunSteps, UnloadWork, CountWork, Quit>;
 
 std::string to_line(const Request&);
 
 // --- answers
 // ----------------------------------------------------------------------------------------------------
+
+// A scenario none of whose works can be timed, and why.
+struct LeftOut {
+  std::string scenario;
+  std::string why;
+  bool operator==(const LeftOut&) const = default;
+};
 
 struct Hello {
   std::string program;
@@ -43,6 +55,11 @@ struct Hello {
   std::string device;      // in words; may be empty
   bool simulated = false;  // elapsed times are not those of a clock on a wall
   std::vector<std::string> works;
+  // All that follows may be left out.
+  bool counts = false;                    // says what the steps of a work consist of
+  std::vector<std::string> planned = {};  // works that are counted and never timed
+  std::vector<LeftOut> left_out = {};
+  std::vector<std::string> calibrated = {};  // "scenario=value", where a value was found
   bool operator==(const Hello&) const = default;
 };
 
@@ -56,7 +73,21 @@ struct Ran {
   std::chrono::nanoseconds elapsed{0};
 };
 
+// What the steps of a work consist of, a step: numbers by the names of metrics, which another build
+// may have more of.
+struct StepCounts {
+  using Numbers = std::map<std::string, double>;
+  Numbers planned;                  // by the plan
+  Numbers traced;                   // of a trace, where they must be the plan's; empty without one
+  std::string untraced;             // why there is none
+  Numbers operations;               // of the plan, by "phase: name", how often
+  Numbers waits;                    // of the trace: calls that can block, by phase
+  Numbers time;                     // of the trace: its parts by their names, in seconds
+  std::vector<std::string> losses;  // the bits of the first ones, in hexadecimal
+};
+
 std::string to_line(const Hello&);
+std::string to_line(const StepCounts&);
 std::string to_line(const Loaded&);
 std::string to_line(const Ran&);
 std::string unloaded_line();
@@ -82,5 +113,6 @@ Answer<Hello> read_hello(std::string_view line);
 Answer<Loaded> read_loaded(std::string_view line);
 Answer<Ran> read_ran(std::string_view line);
 Answer<UnloadWork> read_unloaded(std::string_view line);
+Answer<StepCounts> read_counts(std::string_view line);
 
 }  // namespace stepgate

@@ -44,6 +44,48 @@ TEST(Protocol, WritesAnswersThatItReadsBack) {
   EXPECT_EQ(std::get<WorkerSays>(read_ran(error_line("no\nway"))).error, "no\nway");
 }
 
+TEST(Protocol, WritesWhatAWorkerThatCountsSaysSoThatItReadsItBack) {
+  const Hello hello{.program = "p",
+                    .version = "1",
+                    .device = "d",
+                    .simulated = true,
+                    .works = {},
+                    .counts = true,
+                    .planned = {"a/b"},
+                    .left_out = {{"c", "needs 2 GPUs"}},
+                    .calibrated = {"d=4 KiB"}};
+  EXPECT_EQ(std::get<Hello>(read_hello(to_line(hello))), hello);
+  StepCounts counts;
+  counts.planned = {{"launches_per_step", 26}, {"host_waits_per_step", 1.0 / 3}};
+  counts.untraced = "another tool is attached";
+  counts.operations = {{"forward: product", 4}};
+  counts.losses = {"3f800000"};
+  const auto read = std::get<StepCounts>(read_counts(to_line(counts)));
+  EXPECT_EQ(read.planned, counts.planned);
+  EXPECT_EQ(read.operations, counts.operations);
+  EXPECT_EQ(read.untraced, counts.untraced);
+  EXPECT_EQ(read.losses, counts.losses);
+  const Request count = std::get<Request>(read_request(to_line(Request{CountWork{"a/b"}})));
+  EXPECT_EQ(std::get<CountWork>(count).work, "a/b");
+}
+
+TEST(Protocol, BelievesNoCountThatIsNoNumber) {
+  const std::string good = to_line(StepCounts{});
+  EXPECT_EQ(fact_of(read_counts(good)), "");
+  const auto with = [&](const std::string& planned) {
+    std::string line = good;
+    line.replace(line.find("\"planned\":{}"), 12, "\"planned\":" + planned);
+    return fact_of(read_counts(line));
+  };
+  EXPECT_EQ(with("{\"waits\":1}"), "");
+  EXPECT_EQ(with("{\"waits\":\"1\"}"),
+            "has 'planned' with {\"waits\":\"1\"}, which is no number by a printable name");
+  EXPECT_NE(with("{\"waits\":null}"), "");
+  EXPECT_NE(with("{\"\\u001b[2J\":1}"), "") << "a terminal would act on it";
+  EXPECT_EQ(with("[1]"), "has 'planned' that is no object of numbers");
+  EXPECT_EQ(fact_of(read_counts("{}")), "has no 'planned'");
+}
+
 TEST(Protocol, LeavesOutWhatAWorkerNeedNotSay) {
   const auto hello = std::get<Hello>(read_hello(R"({"protocol":1,"program":"p","works":["w"]})"));
   EXPECT_EQ(hello.device, "");

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "measure/count_step.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "measure/trace_rounds.h"
+#include "plan/counted_metrics.h"
+#include "plan/step_names.h"
+#include "scenario/metric.h"
+
+namespace stepgate {
+namespace {
+
+// A wrong number changes every loss that follows; a few tell as surely as many.
+constexpr std::int64_t steps_of_losses = 4;
+
+// Of values by the plan: whether they are the trace's to confirm.
+bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
+  return row.evidence <= Evidence::exact && counted(plan, row.metric) &&
+         !trace_may_differ(plan, row.metric);
+}
+
+StepCounts::Numbers parts_of(const TimeSplit& time) {
+  return {{"step", time.step},
+          {"math", time.math},
+          {"memory", time.memory},
+          {"copies", time.copies},
+          {"idle_after_wait", time.idle_after_wait},
+          {"idle_for_data", time.idle_for_data},
+          {"idle_for_host", time.idle_for_host},
+          {"idle_in_queue", time.idle_in_queue}};
+}
+
+}  // namespace
+
+StepCounts planned_counts(const StepPlan& plan) {
+  StepCounts counts;
+  for (const MetricRow& row : metric_table()) {
+    if (const auto value = counted(plan, row.metric))
+      counts.planned[std::string(row.name)] = *value;
+  }
+  for (const Operation& operation : plan.operations) {
+    counts.operations[fmt::format("{}: {}", name_of(operation.phase), operation.name)] +=
+        1.0 / static_cast<double>(operation.every);
+  }
+  return counts;
+}
+
+StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out) {
+  StepCounts counts = planned_counts(plan);
+  for (const float loss : device.load(carried_out)->run({.steps = steps_of_losses}).losses)
+    counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+  const Traced traced = trace_rounds(device, {&carried_out, 1}, {});
+  counts.untraced = traced.unavailable;
+  if (!traced.unavailable.empty()) return counts;
+  const TracedStep& step = traced.rounds.front().variants.front();
+  for (const auto& [metric, value] : step.values) {
+    if (is_confirmed(plan, row_of(metric))) counts.traced[std::string(row_of(metric).name)] = value;
+  }
+  for (int phase = 0; phase < phase_count; ++phase) {
+    const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;
+    if (waits > 0) counts.waits[std::string(name_of(static_cast<Phase>(phase)))] = waits;
+  }
+  counts.time = parts_of(step.time);
+  return counts;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "report/print_gate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+namespace stepgate {
+namespace {
+
+constexpr std::size_t most_named_works = 4;
+constexpr int severity_width = 9;  // of "undecided"
+
+std::string program_in_words(const std::string& given, const Hello* hello) {
+  if (hello == nullptr) return given;
+  return fmt::format("{} ({}{}{})", given, hello->program, hello->version.empty() ? "" : " ",
+                     hello->version);
+}
+
+// What several works have in common is said once.
+struct Group {
+  const Finding* first = nullptr;
+  std::vector<std::string> works;
+};
+
+std::vector<Group> grouped(const std::vector<Finding>& findings) {
+  std::vector<Group> groups;
+  for (const Finding& finding : findings) {
+    const auto same = std::ranges::find_if(groups, [&](const Group& group) {
+      return group.first->severity == finding.severity && group.first->words == finding.words &&
+             group.first->mechanism == finding.mechanism;
+    });
+    if (same != groups.end()) {
+      same->works.push_back(finding.work);
+    } else {
+      groups.push_back({&finding, {finding.work}});
+    }
+  }
+  return groups;
+}
+
+std::string works_in_words(const std::vector<std::string>& works) {
+  const std::size_t named = std::min(works.size(), most_named_works);
+  std::string words = fmt::format(
+      "{}", fmt::join(works.begin(), works.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (works.size() > named) words += fmt::format(" and {} more", works.size() - named);
+  return words;
+}
+
+void print_group(std::ostream& out, const Group& group, Style style) {
+  const Finding& finding = *group.first;
+  const std::string_view colour =
+      finding.severity == Severity::blocks || finding.severity == Severity::failed
+          ? colour_of(Outcome::refuted)
+      : finding.severity == Severity::note ? std::string_view()
+                                           : colour_of(Outcome::undecided);
+  const std::string cell = fmt::format("{:<{}}", name_of(finding.severity), severity_width);
+  const std::string indent(static_cast<std::size_t>(severity_width) + 4, ' ');
+  out << fmt::format("  {}  {}  {}\n", colour.empty() ? cell : coloured(cell, colour, style),
+                     name_of(finding.kind), works_in_words(group.works));
+  out << indent << finding.words << '\n';
+  if (!finding.mechanism.empty()) out << indent << finding.mechanism << '\n';
+  if (!finding.place.file.empty() && finding.place.line > 0)
+    out << indent << finding.place.file << ':' << finding.place.line << '\n';
+  if (finding.accepted) {
+    out << fmt::format("{}accepted by {} until {}: {}\n", indent, finding.accepted->who,
+                       finding.accepted->until, finding.accepted->why);
+  }
+}
+
+std::string_view thing_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::scenario:
+      return "change of a scenario";
+    case FindingKind::counts:
+      return "count";
+    case FindingKind::losses:
+      return "work with other losses";
+    case FindingKind::time:
+      return "time";
+    case FindingKind::sentence:
+      return "sentence";
+  }
+  return "";
+}
+
+// "3 x count, 2 x time".
+std::string kinds_in_words(const std::vector<Finding>& findings, Severity severity) {
+  std::map<FindingKind, int> kinds;
+  for (const Finding& finding : findings) kinds[finding.kind] += finding.severity == severity;
+  std::vector<std::string> words;
+  for (const auto& [kind, count] : kinds) {
+    if (count > 0) words.push_back(fmt::format("{} x {}", count, thing_of(kind)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string answer(const GateVerdict& verdict) {
+  switch (verdict.severity) {
+    case Severity::blocks:
+      return "BLOCKED: " + kinds_in_words(verdict.findings, Severity::blocks);
+    case Severity::failed:
+      return "FAILED: a program broke, nothing it says is believed";
+    case Severity::not_gated:
+      return "NOT GATED: " + kinds_in_words(verdict.findings, Severity::not_gated) +
+             " could not be compared";
+    case Severity::undecided:
+      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) +
+             "; more time would decide";
+    case Severity::note:
+      return "PASSED: HEAD does what BASE did, within the margin";
+  }
+  return "";
+}
+
+}  // namespace
+
+void print_gate_terms(std::ostream& out, const GateSubject& subject) {
+  const Introduction* both = subject.both ? &*subject.both : nullptr;
+  out << fmt::format("gate: BASE {} -> HEAD {}",
+                     program_in_words(subject.base, both ? &both->base : nullptr),
+                     program_in_words(subject.head, both ? &both->head : nullptr));
+  if (both && !both->base.device.empty()) out << " on " << both->base.device;
+  out << fmt::format("; margin {:.3g} %\n", 100 * subject.margin) << std::flush;
+}
+
+void print_gate_stage(std::ostream& out, const std::string& name, const std::string& words,
+                      double seconds) {
+  out << fmt::format("{:<10} {:<50} {:>6.1f} s\n", name, words, seconds) << std::flush;
+}
+
+void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict& verdict,
+                Style style) {
+  if (!verdict.findings.empty()) out << '\n';
+  for (const Group& group : grouped(verdict.findings)) print_group(out, group, style);
+  if (!verdict.findings.empty()) out << '\n';
+  for (const std::string& unused : verdict.unused) out << "note: " << unused << '\n';
+  if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
+  out << answer(verdict) << '\n' << std::flush;
+}
+
+int exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
+  constexpr int not_gated_code = 4;
+  switch (verdict.severity) {
+    case Severity::blocks:
+      return exit_code(Outcome::refuted, policy);
+    case Severity::failed:
+      return device_exit_code;
+    case Severity::not_gated:
+      return not_gated_code;
+    case Severity::undecided:
+      return exit_code(Outcome::undecided, policy);
+    case Severity::note:
+      return exit_code(Outcome::holds, policy);
+  }
+  return device_exit_code;
+}
+
+}  // namespace stepgate

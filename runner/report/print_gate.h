@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The printed report of a gate, and its JSON: what was compared in the first line, how far each
+// stage came, what was found, and the answer in the last line.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/judge_gate.h"
+#include "report/coloured.h"
+#include "report/exit_code.h"
+#include "report/run_info.h"
+
+namespace stepgate {
+
+struct GateSubject {
+  std::string base;  // as given
+  std::string head;
+  std::optional<Introduction> both;  // absent where one of them did not even say hello
+  double margin = 0;
+};
+
+void print_gate_terms(std::ostream&, const GateSubject&);
+
+// "counts     133 works, 3 differ   0.3 s"
+void print_gate_stage(std::ostream&, const std::string& name, const std::string& words,
+                      double seconds);
+
+void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, Style);
+
+// One JSON object a line, schema "stepgate.gate/1": the gate, every work that was timed, every
+// finding, the end.
+void write_gate_json(std::ostream&, const RunInfo&, const GateSubject&,
+                     const std::optional<DuelVerdict>&, const GateVerdict&, int exit_code);
+
+// 0 HEAD may be merged, 1 blocked, 3 a program failed, 4 not gated, and what the policy says of
+// what is undecided.
+int exit_code(const GateVerdict&, UndecidedPolicy);
+
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// [calibrate] of one planned scenario, on a device that traces: what `run`'s tracing process and a
+// worker that counts share. The search is measure/calibrate.h's.
+#pragma once
+
+#include "measure/traced.h"
+#include "verbs/planned.h"
+
+namespace stepgate {
+
+// The scenario must be one that is to be calibrated. Throws DeviceError.
+Calibrated calibrate_planned(Device&, const Arguments&, const Planned&, std::uint64_t seed);
+
+}  // namespace stepgate

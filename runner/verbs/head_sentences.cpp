@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/head_sentences.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "device/worker/child.h"
+#include "support/run_program.h"
+#include "support/temporary_folder.h"
+#include "verbs/interruption.h"
+#include "verbs/workers.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+
+// Longer than any suite takes; who hangs is ended.
+constexpr std::chrono::minutes longest_run{30};
+// Of codes that a run may end with and have decided everything that it wrote.
+constexpr int highest_code_of_a_verdict = 77;
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), 400)
+                                                     : std::string();
+}
+
+// A scenario that is broken has no sentences that count.
+void read_scenario_line(const Json& line, RunOfProgram& run) {
+  const std::string scenario = text_of(line, "scenario");
+  if (scenario.empty()) return;  // the suite's line
+  ++run.scenarios;
+  if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
+    run.sentences.push_back({scenario, "scenario", "broken", broken, {}});
+    return;
+  }
+  const auto expect = line.find("expect");
+  if (expect == line.end() || !expect->is_array()) return;
+  for (const Json& sentence : *expect) {
+    if (!sentence.is_object()) continue;
+    const auto number = sentence.find("line");
+    const bool has_line = number != sentence.end() && number->is_number_unsigned();
+    run.sentences.push_back(
+        {.scenario = scenario,
+         .name = text_of(sentence, "name"),
+         .outcome = text_of(sentence, "outcome"),
+         .reason = text_of(sentence, "reason"),
+         .place = {text_of(sentence, "file"), has_line ? number->get<int>() : 0, 1}});
+  }
+}
+
+std::string last_words(const std::filesystem::path& errors) {
+  std::ifstream file(errors);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last.empty() ? "" : ": " + printable(last, 300);
+}
+
+}  // namespace
+
+RunOfProgram run_program_on(const Arguments& arguments, const std::string& program,
+                            const std::vector<std::filesystem::path>& files, std::uint64_t seed) {
+  Arguments of_files = arguments;
+  of_files.files = files;
+  const TemporaryFolder folder;
+  const std::filesystem::path json = folder.path() / "run.json";
+  const std::filesystem::path errors = folder.path() / "errors";
+  const Command command = program_command(
+      of_files, program, "run", {"--seed", std::to_string(seed), "--json", json.string()});
+  RunOfProgram run;
+  const auto code = run_quietly(command, errors, longest_run, [] { return interrupted != 0; });
+  run.stopped = interrupted != 0;
+  std::ifstream file(json);
+  for (std::string line; std::getline(file, line);) {
+    const Json parsed = Json::parse(line, nullptr, false);
+    if (parsed.is_object()) {
+      read_scenario_line(parsed, run);
+    } else {
+      run.failure = "wrote a line that is no JSON";
+    }
+  }
+  if (!code) {
+    run.failure = fmt::format("had not ended after {} minutes", longest_run.count());
+  } else if (*code > highest_code_of_a_verdict || *code == 3) {
+    run.failure = fmt::format("ended with {}{}", *code, last_words(errors));
+  } else if (run.scenarios == 0) {
+    run.failure = fmt::format("decided nothing and ended with {}{}", *code, last_words(errors));
+  }
+  return run;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// `stepgate trial-gate`: the other end of gate_process.h. One question on standard input, one line
+// on standard output, and that belongs to the protocol.
+#include <iostream>
+#include <limits>
+#include <string>
+
+#include "judge/gate_process.h"
+#include "measure/measure.h"
+#include "plan/counted_metrics.h"
+#include "support/seconds.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+// After which it is undecided. By the clock, so whatever a round turns out to cost.
+constexpr double most_seconds_of_a_gate = 5;
+
+GateResult run_gate(Device& device, const TrialGate& gate, std::uint64_t seed, double margin) {
+  const JudgeSettings settings{.counted = counted};
+  const Enough decided = enough_evidence(gate.scenario, gate.plans, settings);
+  std::chrono::nanoseconds before_rounds{0};
+  std::chrono::nanoseconds spent{0};
+  MeasureRequest request;
+  request.knobs = gate.scenario.measure;
+  request.knobs.rounds = std::numeric_limits<std::int32_t>::max();
+  request.knobs.max_seconds = std::numeric_limits<std::int32_t>::max();
+  request.scenario_fingerprint = gate.scenario.fingerprint;
+  request.seed = seed_of(gate.scenario, seed);
+  request.fewest_rounds = fewest_rounds_to_hold(gate.scenario, settings);
+  request.progress = [&](const Progress& now) {
+    if (now.rounds == 0) before_rounds = now.spent;
+    spent = now.spent - before_rounds;
+  };
+  request.enough = [&](const Measurement& so_far) {
+    const bool may_end = std::ssize(so_far.rounds) >= request.fewest_rounds;
+    return decided(so_far) || (may_end && seconds(spent) >= most_seconds_of_a_gate);
+  };
+  const Measurement measurement = measure(device, gate.plans, request);
+  return gate_result(judge(gate.scenario, gate.plans, measurement, settings), measurement, margin);
+}
+
+std::string answer(const Arguments& arguments, const std::string& question) {
+  const std::uint64_t seed = seed_of(arguments);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  refuse_calibration(all);
+  refuse_planned_only(all);
+  const OpenedDevice opened = open_device_for(arguments, seed);
+  fit_to_device(all, opened.device->identity(), seed);
+  if (question == introduction_question)
+    return to_line(GateIntroduction{.device = opened.device->identity(), .note = opened.note});
+  const double margin = margin_of(arguments.margin);
+  const TrialGateArguments& given = arguments.trial_gate;
+  const InjectionSite site{.kind = injection_site_named(given.site),
+                           .step_time = std::chrono::nanoseconds(given.step_nanoseconds)};
+  const Planned& planned = all.front();
+  const TrialGate gate = trial_gate(planned.scenario, plan_named(planned, arguments.variant),
+                                    trial_named(given.trial), site, margin);
+  return to_line(run_gate(*opened.device, gate, seed, margin));
+}
+
+}  // namespace
+
+int gate_for_certify(const Arguments& arguments) {
+  end_when_interrupted();
+  std::string question;
+  if (!std::getline(std::cin, question)) return 0;
+  try {
+    std::cout << answer(arguments, question) << std::endl;
+  } catch (const RequestError& error) {
+    std::cout << refused_line(error.what()) << std::endl;
+  } catch (const std::exception& error) {
+    std::cout << failed_line(error.what()) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace stepgate

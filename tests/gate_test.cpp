@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// `stepgate gate` from outside: what was planted into HEAD is found and named, identical builds
+// pass, and nothing that breaks is a pass. On the simulated device, where HEAD is a script that
+// runs this build with another profile, another knob, or something done that no plan says.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "tests/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string program = STEPGATE_PROGRAM;
+const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
+
+// A step limited by arithmetic, whose copies hide; one that waits for every copy; one limited by
+// its launches; and one that waits for the device at every step, so that host work shows.
+const std::string tensor_cores =
+    "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
+    "batch.size = 1024\nh2d = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string copies =
+    "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 4, kernel_us = 20 }\n"
+    "batch = { size = 64, sample_bytes = \"128 KiB\" }\n"
+    "h2d = { host = \"pinned\", stream = \"compute\" }\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string launches =
+    "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 8, hidden = 256, dtype = \"tf32\" }\n"
+    "batch.size = 64\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string waits =
+    "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
+    "sync = { where = \"step\", how = \"device\" }\n"
+    "[variant.step]\n[expect]\none_wait = \"step.host_waits_per_step == 1\"\n";
+
+class Gates : public CommandLine {
+ protected:
+  void SetUp() override {
+    write("tensor_cores.toml", tensor_cores);
+    write("copies.toml", copies);
+    write("launches.toml", launches);
+    write("waits.toml", waits);
+    script("base", "exec " + program + " \"$@\"\n");
+  }
+
+  void script(const std::string& name, const std::string& text) const {
+    const auto file = place() / name;
+    std::ofstream(file) << "#!/bin/sh\n" << text;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+
+  // HEAD on the device whose profile has all numbers of these keys multiplied.
+  void head_on_a_device_with(const std::string& keys, double factor) const {
+    std::ifstream file(baselines + "/nvidia-h200/device.toml");
+    const std::regex wanted("^(" + keys + ") = (.*)$");
+    const std::regex number("[0-9][0-9.e+]*");
+    std::ostringstream text;
+    int changed = 0;
+    for (std::string line; std::getline(file, line);) {
+      std::smatch found;
+      if (!std::regex_match(line, found, wanted)) {
+        text << line << '\n';
+        continue;
+      }
+      ++changed;
+      std::string values = found[2];
+      std::string scaled;
+      std::sregex_iterator each(values.begin(), values.end(), number);
+      std::size_t end = 0;
+      for (; each != std::sregex_iterator(); ++each) {
+        const double value = std::stod(each->str()) * factor;
+        const bool whole = each->str().find_first_of(".e") == std::string::npos;
+        scaled += values.substr(end, static_cast<std::size_t>(each->position()) - end);
+        scaled += whole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+        end = static_cast<std::size_t>(each->position() + each->length());
+      }
+      text << found[1] << " = " << scaled << values.substr(end) << '\n';
+    }
+    ASSERT_GT(changed, 0) << keys;
+    std::filesystem::create_directories(place() / "other/nvidia-h200");
+    write("other/nvidia-h200/device.toml", text.str());
+    script("head", "shift 2\nexec " + program + " --baselines " + (place() / "other").string() +
+                       " \"$@\"\n");
+  }
+
+  // HEAD whose worker does something at the end of every step that no plan says.
+  void head_that_injects(const std::string& what) const {
+    script("head", "if [ \"$3\" = worker ]; then exec " + program + " \"$@\" --injected " + what +
+                       "; fi\nexec " + program + " \"$@\"\n");
+  }
+
+  void head_with_knob(const std::string& knob) const {
+    script("head", "exec " + program + " \"$@\" --set " + knob + "\n");
+  }
+
+  Finished gate(const std::vector<std::string>& files, std::vector<std::string> more = {},
+                const std::string& device = "simulated", int seed = 7) const {
+    std::vector<std::string> all{"--baselines", baselines,  "gate",
+                                 "--base",      "./base",   "--head",
+                                 "./head",      "--seed",   std::to_string(seed),
+                                 "--json",      "gate.json"};
+    if (!device.empty()) all.insert(all.end(), {"--device", device});
+    all.insert(all.end(), more.begin(), more.end());
+    for (const std::string& file : files) all.push_back(file + ".toml");
+    return stepgate(all);
+  }
+
+  std::vector<Json> lines() const {
+    std::vector<Json> all;
+    std::ifstream file(place() / "gate.json");
+    for (std::string line; std::getline(file, line);) all.push_back(Json::parse(line));
+    return all;
+  }
+};
+
+std::string last_line(const std::string& text) {
+  const std::size_t before = text.find_last_of('\n', text.size() - 2);
+  return before == std::string::npos ? text : text.substr(before + 1);
+}
+
+// --- what was planted is found, with its mechanism ---
+
+TEST_F(Gates, FindSlowerProducts) {
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  tensor_cores/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "kernels limited by arithmetic")) << run.out;
+}
+
+TEST_F(Gates, FindSlowerMemory) {
+  head_on_a_device_with("memory_bytes_per_second", 0.5);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "kernels limited by memory")) << run.out;
+}
+
+TEST_F(Gates, FindDearerLaunches) {
+  head_on_a_device_with("launch_ns|product_ns|graph_launch_ns", 1.25);
+  const Finished run = gate({"launches"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "idle while the host issues work")) << run.out;
+}
+
+TEST_F(Gates, FindSlowerCopies) {
+  head_on_a_device_with("ns", 1.25);
+  const Finished run = gate({"copies"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "copies with no kernel beside them")) << run.out;
+}
+
+TEST_F(Gates, FindEverythingTwiceAsSlow) {
+  head_on_a_device_with("[a-z0-9_]+_per_second", 0.5);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time")) << run.out;
+}
+
+struct Counted {
+  const char* injection;
+  std::string says;
+};
+void PrintTo(const Counted& counted, std::ostream* out) {
+  *out << counted.injection;
+}
+class CountedGates : public Gates, public testing::WithParamInterface<Counted> {};
+
+TEST_P(CountedGates, FindWhatNoPlanSaysByItsTrace) {
+  head_that_injects(GetParam().injection);
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, GetParam().says)) << run.out;
+  EXPECT_TRUE(contains(run.out, "in a trace, though both plans say the same")) << run.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Injections, CountedGates,
+                         testing::Values(Counted{"extra_wait", "host_waits_per_step 0 -> 1"},
+                                         Counted{"extra_copy", "pageable_copies_per_step 0 -> 1"},
+                                         Counted{"extra_allocation",
+                                                 "device_allocs_per_step 0 -> 1"}),
+                         [](const auto& counted) { return std::string(counted.param.injection); });
+
+TEST_F(Gates, FindAWaitOfThePlanAndNameItsOperation) {
+  head_with_knob("sync.where=step");
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "host_waits_per_step 0 -> 1\n")) << run.out;
+  EXPECT_TRUE(contains(run.out, "'sync: ")) << run.out;
+}
+
+TEST_F(Gates, FindHostWorkOfTwoPercentOfAStepThatWaits) {
+  head_that_injects("host_delay:6");
+  const Finished run = gate({"waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  waits/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "idle")) << run.out;
+}
+
+TEST_F(Gates, DoNotLetLessWorkWin) {
+  head_with_knob("batch.size=512");
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "flops_per_step ")) << run.out;
+}
+
+TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
+  write("tensor_cores.toml", tensor_cores + "few = \"step.launches_per_step <= 1\"\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished known = gate({"tensor_cores"});
+  EXPECT_EQ(known.exit_code, 0) << known.out << known.err;
+  EXPECT_TRUE(contains(known.out, "BASE refutes it too")) << known.out;
+  script("head", "if [ \"$3\" = run ]; then exec " + program +
+                     " \"$@\" --set sync.where=step; fi\nexec " + program + " \"$@\"\n");
+  const Finished new_one = gate({"tensor_cores"});
+  EXPECT_EQ(new_one.exit_code, 1) << new_one.out << new_one.err;
+  EXPECT_TRUE(contains(new_one.out, "blocks     sentence  tensor_cores")) << new_one.out;
+}
+
+// --- and nothing where nothing is ---
+
+TEST_F(Gates, IdenticalBuildsAreNeverBlockedInTwentyGates) {
+  script("head", "exec " + program + " \"$@\"\n");
+  int passed = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    const Finished run = gate({"tensor_cores", "copies", "launches", "waits"}, {"--no-sentences"},
+                              "simulated", 100 + seed);
+    EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
+    passed += run.exit_code == 0;
+  }
+  EXPECT_GE(passed, 18);
+}
+
+TEST_F(Gates, TheWholeSuitePassesAgainstItself) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = stepgate({"--baselines", baselines, "gate", "--base", "./base", "--head",
+                                 "./head", "--seed", "5", "--margin", "2%", "--device", "simulated",
+                                 "--json", "gate.json", STEPGATE_SOURCE_DIR "/scenarios"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "0 differ")) << run.out;
+  EXPECT_EQ(
+      last_line(run.out),
+      "SIMULATED, nothing was measured: PASSED: HEAD does what BASE did, within the margin\n");
+  const std::vector<Json> all = lines();
+  ASSERT_GT(all.size(), 100u);
+  EXPECT_EQ(all.front().at("schema"), "stepgate.gate/1");
+  EXPECT_EQ(all.back().at("answer"), "passed");
+  EXPECT_TRUE(std::ranges::any_of(all, [](const Json& line) {
+    return line.value("work", "") == "copy_overlap/pinned_side";
+  })) << "what is calibrated is timed too";
+}
+
+TEST_F(Gates, SayInTheFirstLineWhatIsComparedAndInTheLastTheAnswer) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.out.find("gate: BASE ./base (stepgate "), 0u) << run.out;
+  EXPECT_TRUE(contains(run.out.substr(0, run.out.find('\n')), "-> HEAD ./head (stepgate "));
+  EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
+}
+
+// --- what is accepted ---
+
+TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
+  head_with_knob("sync.where=step");
+  const auto accepted = [&](const std::string& until) {
+    std::string text;
+    for (const auto& [what, most] :
+         {std::pair{"host_waits_per_step", "1"}, {"device_syncs_per_step", "1"}, {"time", "60%"}}) {
+      text += fmt::format(
+          "[[accepted]]\nwork = \"tensor_cores/*\"\nwhat = \"{}\"\nat_most = \"{}\"\n"
+          "who = \"ada\"\nwhy = \"reads the loss for a dashboard\"\nuntil = \"{}\"\n",
+          what, most, until);
+    }
+    write("accepted.toml", text);
+    return gate({"tensor_cores"}, {"--no-sentences", "--accepted", "accepted.toml"});
+  };
+  const Finished run = accepted("2999-12-31");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "accepted by ada until 2999-12-31: reads the loss")) << run.out;
+  const Finished over = accepted("2001-12-31");
+  EXPECT_EQ(over.exit_code, 1) << over.out;
+  EXPECT_TRUE(contains(over.out, "ada accepted it until 2001-12-31")) << over.out;
+}
+
+TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
+  script("head", "exec " + program + " \"$@\"\n");
+  std::filesystem::create_directory(place() / "of_head");
+  std::string looser = tensor_cores;
+  looser.replace(looser.find("== 0"), 4, "<= 9");
+  write("of_head/tensor_cores.toml", looser);
+  write("of_head/fresh.toml", waits);
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences", "--head-files", "of_head"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out,
+                       "HEAD changes 'no_waits': step.host_waits_per_step == 0 -> "
+                       "step.host_waits_per_step <= 9"))
+      << run.out;
+  EXPECT_TRUE(contains(run.out, "of_head/tensor_cores.toml:")) << run.out;
+  EXPECT_TRUE(contains(run.out, "note       scenario  fresh")) << run.out;
+}
+
+// --- nothing that breaks is a pass ---
+
+TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
+  script("base",
+         "for word; do [ \"$word\" = --counts ] && exit 2; done\nexec " + program + " \"$@\"\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "BASE does not say what its steps consist of")) << run.out;
+}
+
+TEST_F(Gates, AHeadThatCrashesFails) {
+  for (const std::string& where :
+       {"kill -SEGV $$", "if [ \"$3\" = run ]; then kill -SEGV $$; fi", "echo hello; sleep 1"}) {
+    script("head", where + "\nexec " + program + " \"$@\"\n");
+    const Finished run = gate({"waits"});
+    EXPECT_EQ(run.exit_code, 3) << where << run.out << run.err;
+    EXPECT_TRUE(contains(last_line(run.out), "FAILED")) << run.out;
+  }
+}
+
+TEST_F(Gates, AHeadThatHangsFailsInTime) {
+  script("head", "exec sleep 600\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Finished run = gate({"waits"}, {"--stall-seconds", "1"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST_F(Gates, WithoutAGpuNothingIsGatedUnlessSomebodyAskedForTheSimulatedDevice) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"}, "");
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "SIMULATED")) << run.out;
+}
+
+}  // namespace
+}  // namespace stepgate
