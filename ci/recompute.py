@@ -3,13 +3,13 @@
 """Recomputes what `stepgate run ... --json FILE` decided from what it measured: ci/recompute.py FILE
 Exit code 0: all is as FILE says; 1: a line for each difference; 2: FILE cannot be read. The last line has the run's tally and exit
 code. Taken at FILE's word: what a plan counts and a traced round gives, `suite_lines`, contrasts of earlier runs, sentences about stored
-runs, which the baseline decides, doubts about rounds, which ask the plan, and that a scenario is broken or skipped. Not looked at, as
+runs, which the baseline decides, doubts about rounds, which ask the plan, and that a scenario is broken, failed or skipped. Not looked at, as
 they decide nothing: estimates and intervals, which follow from contrasts, `clocks`, `mechanism`, means in `variants`, reasons in words."""
 import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
 NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
-FROM_WORST = {"broken": 2, "refuted": 1, "undecided": 77, "not comparable": 77, "no baseline": 77, "skipped": 77, "holds": 0}  # exit codes
+FROM_WORST = {"refuted": 1, "failed": 3, "broken": 2, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "holds": 0}  # exit codes
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
 FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*)")
 
@@ -103,13 +103,12 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     elif len(inside) > 1 or len(own["contrasts"]) < 5: own["outcome"] = "undecided"
     own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
     return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})
-
 def judged(report):
     regime = {line["name"]: recomputed(report, line) for line in report["regime"]}
     expect = {line["name"]: recomputed(report, line, {own["outcome"] for own in regime.values()}) for line in report["expect"]}
     alpha = report["suite_alpha"] * (0.9 if report["suite_lines"] > 1 else 1) / max(report["suite_lines"], 1)
-    return {"scenario": report["scenario"], "broken": report["broken"], "regime": regime, "expect": expect, "alpha": alpha,
-            "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
+    return {"scenario": report["scenario"], "failed": report.setdefault("failed"), "broken": report["broken"], "regime": regime, "expect": expect,
+            "alpha": alpha, "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
 def suite_of(scenarios, alpha):  # judge/judge_suite.h
     lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] else own["evidence_against"])
               for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
@@ -143,8 +142,9 @@ try:
 except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)
     sys.exit(2)
-outcomes = ["broken" if found["broken"] else found["outcome"] for found in scenarios]
-worst = min(outcomes + ["refuted"] * any(map((suite or {}).get, ("refuted", "refuted_among_others"))), key=[*FROM_WORST].index)
+outcomes = ["failed" if found["failed"] else "broken" if found["broken"] else found["outcome"] for found in scenarios]
+besides = [found["outcome"] for found in scenarios if found["outcome"] == "refuted"] + ["not gated"] * (not report["run"].get("gated", True))
+worst = min(outcomes + besides + ["refuted"] * bool(suite and (suite["refuted"] or suite["refuted_among_others"])), key=[*FROM_WORST].index)
 tally = ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in FROM_WORST if outcome in outcomes)
 print(*wrong, f"{len(outcomes)} scenario{'s' * (len(outcomes) > 1)}: {tally}; exit code {FROM_WORST[worst]} unless --undecided says otherwise", sep="\n")
 sys.exit(bool(wrong))

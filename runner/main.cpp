@@ -10,8 +10,10 @@
 #include "verbs/command_line.h"
 #include "verbs/interruption.h"
 
-int main(int argc, char** argv) {
-  using namespace stepgate;
+namespace stepgate {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app("stepgate: did this change make the training step slower, and by what mechanism?",
                "stepgate");
   Arguments arguments;
@@ -24,19 +26,38 @@ int main(int argc, char** argv) {
     stop_when_interrupted();
     return chosen(arguments);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : request_exit_code;
+    return app.exit(error) == 0 ? 0 : status_of(ExitCode::wrong_request);
   } catch (const RequestError& error) {
     std::cerr << error.what() << '\n';
-    return request_exit_code;
+    return status_of(ExitCode::wrong_request);
+  } catch (const NotGatedError& error) {
+    std::cerr << "not gated: " << error.what() << '\n';
+    return status_of(ExitCode::not_gated);
   } catch (const std::bad_alloc&) {
-    std::cerr
-        << "the device failed: there is not enough host memory for this step; make it smaller\n";
-    return device_exit_code;
+    std::cerr << "the device failed: " << no_host_memory << '\n';
+    return status_of(ExitCode::device_failed);
   } catch (const WorkerError& error) {
     std::cerr << "a worker failed: " << error.what() << '\n';
-    return device_exit_code;
+    return status_of(ExitCode::device_failed);
   } catch (const std::exception& error) {
     std::cerr << "the device failed: " << error.what() << '\n';
-    return device_exit_code;
+    return status_of(ExitCode::device_failed);
   }
+}
+
+// Whoever reads nothing is not to take that for an answer. What is graver stays.
+int after_output(int status) {
+  if (std::cout.flush()) return status;
+  std::cerr << "standard output cannot be written; make room, or write it elsewhere\n";
+  for (const ExitCode lesser : {ExitCode::holds, ExitCode::not_gated, ExitCode::undecided}) {
+    if (status == status_of(lesser)) return status_of(ExitCode::wrong_request);
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace stepgate
+
+int main(int argc, char** argv) {
+  return stepgate::after_output(stepgate::run(argc, argv));
 }

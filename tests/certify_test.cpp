@@ -63,6 +63,7 @@ class CertifyVerb : public CommandLine {
     words.insert(words.begin(), {"--baselines", "b", name});
     words.insert(words.end(), {"--device", "simulated:round-numbers", "--seed", "1"});
     if (name == "certify") words.insert(words.end(), {"--gates", "20", "--trial-gates", "3"});
+    if (name == "run") words.emplace_back("-v");
     return stepgate(words);
   }
   // "moody" is a machine whose processes differ by a planted 0.3 % a step, "round-numbers" is the
@@ -196,7 +197,7 @@ TEST_F(CertifyVerb, GrantsNoCertificateWhereProcessesDifferByMoreThanTheMargin) 
   EXPECT_TRUE(contains(moody.out, "How processes differ explains it: a margin of less than "))
       << moody.out;
   const Finished run =
-      stepgate({"--baselines", "b", "run", "small.toml", "--device", "simulated:moody"});
+      stepgate({"--baselines", "b", "run", "-v", "small.toml", "--device", "simulated:moody"});
   EXPECT_TRUE(contains(run.out, "\ngate: not certified ")) << run.out;
   // The way out that it names.
   const Finished wider = certify("moody", {"--margin", "1.5%"});
@@ -207,7 +208,7 @@ TEST_F(CertifyVerb, GrantsNoCertificateWhereProcessesDifferByMoreThanTheMargin) 
 TEST_F(CertifyVerb, FindsHowMuchProcessesDiffer) {
   STEPGATE_RATES_AS_RELEASED();
   ASSERT_EQ(certify("moody", {"--margin", "5%"}, {100, 1}).exit_code, 0);
-  ASSERT_EQ(stepgate({"--baselines", "b", "run", "small.toml", "--device", "simulated:moody",
+  ASSERT_EQ(stepgate({"--baselines", "b", "run", "-v", "small.toml", "--device", "simulated:moody",
                       "--json", "report.json"})
                 .exit_code,
             0);

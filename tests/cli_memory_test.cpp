@@ -26,10 +26,10 @@ constexpr const char* no_gpu = "tags = [\"no_gpu\"]\n";
 
 TEST_F(CommandLine, DecidesByPlansAloneWhatIsTaggedSo) {
   write("churn.toml", churn(no_gpu, "fix.device_allocs_per_step == 0"));
-  const Finished run = stepgate({"run", "churn.toml", "--json", "report.json"});
+  const Finished run = stepgate({"run", "churn.toml", "-v", "--json", "report.json"});
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_TRUE(contains(run.out, "churn, by its plans: no device takes part\n")) << run.out;
-  EXPECT_TRUE(contains(run.out, "\nchurn: holds\n")) << run.out;
+  EXPECT_TRUE(contains(run.out, "\nchurn: holds by its plans\n")) << run.out;
   EXPECT_FALSE(contains(run.out, "traced")) << run.out;
   std::ifstream file(place() / "report.json");
   const auto report = nlohmann::json::parse(file);
@@ -141,10 +141,12 @@ TEST_F(CommandLine, EndsARunWhosePoolMayTakeNoMoreWithOneSentence) {
         "[expect]\nline = \"fix.device_allocs_per_step >= 1\"\n");
   const Finished run = simulate({"leak.toml"});
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_TRUE(contains(run.err, "variant 'fix', 'leak memory': cannot allocate 1 MiB for 'leak': "))
-      << run.err;
-  EXPECT_TRUE(contains(run.err, " in the pool, which may take ")) << run.err;
-  EXPECT_TRUE(contains(run.err, "; raise 'alloc.cap', or lower 'batch.size'")) << run.err;
+  EXPECT_TRUE(contains(run.out,
+                       "leak: the device failed: variant 'fix', 'leak memory': cannot allocate 1 "
+                       "MiB for 'leak': "))
+      << run.out;
+  EXPECT_TRUE(contains(run.out, " in the pool, which may take ")) << run.out;
+  EXPECT_TRUE(contains(run.out, "; raise 'alloc.cap', or lower 'batch.size'")) << run.out;
 }
 
 TEST_F(CommandLine, MeasuresAStepThatForgetsToRelease) {

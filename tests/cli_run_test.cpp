@@ -19,6 +19,13 @@ Json parsed(const std::filesystem::path& file) {
   return Json::parse(stream);
 }
 
+std::vector<Json> lines(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::vector<Json> all;
+  for (std::string line; std::getline(stream, line);) all.push_back(Json::parse(line));
+  return all;
+}
+
 TEST_F(RunVerb, HoldsWithCodeZeroAndTheSameReportForTheSameSeed) {
   write("holding.toml", holding);
   const Finished run = simulate({"holding.toml"});
@@ -66,7 +73,9 @@ TEST_F(RunVerb, TakesTheWorstCodeOfAFolder) {
   write("suite/c.toml", refuted);
   const Finished run = simulate({"suite"});
   EXPECT_EQ(run.exit_code, 1);
-  EXPECT_TRUE(contains(run.out, "3 scenarios, 1 holds, 1 refuted, 1 undecided\n")) << run.out;
+  EXPECT_TRUE(contains(
+      run.out, "SIMULATED 3 scenarios, 1 holds, 1 refuted (c.line), 1 undecided (b.line)\n"))
+      << run.out;
 }
 
 TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
@@ -74,25 +83,176 @@ TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
   write("big.toml",
         "claim = \"too big\"\nmodel = { hidden = 65536, layers = 64 }\n"
         "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
-  const Finished run = simulate({"a.toml", "big.toml", "--json", "report.json"});
+  write("c.toml", undecided);
+  const Finished run = simulate({"a.toml", "big.toml", "c.toml", "--json", "report.json"});
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_TRUE(contains(run.out, "a: holds")) << run.out;
-  EXPECT_EQ(run.err.find("the device failed: variant 'only' needs "), 0u) << run.err;
-  EXPECT_TRUE(contains(run.err, "device memory")) << run.err;
-  EXPECT_EQ(run.err.find('\n'), run.err.size() - 1) << run.err;
-  EXPECT_EQ(lines_of("report.json"), 1);
+  for (const char* words : {"a: holds", "big: the device failed: variant 'only' needs ",
+                            " of device memory", "c: undecided", "3 scenarios, 1 failed (big), "})
+    EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
+  EXPECT_EQ(run.err, "");
+  const std::vector<Json> reports = lines(place() / "report.json");
+  ASSERT_EQ(reports.size(), 4U);  // the suite is the last
+  EXPECT_TRUE(reports[0].at("failed").is_null());
+  EXPECT_TRUE(reports[1].at("failed").get<std::string>().starts_with("variant 'only' needs "));
+  EXPECT_EQ(reports[1].at("outcome"), "undecided");
+  EXPECT_EQ(reports[2].at("outcome"), "undecided");
+  EXPECT_EQ(reports[3].at("suite").at("simulated"), true);
+  // Exit codes have an order: what is refuted is told, whatever failed besides.
+  write("refuted.toml", refuted);
+  EXPECT_EQ(simulate({"big.toml", "refuted.toml"}).exit_code, 1);
 }
 
 #ifndef STEPGATE_WITH_CUDA
 TEST_F(RunVerb, SaysThatNothingIsMeasuredWhereThereIsNoGpu) {
   write("holding.toml", holding);
-  const Finished run = stepgate({"run", "holding.toml"});
-  EXPECT_EQ(run.exit_code, 0);
+  const Finished run = stepgate({"run", "holding.toml", "--json", "report.json"});
+  EXPECT_EQ(run.exit_code, 4);
   EXPECT_EQ(run.out.find("no GPU (this build has no CUDA device): simulating nvidia-h200, nothing"),
             0u)
       << run.out;
+  EXPECT_TRUE(contains(run.out, "\nSIMULATED holding: holds after ")) << run.out;
+  EXPECT_TRUE(
+      run.out.ends_with("\nSIMULATED 1 scenario, 1 holds; not gated: nothing was measured\n"))
+      << run.out;
+  const Json info = parsed(place() / "report.json").at("run");
+  EXPECT_EQ(info.at("simulated"), true);
+  EXPECT_EQ(info.at("gated"), false);
+  // A policy about what is undecided gates nothing, and what is refuted is told all the same.
+  EXPECT_EQ(stepgate({"run", "holding.toml", "--undecided", "pass"}).exit_code, 4);
+  write("refuted.toml", refuted);
+  EXPECT_EQ(stepgate({"run", "holding.toml", "refuted.toml"}).exit_code, 1);
+}
+
+TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
+  write("holding.toml", holding);
+  write("planned.toml",
+        "claim = \"by its plan\"\ntags = [\"no_gpu\"]\n[variant.fix]\n"
+        "[expect]\nline = \"fix.host_waits_per_step == 0\"\n");
+  for (const char* value : {"true", "1"}) {
+    const Environment ci("CI", value);
+    const std::vector<std::vector<std::string>> calls{
+        {"run", "holding.toml"},
+        {"run", "holding.toml", "planned.toml"},
+        {"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml"},
+        {"accept", "holding.toml"},
+        {"certify", "holding.toml"}};
+    for (const std::vector<std::string>& call : calls) {
+      const Finished refused = stepgate(call);
+      EXPECT_EQ(refused.exit_code, 4) << call.front();
+      EXPECT_EQ(refused.out, "") << call.front();
+      EXPECT_EQ(refused.err.find("not gated: there is no GPU (this build has no CUDA device), "),
+                0U)
+          << refused.err;
+      EXPECT_TRUE(refused.err.ends_with(", or say --device simulated\n")) << refused.err;
+      EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    }
+    EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
+    EXPECT_EQ(stepgate({"run", "planned.toml"}).exit_code, 0);  // takes no device
+  }
+  for (const char* value : {"", "0", "false"}) {
+    const Environment ci("CI", value);
+    EXPECT_TRUE(contains(stepgate({"run", "holding.toml"}).out, "SIMULATED")) << value;
+  }
+}
+
+TEST_F(RunVerb, TellsAGpuThatIsHiddenOrAskedForFromAMachineWithoutOne) {
+  write("holding.toml", holding);
+  const Finished asked = stepgate({"run", "holding.toml", "--device", "cuda"});
+  EXPECT_EQ(asked.exit_code, 3);
+  EXPECT_EQ(asked.out, "");
+  EXPECT_EQ(asked.err,
+            "the device failed: this build has no CUDA device; build with the preset 'cuda', or "
+            "say --device simulated\n");
+  const Environment hidden("CUDA_VISIBLE_DEVICES", "");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--device", "cuda"}}) {
+    std::vector<std::string> call{"run", "holding.toml"};
+    call.insert(call.end(), more.begin(), more.end());
+    const Finished refused = stepgate(call);
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(refused.err,
+              "the device failed: CUDA_VISIBLE_DEVICES is empty, which hides every GPU; unset "
+              "CUDA_VISIBLE_DEVICES, or say --device simulated\n");
+  }
+  EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
+}
+
+TEST_F(RunVerb, StoresNothingThatIsSimulatedUnasked) {
+  write("holding.toml", holding);
+  for (const char* verb : {"accept", "certify"}) {
+    const Finished refused = stepgate({"--baselines", "b", verb, "holding.toml"});
+    EXPECT_EQ(refused.exit_code, 4) << verb;
+    EXPECT_TRUE(contains(refused.err, "nothing simulated is stored unasked")) << refused.err;
+    EXPECT_FALSE(exists("b")) << verb;
+  }
+}
+
+TEST_F(RunVerb, GatesNoDuelOfWorkersThatSimulateUnasked) {
+  write("holding.toml", holding);
+  const Finished programs =
+      stepgate({"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml", "--json", "duel.json"});
+  EXPECT_EQ(programs.exit_code, 4) << programs.out << programs.err;
+  EXPECT_TRUE(contains(programs.out, "\nSIMULATED duel: holds after ")) << programs.out;
+  EXPECT_TRUE(contains(programs.out, "; not gated: there is no GPU")) << programs.out;
+  EXPECT_EQ(parsed(place() / "duel.json").at("gated"), false);
+  EXPECT_EQ(parsed(place() / "duel.json").at("simulated"), true);
+  const std::string worker = std::string(STEPGATE_PROGRAM) + " worker holding.toml";
+  EXPECT_EQ(stepgate({"duel", "--command", worker, worker}).exit_code, 4);
 }
 #endif
+
+TEST_F(RunVerb, TellsOneLineOfWhatHoldsUnlessAskedForAll) {
+  write("a.toml", holding);
+  write("b.toml", refuted);
+  const std::vector<std::string> call{"run",       "a.toml", "b.toml", "--device",
+                                      "simulated", "--seed", "1"};
+  const Finished brief = stepgate(call);
+  EXPECT_EQ(brief.out.find("SIMULATED a: holds after 6 rounds of 2 loads, "), 0U) << brief.out;
+  EXPECT_FALSE(contains(brief.out, "a on a simulated")) << brief.out;
+  EXPECT_TRUE(contains(brief.out, "\n\nb on a simulated")) << brief.out;
+  EXPECT_TRUE(contains(brief.out, "  refuted         line  fix.samples_per_s >= 3")) << brief.out;
+  EXPECT_TRUE(brief.out.ends_with("SIMULATED 2 scenarios, 1 holds, 1 refuted (b.line)\n"))
+      << brief.out;
+  std::vector<std::string> all = call;
+  all.emplace_back("--verbose");
+  const Finished verbose = stepgate(all);
+  EXPECT_TRUE(contains(verbose.out, "a on a simulated")) << verbose.out;
+  EXPECT_TRUE(contains(verbose.out, "a: can hold after ")) << verbose.out;
+  EXPECT_TRUE(verbose.out.ends_with("SIMULATED 2 scenarios, 1 holds, 1 refuted (b.line)\n"));
+}
+
+std::string tagged(const std::string& tag) {
+  return "tags = [\"" + tag + "\"]\n" + holding;
+}
+
+TEST_F(RunVerb, RunsTheScenariosOfATagAndRefusesOneThatNothingHas) {
+  write("all/a.toml", tagged("smoke"));
+  write("all/b.toml", tagged("nightly"));
+  write("all/c.toml", tagged("weekly"));
+  const Finished smoke = simulate({"all", "--tag", "smoke"});
+  EXPECT_EQ(smoke.exit_code, 0) << smoke.err;
+  EXPECT_TRUE(contains(smoke.out, "1 scenario, 1 holds")) << smoke.out;
+  EXPECT_TRUE(contains(smoke.out, "a: holds")) << smoke.out;
+  const Finished two = simulate({"all", "--tag", "nightly", "--tag", "weekly"});
+  EXPECT_TRUE(contains(two.out, "2 scenarios, 2 holds")) << two.out;
+  const Finished rest = simulate({"all", "--exclude-tag", "smoke"});
+  EXPECT_TRUE(contains(rest.out, "2 scenarios, 2 holds")) << rest.out;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refusals{
+      {{"--tag", "smoek"}, "no scenario here is tagged 'smoek'; did you mean 'smoke'?\n"},
+      {{"--tag", "smoke", "--tag", "x"},
+       "no scenario here is tagged 'x'; there are nightly, smoke, weekly\n"},
+      {{"--exclude-tag", "y"},
+       "no scenario here is tagged 'y'; there are nightly, smoke, weekly\n"},
+      {{"--tag", "smoke", "--exclude-tag", "smoke"}, "no scenario is left; "}};
+  for (const auto& [more, words] : refusals) {
+    std::vector<std::string> call{"all"};
+    call.insert(call.end(), more.begin(), more.end());
+    const Finished refused = simulate(call);
+    EXPECT_EQ(refused.exit_code, 2) << words;
+    EXPECT_EQ(refused.err.find(words), 0U) << refused.err;
+    EXPECT_EQ(refused.out, "");
+  }
+}
 
 TEST_F(RunVerb, WritesNoColourAndNoProgressIntoAPipe) {
   write("holding.toml", holding);

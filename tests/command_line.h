@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -48,12 +49,31 @@ const std::string endless =
     "[variant.baseline]\n[variant.fix]\n"
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
 
+// A variable of the environment that children see, for a while.
+class Environment {
+ public:
+  Environment(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    before_ ? ::setenv(name_.c_str(), before_->c_str(), 1) : ::unsetenv(name_.c_str());
+  }
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
 class CommandLine : public testing::Test {
  protected:
   CommandLine() {
     std::string name = testing::TempDir() + "stepgate_XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     root_ = name;
+    ::unsetenv("CI");  // which changes what stepgate does; tests that want it say so
     std::filesystem::create_directory(place());
   }
   ~CommandLine() override { std::filesystem::remove_all(root_); }
@@ -70,11 +90,12 @@ class CommandLine : public testing::Test {
     return ChildProcess(STEPGATE_PROGRAM, arguments, place()).wait();
   }
 
-  // `run` on a simulated device that no measurement changes, with the same noise every time.
+  // `run` on a simulated device that no measurement changes, with the same noise every time; tells
+  // all that it can tell.
   static std::vector<std::string> simulating(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(),
                      {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
-    arguments.insert(arguments.end(), {"--device", "simulated:round-numbers", "--seed", "1"});
+    arguments.insert(arguments.end(), {"--device", "simulated:round-numbers", "--seed", "1", "-v"});
     return arguments;
   }
   Finished simulate(std::vector<std::string> arguments) const {

@@ -22,7 +22,7 @@ class EvidenceOption : public CommandLine {
   static std::vector<std::string> words(std::vector<std::string> more,
                                         const std::string& file = "e.toml") {
     more.insert(more.begin(), {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
-    more.insert(more.end(), {"--device", "simulated:round-numbers", "--evidence", file});
+    more.insert(more.end(), {"--device", "simulated:round-numbers", "-v", "--evidence", file});
     return more;
   }
   Finished run(const std::vector<std::string>& more) const { return stepgate(words(more)); }

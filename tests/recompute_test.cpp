@@ -138,6 +138,29 @@ TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
       << recompute("mixed.json").out;
 }
 
+// What broke besides hides no refuted line, and neither does a device that failed.
+TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
+  write("holding.toml", holding);
+  write("big.toml",
+        "claim = \"too big\"\nmodel = { hidden = 65536, layers = 64 }\n"
+        "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
+  const Finished failed = simulate({"big.toml", "holding.toml", "--json", "failed.json"});
+  EXPECT_EQ(failed.exit_code, 3);
+  expect_agreement("failed.json", failed);
+  EXPECT_TRUE(contains(recompute("failed.json").out, "2 scenarios: 1 failed, 1 holds"));
+  const Finished one = simulate({"big.toml", "--json", "one.json"});
+  expect_agreement("one.json", one);
+  write("refuted.toml", refuted);
+  const Finished both = simulate({"big.toml", "refuted.toml", "--json", "both.json"});
+  EXPECT_EQ(both.exit_code, 1);
+  expect_agreement("both.json", both);
+  if (const Finished none = stepgate({"run", "holding.toml", "--json", "none.json"});
+      contains(none.out, "SIMULATED")) {
+    EXPECT_EQ(none.exit_code, 4);
+    expect_agreement("none.json", none);
+  }
+}
+
 // The second run goes on from the contrasts of the first; where these hold, its own total time says
 // so too.
 TEST_F(Recompute, AgreesWithOneScenarioAndWithEarlierRuns) {

@@ -26,6 +26,10 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What std::bad_alloc means to whoever asked for the step.
+constexpr std::string_view no_host_memory =
+    "there is not enough host memory for this step; make it smaller";
+
 enum class DeviceKind { cuda, simulated, reference };
 
 // "cuda", "simulated", "reference": in files.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "device/profile.h"
 #include "device/reference/reference_device.h"
@@ -42,39 +44,101 @@ std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice
                                {.seed = choice.seed, .slowdowns = {}, .fails_at_step = {}});
 }
 
-// Why there is no GPU to measure on; empty when there is one.
-std::string reason_against_cuda() {
+constexpr const char* hides_gpus = "CUDA_VISIBLE_DEVICES";
+
+struct NoCuda {
+  std::string reason;     // in words
+  bool is_fault = false;  // there should be a GPU: its driver fails, or somebody hides it
+  std::string way_out{"run where there is a GPU, or say --device simulated"};
+};
+
+// Why there is no GPU to measure on; nothing when there is one.
+std::optional<NoCuda> reason_against_cuda() {
+  const char* visible = std::getenv(hides_gpus);
+  const std::string unhide = fmt::format("unset {}, or say --device simulated", hides_gpus);
+  if (visible != nullptr && std::string_view(visible).empty()) {
+    return NoCuda{.reason = fmt::format("{} is empty, which hides every GPU", hides_gpus),
+                  .is_fault = true,
+                  .way_out = unhide};
+  }
 #ifdef STEPGATE_WITH_CUDA
-  return reason_against_local_gpu();
+  const auto none = reason_against_local_gpu();
+  if (!none) return std::nullopt;
+  if (visible != nullptr) {
+    return NoCuda{.reason = fmt::format("{}, with {}={}", none->reason, hides_gpus, visible),
+                  .is_fault = true,
+                  .way_out = unhide};
+  }
+  return NoCuda{.reason = none->reason, .is_fault = none->is_fault};
 #else
-  return "this build has no CUDA device";
+  return NoCuda{.reason = "this build has no CUDA device",
+                .way_out = "build with the preset 'cuda', or say --device simulated"};
 #endif
+}
+
+DeviceError no_cuda(const NoCuda& none) {
+  return DeviceError(none.reason + "; " + none.way_out);
+}
+
+// As CI systems set it; who sets it to no says so.
+bool is_in_ci() {
+  const char* set = std::getenv("CI");
+  const std::string_view value = set == nullptr ? "" : set;
+  return !value.empty() && value != "false" && value != "0";
+}
+
+// Nothing unless nobody named a device and there is no GPU.
+std::optional<NoCuda> reason_for_stand_in(const DeviceChoice& choice) {
+  return choice.spec.empty() ? reason_against_cuda() : std::nullopt;
 }
 
 std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice) {
 #ifdef STEPGATE_WITH_CUDA
   return make_cuda_device(choice.tracing ? Recording::on : Recording::off);
 #else
-  throw RequestError("this build has no CUDA device", "build with the preset 'cuda'");
+  throw no_cuda(*reason_against_cuda());
 #endif
 }
 
 }  // namespace
 
+void check_device(const DeviceChoice& choice) {
+  if (choice.spec == "cuda") {
+    if (const auto none = reason_against_cuda()) throw no_cuda(*none);
+  }
+  const auto none = reason_for_stand_in(choice);
+  if (!none) return;
+  if (none->is_fault) throw no_cuda(*none);
+  if (!is_in_ci()) return;
+  throw NotGatedError(
+      fmt::format("there is no GPU ({}), and where CI is set nothing is simulated unasked; {}",
+                  none->reason, none->way_out));
+}
+
+void refuse_stand_in(const DeviceChoice& choice) {
+  check_device(choice);
+  const auto none = reason_for_stand_in(choice);
+  if (!none) return;
+  throw NotGatedError(
+      fmt::format("there is no GPU ({}), and nothing simulated is stored unasked; {}", none->reason,
+                  none->way_out));
+}
+
 OpenedDevice open_device(const DeviceChoice& choice) {
   if (choice.spec.empty()) {
-    const std::string reason = reason_against_cuda();
-    if (reason.empty()) return {open_cuda(choice), ""};
-    return {
-        open_simulated(default_profile, choice),
-        fmt::format("no GPU ({}): simulating {}, nothing is measured", reason, default_profile)};
+    const auto none = reason_against_cuda();
+    if (!none) return {.device = open_cuda(choice)};
+    return {.device = open_simulated(default_profile, choice),
+            .note = fmt::format("no GPU ({}): simulating {}, nothing is measured", none->reason,
+                                default_profile),
+            .stand_in = true};
   }
-  if (choice.spec == "cuda") return {open_cuda(choice), ""};
-  if (choice.spec == "reference") return {make_reference_device(choice.seed), ""};
-  if (choice.spec == "simulated") return {open_simulated(default_profile, choice), ""};
+  if (choice.spec == "cuda") return {.device = open_cuda(choice)};
+  if (choice.spec == "reference") return {.device = make_reference_device(choice.seed)};
+  if (choice.spec == "simulated") return {.device = open_simulated(default_profile, choice)};
   if (choice.spec.starts_with(simulated_prefix)) {
-    return {open_simulated(std::string_view(choice.spec).substr(simulated_prefix.size()), choice),
-            ""};
+    return {.device = open_simulated(std::string_view(choice.spec).substr(simulated_prefix.size()),
+                                     choice)};
   }
   throw RequestError(fmt::format("there is no device '{}'", choice.spec),
                      "say cuda, simulated, simulated:<profile> or reference");
@@ -82,22 +146,21 @@ OpenedDevice open_device(const DeviceChoice& choice) {
 
 std::string resolved_spec(const DeviceChoice& choice) {
   if (!choice.spec.empty()) return choice.spec;
-  return reason_against_cuda().empty() ? "cuda" : "simulated";
+  return reason_against_cuda() ? "simulated" : "cuda";
 }
 
 DeviceProfile measure_local_profile() {
 #ifdef STEPGATE_WITH_CUDA
   return measure_profile();
 #else
-  throw RequestError("this build has no CUDA device", "build with the preset 'cuda'");
+  throw no_cuda(*reason_against_cuda());
 #endif
 }
 
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
   std::vector<DeviceRow> rows;
-  const std::string reason = reason_against_cuda();
-  rows.push_back(
-      {"cuda", reason.empty() ? open_cuda({})->identity().name : reason, reason.empty()});
+  const auto none = reason_against_cuda();
+  rows.push_back({"cuda", none ? none->reason : open_cuda({})->identity().name, !none});
   for (const std::string& name : profile_names(baselines)) {
     const DeviceProfile profile = read_profile(baselines / name / "device.toml");
     rows.push_back({fmt::format("simulated:{}", name),

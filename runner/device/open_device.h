@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,27 @@ struct DeviceChoice {
 
 struct OpenedDevice {
   std::unique_ptr<Device> device;
-  std::string note;  // why it is this one, when nobody asked for it; empty otherwise
+  std::string note{};  // why it is this one, when nobody asked for it; empty otherwise
+  // Simulated because there is no GPU: it shows what stepgate does, and gates nothing.
+  bool stand_in = false;
 };
+
+// Nothing can be gated here: exit 4. What is missing and the way out, in a sentence.
+class NotGatedError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// For a verb that is about to measure, before it spends time. Throws DeviceError when the GPU that
+// was asked for is not there, and when nobody named a device and the GPU is there but fails or is
+// hidden: such a machine is not to pass for one without. Throws NotGatedError when nobody named a
+// device, there is no GPU and the environment has CI, where nobody reads what a simulation is
+// worth.
+void check_device(const DeviceChoice&);
+
+// For a verb whose result stays, and so is never of a stand-in. Throws as check_device does, and
+// NotGatedError also without CI.
+void refuse_stand_in(const DeviceChoice&);
 
 // Throws RequestError for a spec or profile that does not exist, DeviceError when a GPU was asked
 // for and fails.
@@ -43,8 +63,7 @@ struct DeviceRow {
 // Every device that could be opened here, the local GPU first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
 
-// Measures the profile of the local GPU. Throws RequestError in a build without CUDA, DeviceError
-// when there is no GPU.
+// Measures the profile of the local GPU. Throws DeviceError when there is none.
 DeviceProfile measure_local_profile();
 
 }  // namespace stepgate

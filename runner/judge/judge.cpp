@@ -62,6 +62,13 @@ class Judge {
       verdicts.push_back(decide(sentence, settings_.earlier.expect));
       SentenceVerdict& verdict = verdicts.back();
       if (!outside || verdict.evidence < Evidence::timed) continue;
+      // A claim is about its regime. That this is slower than stored runs of it is a finding, all
+      // the more where the step has left the regime that it was in then.
+      if (names_stored(sentence) && verdict.outcome == Outcome::refuted) {
+        verdict.reason +=
+            fmt::format("; outside its regime too: {} ({})", outside->text, outside->reason);
+        continue;
+      }
       const bool refuted = outside->outcome == Outcome::refuted;
       verdict.outcome = refuted ? Outcome::skipped : Outcome::undecided;
       verdict.reason =

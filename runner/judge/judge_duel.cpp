@@ -180,6 +180,10 @@ DuelSubject duel_subject(const Introduction& both, std::span<const std::string> 
   return subject;
 }
 
+bool gates(const Introduction& both) {
+  return !both.base.stand_in && !both.head.stand_in;
+}
+
 std::string same_bytes_note() {
   return "BASE and HEAD run the same program, byte for byte; only their arguments can differ";
 }

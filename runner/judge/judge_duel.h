@@ -34,6 +34,9 @@ struct DuelSubject {
 // nothing, or when the two ran on different devices.
 DuelSubject duel_subject(const Introduction&, std::span<const std::string> patterns);
 
+// False where a side simulates because it found no GPU.
+bool gates(const Introduction&);
+
 // For the notes of a duel in which BASE and HEAD are the same file or the same bytes.
 std::string same_bytes_note();
 

@@ -208,6 +208,26 @@ TEST(StoredSentence, KeepsItsDirectionWhicheverWayItIsWritten) {
   EXPECT_EQ(judged(gain, quiet, 1.000).outcome, Outcome::refuted);
 }
 
+// A step that has become slower may have left its regime by just that.
+TEST(StoredSentence, IsRefutedOutsideItsRegimeTooButHoldsOnlyInside) {
+  Scenario scenario =
+      scenario_of_one({no_slide, sentence("line", {{of("fix", Metric::step_ms_mean)}},
+                                          Relation::at_most, {{1.0}})});
+  scenario.regime = {
+      sentence("short", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{1e-9}})};
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+  const Verdict slower = judge(scenario, plans, measured(plans, 1.05), settings);
+  EXPECT_EQ(slower.regime[0].outcome, Outcome::refuted);
+  EXPECT_EQ(slower.sentences[0].outcome, Outcome::refuted);
+  EXPECT_TRUE(says(slower.sentences[0], "; outside its regime too: "))
+      << slower.sentences[0].reason;
+  EXPECT_EQ(slower.sentences[1].outcome, Outcome::skipped);
+  EXPECT_EQ(slower.outcome, Outcome::refuted);
+  const Verdict as_fast = judge(scenario, plans, measured(plans, 1.0), settings);
+  EXPECT_EQ(as_fast.sentences[0].outcome, Outcome::skipped);
+}
+
 TEST(StoredSentence, IsEqualOnlyInsideBothLimits) {
   const Expectation same = fix_against_stored(Metric::step_ms_mean, Relation::about, 1, 0.02);
   EXPECT_EQ(judged(same, quiet, 1.000).outcome, Outcome::holds);

@@ -133,6 +133,7 @@ struct Verdict {
   std::vector<SentenceVerdict> sentences;
   Outcome outcome = Outcome::undecided;  // the worst of the sentences
   std::optional<std::string> broken;     // the run itself cannot be trusted, in words: exit 2
+  std::optional<std::string> failed;     // the device failed half-way, in words: exit 3
   std::string skipped_because;           // a requirement that the machine does not meet
   double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
   double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
@@ -156,8 +157,8 @@ struct Verdict {
   std::chrono::nanoseconds wall_time{0};
 };
 
-// The worst: refuted, then undecided, not_comparable, no_baseline, skipped, holds. Of no sentences:
-// undecided, since nothing was shown.
+// The worst: refuted, then not_comparable, no_baseline, undecided, skipped, holds; in the order of
+// exit codes. Of no sentences: undecided, since nothing was shown.
 Outcome worst(const std::vector<SentenceVerdict>&);
 
 }  // namespace stepgate

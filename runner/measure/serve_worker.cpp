@@ -43,6 +43,7 @@ class Server {
                 .version = version_,
                 .device = in_words(identity),
                 .simulated = identity.kind == DeviceKind::simulated,
+                .stand_in = subject_.stand_in,
                 .works = {},
                 .counts = subject_.counts,
                 .planned = {},

@@ -23,6 +23,7 @@ struct WorkerSubject {
   std::vector<StepPlan> planned;  // counted, never loaded
   std::vector<LeftOut> left_out;
   std::vector<std::string> calibrated;  // "scenario=value"
+  bool stand_in = false;                // see OpenedDevice
   bool counts = false;                  // says what steps consist of; the device traces
   // Done at the end of every step, though no plan says so: what a gate must find. For tests.
   std::optional<Injection> injected;

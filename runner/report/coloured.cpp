@@ -2,10 +2,19 @@
 #include "report/coloured.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "judge/words.h"
 
 namespace stepgate {
+
+Style style_of(int file_descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const bool wants_none = no_colour != nullptr && *no_colour != 0;
+  return ::isatty(file_descriptor) == 1 && !wants_none ? Style::terminal : Style::plain;
+}
 
 std::string_view colour_of(Outcome outcome) {
   switch (outcome) {

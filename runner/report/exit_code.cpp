@@ -2,20 +2,41 @@
 #include "report/exit_code.h"
 
 #include <algorithm>
+#include <array>
 
 namespace stepgate {
 namespace {
 
-constexpr int holds_code = 0;
-constexpr int refuted_code = 1;
-constexpr int not_shown_code = 77;
+constexpr std::array from_gravest{ExitCode::refuted,       ExitCode::device_failed,
+                                  ExitCode::wrong_request, ExitCode::not_gated,
+                                  ExitCode::undecided,     ExitCode::holds};
 
-// 77 is larger than 1 and 2, but not worse.
-int severity(int code) {
-  return code == not_shown_code ? 1 : code == refuted_code ? 2 : code == request_exit_code ? 3 : 0;
+ExitCode code_of_undecided(UndecidedPolicy policy) {
+  switch (policy) {
+    case UndecidedPolicy::skip:
+      return ExitCode::undecided;
+    case UndecidedPolicy::fail:
+      return ExitCode::refuted;
+    case UndecidedPolicy::pass:
+      return ExitCode::holds;
+  }
+  return ExitCode::undecided;
+}
+
+// Of a scenario that cannot be trusted or was not measured only what refutes it counts.
+ExitCode code_of(const Verdict& verdict, UndecidedPolicy policy) {
+  ExitCode code = exit_code(verdict.outcome, policy);
+  if (!verdict.failed && !verdict.broken) return code;
+  code = verdict.failed ? ExitCode::device_failed : ExitCode::wrong_request;
+  return verdict.outcome == Outcome::refuted ? gravest(code, ExitCode::refuted) : code;
 }
 
 }  // namespace
+
+ExitCode gravest(ExitCode one, ExitCode other) {
+  const auto is_either = [=](ExitCode code) { return code == one || code == other; };
+  return *std::find_if(from_gravest.begin(), from_gravest.end(), is_either);
+}
 
 std::map<std::string, UndecidedPolicy> undecided_policies() {
   return {{"skip", UndecidedPolicy::skip},
@@ -23,29 +44,28 @@ std::map<std::string, UndecidedPolicy> undecided_policies() {
           {"pass", UndecidedPolicy::pass}};
 }
 
-int exit_code(Outcome outcome, UndecidedPolicy policy) {
-  if (outcome == Outcome::holds) return holds_code;
-  if (outcome == Outcome::refuted) return refuted_code;
-  switch (policy) {
-    case UndecidedPolicy::skip:
-      return not_shown_code;
-    case UndecidedPolicy::fail:
-      return refuted_code;
-    case UndecidedPolicy::pass:
-      return holds_code;
+ExitCode exit_code(Outcome outcome, UndecidedPolicy policy) {
+  switch (outcome) {
+    case Outcome::holds:
+      return ExitCode::holds;
+    case Outcome::refuted:
+      return ExitCode::refuted;
+    case Outcome::no_baseline:
+    case Outcome::not_comparable:
+      return ExitCode::not_gated;
+    case Outcome::undecided:
+    case Outcome::skipped:
+      return code_of_undecided(policy);
   }
-  return not_shown_code;
+  return ExitCode::undecided;
 }
 
-int exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
-              UndecidedPolicy policy) {
+ExitCode exit_code(std::span<const Verdict> verdicts, const SuiteVerdict& suite,
+                   UndecidedPolicy policy) {
   const bool any_refuted = suite.refuted || !suite.refuted_among_others.empty();
-  int worst_code = any_refuted ? refuted_code : holds_code;
-  for (const Verdict& verdict : verdicts) {
-    const int code = verdict.broken ? request_exit_code : exit_code(verdict.outcome, policy);
-    if (severity(code) > severity(worst_code)) worst_code = code;
-  }
-  return worst_code;
+  ExitCode code = any_refuted ? ExitCode::refuted : ExitCode::holds;
+  for (const Verdict& verdict : verdicts) code = gravest(code, code_of(verdict, policy));
+  return code;
 }
 
 }  // namespace stepgate

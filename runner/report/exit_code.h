@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a run tells the process that started it.
+// What stepgate tells the process that started it: the table of docs/exit_codes.md.
 #pragma once
 
 #include <map>
@@ -11,9 +11,18 @@
 
 namespace stepgate {
 
-constexpr int request_exit_code =
-    2;  // scenario, profile or arguments are wrong, or the run cannot be trusted
-constexpr int device_exit_code = 3;  // the device failed
+enum class ExitCode : int {
+  holds = 0,
+  refuted = 1,
+  wrong_request = 2,  // scenario, profile or arguments, or a run that cannot be trusted
+  device_failed = 3,  // or a worker
+  not_gated = 4,      // nothing that could be held against a limit was measured
+  undecided = 77      // more evidence would decide; what ctest takes for skipped
+};
+
+// What is told where several things happened. The first of: refuted, device_failed, wrong_request,
+// not_gated, undecided, holds; so that nothing which is broken besides hides a refuted line.
+ExitCode gravest(ExitCode, ExitCode);
 
 // What becomes of a scenario in which nothing is refuted and not everything holds.
 enum class UndecidedPolicy { skip, fail, pass };
@@ -21,10 +30,14 @@ enum class UndecidedPolicy { skip, fail, pass };
 // By the names that --undecided takes.
 std::map<std::string, UndecidedPolicy> undecided_policies();
 
-// The worst of: 0 everything holds, 77 not everything could be shown, 1 something is refuted or
-// the suite as a whole is, 2 a run is broken.
-int exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
-int exit_code(Outcome, UndecidedPolicy);
+// The policy is about what is undecided or skipped, and excuses nothing else.
+ExitCode exit_code(Outcome, UndecidedPolicy);
+// The gravest of all sentences, of what broke and of the suite as a whole.
+ExitCode exit_code(std::span<const Verdict>, const SuiteVerdict&, UndecidedPolicy);
+
+constexpr int status_of(ExitCode code) {
+  return static_cast<int>(code);
+}
 
 // Of a process that a signal ended.
 constexpr int interrupted_exit_code(int signal) {

@@ -64,11 +64,14 @@ void print_duel(std::ostream& out, const DuelVerdict& verdict, Style style) {
   }
   out << '\n';
   for (const std::string& note : verdict.notes) out << "note: " << note << '\n';
+  const Introduction& both = verdict.introduction;
+  if (both.base.simulated || both.head.simulated) out << "SIMULATED ";
   out << fmt::format(
       "duel: {} after {:.3g} s; unit of evidence: launches of fresh processes ({}); any work is "
-      "wrongly refuted in at most {:.3g} % of duels, one wrongly held in {:.3g} %\n",
+      "wrongly refuted in at most {:.3g} % of duels, one wrongly held in {:.3g} %{}\n",
       coloured(verdict.outcome, style), std::chrono::duration<double>(verdict.wall_time).count(),
-      plural(verdict.pairs, "pair"), 100 * verdict.settings.alpha, 100 * verdict.settings.beta);
+      plural(verdict.pairs, "pair"), 100 * verdict.settings.alpha, 100 * verdict.settings.beta,
+      gates(both) ? "" : "; not gated: there is no GPU, and nothing was measured");
 }
 
 }  // namespace stepgate

@@ -3,12 +3,14 @@
 #include "report/print_verdict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "judge/judge_clocks.h"
@@ -132,7 +134,7 @@ double share_that_may_not_show(std::int64_t rounds, double level) {
   return 1 - std::pow(level, 1 / static_cast<double>(rounds));
 }
 
-// What the run cost and how far it can be trusted.
+// What the run cost.
 std::string cost_in_words(const Verdict& verdict) {
   const std::string earlier =
       fmt::format("{} of {}", counted_in_words(verdict.earlier_rounds, "round"),
@@ -148,6 +150,13 @@ std::string cost_in_words(const Verdict& verdict) {
                   counted_in_words(verdict.loads_per_round, "load"), seconds(verdict.device_time),
                   simulated ? "simulated GPU seconds" : "GPU seconds");
   if (verdict.earlier_runs > 0) words += ", continues " + earlier;
+  return words;
+}
+
+// How far it can be trusted.
+std::string rates_in_words(const Verdict& verdict) {
+  std::string words;
+  if (verdict.rounds == 0) return words;
   const bool any_timed =
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
                   [](const SentenceVerdict& sentence) { return sentence.timed.has_value(); });
@@ -176,6 +185,92 @@ std::string cost_in_words(const Verdict& verdict) {
   return words;
 }
 
+constexpr std::string_view simulated_mark = "SIMULATED";
+
+bool is_simulated(const Verdict& verdict) {
+  return !verdict.planned_only && verdict.device.kind == DeviceKind::simulated;
+}
+
+void print_last_line(std::ostream& out, const Verdict& verdict, const std::string& more,
+                     Style style) {
+  if (is_simulated(verdict)) out << simulated_mark << ' ';
+  out << verdict.scenario << ": ";
+  const auto ended = [&](std::string_view how, const std::string& why) {
+    out << coloured(how, colour_of(Outcome::refuted), style) << ": " << why << '\n';
+  };
+  if (verdict.failed) return ended("the device failed", *verdict.failed);
+  if (verdict.broken) return ended("broken", *verdict.broken);
+  out << coloured(verdict.outcome, style);
+  if (!verdict.skipped_because.empty()) out << ": " << verdict.skipped_because;
+  if (verdict.planned_only) out << " by its plans";
+  out << cost_in_words(verdict) << more << '\n';
+}
+
+// " (a.line, b.line)", of many the first.
+std::string in_brackets(std::span<const std::string> names) {
+  constexpr std::size_t most_named = 6;
+  if (names.empty()) return "";
+  const std::string rest =
+      names.size() > most_named ? fmt::format(" and {} more", names.size() - most_named) : "";
+  return fmt::format(" ({}{})", fmt::join(names.first(std::min(names.size(), most_named)), ", "),
+                     rest);
+}
+
+// Those that make the outcome of their scenario what it is, where that is not the good one. A
+// scenario that is skipped as a whole has none.
+void add_deciding_lines(const Verdict& verdict, std::vector<std::string>& names) {
+  if (verdict.outcome == Outcome::holds) return;
+  if (!verdict.skipped_because.empty()) return names.push_back(verdict.scenario);
+  for (const SentenceVerdict& sentence : verdict.sentences) {
+    if (sentence.outcome == verdict.outcome)
+      names.push_back(verdict.scenario + "." + sentence.name);
+  }
+}
+
+// "x", or "x, x.line refuted": what is refuted counts whatever else became of its scenario.
+std::string with_refuted_lines(const Verdict& verdict) {
+  std::string words = verdict.scenario;
+  for (const SentenceVerdict& sentence : verdict.sentences) {
+    if (sentence.outcome == Outcome::refuted)
+      words += fmt::format(", {}.{} refuted", verdict.scenario, sentence.name);
+  }
+  return words;
+}
+
+// The comparisons that speak most against the suite, the first first.
+std::vector<std::string> lines_against(std::span<const Verdict> verdicts) {
+  constexpr std::size_t most_named = 3;
+  std::vector<std::pair<double, std::string>> lines;
+  for (const Verdict& verdict : verdicts) {
+    for (const SentenceVerdict& sentence : verdict.sentences) {
+      if (verdict.broken || !sentence.timed || sentence.in_doubt) continue;
+      if (sentence.timed->evidence_against <= 1) continue;
+      lines.emplace_back(-sentence.timed->evidence_against, verdict.scenario + "." + sentence.name);
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  std::vector<std::string> names;
+  for (const auto& [evidence, name] : lines) {
+    if (names.size() < most_named) names.push_back(name);
+  }
+  return names;
+}
+
+void print_suite_verdict(std::ostream& out, std::span<const Verdict> verdicts,
+                         const SuiteVerdict& suite, Style style) {
+  const std::string refuted = coloured(Outcome::refuted, style);
+  for (const std::string& line : suite.refuted_among_others) {
+    out << fmt::format("{}: {}, undecided alone, by the evidence among all {} comparisons\n",
+                       refuted, line, suite.lines);
+  }
+  if (!suite.refuted) return;
+  out << fmt::format(
+      "{}: the suite as a whole: the evidence against its {} comparisons together is {:.3g}, and "
+      "{:.3g} is enough; wrongly so in at most {:.2g} % of runs; most of it against {}\n",
+      refuted, suite.lines, suite.evidence, 1 / suite.alpha, 100 * suite.alpha,
+      fmt::join(lines_against(verdicts), ", "));
+}
+
 }  // namespace
 
 void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
@@ -200,55 +295,76 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   for (const CitedCertificate& cited : verdict.certificates) {
     out << "gate: " << in_words(cited) << '\n';
   }
-  if (verdict.broken) {
-    out << verdict.scenario << ": " << coloured("broken", colour_of(Outcome::refuted), style)
-        << ": " << *verdict.broken << '\n';
-    return;
-  }
-  out << verdict.scenario << ": " << coloured(verdict.outcome, style);
-  if (!verdict.skipped_because.empty()) out << ": " << verdict.skipped_because;
-  out << cost_in_words(verdict) << '\n';
+  print_last_line(out, verdict, rates_in_words(verdict), style);
 }
 
-void print_suite_summary(std::ostream& out, std::span<const Verdict> verdicts,
-                         const SuiteVerdict& suite, Style style) {
+void print_outcome(std::ostream& out, const Verdict& verdict, Style style) {
+  if (verdict.outcome != Outcome::holds || verdict.broken || verdict.failed) {
+    out << '\n';
+    print_verdict(out, verdict, style);
+    out << '\n';
+    return;
+  }
+  const std::string notes = verdict.notes.empty()
+                                ? ""
+                                : fmt::format("; {}, which --verbose tells",
+                                              counted_in_words(std::ssize(verdict.notes), "note"));
+  print_last_line(out, verdict, notes, style);
+}
+
+void print_suite_table(std::ostream& out, std::span<const Verdict> verdicts, Style style) {
   std::vector<std::vector<std::string>> rows;
-  std::size_t broken = 0;
-  std::array<std::size_t, all_outcomes.size()> counts{};
   for (const Verdict& verdict : verdicts) {
-    const std::string broken_cell = coloured(fmt::format("{:<{}}", "broken", outcome_width),
-                                             colour_of(Outcome::refuted), style);
-    rows.push_back({verdict.broken ? broken_cell : outcome_cell(verdict.outcome, style),
+    const auto cell = [&](std::string_view words) {
+      return coloured(fmt::format("{:<{}}", words, outcome_width), colour_of(Outcome::refuted),
+                      style);
+    };
+    rows.push_back({verdict.failed   ? cell("failed")
+                    : verdict.broken ? cell("broken")
+                                     : outcome_cell(verdict.outcome, style),
                     verdict.scenario,
-                    verdict.rounds == 0 ? "" : fmt::format("{} rounds", verdict.rounds)});
-    if (verdict.broken) {
-      ++broken;
-      continue;
-    }
-    for (std::size_t index = 0; index < all_outcomes.size(); ++index) {
-      counts[index] += all_outcomes[index] == verdict.outcome;
-    }
+                    verdict.rounds == 0 ? "" : counted_in_words(verdict.rounds, "round"),
+                    is_simulated(verdict) ? std::string(simulated_mark) : ""});
   }
   print_table(out, {}, rows);
-  std::string tally =
-      fmt::format("{} scenario{}", verdicts.size(), verdicts.size() == 1 ? "" : "s");
-  if (broken > 0) tally += fmt::format(", {} broken", broken);
-  for (std::size_t index = 0; index < all_outcomes.size(); ++index) {
-    if (counts[index] > 0)
-      tally += fmt::format(", {} {}", counts[index], in_words(all_outcomes[index]));
+}
+
+void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const SuiteVerdict& suite,
+                 const RunInfo& run, Style style) {
+  print_suite_verdict(out, verdicts, suite, style);
+  std::string tally = counted_in_words(std::ssize(verdicts), "scenario");
+  const auto add = [&](std::string_view how, const std::vector<std::string>& which,
+                       std::size_t count) {
+    if (count > 0) tally += fmt::format(", {} {}{}", count, how, in_brackets(which));
+  };
+  std::vector<std::string> failed;
+  std::vector<std::string> broken;
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.failed) {
+      failed.push_back(with_refuted_lines(verdict));
+    } else if (verdict.broken) {
+      broken.push_back(with_refuted_lines(verdict));
+    }
   }
-  out << tally << '\n';
-  const std::string refuted = coloured(Outcome::refuted, style);
-  for (const std::string& line : suite.refuted_among_others) {
-    out << fmt::format("{}: {}, undecided alone, by the evidence among all {} comparisons\n",
-                       refuted, line, suite.lines);
+  add("failed", failed, failed.size());
+  add("broken", broken, broken.size());
+  for (const Outcome outcome : all_outcomes) {
+    std::vector<std::string> deciding;
+    std::size_t count = 0;
+    for (const Verdict& verdict : verdicts) {
+      if (verdict.failed || verdict.broken || verdict.outcome != outcome) continue;
+      ++count;
+      add_deciding_lines(verdict, deciding);
+    }
+    add(in_words(outcome), deciding, count);
   }
-  if (suite.refuted) {
-    out << fmt::format(
-        "{}: the suite as a whole: the evidence against its {} comparisons together is {:.3g}, and "
-        "{:.3g} is enough; wrongly so in at most {:.2g} % of runs\n",
-        refuted, suite.lines, suite.evidence, 1 / suite.alpha, 100 * suite.alpha);
-  }
+  const bool any_alone = std::any_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.outcome == Outcome::refuted;
+  });
+  if (!any_alone && (suite.refuted || !suite.refuted_among_others.empty()))
+    tally += fmt::format("; {} as a suite", coloured(Outcome::refuted, style));
+  if (!run.gated) tally += "; not gated: nothing was measured";
+  out << (run.simulated ? fmt::format("{} ", simulated_mark) : "") << tally << '\n';
 }
 
 void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {

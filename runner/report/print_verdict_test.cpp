@@ -3,7 +3,9 @@
 // environment the files are rewritten instead; review the difference.
 #include "report/print_verdict.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -142,9 +144,76 @@ TEST(PrintVerdict, SumsUpASuite) {
   suite[1].scenario = "costs";
   suite[2].scenario = "lies";
   suite[2].broken = "losses disagree";
+  suite.push_back(verdict_of_fix(3300));
+  suite[3].scenario = "ends";
+  suite[3].failed = "no memory";
   std::ostringstream out;
-  print_suite_summary(out, suite, judge_suite(suite, 0.01), Style::plain);
+  print_suite_table(out, suite, Style::plain);
+  print_tally(out, suite, judge_suite(suite, 0.01), {.simulated = true}, Style::plain);
   expect_reviewed("suite", out.str());
+}
+
+std::string told(const Verdict& verdict) {
+  std::ostringstream out;
+  print_outcome(out, verdict, Style::plain);
+  return out.str();
+}
+
+TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
+  Verdict good = on_gpu(verdict_of_fix(2000));
+  EXPECT_EQ(told(good), "scripted: holds after 6 rounds of 2 loads, 0.479 GPU seconds\n");
+  good.notes = {"one", "two"};
+  EXPECT_EQ(
+      told(good),
+      "scripted: holds after 6 rounds of 2 loads, 0.479 GPU seconds; 2 notes, which --verbose "
+      "tells\n");
+  const Verdict bad = on_gpu(verdict_of_fix(3300));
+  EXPECT_EQ(told(bad), "\n" + printed(bad) + "\n");
+  for (auto Verdict::*end : {&Verdict::broken, &Verdict::failed}) {
+    Verdict ended = good;
+    ended.*end = "why";
+    EXPECT_EQ(told(ended), "\n" + printed(ended) + "\n");
+  }
+}
+
+// A report that is read one line at a time must not pass for a measurement.
+TEST(PrintVerdict, SaysInEveryLineThatSumsUpThatItIsSimulated) {
+  EXPECT_EQ(told(verdict_of_fix(2000)).find("SIMULATED scripted: holds"), 0U);
+  for (const std::string& text : {printed(verdict_of_fix(2000)), printed(verdict_of_fix(3300))})
+    EXPECT_NE(text.find("\nSIMULATED scripted: "), std::string::npos) << text;
+  EXPECT_EQ(printed(on_gpu(verdict_of_fix(2000))).find("SIMULATED"), std::string::npos);
+  const std::vector<Verdict> suite{verdict_of_fix(2000)};
+  std::ostringstream out;
+  print_suite_table(out, suite, Style::plain);
+  print_tally(out, suite, judge_suite(suite, 0.01), {.simulated = true, .gated = false},
+              Style::plain);
+  EXPECT_EQ(out.str(),
+            "  holds           scripted  6 rounds  SIMULATED\n"
+            "SIMULATED 1 scenario, 1 holds; not gated: nothing was measured\n");
+}
+
+TEST(PrintVerdict, CountsOneRoundAsOne) {
+  std::vector<Verdict> suite{on_gpu(verdict_of_fix(2000))};
+  suite[0].rounds = 1;
+  std::ostringstream out;
+  print_suite_table(out, suite, Style::plain);
+  EXPECT_EQ(out.str(), "  holds           scripted  1 round\n");
+}
+
+TEST(PrintVerdict, HeedsNoColor) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  ::unsetenv("NO_COLOR");
+  EXPECT_EQ(style_of(terminal), Style::terminal);
+  ::setenv("NO_COLOR", "", 1);
+  EXPECT_EQ(style_of(terminal), Style::terminal);
+  ::setenv("NO_COLOR", "1", 1);
+  EXPECT_EQ(style_of(terminal), Style::plain);
+  ::unsetenv("NO_COLOR");
+  ::close(terminal);
+  const int file = ::open("/dev/null", O_WRONLY);
+  EXPECT_EQ(style_of(file), Style::plain);
+  ::close(file);
 }
 
 TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {
@@ -155,11 +224,13 @@ TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {
   together.refuted = true;
   together.refuted_among_others = {"scripted.pays"};
   std::ostringstream out;
-  print_suite_summary(out, suite, together, Style::plain);
+  print_tally(out, suite, together, {}, Style::plain);
   EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against its 2 comparisons "
                            "together is 1.23e+03, and 100 is enough; wrongly so in at most 1 % of "
                            "runs"),
             std::string::npos)
+      << out.str();
+  EXPECT_NE(out.str().find("\n2 scenarios, 2 holds; refuted as a suite\n"), std::string::npos)
       << out.str();
   EXPECT_NE(out.str().find("refuted: scripted.pays, undecided alone, by the evidence among all 2 "
                            "comparisons"),

@@ -68,22 +68,25 @@ void write_duel_json(std::ostream& out, const DuelVerdict& verdict,
   Json pairs = Json::array();
   for (const LaunchPair& pair : measurement.pairs)
     pairs.push_back(json_of(pair, measurement.works));
-  const Json report{{"schema", duel_report_schema},
-                    {"kind", "duel"},
-                    {"base", json_of(verdict.introduction.base)},
-                    {"head", json_of(verdict.introduction.head)},
-                    {"unit_of_evidence", "launch pair"},
-                    {"outcome", in_words(verdict.outcome)},
-                    {"margin", verdict.settings.margin},
-                    {"alpha", verdict.settings.alpha},
-                    {"beta", verdict.settings.beta},
-                    {"confidence", verdict.settings.confidence},
-                    {"seed", fmt::format("{:016x}", measurement.seed)},
-                    {"notes", verdict.notes},
-                    {"budget_spent", measurement.budget_spent},
-                    {"wall_ns", measurement.wall_time.count()},
-                    {"works", std::move(works)},
-                    {"pairs", std::move(pairs)}};
+  const Json report{
+      {"schema", duel_report_schema},
+      {"kind", "duel"},
+      {"base", json_of(verdict.introduction.base)},
+      {"head", json_of(verdict.introduction.head)},
+      {"simulated", verdict.introduction.base.simulated || verdict.introduction.head.simulated},
+      {"gated", gates(verdict.introduction)},
+      {"unit_of_evidence", "launch pair"},
+      {"outcome", in_words(verdict.outcome)},
+      {"margin", verdict.settings.margin},
+      {"alpha", verdict.settings.alpha},
+      {"beta", verdict.settings.beta},
+      {"confidence", verdict.settings.confidence},
+      {"seed", fmt::format("{:016x}", measurement.seed)},
+      {"notes", verdict.notes},
+      {"budget_spent", measurement.budget_spent},
+      {"wall_ns", measurement.wall_time.count()},
+      {"works", std::move(works)},
+      {"pairs", std::move(pairs)}};
   out << json_line(report) << '\n';
 }
 

@@ -206,9 +206,10 @@ Json json_of(const Measurement& measurement) {
 namespace {
 
 Json json_of(const RunInfo& run) {
-  return {{"stepgate", run.stepgate}, {"build", run.build},
-          {"commit", run.commit},     {"date", run.date},
-          {"host", run.host},         {"seed", fmt::format("{:016x}", run.seed)}};
+  return {{"stepgate", run.stepgate},   {"build", run.build},
+          {"commit", run.commit},       {"date", run.date},
+          {"host", run.host},           {"seed", fmt::format("{:016x}", run.seed)},
+          {"simulated", run.simulated}, {"gated", run.gated}};
 }
 
 void write_line(std::ostream& out, const Json& report) {
@@ -230,6 +231,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
               {"outcome", in_words(verdict.outcome)},
               {"broken", json_or_null(verdict.broken)},
+              {"failed", json_or_null(verdict.failed)},
               {"skipped_because", verdict.skipped_because},
               {"notes", verdict.notes},
               {"certificates", json_of(verdict.certificates)},
@@ -257,7 +259,8 @@ void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite
   write_line(out, {{"schema", report_schema},
                    {"run", json_of(run)},
                    {"suite",
-                    {{"lines", suite.lines},
+                    {{"simulated", run.simulated},
+                     {"lines", suite.lines},
                      {"alpha", suite.alpha},
                      {"mean_evidence", suite.mean_evidence},
                      {"product_evidence", suite.product_evidence},

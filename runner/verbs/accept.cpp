@@ -47,8 +47,8 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
   for (const Variant& variant : planned.scenario.variants) {
     SelfCheck check = self_check(planned.scenario, variant, planned.plans);
     const Planned itself{.scenario = std::move(check.scenario), .plans = std::move(check.plans)};
-    const auto reason =
-        reason_against_gate(decide_one(itself, device, seed, {.counted = counted}).verdict);
+    const auto reason = reason_against_gate(
+        decide_one(itself, device, seed, {.counted = counted}, Forecasts::printed).verdict);
     if (reason || interrupted) return reason;
   }
   return std::nullopt;
@@ -77,14 +77,15 @@ int accept_here(const Arguments& arguments) {
   std::vector<Planned> one = plan_all(arguments, seed);
   Planned& planned = one.front();
   refuse_planned_only(one);
+  refuse_stand_in(arguments.device);
   planned.traced = trace_all(arguments, one, seed).front();
   const OpenedDevice opened = open_device_for(arguments, seed);
   fit_to_device(one, opened.device->identity(), seed);
-  if (!opened.note.empty()) std::cout << opened.note << '\n';
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path);
-  const Decided decided = decide_one(planned, *opened.device, seed, {.counted = counted});
+  const Decided decided =
+      decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::printed);
   const auto reason = reason_against(planned, decided, *opened.device, seed);
   if (interrupted) {
     std::cerr << "interrupted: nothing was stored\n";
@@ -127,6 +128,7 @@ int accept_runs(const Arguments& arguments) {
     files.erase(files.begin() + static_cast<std::ptrdiff_t>(index));
   }
   if (files.empty()) refuse_planned_only(all);
+  refuse_stand_in(arguments.device);
   int worst = 0;
   for (const std::filesystem::path& file : files) {
     for (std::int64_t run = 0; run < arguments.runs; ++run) {

@@ -59,6 +59,9 @@ struct Arguments {
   std::vector<std::string> overrides;
   std::string variant;
   std::string filter;
+  std::vector<std::string> tags;           // run: only scenarios with any of them
+  std::vector<std::string> excluded_tags;  // run: and with none of these
+  bool verbose = false;                    // run: the full story of what holds, too
   std::filesystem::path json;
   bool memory = false;                    // plan: the memory of the step
   bool tracing = true;                    // run: in a process of its own

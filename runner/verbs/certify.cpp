@@ -152,7 +152,6 @@ int certify_all(const Arguments& arguments, const std::vector<Planned>& all, std
                        "say --device cuda or simulated");
   }
   check_files(all, device, arguments);
-  if (!introduction.note.empty()) std::cout << introduction.note << "\n\n";
   bool granted = true;
   for (const Planned& planned : all) {
     const StepPlan& plan = plan_named(planned, arguments.variant);
@@ -178,6 +177,7 @@ int certify_gate(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
   check_request(all, arguments);
+  refuse_stand_in(arguments.device);
   try {
     return certify_all(arguments, all, seed);
   } catch (const WaitStopped&) {

@@ -91,6 +91,15 @@ class CommandLine {
     return added;
   }
 
+  void takes_tags(CLI::App* added) {
+    added
+        ->add_option("--tag", arguments_.tags,
+                     "only scenarios that have this tag; of several, any of them")
+        ->allow_extra_args(false);
+    added->add_option("--exclude-tag", arguments_.excluded_tags, "no scenarios that have this tag")
+        ->allow_extra_args(false);
+  }
+
   CLI::App* takes_device(CLI::App* added) {
     added->add_option("--device", arguments_.device.spec, "cuda, simulated[:profile] or reference");
     added->add_option("--seed", arguments_.seed,
@@ -139,7 +148,9 @@ class CommandLine {
 
   void declare_run() {
     CLI::App* run = verb("run", "measure and decide every sentence", run_scenarios);
-    takes_device(takes_scenarios(run));
+    takes_tags(takes_device(takes_scenarios(run)));
+    run->add_flag("-v,--verbose", arguments_.verbose,
+                  "the full story of what holds too, and what each scenario will cost");
     takes_budget(run, "seconds a scenario may take");
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
     run->add_option_function<std::vector<std::string>>(
@@ -171,7 +182,7 @@ class CommandLine {
   // No verb for people: what `run` starts.
   void declare_tracer() {
     CLI::App* tracer = verb("tracer", "trace steps as a run asks on standard input", trace_for_run);
-    takes_device(takes_scenarios(tracer));
+    takes_tags(takes_device(takes_scenarios(tracer)));
     tracer->group("");
   }
 

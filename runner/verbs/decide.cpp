@@ -47,7 +47,7 @@ Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeS
 }
 
 Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
-                   JudgeSettings settings, const AfterRound& after_round) {
+                   JudgeSettings settings, Forecasts forecasts, const AfterRound& after_round) {
   settings = settings_of(planned, std::move(settings));
   if (is_planned_only(planned.scenario)) {
     Measurement none = by_plans_alone(planned, device.identity());
@@ -74,7 +74,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   };
   request.progress = [&](const Progress& now) {
     const auto cost = forecast(now.expected, planned.scenario, settings);
-    if (now.rounds == 0 && cost) {
+    if (now.rounds == 0 && cost && forecasts == Forecasts::printed) {
       print_forecast(std::cout, planned.scenario.name, *cost);
       std::cout << std::flush;
     }
@@ -83,6 +83,16 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   Measurement measurement = measure(device, planned.plans, request);
   measurement.traced = planned.traced;
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
+}
+
+Decided decide_without_rounds(const Planned& planned, const DeviceIdentity& device,
+                              std::uint64_t seed, JudgeSettings settings,
+                              const std::string& failure) {
+  Measurement none = unmeasured(planned.scenario, planned.plans, device, seed);
+  none.traced = planned.traced;
+  Decided decided{judge_one(planned, none, std::move(settings)), std::move(none)};
+  decided.verdict.failed = failure;
+  return decided;
 }
 
 }  // namespace stepgate

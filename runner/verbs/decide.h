@@ -17,10 +17,18 @@ struct Decided {
 // After every round, with what was measured so far.
 using AfterRound = std::function<void(const Measurement&)>;
 
+// Whether what a scenario will cost is printed before its first round.
+enum class Forecasts { hidden, printed };
+
 // Asks for evidence until every sentence is decided and the scenario has the rounds that it wants,
 // or until a signal comes. Skips what the device cannot do.
-Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
+Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                    const AfterRound& = {});
+
+// Of a scenario whose device failed half-way, for that reason: by its plans and its trace, which
+// are another process's; nothing that takes rounds is decided.
+Decided decide_without_rounds(const Planned&, const DeviceIdentity&, std::uint64_t seed,
+                              JudgeSettings, const std::string& failure);
 
 // A measurement that decide_one made, judged anew.
 Verdict judge_one(const Planned&, const Measurement&, JudgeSettings);

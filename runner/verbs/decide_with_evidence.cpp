@@ -154,9 +154,10 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
 }
 
 Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64_t seed,
-                             JudgeSettings settings, const EvidenceRequest& request) {
+                             JudgeSettings settings, Forecasts forecasts,
+                             const EvidenceRequest& request) {
   if (!has_sentence_to_go_on_from(planned.scenario))
-    return decide_one(planned, device, seed, settings);
+    return decide_one(planned, device, seed, settings, forecasts);
   const EvidenceKey key = key_of(request, planned, device);
   EvidenceTurn turn(request.file, key);
   settings.earlier = earlier_in(turn.before(), key);
@@ -173,7 +174,7 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
   RunOnRecord run(
       turn, planned, settings,
       {.seed = seed, .date = request.date, .stepgate = STEPGATE_VERSION, .evidence = {}});
-  Decided decided = decide_one(planned, device, seed, settings,
+  Decided decided = decide_one(planned, device, seed, settings, forecasts,
                                [&](const Measurement& so_far) { run.keep(so_far); });
   run.end(decided);
   if (!note.empty()) decided.verdict.notes.push_back(note);

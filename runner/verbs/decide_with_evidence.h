@@ -25,7 +25,7 @@ std::optional<EvidenceRequest> evidence_for(const Arguments&, const std::vector<
 
 // Measures nothing when the earlier evidence alone decides. Every round is in the file as soon as
 // it has ended, whatever ends the run; none is when they are not to be trusted.
-Decided decide_with_evidence(const Planned&, Device&, std::uint64_t seed, JudgeSettings,
+Decided decide_with_evidence(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                              const EvidenceRequest&);
 
 }  // namespace stepgate

@@ -28,6 +28,15 @@ int say_interrupted() {
   return interrupted_exit_code(interrupted);
 }
 
+// A stepgate that was not told where to run and simulates had no GPU; one of before does not say
+// so.
+void note_stand_ins(Introduction& both, const Arguments& arguments) {
+  if (!arguments.duel.commands && arguments.device.spec.empty()) {
+    for (Hello* hello : {&both.base, &both.head}) hello->stand_in = hello->simulated;
+  }
+  if (!gates(both)) check_device(arguments.device);
+}
+
 }  // namespace
 
 int duel_programs(const Arguments& arguments) {
@@ -39,8 +48,9 @@ int duel_programs(const Arguments& arguments) {
   const LaunchWorker launch = worker_launcher(
       arguments, base, head,
       arguments.duel.commands ? LaunchSeeds::none : LaunchSeeds::of_launches, seed);
-  const auto both = introduce(launch);
+  auto both = introduce(launch);
   if (!both) return say_interrupted();
+  note_stand_ins(*both, arguments);
   DuelSubject subject = duel_subject(*both, arguments.duel.works);
   if (run_same_bytes(base, head)) subject.notes.push_back(same_bytes_note());
   const std::int64_t pairs = most_pairs(arguments.duel.pairs, subject.works.size(), settings);
@@ -54,11 +64,12 @@ int duel_programs(const Arguments& arguments) {
   line.clear();
   if (measured.stopped) return say_interrupted();
   const DuelVerdict verdict = judge_duel(*both, subject, measured, settings);
-  print_duel(std::cout, verdict, isatty(STDOUT_FILENO) ? Style::terminal : Style::plain);
+  print_duel(std::cout, verdict, style_of(STDOUT_FILENO));
   std::ostringstream json;
   write_duel_json(json, verdict, measured);
   if (!arguments.json.empty()) write_file(arguments.json, json.str());
-  return exit_code(verdict.outcome, arguments.undecided);
+  const ExitCode code = exit_code(verdict.outcome, arguments.undecided);
+  return status_of(gates(*both) ? code : gravest(code, ExitCode::not_gated));
 }
 
 }  // namespace stepgate

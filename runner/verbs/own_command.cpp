@@ -14,6 +14,9 @@ Command own_command(const Arguments& arguments, const std::string& verb, const s
                 std::to_string(seed)};
   if (!device.empty()) words.insert(words.end(), {"--device", device});
   for (const std::string& knob : arguments.overrides) words.insert(words.end(), {"--set", knob});
+  for (const std::string& tag : arguments.tags) words.insert(words.end(), {"--tag", tag});
+  for (const std::string& tag : arguments.excluded_tags)
+    words.insert(words.end(), {"--exclude-tag", tag});
   words.insert(words.end(), more.begin(), more.end());
   words.emplace_back("--");
   for (const auto& file : files) words.push_back(file.string());

@@ -3,12 +3,14 @@
 #include "verbs/planned.h"
 
 #include <fmt/chrono.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <random>
+#include <set>
 
 #include "judge/baseline_file.h"
 #include "judge/certificate_file.h"
@@ -18,6 +20,7 @@
 #include "plan/counted_metrics.h"
 #include "scenario/read_scenario.h"
 #include "support/fnv1a.h"
+#include "support/nearest.h"
 #include "support/random.h"
 #include "support/run_program.h"
 #include "support/toml_text.h"
@@ -54,16 +57,25 @@ std::string commit_of(const Arguments& arguments, const std::filesystem::path& s
       .value_or("unknown");
 }
 
-RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& scenario_file,
-                    std::uint64_t seed) {
+bool needs_device(const std::vector<Planned>& all) {
+  return !std::all_of(all.begin(), all.end(),
+                      [](const Planned& planned) { return is_planned_only(planned.scenario); });
+}
+
+RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
+                    const OpenedDevice& opened, std::uint64_t seed) {
+  const bool measures = needs_device(all);
+  const bool simulates = opened.device->identity().kind == DeviceKind::simulated;
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
   return {.stepgate = STEPGATE_VERSION,
           .build = hexadecimal(digest_of_this_program()),
-          .commit = commit_of(arguments, scenario_file),
+          .commit = commit_of(arguments, all.front().scenario.file),
           .date = date_of(arguments),
           .host = host.data(),
-          .seed = seed};
+          .seed = seed,
+          .simulated = measures && simulates,
+          .gated = !(measures && opened.stand_in)};
 }
 
 OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {
@@ -182,12 +194,43 @@ void refuse_calibration(const std::vector<Planned>& all) {
   if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
 
+namespace {
+
+bool has_any(const Scenario& scenario, const std::vector<std::string>& tags) {
+  return std::any_of(tags.begin(), tags.end(), [&](const std::string& tag) {
+    return std::find(scenario.tags.begin(), scenario.tags.end(), tag) != scenario.tags.end();
+  });
+}
+
+bool is_chosen(const Scenario& scenario, const Arguments& arguments) {
+  return (arguments.tags.empty() || has_any(scenario, arguments.tags)) &&
+         !has_any(scenario, arguments.excluded_tags);
+}
+
+// A tag that is mistyped, or that nothing has any more, must not make a run smaller in silence.
+void refuse_unknown_tags(const std::set<std::string>& known, const Arguments& arguments) {
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  for (const std::vector<std::string>* tags : {&arguments.tags, &arguments.excluded_tags}) {
+    for (const std::string& tag : *tags) {
+      if (known.contains(tag)) continue;
+      throw RequestError(
+          "no scenario here is tagged '" + tag + "'",
+          did_you_mean(tag, candidates, fmt::format("there are {}", fmt::join(known, ", "))));
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   std::vector<Planned> planned;
   std::vector<Diagnostic> wrong;
+  std::set<std::string> tags;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
     try {
       Scenario scenario = read(file, arguments.overrides, arguments);
+      tags.insert(scenario.tags.begin(), scenario.tags.end());
+      if (!is_chosen(scenario, arguments)) continue;
       std::vector<StepPlan> plans = build_step_plans(scenario, seed);
       planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {
@@ -195,6 +238,9 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
     }
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
+  refuse_unknown_tags(tags, arguments);
+  if (planned.empty())
+    throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
   return planned;
 }
 

@@ -78,8 +78,11 @@ std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 // --commit where it was given, "unknown" where git does not know.
 std::string commit_of(const Arguments&, const std::filesystem::path& scenario_file);
 
-// Of this program and this moment.
-RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
+// Of this program and this moment, about these scenarios on that device.
+RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);
+
+// Whether rounds are to be measured, and not all is decided by plans.
+bool needs_device(const std::vector<Planned>&);
 
 }  // namespace stepgate

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -50,19 +51,47 @@ class JsonFile {
   std::optional<LineFile> file_;
 };
 
+// Where and how all scenarios of a run are decided.
+struct Line {
+  Device& device;
+  DeviceIdentity identity;  // as it was before anything could fail
+  std::uint64_t seed;
+  JudgeSettings settings;
+  std::optional<EvidenceRequest> evidence;
+  Style style;
+  bool verbose;
+};
+
+// A device that fails takes the scenario with it and not the run: the results of the others stay.
+Decided decided_or_failed(const Planned& planned, const Line& line) {
+  const Forecasts forecasts = line.verbose ? Forecasts::printed : Forecasts::hidden;
+  const auto failed = [&](const std::string& reason) {
+    return decide_without_rounds(planned, line.identity, line.seed, line.settings, reason);
+  };
+  try {
+    return line.evidence && !is_planned_only(planned.scenario)
+               ? decide_with_evidence(planned, line.device, line.seed, line.settings, forecasts,
+                                      *line.evidence)
+               : decide_one(planned, line.device, line.seed, line.settings, forecasts);
+  } catch (const DeviceError& error) {
+    return failed(error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(std::string(no_host_memory));
+  }
+}
+
 // Decides one scenario and prints it; false when a signal came in between.
-bool decide(const Planned& planned, Device& device, std::uint64_t seed,
-            const JudgeSettings& settings, const std::optional<EvidenceRequest>& evidence,
-            Style style, JsonFile& json, Decisions& decisions) {
-  const bool measures = !is_planned_only(planned.scenario);
-  Decided decided = evidence && measures
-                        ? decide_with_evidence(planned, device, seed, settings, *evidence)
-                        : decide_one(planned, device, seed, settings);
+bool decide(const Planned& planned, const Line& line, JsonFile& json, Decisions& decisions) {
+  Decided decided = decided_or_failed(planned, line);
   if (interrupted) {
     std::cerr << "interrupted: '" << planned.scenario.name << "' is not decided\n";
     return false;
   }
-  print_verdict(std::cout, decided.verdict, style);
+  if (line.verbose) {
+    print_verdict(std::cout, decided.verdict, line.style);
+  } else {
+    print_outcome(std::cout, decided.verdict, line.style);
+  }
   std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
   json.append(decided.verdict, decided.measurement);
   decisions.verdicts.push_back(decided.verdict);
@@ -114,6 +143,7 @@ int run_scenarios(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   check_outputs(arguments);
+  if (needs_device(all)) check_device(arguments.device);
   if (arguments.tracing) {
     std::vector<Traced> traced = trace_all(arguments, all, seed);
     if (interrupted) return interrupted_exit_code(interrupted);
@@ -130,22 +160,28 @@ int run_scenarios(const Arguments& arguments) {
   add_certificates(all, opened.device->identity(), arguments);
   const auto evidence = evidence_for(arguments, all, *opened.device, seed);
   write_timelines(all, opened.device->identity(), arguments);
-  if (!opened.note.empty()) std::cout << opened.note << "\n\n";
-  const Style style = isatty(STDOUT_FILENO) ? Style::terminal : Style::plain;
-  const JudgeSettings settings = settings_for(all);
-  JsonFile json(arguments.json, run_info_of(arguments, all.front().scenario.file, seed));
+  const RunInfo info = run_info_of(arguments, all, opened, seed);
+  if (!info.gated) std::cout << opened.note << "\n\n";
+  const Line line{.device = *opened.device,
+                  .identity = opened.device->identity(),
+                  .seed = seed,
+                  .settings = settings_for(all),
+                  .evidence = evidence,
+                  .style = style_of(STDOUT_FILENO),
+                  .verbose = arguments.verbose};
+  JsonFile json(arguments.json, info);
   Decisions decisions;
   for (const Planned& planned : all) {
-    if (!decide(planned, *opened.device, seed, settings, evidence, style, json, decisions))
-      return interrupted_exit_code(interrupted);
+    if (!decide(planned, line, json, decisions)) return interrupted_exit_code(interrupted);
   }
-  const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);
-  if (decisions.verdicts.size() > 1) {
-    json.append(suite);
-    print_suite_summary(std::cout, decisions.verdicts, suite, style);
-  }
+  const SuiteVerdict suite = judge_suite(decisions.verdicts, line.settings.suite_alpha);
+  if (decisions.verdicts.size() > 1) json.append(suite);
+  if (arguments.verbose && decisions.verdicts.size() > 1)
+    print_suite_table(std::cout, decisions.verdicts, line.style);
+  print_tally(std::cout, decisions.verdicts, suite, info, line.style);
   write_outputs(arguments, decisions);
-  return exit_code(decisions.verdicts, suite, arguments.undecided);
+  const ExitCode code = exit_code(decisions.verdicts, suite, arguments.undecided);
+  return status_of(info.gated ? code : gravest(code, ExitCode::not_gated));
 }
 
 }  // namespace stepgate

@@ -53,10 +53,7 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
   const auto give_up = [&](const std::string& reason) {
     for (; done < order.size(); ++done) traced[order[done]].unavailable = reason;
   };
-  const bool none = std::all_of(all.begin(), all.end(), [](const Planned& planned) {
-    return is_planned_only(planned.scenario);
-  });
-  if (none) return traced;
+  if (!needs_device(all)) return traced;
   if (const auto mark = attached_tool()) {
     give_up("another tool is attached to this process: " + *mark + " is set");
     return traced;

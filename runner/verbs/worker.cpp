@@ -85,7 +85,8 @@ int work_for_duel(const Arguments& arguments) {
   choice.seed = arguments.worker.noise.value_or(seed);
   choice.tracing = arguments.worker.counts;
   const OpenedDevice opened = open_device(choice);
-  const WorkerSubject subject = subject_of(all, *opened.device, arguments, seed);
+  WorkerSubject subject = subject_of(all, *opened.device, arguments, seed);
+  subject.stand_in = opened.stand_in;
   if (!opened.note.empty()) std::cerr << opened.note << '\n';
   serve_worker(std::cin, std::cout, *opened.device, subject, STEPGATE_VERSION);
   return 0;

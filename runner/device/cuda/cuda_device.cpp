@@ -225,12 +225,17 @@ class CudaDevice : public Device {
 
 }  // namespace
 
-std::string reason_against_local_gpu() {
+// A machine without a GPU has no driver or no device. Every other error is that of a driver which
+// is there and does not work.
+std::optional<NoGpu> reason_against_local_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   (void)cudaGetLastError();
-  if (status != cudaSuccess) return cudaGetErrorString(status);
-  return count == 0 ? "no GPU is visible" : "";
+  if (status == cudaSuccess && count > 0) return std::nullopt;
+  if (status == cudaSuccess) return NoGpu{.reason = "no GPU is visible"};
+  const bool is_none = status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver ||
+                       status == cudaErrorStubLibrary;
+  return NoGpu{.reason = cudaGetErrorString(status), .is_fault = !is_none};
 }
 
 std::unique_ptr<Device> make_cuda_device(Recording recording) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "device/device.h"
@@ -15,7 +16,12 @@ enum class Recording { off, on };
 // records must be the first thing in its process that uses CUDA.
 std::unique_ptr<Device> make_cuda_device(Recording = Recording::off);
 
-// Why no GPU can be used, in words; empty when one can. Does not throw.
-std::string reason_against_local_gpu();
+struct NoGpu {
+  std::string reason;     // in words
+  bool is_fault = false;  // there should be one: its driver fails, or it is hidden
+};
+
+// Why no GPU can be used; nothing when one can. Does not throw.
+std::optional<NoGpu> reason_against_local_gpu();
 
 }  // namespace stepgate

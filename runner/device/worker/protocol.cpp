@@ -250,6 +250,7 @@ std::string to_line(const Hello& hello) {
                     {"version", hello.version},
                     {"device", hello.device},
                     {"simulated", hello.simulated},
+                    {"stand_in", hello.stand_in},
                     {"works", hello.works},
                     {"counts", hello.counts},
                     {"planned", hello.planned},
@@ -324,6 +325,7 @@ Answer<Hello> read_hello(std::string_view line) {
     if (reader.has("version")) hello.version = reader.name("version");
     if (reader.has("device")) hello.device = reader.name("device");
     if (reader.has("simulated")) hello.simulated = reader.flag("simulated");
+    if (reader.has("stand_in")) hello.stand_in = reader.flag("stand_in");
     hello.works = reader.names("works", reader.has("planned"));
     if (reader.has("counts")) hello.counts = reader.flag("counts");
     if (reader.has("planned")) hello.planned = reader.names("planned", true);

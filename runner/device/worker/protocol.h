@@ -54,6 +54,7 @@ struct Hello {
   std::string version;
   std::string device;      // in words; may be empty
   bool simulated = false;  // elapsed times are not those of a clock on a wall
+  bool stand_in = false;   // simulated because there was no GPU, and not because it was asked for
   std::vector<std::string> works;
   // All that follows may be left out.
   bool counts = false;                    // says what the steps of a work consist of

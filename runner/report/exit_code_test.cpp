@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The table of docs/exit_codes.md.
+#include "report/exit_code.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace stepgate {
+namespace {
+
+constexpr auto skip = UndecidedPolicy::skip;
+
+Verdict ended(Outcome outcome) {
+  Verdict verdict;
+  verdict.outcome = outcome;
+  return verdict;
+}
+
+Verdict broken(Outcome outcome) {
+  Verdict verdict = ended(outcome);
+  verdict.broken = "losses disagree";
+  return verdict;
+}
+
+Verdict failed(Outcome outcome) {
+  Verdict verdict = ended(outcome);
+  verdict.failed = "no memory";
+  return verdict;
+}
+
+int status(const std::vector<Verdict>& verdicts, UndecidedPolicy policy = skip) {
+  return status_of(exit_code(verdicts, SuiteVerdict(), policy));
+}
+
+TEST(ExitCode, TellsTheGravestOfTwo) {
+  constexpr std::array from_gravest{1, 3, 2, 4, 77, 0};
+  for (std::size_t one = 0; one < from_gravest.size(); ++one) {
+    for (std::size_t other = one; other < from_gravest.size(); ++other) {
+      const auto graver = static_cast<ExitCode>(from_gravest[one]);
+      const auto lesser = static_cast<ExitCode>(from_gravest[other]);
+      EXPECT_EQ(gravest(graver, lesser), graver);
+      EXPECT_EQ(gravest(lesser, graver), graver);
+    }
+  }
+}
+
+TEST(ExitCode, IsOneForEveryOutcome) {
+  EXPECT_EQ(status({ended(Outcome::holds)}), 0);
+  EXPECT_EQ(status({ended(Outcome::refuted)}), 1);
+  EXPECT_EQ(status({ended(Outcome::undecided)}), 77);
+  EXPECT_EQ(status({ended(Outcome::skipped)}), 77);
+  EXPECT_EQ(status({ended(Outcome::no_baseline)}), 4);
+  EXPECT_EQ(status({ended(Outcome::not_comparable)}), 4);
+  EXPECT_EQ(status({broken(Outcome::holds)}), 2);
+  EXPECT_EQ(status({failed(Outcome::undecided)}), 3);
+}
+
+TEST(ExitCode, LetsNothingHideARefutedLine) {
+  const Verdict refuted = ended(Outcome::refuted);
+  EXPECT_EQ(status({broken(Outcome::undecided), refuted, failed(Outcome::undecided)}), 1);
+  EXPECT_EQ(status({ended(Outcome::not_comparable), refuted, ended(Outcome::undecided)}), 1);
+  EXPECT_EQ(status({broken(Outcome::refuted)}), 1);
+  EXPECT_EQ(status({failed(Outcome::refuted)}), 1);
+  SuiteVerdict suite;
+  suite.refuted_among_others = {"a.line"};
+  const std::vector<Verdict> others{broken(Outcome::holds), ended(Outcome::undecided)};
+  EXPECT_EQ(exit_code(others, suite, skip), ExitCode::refuted);
+}
+
+TEST(ExitCode, LetsThePolicyExcuseWhatIsUndecidedAndNothingElse) {
+  constexpr auto pass = UndecidedPolicy::pass;
+  EXPECT_EQ(status({ended(Outcome::undecided)}, pass), 0);
+  EXPECT_EQ(status({ended(Outcome::undecided)}, UndecidedPolicy::fail), 1);
+  EXPECT_EQ(status({ended(Outcome::no_baseline)}, pass), 4);
+  EXPECT_EQ(status({ended(Outcome::not_comparable)}, pass), 4);
+  EXPECT_EQ(status({broken(Outcome::undecided)}, pass), 2);
+  EXPECT_EQ(status({failed(Outcome::undecided)}, pass), 3);
+  EXPECT_EQ(status({failed(Outcome::undecided)}, UndecidedPolicy::fail), 3);
+}
+
+// One line without a baseline beside one that lacks evidence: no more rounds would gate it.
+TEST(ExitCode, AgreesWithTheWorstOfTheSentences) {
+  SentenceVerdict undecided;
+  undecided.outcome = Outcome::undecided;
+  SentenceVerdict unknown;
+  unknown.outcome = Outcome::no_baseline;
+  EXPECT_EQ(worst({undecided, unknown}), Outcome::no_baseline);
+}
+
+}  // namespace
+}  // namespace stepgate
