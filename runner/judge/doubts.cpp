@@ -65,8 +65,8 @@ class Doubts {
     if (!carried || !brings_the_limit_nearer(*carried)) return std::nullopt;
     return fmt::format(
         "'{}' and '{}' disturb each other: where steps follow their own kind, their ratio is "
-        "{:.2g} % nearer to the limit; {}",
-        name_of(left_), name_of(right_), 100 * std::abs(carried->size), way_out());
+        "{} nearer to the limit; {}",
+        name_of(left_), name_of(right_), share_in_words(std::abs(carried->size)), way_out());
   }
 
   // The same of what the host did ahead of time; only where there was somebody's time to do it in.
@@ -77,9 +77,9 @@ class Doubts {
     const bool of_left = ahead->size > 0;
     return fmt::format(
         "the host issued steps of '{}' while the device was at those of '{}': alone their ratio "
-        "would be {:.2g} % nearer to the limit; {}",
+        "would be {} nearer to the limit; {}",
         name_of(of_left ? left_ : right_), name_of(of_left ? right_ : left_),
-        100 * std::abs(ahead->size), way_out());
+        share_in_words(std::abs(ahead->size)), way_out());
   }
 
   std::optional<std::string> change() const {

@@ -40,7 +40,10 @@ Estimate estimate_of(const Expectation& sentence, const SentenceVerdict& verdict
 }
 
 std::string value_in_words(double value, const Estimate& estimate) {
-  return estimate.unit ? in_words(value, *estimate.unit) : factor_in_words(value);
+  return told_from(value, estimate.limit, [&](double number, int more_digits) {
+    return estimate.unit ? in_words(number, *estimate.unit, more_digits)
+                         : factor_in_words(number, more_digits);
+  });
 }
 
 std::string limit_in_words(const Estimate& estimate) {

@@ -21,7 +21,7 @@ Estimate estimate_of(const Expectation&, const SentenceVerdict&);
 // The estimate at another left / right, such as that of total time.
 double value_at(double ratio, const Estimate&, const SentenceVerdict&);
 
-// "1.24x", "0.898 ms", "23 %".
+// "1.24x", "0.898 ms", "23 %"; with as many digits as tell it from the limit.
 std::string value_in_words(double value, const Estimate&);
 // "1.05x": all digits that the author may have written.
 std::string limit_in_words(const Estimate&);

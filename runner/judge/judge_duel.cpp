@@ -10,9 +10,11 @@
 #include <memory>
 
 #include "judge/timed_sentence.h"
+#include "judge/words.h"
 #include "stats/e_process.h"
 #include "support/diagnostic.h"
 #include "support/nearest.h"
+#include "support/number_words.h"
 
 namespace stepgate {
 namespace {
@@ -55,12 +57,16 @@ void refuse_different_devices(const Introduction& both) {
                      "run both on the same device");
 }
 
-std::string change_in_words(double ratio) {
-  return fmt::format("{:+.2g} %", 100 * (ratio - 1));
+// "+0.97 %": three digits, and as many more as tell it from the limit.
+std::string change_in_words(double ratio, double margin) {
+  return told_from(100 * (ratio - 1), 100 * margin, [](double percent, int more_digits) {
+    return fmt::format("{}{} %", percent < 0 ? "" : "+", number_in_words(percent, 3 + more_digits));
+  });
 }
 
 std::string pairs_in_words(double pairs) {
-  return fmt::format("{:.0f} pair{} of launches", pairs, pairs == 1 ? "" : "s");
+  const std::string count = number_in_words(std::round(pairs), 3);
+  return fmt::format("{} pair{} of launches", count, count == "1" ? "" : "s");
 }
 
 std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
@@ -70,27 +76,31 @@ std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
   }
   std::string words;
   if (work.timed->smallest_seen) {
-    words +=
-        fmt::format("; a change of {:.2g} % would have shown", 100 * *work.timed->smallest_seen);
+    words += fmt::format("; a change of {} would have shown",
+                         share_in_words(*work.timed->smallest_seen));
   }
-  words += work.timed->rounds_missing
-               ? fmt::format("; about {} more would decide it",
-                             pairs_in_words(*work.timed->rounds_missing))
-               : "; it lies too close to the limit for more pairs to decide it";
-  return words;
+  const std::optional<double>& missing = work.timed->rounds_missing;
+  if (!missing) return words + "; it lies too close to the limit for more pairs to decide it";
+  return words + fmt::format("; {}about {} more would decide it",
+                             *missing > most_within_reach ? "out of reach: " : "",
+                             pairs_in_words(*missing));
 }
 
 std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   if (!work.timed) return "no pair of launches was measured";
   const TimedEvidence& timed = *work.timed;
-  std::string words = fmt::format("step time {}", change_in_words(timed.ratio));
-  if (timed.interval) {
-    words +=
-        fmt::format(", {:.3g} % interval [{}, {}]", 100 * settings.confidence,
-                    change_in_words(timed.interval->low), change_in_words(timed.interval->high));
+  const auto change = [&](double ratio) { return change_in_words(ratio, settings.margin); };
+  std::string words = fmt::format("step time {}", change(timed.ratio));
+  if (work.outcome == Outcome::holds && timed.shown.high) {
+    // An interval spends its rate on both sides, and may end beyond a limit that this one is below.
+    words += fmt::format(", at most {} with {} confidence", change(*timed.shown.high),
+                         share_in_words(1 - settings.beta));
+  } else if (timed.interval) {
+    words += fmt::format(", {} interval [{}, {}]", share_in_words(settings.confidence),
+                         change(timed.interval->low), change(timed.interval->high));
   }
   words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
-                       change_in_words(1 + settings.margin));
+                       change(1 + settings.margin));
   if (work.outcome == Outcome::undecided) {
     words += missing_in_words(work, fewest_pairs_to_hold(settings));
   }

@@ -91,6 +91,41 @@ TEST_F(JudgeDuel, IsNotFooledByWhatALaunchKeepsForLife) {
   EXPECT_LE(at_the_margin.holds, at_most(0.05, duels));
 }
 
+// An interval of 95 % spends half of its rate above: it may end beyond a limit that the evidence at
+// 5 % is below.
+TEST_F(JudgeDuel, PrintsOfWhatHoldsTheBoundThatDecided) {
+  int held = 0;
+  int beyond = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const DuelVerdict verdict = duel(0, 0.004, 0.002, seed);
+    const WorkVerdict& work = verdict.works.at(0);
+    if (work.outcome != Outcome::holds) continue;
+    ++held;
+    ASSERT_TRUE(work.timed->shown.high);
+    EXPECT_LE(*work.timed->shown.high, 1 + verdict.settings.margin + 1e-9);
+    EXPECT_NE(work.reason.find(", at most +"), std::string::npos) << work.reason;
+    EXPECT_NE(work.reason.find(" with 95 % confidence over "), std::string::npos) << work.reason;
+    EXPECT_EQ(work.reason.find("interval"), std::string::npos) << work.reason;
+    beyond += work.timed->interval->high > 1 + verdict.settings.margin;
+  }
+  EXPECT_GT(held, 100);
+  EXPECT_GT(beyond, 0) << "the test shows nothing";
+}
+
+TEST_F(JudgeDuel, WritesNumbersThatAPersonCanRead) {
+  const std::string twice = duel(1, 0.004, 0.002, seed_).works.at(0).reason;
+  EXPECT_EQ(twice.find("step time +1"), 0U) << twice;
+  EXPECT_NE(twice.find("the limit is +0.5 %"), std::string::npos) << twice;
+  int out_of_reach = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const std::string reason = duel(0.005, 0.004, 0.002, seed).works.at(0).reason;
+    for (const std::string& text : {reason, twice})
+      EXPECT_EQ(text.find("e+"), std::string::npos) << text;
+    out_of_reach += reason.find("; out of reach: about ") != std::string::npos;
+  }
+  EXPECT_GT(out_of_reach, 0);
+}
+
 // The control: the same rule over the superblocks of a single pair of launches, which is what the
 // test above must not do.
 TEST_F(JudgeDuel, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {

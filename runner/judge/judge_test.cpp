@@ -298,7 +298,8 @@ TEST(Judge, RanksOutcomes) {
   };
   using enum Outcome;
   EXPECT_EQ(of_all({holds, skipped, refuted, undecided}), refuted);
-  EXPECT_EQ(of_all({holds, not_comparable, undecided}), undecided);
+  EXPECT_EQ(of_all({holds, not_comparable, undecided}), not_comparable);
+  EXPECT_EQ(of_all({undecided, skipped, holds}), undecided);
   EXPECT_EQ(of_all({no_baseline, not_comparable}), not_comparable);
   EXPECT_EQ(of_all({skipped, no_baseline}), no_baseline);
   EXPECT_EQ(of_all({holds, skipped}), skipped);

@@ -10,6 +10,7 @@
 #include "judge/estimate.h"
 #include "judge/sentence_test.h"
 #include "judge/words.h"
+#include "support/number_words.h"
 
 namespace stepgate {
 namespace {
@@ -59,12 +60,14 @@ std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
   }
   std::string words;
   if (timed.smallest_seen) {
-    words += fmt::format("; a change of {:.2g} % would have shown", 100 * *timed.smallest_seen);
+    words += fmt::format("; a change of {} would have shown", share_in_words(*timed.smallest_seen));
   }
   if (timed.rounds_missing) {
-    words += fmt::format("; about {:.0f} more rounds", *timed.rounds_missing);
+    words += fmt::format("; {}about {} more rounds",
+                         *timed.rounds_missing > most_within_reach ? "out of reach: " : "",
+                         number_in_words(*timed.rounds_missing, 3));
     if (const auto seconds = seconds_per_round(measurement, evidence)) {
-      words += fmt::format(" ({:.2g} s)", *timed.rounds_missing * *seconds);
+      words += fmt::format(" ({})", seconds_in_words(*timed.rounds_missing * *seconds));
     }
     words += " would decide it";
   } else {
@@ -80,6 +83,22 @@ std::string missing_in_words(const Level& level, Evidence evidence) {
                        rounds_in_words(rounds, evidence), fewest_rounds_of_a_level);
   }
   return "; its rounds lie on both sides of the limit";
+}
+
+// ", at most 1.049x when it was shown": of what holds although its interval, which spends its rate
+// on both sides, ends beyond the limit. Nothing where the interval says it.
+std::optional<std::string> bound_that_decided(const SentenceVerdict& verdict) {
+  const Estimate& estimate = *verdict.estimate;
+  const Bounds& shown = verdict.timed->shown;
+  if (!estimate.interval || verdict.outcome != Outcome::holds) return std::nullopt;
+  const auto words_of = [&](double ratio) {
+    return value_in_words(value_at(ratio, estimate, verdict), estimate);
+  };
+  if (shown.high && !shown.low && estimate.interval->high > estimate.limit)
+    return fmt::format(", at most {} when that was shown", words_of(*shown.high));
+  if (shown.low && !shown.high && estimate.interval->low < estimate.limit)
+    return fmt::format(", at least {} when that was shown", words_of(*shown.low));
+  return std::nullopt;
 }
 
 // Where it says something else than the typical round.
@@ -186,7 +205,9 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
   }
   std::string words =
       traced_values(sentence, verdict) + words_of(estimate.value) + " in a typical round";
-  if (estimate.interval) {
+  if (const auto bound = bound_that_decided(verdict)) {
+    words += *bound;
+  } else if (estimate.interval) {
     words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * confidence,
                          words_of(estimate.interval->low), words_of(estimate.interval->high));
   }
@@ -238,10 +259,10 @@ std::string budget_reason(const Measurement& measurement, const MeasureKnobs& kn
   const double needed = std::chrono::duration<double>(measurement.wall_time).count() +
                         round * static_cast<double>(expected.fewest_rounds);
   return fmt::format(
-      "its {:.3g} s have room for {}, and no verdict takes fewer than {}, {:.2g} s each; raise "
+      "its {} s have room for {}, and no verdict takes fewer than {}, {} each; raise "
       "'measure.max_seconds' or --budget to {:.0f} s",
-      knobs.max_seconds, rounds_in_words(expected.most_rounds), expected.fewest_rounds, round,
-      std::ceil(1.2 * needed));
+      number_in_words(knobs.max_seconds, 3), rounds_in_words(expected.most_rounds),
+      expected.fewest_rounds, seconds_in_words(round), std::ceil(1.2 * needed));
 }
 
 }  // namespace stepgate

@@ -22,8 +22,12 @@ std::string phase_in_words(std::optional<Phase> phase) {
   return phase ? fmt::format(" ({})", name_of(*phase)) : "";
 }
 
+// Of the two that differ, with as many digits as show it.
 std::string count_in_words(const CountDifference& count, double value) {
-  return in_words(value, row_of(count.metric).unit);
+  const double other = value == count.first ? count.other : count.first;
+  return told_from(value, other, [&](double number, int more_digits) {
+    return in_words(number, row_of(count.metric).unit, more_digits);
+  });
 }
 
 // Idle time is told as a share of the step, which is what one sees in a timeline; work as time,

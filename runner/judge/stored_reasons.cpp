@@ -47,8 +47,8 @@ std::string missing_in_words(const StoredEvidence& stored, const Scenario& scena
     return fmt::format("; fewer than {} do not say how far {}s differ, and {}", fewest_stored_units,
                        in_words(stored.unit), way_out);
   }
-  return fmt::format("; only a change of {:.2g} % beyond the limit would show, and {}",
-                     100 * *stored.smallest_shown, way_out);
+  return fmt::format("; only a change of {} beyond the limit would show, and {}",
+                     share_in_words(*stored.smallest_shown), way_out);
 }
 
 }  // namespace
@@ -92,17 +92,19 @@ std::string stored_reason(const Expectation& sentence, const SentenceVerdict& ve
   const StoredEvidence& stored = *verdict.stored;
   const double limit = factor_of_single_metric(sentence.right).value_or(1) /
                        factor_of_single_metric(sentence.left).value_or(1);
-  std::string words = factor_in_words(limit * stored.ratio);
+  const auto factor = [&](double ratio) {
+    return told_from(limit * ratio, limit, factor_in_words);
+  };
+  std::string words = factor(stored.ratio);
   if (stored.interval) {
     words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * scenario.measure.confidence,
-                         factor_in_words(limit * stored.interval->low),
-                         factor_in_words(limit * stored.interval->high));
+                         factor(stored.interval->low), factor(stored.interval->high));
   }
   if (stored.new_runs > 1)
     words += fmt::format(", in the mean of {} runs of this subject,", stored.new_runs);
   words += " against " + runs_in_words(stored);
   if (stored.deviation) {
-    words += fmt::format(", which differ by {:.2g} %", 100 * *stored.deviation);
+    words += ", which differ by " + share_in_words(*stored.deviation);
   }
   words += fmt::format("; {}", limit_in_words(sentence, fmt::format("{:.6g}x", limit)));
   if (verdict.outcome == Outcome::undecided) words += missing_in_words(stored, scenario);

@@ -70,6 +70,8 @@ void TimedSentence::add(double contrast, std::optional<double> in_total) {
     claim.in_favour.bet(contrast, scale);
     claim.against.bet(contrast, scale);
     claim.most_in_favour = std::max(claim.most_in_favour, claim.in_favour.value());
+    if (claim.most_in_favour >= wanted_for() && !claim.shown_after)
+      claim.shown_after = contrasts_.size();
   }
   evidence_for_ = evidence_for();
   evidence_against_ = evidence_against();
@@ -126,6 +128,19 @@ std::optional<double> TimedSentence::rounds_missing(double centre) const {
   return until_refuted ? until_refuted : until_holds;
 }
 
+Bounds TimedSentence::shown() const {
+  Bounds bounds;
+  if (outcome_ != Outcome::holds) return bounds;
+  for (const Claim& claim : claims_) {
+    // The sequence shares its level between its sides; the one that matters has all of beta.
+    const ConfidenceSequence at =
+        confidence_sequence(std::span(contrasts_).first(claim.shown_after.value()), 2 * beta_);
+    if (claim.direction == Direction::below && at.high) bounds.high = std::exp(*at.high);
+    if (claim.direction == Direction::above && at.low) bounds.low = std::exp(*at.low);
+  }
+  return bounds;
+}
+
 TimedEvidence TimedSentence::evidence(double confidence) const {
   require(!contrasts_.empty(), "evidence needs a round");
   const ConfidenceSequence interval = confidence_sequence(contrasts_, 1 - confidence);
@@ -136,6 +151,7 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   if (interval.low && interval.high) {
     evidence.interval = {.low = std::exp(*interval.low), .high = std::exp(*interval.high)};
   }
+  evidence.shown = shown();
   evidence.evidence_for = evidence_for_;
   evidence.evidence_against = evidence_against_;
   if (in_total_) evidence.total_ratio = std::exp(*in_total_);

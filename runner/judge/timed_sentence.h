@@ -63,6 +63,7 @@ class TimedSentence {
     EProcess in_favour;
     EProcess against;
     double most_in_favour = 1;
+    std::optional<std::size_t> shown_after;  // contrasts
   };
 
   double evidence_for() const;
@@ -71,6 +72,7 @@ class TimedSentence {
   double wanted_for() const { return 1 / beta_; }
   double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
   std::optional<double> rounds_missing(double centre) const;
+  Bounds shown() const;
 
   double alpha_;
   double beta_;

@@ -24,10 +24,19 @@ struct RatioInterval {
   double high = 0;
 };
 
+// Either end may be open.
+struct Bounds {
+  std::optional<double> low;
+  std::optional<double> high;
+};
+
 // The statistical part of a timed sentence. Ratios are left side / right side.
 struct TimedEvidence {
   double ratio = 1;  // in a typical round: where evidence above and below balance
   std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
+  // Of what holds, and on the sides that it claims: the bound at 1 - beta, one-sided, when it was
+  // shown, which decided. Within the limit, though the interval need not be.
+  Bounds shown;
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
   bool held_back_by_total = false;    // it would hold, but for total time
   // E-values when the sentence was decided, or after the last round.

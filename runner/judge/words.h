@@ -2,23 +2,36 @@
 // Numbers in words, the same in reasons and reports.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "judge/verdict.h"
 #include "scenario/metric.h"
 
 namespace stepgate {
 
-// A value in the metric's base unit: "1.234 ms", "4.00 MiB", "12", "34.1 %", "88.5k/s".
-std::string in_words(double value, MetricUnit);
+// A value in the metric's base unit: "1.234 ms", "4 MiB", "12", "34.1 %", "88.5k/s"; with so many
+// digits more.
+std::string in_words(double value, MetricUnit, int more_digits = 0);
 
 // A ratio of two like things: "1.31x", and "1.003x" close to 1.
-std::string factor_in_words(double ratio);
+std::string factor_in_words(double ratio, int more_digits = 0);
+
+// How a number is written with so many digits more than usual.
+using Wording = std::function<std::string(double value, int more_digits)>;
+
+// With the fewest digits that tell it from the other number, which would be written alike.
+std::string told_from(double value, double other, const Wording&);
 
 // "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable".
 std::string_view in_words(Outcome);
 
-// "data wait", "optimizer state".
+// More rounds, or pairs of launches, than this nobody waits for.
+constexpr double most_within_reach = 1000;
+
+// "180 s", "0.25 s": what something will take, to two digits.
+std::string seconds_in_words(double seconds);
 
 // A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
 std::string share_in_words(double share);

@@ -26,7 +26,28 @@ TEST(Words, RoundSharesToWhatASentenceNeeds) {
   EXPECT_EQ(share_in_words(0.00908), "0.91 %");
   EXPECT_EQ(share_in_words(0), "0 %");
   EXPECT_EQ(in_words(1e-6, MetricUnit::ratio), "0 %") << "a traced share that is nothing";
-  EXPECT_EQ(factor_in_words(200'000), "2e+05x");
+  EXPECT_EQ(factor_in_words(200'000), "200000x");
+}
+
+TEST(Words, KeepTheDigitsThatTellANumberFromItsLimit) {
+  EXPECT_EQ(told_from(1.1089, 1.11, factor_in_words), "1.109x");
+  EXPECT_EQ(told_from(1.05004, 1.05, factor_in_words), "1.05004x");
+  EXPECT_EQ(told_from(1.3, 1.05, factor_in_words), "1.30x");
+  EXPECT_EQ(told_from(1.05, 1.05, factor_in_words), "1.050x");
+  EXPECT_EQ(told_from(1.05 + 1e-15, 1.05, factor_in_words), "1.050x");
+  EXPECT_EQ(factor_in_words(0.0012), "0.0012x");
+  const Wording bytes = [](double value, int more) {
+    return in_words(value, MetricUnit::bytes, more);
+  };
+  EXPECT_EQ(told_from(131'174, 131'178, bytes), "128.1 KiB")
+      << in_words(131'178, MetricUnit::bytes, 3);
+  EXPECT_NE(told_from(131'174, 131'178, bytes), told_from(131'178, 131'174, bytes));
+  EXPECT_EQ(in_words(1'234'567, MetricUnit::count), "1234567");
+}
+
+TEST(Words, SayWithoutAnExponentWhatSomethingTakes) {
+  EXPECT_EQ(seconds_in_words(183.2), "180 s");
+  EXPECT_EQ(seconds_in_words(0.0123), "0.012 s");
 }
 
 TEST(Words, ShowMoreDigitsOfAFactorNearOne) {

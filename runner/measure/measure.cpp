@@ -15,6 +15,7 @@
 #include "measure/schedule.h"
 #include "plan/interleaving.h"
 #include "stats/moments.h"
+#include "support/number_words.h"
 #include "support/require.h"
 #include "support/seconds.h"
 
@@ -269,17 +270,17 @@ class Run {
       const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
       if (matters(*carried)) {
         return fmt::format(
-            "steps of '{}' and of '{}' disturb each other: their ratio changes by {:.2g} % where "
+            "steps of '{}' and of '{}' disturb each other: their ratio changes by {} % where "
             "they follow each other",
-            first, other, 100 * std::abs(carried->size));
+            first, other, number_in_words(100 * std::abs(carried->size), 2));
       }
       const auto ahead = run_ahead_between(trials, 0, variant);
       if (ahead && matters(*ahead)) {
         return fmt::format(
-            "the host issues steps of '{}' while the device is at those of '{}': {:.2g} % of their "
+            "the host issues steps of '{}' while the device is at those of '{}': {} % of their "
             "time would be hidden",
             ahead->size > 0 ? first : other, ahead->size > 0 ? other : first,
-            100 * -std::expm1(-std::abs(ahead->size)));
+            number_in_words(100 * -std::expm1(-std::abs(ahead->size)), 2));
       }
     }
     return "";

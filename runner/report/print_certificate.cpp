@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <ostream>
 
+#include "judge/words.h"
+
 namespace stepgate {
 namespace {
 
 constexpr const char* confidence = "with 95 % confidence";
-
-std::string percent(double share) {
-  return fmt::format("{:.2g} %", 100 * share);
-}
 
 std::string seen_in_words(const TrialResult& trial) {
   return trial.seen ? fmt::format("{:+.2f} %", 100 * *trial.seen) : "-";
@@ -21,14 +19,14 @@ std::string seen_in_words(const TrialResult& trial) {
 
 std::string alarms_in_words(const TrialResult& identical) {
   return fmt::format("identical code refuted in {} of {} processes (a rate below {} {})",
-                     identical.refuted, identical.gates, percent(identical.refuted_rate.high),
-                     confidence);
+                     identical.refuted, identical.gates,
+                     share_in_words(identical.refuted_rate.high), confidence);
 }
 
 std::string found_in_words(const TrialResult& slower) {
   return fmt::format("{} (seen {}) found in {} of {} (above {})", slower.name,
                      seen_in_words(slower), slower.refuted, slower.gates,
-                     percent(slower.refuted_rate.low));
+                     share_in_words(slower.refuted_rate.low));
 }
 
 // Why there is none, and what can be done about it.
@@ -36,15 +34,15 @@ std::string not_granted_in_words(const Certificate& certificate, const TrialResu
   const std::string fact = fmt::format(
       "no certificate is granted: identical code is refuted in {} of {} processes, a rate above {} "
       "{}, and alpha is {}",
-      identical.refuted, identical.gates, percent(identical.refuted_rate.low), confidence,
-      percent(certificate.alpha));
+      identical.refuted, identical.gates, share_in_words(identical.refuted_rate.low), confidence,
+      share_in_words(certificate.alpha));
   const auto margin = smallest_margin(certificate);
   if (margin && *margin > certificate.margin) {
     return fmt::format(
         "{}. How processes differ explains it: a margin of less than {} cannot be kept within one. "
         "Allow more, and certify with --margin; or compare two builds with `stepgate duel`, where "
         "every pair of processes is one piece of evidence",
-        fact, percent(*margin));
+        fact, share_in_words(*margin));
   }
   return fmt::format(
       "{}, although processes differ by too little to explain it. See what `stepgate run` says of "
@@ -77,8 +75,8 @@ void print_trial(std::ostream& out, const TrialResult& trial) {
 void print_certificate(std::ostream& out, const Certificate& certificate) {
   const TrialResult* identical = identical_code(certificate);
   if (identical == nullptr) return;
-  out << fmt::format("\n{} of {}, limit {:+.2g} %: {}\n", certificate.variant, certificate.scenario,
-                     100 * certificate.margin, alarms_in_words(*identical));
+  out << fmt::format("\n{} of {}, limit +{}: {}\n", certificate.variant, certificate.scenario,
+                     share_in_words(certificate.margin), alarms_in_words(*identical));
   for (const TrialResult& trial : certificate.trials) {
     if (trial.injected > certificate.margin) out << "  " << found_in_words(trial) << '\n';
   }
@@ -86,7 +84,7 @@ void print_certificate(std::ostream& out, const Certificate& certificate) {
     out << fmt::format(
         "estimates of identical code differ from process to process by {} (standard deviation), by "
         "{} without what their rounds explain\n",
-        percent(*identical->spread), percent(*between));
+        share_in_words(*identical->spread), share_in_words(*between));
   }
   if (!is_granted(certificate)) out << not_granted_in_words(certificate, *identical) << '\n';
 }
@@ -104,7 +102,7 @@ std::string in_words(const Certificate& certificate) {
   if (one_percent != certificate.trials.end() && one_percent->gates > 0)
     words += ", " + found_in_words(*one_percent);
   if (const auto between = between_processes(*identical))
-    words += ", processes differ by " + percent(*between);
+    words += ", processes differ by " + share_in_words(*between);
   return words;
 }
 

@@ -19,6 +19,7 @@
 #include "report/print_certificate.h"
 #include "report/print_mechanism.h"
 #include "report/table.h"
+#include "support/number_words.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -146,8 +147,9 @@ std::string cost_in_words(const Verdict& verdict) {
   }
   const bool simulated = verdict.device.kind == DeviceKind::simulated;
   std::string words =
-      fmt::format(" after {} of {}, {:.3g} {}", counted_in_words(verdict.rounds, "round"),
-                  counted_in_words(verdict.loads_per_round, "load"), seconds(verdict.device_time),
+      fmt::format(" after {} of {}, {} {}", counted_in_words(verdict.rounds, "round"),
+                  counted_in_words(verdict.loads_per_round, "load"),
+                  number_in_words(seconds(verdict.device_time), 3),
                   simulated ? "simulated GPU seconds" : "GPU seconds");
   if (verdict.earlier_runs > 0) words += ", continues " + earlier;
   return words;
@@ -163,12 +165,12 @@ std::string rates_in_words(const Verdict& verdict) {
   if (any_timed) {
     words += fmt::format(
         "; of this process: at most {:.3g} % of runs refute {}, {:.3g} % hold a false one; what "
-        "slows down fewer than {:.2g} % of rounds may not have shown",
+        "slows down fewer than {} of rounds may not have shown",
         100 * verdict.suite_alpha,
         verdict.suite_lines == 1
             ? "a true comparison"
             : fmt::format("any true one of {} comparisons", verdict.suite_lines),
-        100 * verdict.beta, 100 * share_that_may_not_show(verdict.rounds, verdict.beta));
+        100 * verdict.beta, share_in_words(share_that_may_not_show(verdict.rounds, verdict.beta)));
   }
   const bool any_stored =
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
@@ -265,10 +267,10 @@ void print_suite_verdict(std::ostream& out, std::span<const Verdict> verdicts,
   }
   if (!suite.refuted) return;
   out << fmt::format(
-      "{}: the suite as a whole: the evidence against its {} comparisons together is {:.3g}, and "
-      "{:.3g} is enough; wrongly so in at most {:.2g} % of runs; most of it against {}\n",
-      refuted, suite.lines, suite.evidence, 1 / suite.alpha, 100 * suite.alpha,
-      fmt::join(lines_against(verdicts), ", "));
+      "{}: the suite as a whole: the evidence against its {} comparisons together is {}, and "
+      "{} is enough; wrongly so in at most {} of runs; most of it against {}\n",
+      refuted, suite.lines, number_in_words(suite.evidence, 3), number_in_words(1 / suite.alpha, 3),
+      share_in_words(suite.alpha), fmt::join(lines_against(verdicts), ", "));
 }
 
 }  // namespace
@@ -369,7 +371,8 @@ void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const Sui
 
 void print_forecast(std::ostream& out, const std::string& scenario, const Forecast& forecast) {
   const auto cost = [&](double rounds) {
-    return fmt::format("{:.0f} rounds ({:.2g} s)", rounds, rounds * seconds(forecast.round));
+    return fmt::format("{} rounds ({})", number_in_words(std::round(rounds), 3),
+                       seconds_in_words(rounds * seconds(forecast.round)));
   };
   out << fmt::format("{}: can hold after {}, be refuted after {}", scenario,
                      cost(static_cast<double>(forecast.rounds_to_hold)),

@@ -226,7 +226,7 @@ TEST(PrintVerdict, SaysThatTheSuiteAsAWholeIsRefutedOrALineAmongOthers) {
   std::ostringstream out;
   print_tally(out, suite, together, {}, Style::plain);
   EXPECT_NE(out.str().find("refuted: the suite as a whole: the evidence against its 2 comparisons "
-                           "together is 1.23e+03, and 100 is enough; wrongly so in at most 1 % of "
+                           "together is 1230, and 100 is enough; wrongly so in at most 1 % of "
                            "runs"),
             std::string::npos)
       << out.str();
