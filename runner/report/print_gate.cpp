@@ -142,21 +142,20 @@ void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict
   out << answer(verdict) << '\n' << std::flush;
 }
 
-int exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
-  constexpr int not_gated_code = 4;
+ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {
   switch (verdict.severity) {
     case Severity::blocks:
-      return exit_code(Outcome::refuted, policy);
+      return ExitCode::refuted;
     case Severity::failed:
-      return device_exit_code;
+      return ExitCode::device_failed;
     case Severity::not_gated:
-      return not_gated_code;
+      return ExitCode::not_gated;
     case Severity::undecided:
       return exit_code(Outcome::undecided, policy);
     case Severity::note:
-      return exit_code(Outcome::holds, policy);
+      return ExitCode::holds;
   }
-  return device_exit_code;
+  return ExitCode::device_failed;
 }
 
 }  // namespace stepgate

@@ -34,10 +34,9 @@ void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, Style);
 // One JSON object a line, schema "stepgate.gate/1": the gate, every work that was timed, every
 // finding, the end.
 void write_gate_json(std::ostream&, const RunInfo&, const GateSubject&,
-                     const std::optional<DuelVerdict>&, const GateVerdict&, int exit_code);
+                     const std::optional<DuelVerdict>&, const GateVerdict&, ExitCode);
 
-// 0 HEAD may be merged, 1 blocked, 3 a program failed, 4 not gated, and what the policy says of
-// what is undecided.
-int exit_code(const GateVerdict&, UndecidedPolicy);
+// Of what HEAD may be told from all that was found: the gravest.
+ExitCode exit_code(const GateVerdict&, UndecidedPolicy);
 
 }  // namespace stepgate

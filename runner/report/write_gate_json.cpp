@@ -57,7 +57,7 @@ Json work_json(const WorkVerdict& work) {
 
 void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& subject,
                      const std::optional<DuelVerdict>& duel, const GateVerdict& verdict,
-                     int exit_code) {
+                     ExitCode code) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
   Json first{{"schema", "stepgate.gate/1"},
              {"kind", "gate"},
@@ -84,7 +84,7 @@ void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& s
              {{"kind", "end"},
               {"answer", verdict.severity == Severity::note ? std::string_view("passed")
                                                             : name_of(verdict.severity)},
-              {"exit_code", exit_code}})
+              {"exit_code", status_of(code)}})
       << '\n';
 }
 

@@ -45,9 +45,9 @@ int duel_programs(const Arguments& arguments) {
   const Command base = worker_command(arguments, arguments.duel.base);
   const Command head = worker_command(arguments, arguments.duel.head);
   if (!arguments.json.empty()) check_writable(arguments.json);
-  const LaunchWorker launch = worker_launcher(
-      arguments, base, head,
-      arguments.duel.commands ? LaunchSeeds::none : LaunchSeeds::of_launches, seed);
+  const LaunchWorker launch =
+      worker_launcher(arguments, base, head,
+                      arguments.duel.commands ? LaunchSeeds::none : LaunchSeeds::of_launches, seed);
   auto both = introduce(launch);
   if (!both) return say_interrupted();
   note_stand_ins(*both, arguments);

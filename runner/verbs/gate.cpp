@@ -60,16 +60,15 @@ class Gate {
     }
     for (Finding& finding : findings_) place(finding);
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
-    print_gate(std::cout, subject_, verdict,
-               isatty(STDOUT_FILENO) ? Style::terminal : Style::plain);
-    const int code = exit_code(verdict, arguments_.undecided);
+    print_gate(std::cout, subject_, verdict, style_of(STDOUT_FILENO));
+    const ExitCode code = exit_code(verdict, arguments_.undecided);
     if (!arguments_.json.empty()) {
       std::ostringstream json;
       write_gate_json(json, run_info_of(arguments_, scenario_files(arguments_).front(), seed_),
                       subject_, duel_, verdict, code);
       write_file(arguments_.json, json.str());
     }
-    return code;
+    return status_of(code);
   }
 
  private:
@@ -158,6 +157,7 @@ class Gate {
     const Hello& base = subject_.both->base;
     const bool asked = arguments_.device.spec.starts_with("simulated");
     if (base.simulated && !asked) {
+      check_device(arguments_.device);
       add(FindingKind::time, Severity::not_gated, "device",
           "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
           "give --device simulated to see what a gate does");

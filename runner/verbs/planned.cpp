@@ -62,20 +62,25 @@ bool needs_device(const std::vector<Planned>& all) {
                       [](const Planned& planned) { return is_planned_only(planned.scenario); });
 }
 
-RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
-                    const OpenedDevice& opened, std::uint64_t seed) {
-  const bool measures = needs_device(all);
-  const bool simulates = opened.device->identity().kind == DeviceKind::simulated;
+RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed) {
   std::array<char, 256> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = 0;
   return {.stepgate = STEPGATE_VERSION,
           .build = hexadecimal(digest_of_this_program()),
-          .commit = commit_of(arguments, all.front().scenario.file),
+          .commit = commit_of(arguments, scenario_file),
           .date = date_of(arguments),
           .host = host.data(),
-          .seed = seed,
-          .simulated = measures && simulates,
-          .gated = !(measures && opened.stand_in)};
+          .seed = seed};
+}
+
+RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,
+                    const OpenedDevice& opened, std::uint64_t seed) {
+  RunInfo run = run_info_of(arguments, all.front().scenario.file, seed);
+  const bool measures = needs_device(all);
+  run.simulated = measures && opened.device->identity().kind == DeviceKind::simulated;
+  run.gated = !(measures && opened.stand_in);
+  return run;
 }
 
 OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {

@@ -79,6 +79,9 @@ std::uint64_t seed_of(const Scenario&, std::uint64_t seed);
 std::string commit_of(const Arguments&, const std::filesystem::path& scenario_file);
 
 // Of this program and this moment, about these scenarios on that device.
+RunInfo run_info_of(const Arguments&, const std::filesystem::path& scenario_file,
+                    std::uint64_t seed);
+// And of the device that takes part.
 RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedDevice&,
                     std::uint64_t seed);
 
