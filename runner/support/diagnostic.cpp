@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "support/visible_text.h"
+
 namespace stepgate {
 namespace {
 
@@ -31,15 +33,15 @@ std::string joined(const std::vector<Diagnostic>& diagnostics) {
 std::string to_string(const Diagnostic& diagnostic) {
   std::string text;
   if (!diagnostic.place.file.empty()) {
-    text += diagnostic.place.file;
+    text += one_line(diagnostic.place.file);
     if (diagnostic.place.line > 0) {
       text += ':' + std::to_string(diagnostic.place.line) + ':' +
               std::to_string(diagnostic.place.column);
     }
     text += ": ";
   }
-  text += diagnostic.message;
-  if (!diagnostic.hint.empty()) text += "; " + diagnostic.hint;
+  text += one_line(diagnostic.message);
+  if (!diagnostic.hint.empty()) text += "; " + one_line(diagnostic.hint);
   return text;
 }
 
