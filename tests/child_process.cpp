@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,6 +23,18 @@ void redirect(const char* path, int flags, int stream) {
   constexpr mode_t readable = 0600;
   const int descriptor = ::open(path, flags, readable);
   if (descriptor < 0 || ::dup2(descriptor, stream) < 0) ::_exit(cannot_start_code);
+}
+
+// Without what makes stepgate speak to a CI system: the tests may run in one.
+std::vector<char*> environment_of_tests() {
+  std::vector<char*> kept;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (!text.starts_with("GITHUB_ACTIONS=") && !text.starts_with("GITHUB_STEP_SUMMARY="))
+      kept.push_back(*variable);
+  }
+  kept.push_back(nullptr);
+  return kept;
 }
 
 }  // namespace
@@ -42,6 +55,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
+  std::vector<char*> environment = environment_of_tests();
   // What an earlier child said must not be taken for the words of this one.
   for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file);
   process_ = ::fork();
@@ -50,7 +64,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
     redirect("/dev/null", O_RDONLY, STDIN_FILENO);
     redirect(out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
     redirect(err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
-    if (::chdir(folder.c_str()) == 0) ::execv(name.c_str(), argv.data());
+    if (::chdir(folder.c_str()) == 0) ::execve(name.c_str(), argv.data(), environment.data());
     ::_exit(cannot_start_code);
   }
 }

@@ -5,9 +5,11 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <ostream>
 
 #include "scenario/lint.h"
+#include "support/json_line.h"
 
 namespace stepgate {
 namespace {
@@ -27,6 +29,26 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
   for (const Expectation& expectation : scenario.expect) sentences.push_back(expectation.name);
   fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
              fmt::join(sentences, ", "));
+}
+
+void write_listed(std::ostream& out, const Scenario& scenario) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  for (const Expectation& sentence : scenario.expect) {
+    lines.push_back(
+        {{"name", sentence.name}, {"line", sentence.place.line}, {"text", sentence.text}});
+  }
+  const nlohmann::ordered_json listed{{"name", scenario.name},
+                                      {"file", scenario.file},
+                                      {"tags", scenario.tags},
+                                      {"lines", std::move(lines)}};
+  out << json_line(listed) << '\n';
+}
+
+void write_unlisted(std::ostream& out, const std::string& file, const RequestError& error) {
+  const nlohmann::ordered_json unlisted{{"name", std::filesystem::path(file).stem().string()},
+                                        {"file", file},
+                                        {"error", error.what()}};
+  out << json_line(unlisted) << '\n';
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/open_device.h"
+#include "report/annotations.h"
 #include "report/exit_code.h"
 #include "report/export_formats.h"
 
@@ -63,6 +64,10 @@ struct Arguments {
   std::vector<std::string> excluded_tags;  // run: and with none of these
   bool verbose = false;                    // run: the full story of what holds, too
   std::filesystem::path json;
+  bool as_json = false;           // list
+  std::filesystem::path junit;    // run: for CI systems
+  std::filesystem::path summary;  // run: Markdown
+  Annotations annotations = Annotations::none;
   bool memory = false;                    // plan: the memory of the step
   bool tracing = true;                    // run: in a process of its own
   std::filesystem::path trace;            // run: timelines for other tools

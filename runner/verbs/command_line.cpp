@@ -2,6 +2,8 @@
 #include "verbs/command_line.h"
 
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 #include "support/diagnostic.h"
 #include "support/nearest.h"
@@ -14,6 +16,19 @@ UndecidedPolicy undecided_policy(const std::string& name) {
   const auto found = policies.find(name);
   if (found != policies.end()) return found->second;
   throw RequestError("there is no --undecided '" + name + "'", "say skip, fail or pass");
+}
+
+Annotations annotation_choice(const std::string& name) {
+  const auto choices = annotation_choices();
+  const auto found = choices.find(name);
+  if (found != choices.end()) return found->second;
+  throw RequestError("there is no --annotations '" + name + "'", "say github or none");
+}
+
+// What GitHub's runner sets for every step.
+bool is_github_workflow() {
+  const char* set = std::getenv("GITHUB_ACTIONS");
+  return set != nullptr && std::string_view(set) == "true";
 }
 
 // "a, b" of everything that --export takes, with what each is.
@@ -121,8 +136,26 @@ class CommandLine {
         "what an undecided verdict is: skip, fail or pass");
   }
 
+  void reports_to_ci(CLI::App* added) {
+    added->add_option("--junit", arguments_.junit,
+                      "write a test case for every sentence to this file, as JUnit XML");
+    added->add_option("--summary", arguments_.summary,
+                      "write what did not hold, and why, to this file, as Markdown; also added to "
+                      "$GITHUB_STEP_SUMMARY where that is set");
+    if (is_github_workflow()) arguments_.annotations = Annotations::github;
+    added->add_option_function<std::string>(
+        "--annotations",
+        [&arguments = arguments_](const std::string& name) {
+          arguments.annotations = annotation_choice(name);
+        },
+        "github: print workflow commands that mark the lines of sentences that do not hold; none. "
+        "github where GITHUB_ACTIONS is true");
+  }
+
   void declare_looking() {
-    takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios));
+    takes_files(verb("list", "the scenarios, their claims and variants", list_scenarios))
+        ->add_flag("--json", arguments_.as_json,
+                   "one JSON object a file: its name, tags and lines, also of files with faults");
     takes_scenarios(
         verb("check", "read and plan, report every fault, run nothing", check_scenarios));
     CLI::App* plan =
@@ -153,6 +186,7 @@ class CommandLine {
                   "the full story of what holds too, and what each scenario will cost");
     takes_budget(run, "seconds a scenario may take");
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
+    reports_to_ci(run);
     run->add_option_function<std::vector<std::string>>(
            "--export",
            [&arguments = arguments_](const std::vector<std::string>& texts) {

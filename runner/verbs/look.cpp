@@ -28,7 +28,27 @@ int check_scenarios(const Arguments& arguments) {
   return 0;
 }
 
+namespace {
+
+// Every file gets its line, so that one with a fault does not hide the others.
+int list_for_programs(const Arguments& arguments) {
+  int code = 0;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    try {
+      write_listed(std::cout, read_scenario(file));
+    } catch (const RequestError& error) {
+      write_unlisted(std::cout, file.string(), error);
+      std::cerr << error.what() << '\n';
+      code = request_exit_code;
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
 int list_scenarios(const Arguments& arguments) {
+  if (arguments.as_json) return list_for_programs(arguments);
   for (const std::filesystem::path& file : scenario_files(arguments))
     print_listed(std::cout, read_scenario(file));
   return 0;

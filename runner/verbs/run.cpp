@@ -18,6 +18,7 @@
 #include "verbs/decide_with_evidence.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
+#include "verbs/machine_reports.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
@@ -137,12 +138,13 @@ void write_outputs(const Arguments& arguments, const Decisions& decisions) {
   }
 }
 
-}  // namespace
-
-int run_scenarios(const Arguments& arguments) {
+// What the run leaves in `all` and `decisions` when it throws is what it got to.
+int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReports& reports,
+            Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
-  std::vector<Planned> all = plan_all(arguments, seed);
+  all = plan_all(arguments, seed);
   check_outputs(arguments);
+  reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
   if (needs_device(all)) check_device(arguments.device);
   if (arguments.tracing) {
     std::vector<Traced> traced = trace_all(arguments, all, seed);
@@ -161,7 +163,10 @@ int run_scenarios(const Arguments& arguments) {
   const auto evidence = evidence_for(arguments, all, *opened.device, seed);
   write_timelines(all, opened.device->identity(), arguments);
   const RunInfo info = run_info_of(arguments, all, opened, seed);
-  if (!info.gated) std::cout << opened.note << "\n\n";
+  if (!info.gated) {
+    std::cout << opened.note << "\n\n";
+    reports.not_gated(opened.note);
+  }
   const Line line{.device = *opened.device,
                   .identity = opened.device->identity(),
                   .seed = seed,
@@ -170,9 +175,9 @@ int run_scenarios(const Arguments& arguments) {
                   .style = style_of(STDOUT_FILENO),
                   .verbose = arguments.verbose};
   JsonFile json(arguments.json, info);
-  Decisions decisions;
   for (const Planned& planned : all) {
     if (!decide(planned, line, json, decisions)) return interrupted_exit_code(interrupted);
+    reports.decided(decisions.verdicts);
   }
   const SuiteVerdict suite = judge_suite(decisions.verdicts, line.settings.suite_alpha);
   if (decisions.verdicts.size() > 1) json.append(suite);
@@ -180,8 +185,26 @@ int run_scenarios(const Arguments& arguments) {
     print_suite_table(std::cout, decisions.verdicts, line.style);
   print_tally(std::cout, decisions.verdicts, suite, info, line.style);
   write_outputs(arguments, decisions);
+  reports.finish(decisions.verdicts, suite);
   const ExitCode code = exit_code(decisions.verdicts, suite, arguments.undecided);
   return status_of(info.gated ? code : gravest(code, ExitCode::not_gated));
+}
+
+}  // namespace
+
+int run_scenarios(const Arguments& arguments) {
+  MachineReports reports(arguments);
+  std::vector<Planned> all;
+  Decisions decisions;
+  try {
+    const int code = run_all(arguments, all, reports, decisions);
+    if (interrupted && code == interrupted_exit_code(interrupted))
+      reports.interrupted(decisions.verdicts);
+    return code;
+  } catch (const std::exception& error) {
+    reports.fail(decisions.verdicts, error);
+    throw;
+  }
 }
 
 }  // namespace stepgate

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/machine_reports.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "report/annotations.h"
+#include "report/write_junit.h"
+#include "report/write_summary.h"
+#include "support/write_file.h"
+
+namespace stepgate {
+namespace {
+
+// A file that GitHub gives every step; nullptr elsewhere. An empty name is none.
+const char* step_summary() {
+  const char* file = std::getenv("GITHUB_STEP_SUMMARY");
+  return file == nullptr || *file == 0 ? nullptr : file;
+}
+
+// What others wrote there counts too. A verdict is not lost because the page has no room or cannot
+// be written: the run says so and ends as it would have ended.
+void append_to_step_summary(const char* file, const ReportedRun& run) {
+  std::error_code missing;
+  const auto there = std::filesystem::file_size(file, missing);
+  const std::size_t taken = missing ? 0 : static_cast<std::size_t>(there);
+  const std::size_t room = taken < most_summary_bytes ? most_summary_bytes - taken : 0;
+  std::ofstream page(file, std::ios::app);
+  page << summary_markdown(run, room) << std::flush;
+  if (!page) std::cerr << "the step's summary, " << file << ", cannot be written\n";
+}
+
+std::string new_token() {
+  std::random_device device;
+  std::string token = "stepgate-";
+  for (int word = 0; word < 4; ++word) token += fmt::format("{:08x}", device());
+  return token;
+}
+
+// A request is wrong in one place or several; everything else went wrong in none.
+std::vector<RunFailure> failures_of(const std::exception& error) {
+  std::vector<RunFailure> failures;
+  if (const auto* request = dynamic_cast<const RequestError*>(&error)) {
+    for (const Diagnostic& wrong : request->diagnostics()) {
+      const std::string hint = wrong.hint.empty() ? "" : "; " + wrong.hint;
+      failures.push_back({"request", wrong.place, wrong.message + hint});
+    }
+    return failures;
+  }
+  if (dynamic_cast<const NotGatedError*>(&error) != nullptr) return {{"not gated", {}, error.what()}};
+  return {{"device", {}, std::string("the device failed: ") + error.what()}};
+}
+
+}  // namespace
+
+MachineReports::MachineReports(const Arguments& arguments) : arguments_(arguments) {
+  run_.undecided = arguments.undecided;
+  for (const auto& file : {arguments.junit, arguments.summary}) {
+    if (!file.empty()) check_writable(file);
+  }
+  if (arguments.annotations != Annotations::github) return;
+  token_ = new_token();
+  std::cout << stop_commands(token_) << std::flush;
+}
+
+void MachineReports::plan(const std::vector<Planned>& all, RunInfo run) {
+  run_.run = std::move(run);
+  for (const Planned& planned : all) run_.scenarios.push_back(&planned.scenario);
+  write_files(run_);
+}
+
+void MachineReports::not_gated(const std::string& reason) {
+  if (!reason.empty()) run_.failures.push_back({"not gated", {}, reason});
+}
+
+void MachineReports::decided(std::span<const Verdict> verdicts) {
+  ReportedRun so_far = run_;
+  so_far.verdicts = verdicts;
+  write_files(so_far);
+}
+
+void MachineReports::finish(std::span<const Verdict> verdicts, const SuiteVerdict& suite) {
+  end(verdicts, &suite);
+}
+
+void MachineReports::fail(std::span<const Verdict> verdicts, const std::exception& error) {
+  try {
+    if (run_.run.date.empty()) run_.run = run_info_of(arguments_, arguments_.files.front(), 0);
+    for (RunFailure& failure : failures_of(error)) run_.failures.push_back(std::move(failure));
+    end(verdicts, nullptr);
+  } catch (const std::exception& second) {  // the first error is what the caller should hear
+    std::cerr << second.what() << '\n';
+  }
+}
+
+void MachineReports::interrupted(std::span<const Verdict> verdicts) {
+  run_.failures.push_back({"interrupted", {}, "the run was interrupted"});
+  end(verdicts, nullptr);
+}
+
+void MachineReports::write_files(const ReportedRun& run) const {
+  if (!arguments_.junit.empty()) {
+    std::ostringstream text;
+    write_junit(text, run);
+    write_file(arguments_.junit, text.str());
+  }
+  if (!arguments_.summary.empty()) write_file(arguments_.summary, summary_markdown(run));
+}
+
+void MachineReports::end(std::span<const Verdict> verdicts, const SuiteVerdict* suite) {
+  run_.verdicts = verdicts;
+  run_.suite = suite;
+  if (!token_.empty()) {
+    std::cout << resume_commands(token_);
+    write_annotations(std::cout, run_);
+    std::cout << std::flush;
+  }
+  write_files(run_);
+  if (const char* page = step_summary()) append_to_step_summary(page, run_);
+}
+
+}  // namespace stepgate

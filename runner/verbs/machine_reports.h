@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The reports of a run that CI systems read: files that exist before the first round and say of
+// everything undecided that it is no pass, so that a run that is killed leaves no green one.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "report/reported_run.h"
+#include "verbs/arguments.h"
+#include "verbs/planned.h"
+
+namespace stepgate {
+
+class MachineReports {
+ public:
+  // Throws RequestError when a file cannot be written. Where annotations are wanted nothing that is
+  // printed from now on is a command.
+  explicit MachineReports(const Arguments&);
+
+  // All that the run will decide. The scenarios must outlive this.
+  void plan(const std::vector<Planned>&, RunInfo);
+  // Why nothing here gates anything; empty when something does.
+  void not_gated(const std::string& reason);
+  // So far. Writes the files.
+  void decided(std::span<const Verdict>);
+  // The end: writes everything.
+  void finish(std::span<const Verdict>, const SuiteVerdict&);
+  // The end that it should not have had. Throws nothing.
+  void fail(std::span<const Verdict>, const std::exception&);
+  void interrupted(std::span<const Verdict>);
+
+ private:
+  void write_files(const ReportedRun&) const;
+  void end(std::span<const Verdict>, const SuiteVerdict*);
+
+  const Arguments& arguments_;
+  ReportedRun run_;
+  std::string token_;  // empty when commands were not stopped
+};
+
+}  // namespace stepgate
