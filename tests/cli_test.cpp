@@ -44,6 +44,22 @@ TEST_F(CommandLine, ListsTheScenariosOfAFolderInOrder) {
   EXPECT_EQ(listed.out, "a" + rest + "b" + rest);
 }
 
+TEST_F(CommandLine, ListsForProgramsAlsoWhatCannotBeRead) {
+  write("s/bad.toml", "claim = ");
+  write("s/good.toml", "tags = [\n  'nightly' ]\n" + holding);
+  const Finished listed = stepgate({"list", "--json", "s"});
+  EXPECT_EQ(listed.exit_code, 2);
+  EXPECT_TRUE(contains(listed.err, "s/bad.toml:1:")) << listed.err;
+  EXPECT_EQ(listed.out.find("{\"name\":\"bad\",\"file\":\"s/bad.toml\",\"error\":\"s/bad.toml:1:"),
+            0U)
+      << listed.out;
+  EXPECT_TRUE(contains(
+      listed.out,
+      "\n{\"name\":\"good\",\"file\":\"s/good.toml\",\"tags\":[\"nightly\"],\"lines\":[{\"name\":"
+      "\"line\",\"line\":10,\"text\":\"fix.samples_per_s >= 1.5 * baseline.samples_per_s\"}]}\n"))
+      << listed.out;
+}
+
 TEST_F(CommandLine, TakesTheFolderScenariosWhenNoneIsNamed) {
   write("scenarios/a.toml", holding);
   const Finished checked = stepgate({"check"});
