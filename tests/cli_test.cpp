@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <regex>
 
 #include "tests/command_line.h"
 #include "tests/golden.h"
@@ -26,10 +27,12 @@ TEST_F(CommandLine, PrintsItsHelp) {
   EXPECT_EQ(help.err, "");
 }
 
-TEST_F(CommandLine, PrintsTheVersionOfTheProject) {
+TEST_F(CommandLine, PrintsTheVersionOfTheProjectAndTheCommit) {
   const Finished version = stepgate({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_EQ(version.out, "stepgate " STEPGATE_VERSION "\n");
+  const std::regex expected("stepgate " STEPGATE_VERSION
+                            ", commit ([0-9a-f]{12}(-dirty)?|unknown)\n");
+  EXPECT_TRUE(std::regex_match(version.out, expected)) << version.out;
 }
 
 TEST_F(CommandLine, ListsTheScenariosOfAFolderInOrder) {

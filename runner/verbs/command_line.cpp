@@ -7,6 +7,7 @@
 
 #include "support/diagnostic.h"
 #include "support/nearest.h"
+#include "verbs/version.h"
 
 namespace stepgate {
 namespace {
@@ -72,7 +73,7 @@ class CommandLine {
 
   void declare() {
     app_.require_subcommand(0, 1);  // none is refused by main, in better words
-    app_.set_version_flag("--version", "stepgate " STEPGATE_VERSION);
+    app_.set_version_flag("--version", version_text());
     declare_looking();
     declare_devices();
     declare_run();
