@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+# check_ci_files.py FOLDER [--without-shellcheck]: what the files of CI systems below FOLDER/ci must have in common, whatever the systems' own
+# schemas say: every exit code has a meaning, a stranger's change decides nothing about how it is judged, what runs it has
+# nothing to steal, a GPU has one job at a time, and reports are kept when a job fails. Prints what is wrong.
+import os
+import re
+import subprocess
+import sys
+import yaml
+
+folder = sys.argv[1]
+jobs = ["gate", "nightly", "refresh", "weekly"]
+wrong = []
+
+
+def expect(holds, what):
+    if not holds:
+        wrong.append(what)
+
+
+def read(file):
+    try:
+        return open(os.path.join(folder, "ci", file)).read()
+    except OSError as error:
+        wrong.append(str(error))
+        return ""
+
+
+def handles_codes(text, file):
+    """Each code of docs/ci.md has a branch, and so has any other."""
+    for code in ["0", "1", "77", "4", "3", "2"]:
+        expect(re.search(rf"^\s*(case {code}:|{code}\))", text, re.M), f"{file}: no branch for exit code {code}")
+    expect(re.search(r"^\s*(default:|\*\))", text, re.M), f"{file}: no branch for any other exit code")
+
+
+def names_what_there_is(text, file):
+    for job in set(re.findall(r"ci/jobs/(\w+)", text)):
+        path = os.path.join(folder, "ci/jobs", job)
+        expect(os.access(path, os.X_OK), f"{file}: there is no program ci/jobs/{job}")
+
+
+def judged_by_base(script, base, file):
+    """Of the change only a program: whatever decides starts with base's folder."""
+    for line in script.splitlines():
+        for before in re.findall(r"(\S*)ci/jobs/", line):
+            expect(before.lstrip("'\"(").startswith(base + "/"), f"{file}: the change's own script runs: {line.strip()}")
+
+
+def built_apart(text, file):
+    """The change's CMake files can write to its own folder alone."""
+    for line in text.splitlines():
+        if re.search(r"ci/jobs/build change", line):
+            expect("trusted/ci/jobs/confined change trusted/ci/jobs/build" in line, f"{file}: the change is built where it can reach base: {line.strip()}")
+
+
+def shell_is_clean(script, file):
+    if "--without-shellcheck" in sys.argv:
+        return
+    script = re.sub(r"\$\{\{.*?\}\}", "expression", script)
+    found = subprocess.run(["shellcheck", "-S", "warning", "-s", "bash", "-"], input=script, text=True, capture_output=True)
+    expect(found.returncode == 0, f"{file}: shellcheck:\n{found.stdout}{found.stderr}")
+
+
+for name in sorted(os.listdir(os.path.join(folder, "ci/jobs"))):
+    shell_is_clean(read("jobs/" + name), "jobs/" + name)
+
+# GitHub
+for name in ["build"] + jobs:
+    file = f"github/{name}.yml"
+    text = read(file)
+    names_what_there_is(text, file)
+    workflow = yaml.safe_load(text) or {}
+    triggers = workflow.get(True) or {}  # YAML 1.1 reads `on` as true
+    expect("pull_request_target" not in triggers, f"{file}: pull_request_target runs with secrets")
+    untrusted = "pull_request" in triggers
+    expect("permissions" in workflow and "write" not in str(workflow["permissions"]), f"{file}: a token that may write")
+    expect("secrets." not in text, f"{file}: no job needs a secret")
+    for key, job in (workflow.get("jobs") or {}).items():
+        place = f"{file}, job {key}"
+        expect("timeout-minutes" in job, f"{place}: no timeout")
+        gpu = "gpu" in job["runs-on"]
+        writes = "write" in str(job.get("permissions", ""))
+        if untrusted:
+            expect("self-hosted" not in job["runs-on"], f"{place}: whoever proposes a change runs on our machine")
+            expect(not writes and "github.token" not in str(job), f"{place}: whoever proposes a change gets a token")
+        if gpu:
+            expect(not writes and "GH_TOKEN" not in str(job), f"{place}: a token that writes where programs run")
+            expect("concurrency" in job or "concurrency" in workflow, f"{place}: no concurrency")
+            kept = [s for s in job["steps"] if "upload-artifact" in s.get("uses", "")]
+            expect(kept and all(s.get("if") == "always()" for s in kept), f"{place}: a failed job keeps no report")
+        for step in job["steps"]:
+            if "actions/checkout" in step.get("uses", "") and not writes:
+                expect(step.get("with", {}).get("persist-credentials") is False, f"{place}: the token stays on disk")
+            script = step.get("run", "")
+            expect("${{" not in script, f"{place}: text of others becomes a script: {script}")
+            shell_is_clean(script, place)
+            if name == "gate":
+                judged_by_base(script, "base", place)
+                if gpu and "head/bin/stepgate " in script:
+                    expect("base/ci/jobs/confined out " in script, f"{place}: the change runs unconfined")
+    if name != "build":
+        handles_codes(text, file)
+        expect(name == "gate" or "schedule" in triggers, f"{file}: nothing starts it")
+gate = yaml.safe_load(read("github/gate.yml")) or {}
+expect("workflow_run" in (gate.get(True) or {}), "github/gate.yml: the change brings its own gate")
+expect("environment" in ((gate.get("jobs") or {}).get("gate") or {}), "github/gate.yml: nobody is asked about forks")
+
+# GitLab
+file = "gitlab/stepgate.yml"
+text = read(file)
+names_what_there_is(text, file)
+handles_codes(text, file)
+pipeline = yaml.safe_load(text) or {}
+
+
+def merged(job):
+    return {**merged(pipeline[job["extends"]]), **job} if "extends" in job else job
+
+
+for name in jobs:
+    job = merged(pipeline.get("stepgate-" + name) or {})
+    place = f"{file}, stepgate-{name}"
+    expect(job.get("tags") == ["gpu"] and "resource_group" in job, f"{place}: two jobs at once on a GPU")
+    expect(job.get("allow_failure") == {"exit_codes": [77]}, f"{place}: only 77 may be orange")
+    artifacts = job.get("artifacts") or {}
+    expect(artifacts.get("when") == "always" and "junit" in artifacts.get("reports", {}), f"{place}: no report when it fails")
+    expect("timeout" in job, f"{place}: no timeout")
+    expect("after_script" in job, f"{place}: nobody says what the code means")
+gate = pipeline.get("stepgate-gate") or {}
+for name in ["stepgate-gate", "stepgate-build-base"]:
+    for line in (pipeline.get(name) or {}).get("script", []):
+        judged_by_base(line, "trusted", f"{file}, {name}")
+expect(any("setpriv --reuid" in line and "env -i" in line for line in gate.get("script", [])),
+       f"{file}, stepgate-gate: the change sees the job's token")
+expect((gate.get("variables") or {}).get("GIT_STRATEGY") == "none", f"{file}: the change's files lie where it is judged")
+expect((pipeline.get("stepgate-build-head") or {}).get("artifacts", {}).get("paths") == ["head"],
+       f"{file}, stepgate-build-head: the change hands over more than a program")
+
+# Buildkite
+for name in jobs:
+    file = f"buildkite/{name}.yml"
+    text = read(file)
+    names_what_there_is(text, file)
+    steps = (yaml.safe_load(text) or {}).get("steps", [])
+    on_gpu = [s for s in steps if (s.get("agents") or {}).get("queue") == "gpu"]
+    expect(on_gpu, f"{file}: no step on a GPU")
+    for step in on_gpu:
+        expect(step.get("concurrency") == 1 and step.get("concurrency_group"), f"{file}: two jobs at once on a GPU")
+        expect(step.get("soft_fail") == [{"exit_status": 77}], f"{file}: only 77 may be orange")
+        expect(step.get("artifact_paths") and step.get("timeout_in_minutes"), f"{file}: no report or no timeout")
+    for step in steps:
+        command = step.get("command", "")
+        command = command if isinstance(command, str) else "\n".join(command)
+        shell_is_clean(command.replace("$$", "$"), file)
+        if name == "gate":
+            judged_by_base(command, "trusted", file)
+            built_apart(command, file)
+expect("fork == true" in read("buildkite/gate.yml"), "buildkite/gate.yml: nobody is asked about forks")
+
+# Jenkins
+for name in jobs:
+    file = f"jenkins/Jenkinsfile.{name}"
+    text = read(file)
+    names_what_there_is(text, file)
+    handles_codes(text, file)
+    for words in ["lock(resource: 'gpu')", "returnStatus: true", "timeout(", "junit testResults", "archiveArtifacts"]:
+        expect(words in text, f"{file}: no {words}")
+    expect(text.count("{") == text.count("}") and text.count("(") == text.count(")"), f"{file}: unbalanced")
+    if name == "gate":
+        built_apart(text, file)
+        judged_by_base("\n".join(re.findall(r"'([^'\n]*ci/jobs[^'\n]*)'", text)), "trusted", file)
+        expect("skipDefaultCheckout()" in text, f"{file}: the change's files lie where it is judged")
+
+print("\n".join(wrong))
+sys.exit(1 if wrong else 0)
