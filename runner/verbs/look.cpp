@@ -39,7 +39,7 @@ int list_for_programs(const Arguments& arguments) {
     } catch (const RequestError& error) {
       write_unlisted(std::cout, file.string(), error);
       std::cerr << error.what() << '\n';
-      code = request_exit_code;
+      code = status_of(ExitCode::wrong_request);
     }
   }
   return code;

@@ -53,7 +53,8 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
     }
     return failures;
   }
-  if (dynamic_cast<const NotGatedError*>(&error) != nullptr) return {{"not gated", {}, error.what()}};
+  if (dynamic_cast<const NotGatedError*>(&error) != nullptr)
+    return {{"not gated", {}, error.what()}};
   return {{"device", {}, std::string("the device failed: ") + error.what()}};
 }
 
