@@ -198,6 +198,15 @@ TEST_F(CiReports, SayThatARunWasInterrupted) {
   EXPECT_TRUE(contains(cases, "endless.line error:not run")) << cases;
 }
 
+#ifndef STEPGATE_WITH_CUDA
+TEST_F(CiReports, AreNotGreenWhereThereIsNoGpu) {
+  write("a.toml", holding);
+  (void)stepgate({"run", "a.toml", "--junit", "j.xml"});
+  const std::string cases = cases_in("j.xml");
+  EXPECT_TRUE(contains(cases, " error:")) << cases;
+}
+#endif
+
 TEST_F(CiReports, RefuseAFileThatCannotBeWrittenBeforeAnythingIsMeasured) {
   write("a.toml", holding);
   for (const char* option : {"--junit", "--summary"}) {

@@ -10,7 +10,7 @@ function(expect_commit source pattern)
   endif()
 endfunction()
 function(git)
-  execute_process(COMMAND git -C ${PLACE}/sources -c user.name=a -c user.email=a@b ${ARGN}
+  execute_process(COMMAND git -C ${PLACE}/sources -c user.name=a -c user.email=a@b -c commit.gpgsign=false -c tag.gpgsign=false ${ARGN}
     OUTPUT_QUIET ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 

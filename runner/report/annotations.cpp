@@ -42,8 +42,15 @@ void write_annotation(std::ostream& out, std::string_view command, const Reporte
   if (!one.place.file.empty()) fmt::print(out, "file={},", annotation_property(one.place.file));
   if (one.place.line > 0) fmt::print(out, "line={},", one.place.line);
   fmt::print(out, "title={}::{}\n",
-             annotation_property(fmt::format("{} {}{}", one.title, one.type, simulated)),
+             annotation_property(one.title.ends_with("." + one.type)  // the run's own
+                                     ? one.title
+                                     : fmt::format("{} {}{}", one.title, one.type, simulated)),
              annotation_data(one.message));
+}
+
+// What a run did not get to has no fault of its own: whatever ended the run is said once.
+bool is_consequence(const ReportedRun& run, const ReportedCase& one) {
+  return one.type == not_run && !run.failures.empty();
 }
 
 void write_kind_of_annotation(std::ostream& out, std::string_view command, const ReportedRun& run,
@@ -53,7 +60,7 @@ void write_kind_of_annotation(std::ostream& out, std::string_view command, const
   std::size_t more = 0;
   for (const ReportedScenario& scenario : reported_scenarios(run)) {
     for (const ReportedCase& one : scenario.cases) {
-      if (!belongs(one.end)) continue;
+      if (!belongs(one.end) || is_consequence(run, one)) continue;
       if (written == most_of_a_kind) {
         ++more;
         continue;

@@ -119,6 +119,9 @@ TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
   EXPECT_EQ(all[1].cases[0].end, CaseEnd::passed);
   EXPECT_EQ(all[2].cases[0].end, CaseEnd::error);
   EXPECT_EQ(all[2].cases[0].type, "not run");
+  // One cause is said once.
+  EXPECT_EQ(annotations(run),
+            "::error title=stepgate.device::the device failed: it fell off the bus\n");
 }
 
 TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {

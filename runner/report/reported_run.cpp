@@ -62,7 +62,7 @@ ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
   return reported;
 }
 
-ReportedScenario not_run(const Scenario& scenario) {
+ReportedScenario reported_unrun(const Scenario& scenario) {
   ReportedScenario reported{scenario.name, nullptr, {}};
   for (const Expectation& sentence : scenario.expect) {
     reported.cases.push_back(
@@ -70,7 +70,7 @@ ReportedScenario not_run(const Scenario& scenario) {
          .title = scenario.name + "." + sentence.name,
          .place = sentence.place,
          .end = CaseEnd::error,
-         .type = "not run",
+         .type = std::string(not_run),
          .message = sentence.text + ": the run ended before this was decided"});
   }
   return reported;
@@ -128,7 +128,7 @@ std::vector<ReportedScenario> reported_scenarios(const ReportedRun& run) {
   std::vector<ReportedScenario> all;
   for (const Verdict& verdict : run.verdicts) all.push_back(reported_verdict(run, verdict));
   for (std::size_t index = run.verdicts.size(); index < run.scenarios.size(); ++index)
-    all.push_back(not_run(*run.scenarios[index]));
+    all.push_back(reported_unrun(*run.scenarios[index]));
   if (ReportedScenario own = of_the_run(run, all); !own.cases.empty())
     all.insert(all.begin(), std::move(own));
   name_apart(all);

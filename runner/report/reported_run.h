@@ -38,6 +38,9 @@ struct ReportedRun {
 // failed: refuted. error: broken, not gated, not reached, or the device failed.
 enum class CaseEnd { passed, failed, error, skipped };
 
+// The type of a case that the run did not get to.
+constexpr std::string_view not_run = "not run";
+
 struct ReportedCase {
   std::string name;   // "scenario.sentence", of no other case of the run
   std::string title;  // what people call it: the same without what tells namesakes apart
