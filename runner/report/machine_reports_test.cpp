@@ -79,7 +79,8 @@ TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
   const auto ends = [&](UndecidedPolicy policy) {
     run.undecided = policy;
     std::vector<CaseEnd> all;
-    for (const ReportedCase& one : reported_scenarios(run)[0].cases) all.push_back(one.end);
+    const std::vector<ReportedScenario> scenarios = reported_scenarios(run);
+    for (const ReportedCase& one : scenarios[0].cases) all.push_back(one.end);
     return all;
   };
   using enum CaseEnd;
