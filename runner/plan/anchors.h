@@ -26,10 +26,11 @@ struct AnchorRow {
 // In the order of the bottlenecks.
 std::vector<AnchorRow> anchor_table();
 
-// The largest of the times that the step would take if it did only one thing: multiply in each
-// dtype, move bytes through device memory, copy from pinned or from pageable memory, or issue work,
-// wait and allocate on the host; at speeds of the order of one data-centre GPU's. The speeds are
-// constants, so that the same plan has the same anchor on every machine.
+// What a step takes most of its time for, of what it waits for one after the other: products in
+// each dtype, device memory, copies from pinned or from pageable memory, or what the host does:
+// calls, waits, allocations. What overlaps with something longer is no bottleneck. At speeds of the
+// order of one data-centre GPU's, which are constants, so that the same plan has the same anchor on
+// every machine.
 Bottleneck bottleneck_of(const StepPlan&);
 
 std::string_view anchor_of(const StepPlan&);

@@ -57,6 +57,40 @@ TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
+// A batch whose copy takes longer than all products together or all other kernels together, but not
+// than both.
+Knobs copied_meanwhile() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = 1024, .dtype = DType::tf32};
+  knobs.batch.size = 1024;
+  knobs.h2d.host = HostMemory::pinned;
+  knobs.h2d.stream = CopyStream::side;
+  knobs.h2d.buffers = 2;
+  return knobs;
+}
+
+TEST(Anchors, AreNotOfCopiesThatHideBehindKernels) {
+  EXPECT_NE(anchor_of(plan_to_anchor(copied_meanwhile())), "h2d_pinned.1");
+  Knobs in_turn = copied_meanwhile();
+  in_turn.h2d.stream = CopyStream::compute;
+  in_turn.h2d.buffers = 1;
+  EXPECT_EQ(anchor_of(plan_to_anchor(in_turn)), "h2d_pinned.1");
+}
+
+TEST(Anchors, AreOfCopiesThatTakeLongerThanWhatTheyHideBehind) {
+  Knobs knobs = copied_meanwhile();
+  knobs.batch.sample_bytes = 1 << 16;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
+}
+
+TEST(Anchors, CountWaitsOfTheHostAgainstWhatTheyWaitFor) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 2, .hidden = 4096, .dtype = DType::tf32};
+  knobs.batch.size = 2048;
+  knobs.sync.where = SyncWhere::op;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_tf32.1");
+}
+
 TEST(Anchors, StandBehindThePlansOnceEach) {
   Knobs small;
   small.model.hidden = 64;
