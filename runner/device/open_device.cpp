@@ -36,9 +36,11 @@ std::vector<std::string> profile_names(const std::filesystem::path& baselines) {
 std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice& choice) {
   const std::filesystem::path file = choice.baselines / name / "device.toml";
   if (!std::filesystem::exists(file)) {
+    const std::vector<std::string> others = profile_names(choice.baselines);
     throw RequestError(
         fmt::format("there is no device profile '{}' in {}", name, choice.baselines.string()),
-        fmt::format("profiles there: {}", fmt::join(profile_names(choice.baselines), ", ")));
+        others.empty() ? "name a folder that has some: --baselines DIR, or STEPGATE_BASELINES"
+                       : fmt::format("profiles there: {}", fmt::join(others, ", ")));
   }
   return make_simulated_device(read_profile(file),
                                {.seed = choice.seed, .slowdowns = {}, .fails_at_step = {}});

@@ -12,6 +12,7 @@
 #include "report/annotations.h"
 #include "report/exit_code.h"
 #include "report/export_formats.h"
+#include "verbs/baselines_folder.h"
 
 namespace stepgate {
 
@@ -84,7 +85,7 @@ struct Arguments {
   std::filesystem::path out;       // certify: the certificate
   std::string commit;
   std::int64_t runs = 1;
-  DeviceChoice device{.spec = {}, .baselines = STEPGATE_BASELINES, .seed = 0};
+  DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;
   DuelArguments duel;
