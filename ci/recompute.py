@@ -9,7 +9,7 @@ import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
 NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
-FROM_WORST = {"refuted": 1, "failed": 3, "broken": 2, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "holds": 0}  # exit codes
+FROM_WORST = {"refuted": 1, "failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "holds": 0}  # exit codes
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
 FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*)")
 

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -24,6 +26,12 @@ class AcceptVerb : public CommandLine {
     add_profile("usual", "0.001");
     add_profile("moody", "0.2");
     add_profile("steady", "0");  // two variants that are equal stay undecided
+    write("b/updated/device.toml",
+          std::regex_replace(text_of(place() / "b/usual/device.toml"),
+                             std::regex("driver = \"1.0\""), "driver = \"2.0\""));
+    add_slower("half_as_fast",
+               std::regex("((?!spike).*_ns|.*(?:bytes|flops)_per_second) = ([0-9.e+]+)"));
+    add_slower("slow_products", std::regex("(tf32_flops_per_second) = ([0-9.e+]+)"));
     write("small.toml", small());
   }
 
@@ -70,6 +78,23 @@ class AcceptVerb : public CommandLine {
   }
 
  private:
+  // What takes time takes twice as long where the key matches.
+  void add_slower(const std::string& name, const std::regex& slower) const {
+    std::istringstream usual(text_of(place() / "b/usual/device.toml"));
+    std::ostringstream text;
+    for (std::string line; std::getline(usual, line);) {
+      std::smatch found;
+      if (!std::regex_match(line, found, slower)) {
+        text << line << '\n';
+        continue;
+      }
+      const double factor = found.str(1).ends_with("_per_second") ? 0.5 : 2;
+      text << found.str(1) << " = " << std::llround(factor * std::stod(found.str(2))) << '\n';
+    }
+    std::filesystem::create_directories(place() / "b" / name);
+    write("b/" + name + "/device.toml", text.str());
+  }
+
   void add_profile(const std::string& name, const std::string& between_processes) const {
     std::ostringstream text;
     text << std::ifstream(STEPGATE_SOURCE_DIR "/tests/baselines/round-numbers/device.toml").rdbuf();
@@ -95,14 +120,13 @@ TEST_F(AcceptVerb, StoresARunAndSaysWhere) {
 }
 
 TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
-  EXPECT_TRUE(
-      contains(run().out, "no run is stored for this device; `stepgate accept small.toml`"));
+  const Finished none = run();
+  EXPECT_EQ(none.exit_code, 4);
+  EXPECT_TRUE(contains(none.out, "no run is stored for this device; `stepgate accept small.toml`"));
   ASSERT_EQ(accept().exit_code, 0);
   const Finished one = run();
   EXPECT_EQ(one.exit_code, 77);
-  EXPECT_TRUE(
-      contains(one.out, "against 1 stored run; the limit is 0.97x; fewer than 3 do not say"))
-      << one.out;
+  EXPECT_TRUE(contains(one.out, "; the limit is 0.97x; fewer than 3 do not say")) << one.out;
   const Finished four_more = accept({"small.toml", "--runs", "4"});
   EXPECT_EQ(four_more.exit_code, 0) << four_more.err;
   EXPECT_EQ(stored_runs(), 5);
@@ -114,8 +138,99 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
   const auto& sentence = report["expect"][0]["stored"];
   EXPECT_EQ(sentence["runs"], 5);
   EXPECT_EQ(sentence["stored_contrasts"].size(), 5U);
+  EXPECT_EQ(sentence["stored_anchors"].size(), 5U);
+  for (const char* value : {"raw", "anchor", "normalised"})
+    EXPECT_EQ(sentence[value]["interval"].size(), 2U) << value;
   EXPECT_EQ(report["variants"].size(), 1U);  // anchors are no variants
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
+}
+
+// Products take a third of it, and of its anchor nothing that they do.
+const std::string memory_bound =
+    "claim = \"as fast as it was\"\n"
+    "model = { kind = \"mlp\", layers = 2, hidden = 4096, dtype = \"tf32\" }\n"
+    "batch.size = 256\noptim.kind = \"adamw\"\n"
+    "[variant.fix]\n[expect]\n"
+    "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
+
+// Neither holds, as its own anchor would have it, nor is refuted: with every --undecided.
+TEST_F(AcceptVerb, SaysThatTheMachineIsSlowerWhereEverythingTakesTwiceAsLong) {
+  write("small.toml", memory_bound);
+  ASSERT_EQ(accept({"small.toml", "--runs", "5"}).exit_code, 0);
+  for (const char* policy : {"skip", "fail", "pass"}) {
+    const Finished slow =
+        stepgate(on("half_as_fast", {"run", "small.toml", "--undecided", policy}));
+    EXPECT_EQ(slow.exit_code, 4) << slow.out << slow.err;
+    EXPECT_TRUE(contains(slow.out, "machine slower  no_slide")) << slow.out;
+    EXPECT_TRUE(std::regex_search(slow.out, std::regex("  raw 0\\.(49|50)x \\("))) << slow.out;
+    EXPECT_TRUE(contains(slow.out, ", anchor hbm.1 2.0")) << slow.out;
+  }
+  const Finished kept = stepgate(on("half_as_fast", {"accept", "small.toml"}));
+  EXPECT_EQ(kept.exit_code, 1) << kept.out;
+  EXPECT_TRUE(contains(kept.out, "not accepted: no_slide is machine slower: ")) << kept.out;
+  EXPECT_TRUE(contains(kept.out, "; if that is meant, --new-era TEXT stores it and says why"));
+  EXPECT_EQ(stored_runs(), 5);
+}
+
+TEST_F(AcceptVerb, RefutesAStepThatIsSlowerBesideAnAnchorThatIsNot) {
+  write("small.toml", memory_bound);
+  ASSERT_EQ(accept({"small.toml", "--runs", "5"}).exit_code, 0);
+  const Finished slower = stepgate(on("slow_products", {"run", "small.toml"}));
+  EXPECT_EQ(slower.exit_code, 1) << slower.out << slower.err;
+  EXPECT_TRUE(contains(slower.out, "refuted         no_slide")) << slower.out;
+  EXPECT_FALSE(contains(slower.out, "this machine is slower")) << slower.out;
+}
+
+TEST_F(AcceptVerb, BeginsNoNewEraUnlessItIsToldWhy) {
+  ASSERT_EQ(accept({"small.toml", "--runs", "3"}).exit_code, 0);
+  const Finished other_knobs = accept({"small.toml", "--set", "model.kernels=11"});
+  EXPECT_EQ(other_knobs.exit_code, 1);
+  EXPECT_TRUE(contains(other_knobs.out,
+                       "small: not accepted: the knobs of 'fix' are not those of the stored runs; "
+                       "if that is meant, --new-era TEXT stores it and says why"))
+      << other_knobs.out;
+  const Finished compared = stepgate(on("updated", {"run", "small.toml"}));
+  EXPECT_EQ(compared.exit_code, 4);
+  EXPECT_TRUE(
+      contains(compared.out, "the driver branch is '2', the stored runs have '1'; a step takes "))
+      << compared.out;
+  const Finished updated = stepgate(on("updated", {"accept", "small.toml"}));
+  EXPECT_EQ(updated.exit_code, 1);
+  EXPECT_TRUE(contains(updated.out, "small: not accepted: the driver branch is '2', the stored"))
+      << updated.out;
+  EXPECT_EQ(stored_runs(), 3);
+  EXPECT_EQ(accept({"small.toml", "--new-era", " "}).exit_code, 2);
+  const Finished meant = stepgate(
+      on("updated", {"accept", "small.toml", "--runs", "3", "--new-era", "driver 2 (ticket 12)"}));
+  EXPECT_EQ(meant.exit_code, 0) << meant.out;
+  EXPECT_TRUE(contains(meant.out, "a new era, no more compared with earlier runs: driver 2 (ti"));
+  EXPECT_EQ(stored_runs(), 6);
+  const std::string line = "new_era = \"driver 2 (ticket 12)\"\n";
+  EXPECT_NE(baseline().find(line), std::string::npos);
+  EXPECT_EQ(baseline().find(line), baseline().rfind(line)) << "of the first of them alone";
+  const Finished after = stepgate(on("updated", {"run", "small.toml"}));
+  EXPECT_TRUE(contains(after.out, " against 3 stored runs")) << after.out;
+}
+
+// One command for a folder as it is shipped.
+TEST_F(AcceptVerb, StoresAFolderWithWhatIsCalibratedShortOfTimeOrDecidedByItsPlans) {
+  write("all/calibrated.toml", text_of(STEPGATE_SOURCE_DIR "/scenarios/copy_overlap.toml"));
+  write("all/hurried.toml", small(2000, "measure.max_seconds = 0.2\n"));
+  write("all/planned.toml",
+        "claim = \"it launches\"\ntags = [\"no_gpu\"]\n[variant.fix]\n"
+        "[expect]\nline = \"fix.launches_per_step >= 1\"\n");
+  const Finished all = accept({"all"});
+  EXPECT_EQ(all.exit_code, 0) << all.out << all.err;
+  EXPECT_TRUE(contains(all.out, "planned: decided by its plans, nothing to store")) << all.out;
+  const std::filesystem::path folder = (place() / stored).parent_path();
+  for (const char* name : {"calibrated.toml", "hurried.toml"}) {
+    const std::string text = text_of(folder / name);
+    for (const char* key : {"\ndigest = ", "\ndate = ", "\ncommit = "})
+      EXPECT_TRUE(contains(text, key)) << name << text;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "planned.toml"));
+  const Finished typed = accept({"all/hurried.toml", "--budget", "0.2"});
+  EXPECT_EQ(typed.exit_code, 1) << "what somebody typed is not stretched";
 }
 
 TEST_F(AcceptVerb, HasItsRunsKeptAsEvidence) {

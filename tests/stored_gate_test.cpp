@@ -39,12 +39,15 @@ class StoredGate : public testing::Test {
   static constexpr NoiseCosts usual_noise{
       .within_rounds = 0.005, .between_rounds = 0.001, .between_processes = 0.002};
 
-  // One process: its own luck, and a planted slowdown of everything on the device.
-  Measurement run(std::uint64_t seed, double slowdown,
-                  const NoiseCosts& noise = usual_noise) const {
+  // One process: its own luck, and planted slowdowns of the step, which waits for the device alone,
+  // and of its anchor, which waits for launches.
+  Measurement run(std::uint64_t seed, double slowdown, const NoiseCosts& noise = usual_noise,
+                  double of_anchor = 1) const {
     DeviceProfile profile = read_profile(std::filesystem::path(STEPGATE_SOURCE_DIR) /
                                          "tests/baselines/round-numbers/device.toml");
     profile.noise = noise;
+    for (std::int64_t* call : {&profile.host.launch_nanoseconds, &profile.host.product_nanoseconds})
+      *call = std::llround(of_anchor * static_cast<double>(*call));
     const auto device = make_simulated_device(
         profile, {.seed = seed, .slowdowns = {{.variant = "fix", .factor = slowdown}}});
     MeasureRequest request;
@@ -57,7 +60,7 @@ class StoredGate : public testing::Test {
     return measure(*device, plans, request);
   }
 
-  Outcome gate(std::uint64_t seed, double slowdown) const {
+  Outcome gate(std::uint64_t seed, double slowdown, double of_anchor = 1) const {
     JudgeSettings settings{.counted = counted, .baseline = Baseline{"", scenario.name, {}}};
     for (std::uint64_t earlier = 1; earlier <= stored_runs; ++earlier) {
       Provenance provenance;
@@ -65,23 +68,26 @@ class StoredGate : public testing::Test {
       settings.baseline->runs.push_back(stored_run(scenario, plans, run(1000 * seed + earlier, 1),
                                                    counted, std::move(provenance)));
     }
-    return judge(scenario, plans, run(1000 * seed, slowdown), settings).outcome;
+    return judge(scenario, plans, run(1000 * seed, slowdown, usual_noise, of_anchor), settings)
+        .outcome;
   }
 
-  // The shares of gates that are refuted and that hold.
+  // The shares of gates that are refuted, that hold, and that blame the machine.
   struct Rates {
     double refuted = 0;
     double holds = 0;
+    double machine = 0;
   };
-  Rates rates(double slowdown, std::uint64_t seed) const {
+  Rates rates(double slowdown, std::uint64_t seed, double of_anchor = 1) const {
     Rates rates;
     for (int index = 0; index < gates; ++index) {
-      const Outcome outcome = gate(seed + static_cast<std::uint64_t>(index), slowdown);
+      const Outcome outcome = gate(seed + static_cast<std::uint64_t>(index), slowdown, of_anchor);
       rates.refuted += outcome == Outcome::refuted ? 1.0 / gates : 0;
       rates.holds += outcome == Outcome::holds ? 1.0 / gates : 0;
+      rates.machine += outcome == Outcome::machine_slower ? 1.0 / gates : 0;
     }
     std::cout << "seed " << seed << ": refuted " << rates.refuted << ", holds " << rates.holds
-              << '\n';
+              << ", machine slower " << rates.machine << '\n';
     return rates;
   }
 
@@ -116,6 +122,19 @@ TEST_F(StoredGate, HardlyEverRefutesWhatDidNotChangeAndMostlyHoldsIt) {
 
 TEST_F(StoredGate, FindsASlowdownOfFivePercent) {
   EXPECT_GE(rates(1.05, 30'000).refuted, 0.9);
+}
+
+TEST_F(StoredGate, NeverHoldsWhereEverythingTakesTwiceAsLongAndBlamesTheMachine) {
+  const Rates found = rates(2, 40'000, 2);
+  EXPECT_EQ(found.holds, 0);
+  EXPECT_LE(found.refuted, 0.001);
+  EXPECT_GE(found.machine, 0.95);
+}
+
+TEST_F(StoredGate, RefutesAStepThatIsSlowerOnAMachineThatIs) {
+  const Rates found = rates(2.1, 50'000, 2);
+  EXPECT_EQ(found.holds, 0);
+  EXPECT_GE(found.refuted, 0.7);
 }
 
 }  // namespace

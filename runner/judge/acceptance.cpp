@@ -41,16 +41,21 @@ SelfCheck self_check(const Scenario& scenario, const Variant& variant,
   return check;
 }
 
-std::optional<std::string> reason_against_storing(const Verdict& run) {
+std::optional<std::string> reason_against_storing(const Verdict& run, bool begins_new_era) {
   if (run.broken) return *run.broken;
   if (!run.skipped_because.empty()) return run.skipped_because;
   if (run.rounds < rounds_of_stored_run) return too_few_rounds_reason(run.rounds);
   for (const SentenceVerdict& sentence : run.sentences) {
-    if (sentence.outcome != Outcome::refuted) continue;
+    const bool of_another_machine =
+        sentence.outcome == Outcome::machine_slower ||
+        (sentence.stored && sentence.stored->note == StoredNote::machine_is_faster);
+    if (sentence.outcome != Outcome::refuted && !of_another_machine) continue;
+    if (sentence.about_stored_runs && begins_new_era) continue;
     const std::string_view way_out =
-        sentence.stored ? "; if the change is meant, take the stored runs out first" : "";
-    return fmt::format("{} is refuted: {} ({}){}", sentence.name, sentence.text, sentence.reason,
-                       way_out);
+        sentence.about_stored_runs ? "; if that is meant, --new-era TEXT stores it and says why"
+                                   : "";
+    return fmt::format("{} is {}: {} ({}){}", sentence.name, in_words(sentence.outcome),
+                       sentence.text, sentence.reason, way_out);
   }
   return std::nullopt;
 }

@@ -24,8 +24,9 @@ struct SelfCheck {
 // The plans are the scenario's; there may be anchors behind them.
 SelfCheck self_check(const Scenario&, const Variant&, std::span<const StepPlan>);
 
-// Why not to store the run, in words: it is broken, skipped, too short, or refutes a sentence.
-std::optional<std::string> reason_against_storing(const Verdict& run);
+// Why not to store the run, in words: it is broken, skipped, too short, or refutes a sentence. One
+// that stored runs refute, or that differs from them by its machine, may only begin a new era.
+std::optional<std::string> reason_against_storing(const Verdict& run, bool begins_new_era = false);
 
 // The same of the self-check: a pair that was not shown to be equal.
 std::optional<std::string> reason_against_gate(const Verdict& self_check);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "judge/stored_runs_by_hand.h"
+#include "judge/words.h"
 
 namespace stepgate {
 namespace {
@@ -31,10 +32,20 @@ TEST(Acceptance, WantsNoSentenceRefuted) {
 
 TEST(Acceptance, SaysHowToReplaceRunsThatRefuteAChangeThatIsMeant) {
   Verdict verdict = verdict_with(Outcome::refuted);
-  verdict.sentences.back().stored.emplace();
-  EXPECT_EQ(reason_against_storing(verdict),
-            "line is refuted: text of line (numbers); if the change is meant, take the stored runs "
-            "out first");
+  EXPECT_NE(reason_against_storing(verdict, true), std::nullopt);
+  for (const Outcome outcome : {Outcome::refuted, Outcome::machine_slower}) {
+    verdict.sentences.back().outcome = outcome;
+    verdict.sentences.back().about_stored_runs = true;
+    EXPECT_EQ(reason_against_storing(verdict),
+              "line is " + std::string(in_words(outcome)) +
+                  ": text of line (numbers); if that is meant, --new-era TEXT stores it and says "
+                  "why");
+    EXPECT_EQ(reason_against_storing(verdict, true), std::nullopt);
+  }
+  verdict.sentences.back().outcome = Outcome::not_comparable;
+  EXPECT_EQ(reason_against_storing(verdict), std::nullopt);
+  verdict.sentences.back().stored.emplace().note = StoredNote::machine_is_faster;
+  EXPECT_NE(reason_against_storing(verdict), std::nullopt);
 }
 
 TEST(Acceptance, WantsARunThatIsWholeAndCanBeTrusted) {

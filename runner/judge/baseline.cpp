@@ -87,10 +87,11 @@ std::optional<double> contrast_to_anchor(const Round& round, int variant, int an
 }
 
 StoredRun stored_run(const Scenario& scenario, std::span<const StepPlan> plans,
-                     const Measurement& measurement, const Counted& counted,
-                     Provenance provenance) {
+                     const Measurement& measurement, const Counted& counted, Provenance provenance,
+                     std::string new_era) {
   StoredRun run;
   run.provenance = std::move(provenance);
+  run.new_era = std::move(new_era);
   run.environment = environment_of(measurement.device);
   for (const Variant& variant : scenario.variants) {
     run.variants.push_back(stored_variant(variant, plans, measurement, counted));

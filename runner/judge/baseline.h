@@ -54,6 +54,8 @@ struct Provenance {
 
 struct StoredRun {
   Provenance provenance;
+  // Why earlier runs that it could be compared with count no more; empty where they do.
+  std::string new_era;
   Environment environment;
   std::vector<StoredVariant> variants;
 };
@@ -74,7 +76,7 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 // The run as it will be stored. Plans are the measured ones, the scenario's variants first, then
 // anchors. At least rounds_of_stored_run rounds.
 StoredRun stored_run(const Scenario&, std::span<const StepPlan>, const Measurement&, const Counted&,
-                     Provenance);
+                     Provenance, std::string new_era = "");
 
 // What a machine deals once for all runs that are made in a row, such as clocks and neighbours,
 // has one name: its boot and the hour, or the day where the boot is not known. A simulated device

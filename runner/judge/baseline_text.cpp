@@ -42,6 +42,7 @@ std::string run_text(const StoredRun& run) {
                   toml_string(from.date), toml_string(from.commit), toml_string(from.stepgate),
                   toml_string(hexadecimal(from.scenario)), toml_string(hexadecimal(from.seed)));
   if (!from.boot.empty()) text += fmt::format("boot = {}\n", toml_string(from.boot));
+  if (!run.new_era.empty()) text += fmt::format("new_era = {}\n", toml_string(run.new_era));
   text += "[run.environment]\n" + environment_text(run.environment);
   for (const StoredVariant& variant : run.variants) append_variant(text, variant);
   return text;

@@ -44,15 +44,15 @@ Contrasts contrasts_in(const std::vector<Expectation>& sentences, std::span<cons
 }
 
 // What a run is to sentences about stored times; nothing before it has all the rounds for that.
-Contrasts looks_in(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
-                   const Measurement& measurement) {
-  Contrasts all;
+void add_looks(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
+               const Measurement& measurement, EarlierEvidence& to) {
   for (const Expectation& sentence : sentences) {
     if (!compares_stored_times(sentence)) continue;
-    if (const auto look = contrast_with_stored(sentence, plans, measurement))
-      all[name_in_files(sentence)] = {*look + 0.0};
+    const auto look = look_at_stored(sentence, plans, measurement);
+    if (!look) continue;
+    to.stored[name_in_files(sentence)] = {look->contrast + 0.0};
+    to.stored_anchors[name_in_files(sentence)] = {look->anchor + 0.0};
   }
-  return all;
 }
 
 }  // namespace
@@ -117,10 +117,11 @@ bool nothing_left_to_measure(const Scenario& scenario, std::span<const StepPlan>
 
 EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const StepPlan> plans,
                                    const Measurement& measurement, const JudgeSettings& settings) {
-  return {.runs = 1,
-          .regime = contrasts_in(scenario.regime, plans, measurement, settings),
-          .expect = contrasts_in(scenario.expect, plans, measurement, settings),
-          .stored = looks_in(scenario.expect, plans, measurement)};
+  EarlierEvidence evidence{.runs = 1,
+                           .regime = contrasts_in(scenario.regime, plans, measurement, settings),
+                           .expect = contrasts_in(scenario.expect, plans, measurement, settings)};
+  add_looks(scenario.expect, plans, measurement, evidence);
+  return evidence;
 }
 
 bool is_trusted(const Measurement& measurement) {

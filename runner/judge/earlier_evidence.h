@@ -28,6 +28,8 @@ struct EarlierEvidence {
   Contrasts expect = {};
   // Of sentences about stored times another number: log(time / anchor's) of every run.
   Contrasts stored = {};
+  // And log(anchor's seconds) of the same runs; of none where they were kept before this was.
+  Contrasts stored_anchors = {};
   bool operator==(const EarlierEvidence&) const = default;
 };
 

@@ -93,6 +93,7 @@ class EvidenceReader {
     read_contrasts(keys, "regime", run.evidence.regime);
     read_contrasts(keys, "expect", run.evidence.expect);
     read_contrasts(keys, "stored", run.evidence.stored);
+    read_contrasts(keys, "stored_anchors", run.evidence.stored_anchors);
     keys.refuse_the_rest();
     return run;
   }
@@ -192,6 +193,7 @@ EarlierEvidence earlier_in(const EvidenceFile& file, const EvidenceKey& key) {
     add(earlier.regime, run.evidence.regime);
     add(earlier.expect, run.evidence.expect);
     add(earlier.stored, run.evidence.stored);
+    add(earlier.stored_anchors, run.evidence.stored_anchors);
   }
   return earlier;
 }

@@ -46,6 +46,7 @@ std::string entry_text(const EvidenceEntry& entry) {
     append_contrasts(text, "regime", run.evidence.regime);
     append_contrasts(text, "expect", run.evidence.expect);
     append_contrasts(text, "stored", run.evidence.stored);
+    append_contrasts(text, "stored_anchors", run.evidence.stored_anchors);
   }
   return text;
 }

@@ -83,6 +83,7 @@ class Judge {
   SentenceVerdict decide(const Expectation& sentence, const Contrasts& earlier) const {
     SentenceVerdict verdict = blank(sentence);
     if (names_stored(sentence)) {
+      verdict.about_stored_runs = true;
       decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
     } else if (verdict.evidence < Evidence::timed) {
       decide_counted(sentence, plans_, measurement_, settings_.counted, {}, verdict);

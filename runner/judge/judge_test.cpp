@@ -300,6 +300,8 @@ TEST(Judge, RanksOutcomes) {
   EXPECT_EQ(of_all({holds, skipped, refuted, undecided}), refuted);
   EXPECT_EQ(of_all({holds, not_comparable, undecided}), not_comparable);
   EXPECT_EQ(of_all({undecided, skipped, holds}), undecided);
+  EXPECT_EQ(of_all({machine_slower, not_comparable}), machine_slower);
+  EXPECT_EQ(of_all({machine_slower, refuted}), refuted);
   EXPECT_EQ(of_all({no_baseline, not_comparable}), not_comparable);
   EXPECT_EQ(of_all({skipped, no_baseline}), no_baseline);
   EXPECT_EQ(of_all({holds, skipped}), skipped);

@@ -76,6 +76,7 @@ class BaselineReader {
     keys.hexadecimal_number("scenario_fingerprint", run.provenance.scenario);
     keys.hexadecimal_number("seed", run.provenance.seed);
     keys.text_if_any("boot", run.provenance.boot);
+    keys.text_if_any("new_era", run.new_era);
     run.environment = read_environment(keys, faults_, restore_run_hint);
     if (const TomlEntry* entry = keys.required("variant")) read_variants(keys, *entry, run);
     keys.refuse_the_rest();

@@ -210,4 +210,9 @@ std::optional<double> factor_of_single_metric(const Side& side) {
   return metrics == 1 ? std::optional(product) : std::nullopt;
 }
 
+double limit_of(const Expectation& sentence) {
+  return factor_of_single_metric(sentence.right).value_or(1) /
+         factor_of_single_metric(sentence.left).value_or(1);
+}
+
 }  // namespace stepgate

@@ -65,4 +65,8 @@ std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
 // "1.05 * baseline.samples_per_s". Nothing for any other side.
 std::optional<double> factor_of_single_metric(const Side&);
 
+// Of a sentence about two metrics: the factor between them that it allows, 0.98 for
+// "a.x >= 0.98 * b.x".
+double limit_of(const Expectation&);
+
 }  // namespace stepgate

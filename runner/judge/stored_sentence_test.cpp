@@ -31,7 +31,7 @@ TEST(StoredSentence, IsAlwaysUndecidedAgainstFewerThanThreeSittings) {
     for (const double contrast : {-5.0, 0.0, 1.0, 1.02, 5.0}) {
       const SentenceVerdict verdict = judged(no_slide, stored, contrast);
       EXPECT_EQ(verdict.outcome, Outcome::undecided) << contrast;
-      EXPECT_FALSE(verdict.stored->interval.has_value());
+      EXPECT_FALSE(verdict.stored->normalised.interval.has_value());
       EXPECT_TRUE(says(verdict,
                        "; fewer than 3 do not say how far sittings differ, and `stepgate accept "
                        "scenarios/small.toml` in another hour, better on another day, adds one"))
@@ -62,7 +62,7 @@ TEST(StoredSentence, IsUndecidedAgainstFiveRunsOfOneSitting) {
     for (const double contrast : {0.9, 1.0, 1.1}) {
       const SentenceVerdict verdict = judged(scenario, baseline, measured(plans, contrast));
       EXPECT_EQ(verdict.outcome, Outcome::undecided);
-      EXPECT_TRUE(says(verdict, " against 5 stored runs of 1 sitting; ")) << verdict.reason;
+      EXPECT_TRUE(says(verdict, " against 5 stored runs of 1 sitting, of ")) << verdict.reason;
     }
   }
 }
@@ -130,13 +130,155 @@ TEST(StoredSentence, HoldsIsUndecidedAndIsRefutedByThePredictionInterval) {
   EXPECT_EQ(judged(no_slide, quiet, 0.900).outcome, Outcome::holds);  // a speed-up
 }
 
-TEST(StoredSentence, GivesNumberIntervalRunsAndLimit) {
+TEST(StoredSentence, GivesThreeNumbersIntervalsRunsAndLimit) {
   EXPECT_EQ(
       judged(no_slide, quiet, 1.018).reason,
-      "0.982x, 95 % interval [0.977x, 0.987x] against 5 stored runs of 5 sittings, which differ "
-      "by 0.16 %; the limit is 0.98x; only a change of 0.82 % beyond the limit would show, "
-      "and `stepgate accept scenarios/small.toml` in another hour, better on another day, "
-      "adds one");
+      "raw 0.982x (235.4k/s -> 231.2k/s) [0.977x, 0.987x], anchor launch.1 1.000x [1.000x, 1.000x] "
+      "(scatter 0 %), normalised 0.982x [0.977x, 0.987x], 95 % intervals against 5 stored runs of "
+      "5 sittings, which differ by 0.16 %, of 0123abc, newest 2026-11-14; the limit is 0.98x; only "
+      "a change of 0.82 % beyond the limit would show, and `stepgate accept scenarios/small.toml` "
+      "in another hour, better on another day, adds one");
+}
+
+TEST(StoredSentence, NamesCommitsOnceAndCountsThoseThatItDoesNotName) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  const std::string whole(40, 'f');
+  const std::vector<std::string> commits{whole + "-dirty", whole + "-dirty", "b", "c", "d"};
+  for (std::size_t run = 0; run < commits.size(); ++run)
+    baseline.runs[run].provenance.commit = commits[run];
+  const Measurement now = measured(plans_with_anchors(scenario), 1);
+  EXPECT_TRUE(says(judged(scenario, baseline, now),
+                   ", of ffffffffff-dirty, b, c and 1 more, newest 2026-11-14;"));
+  baseline.runs.pop_back();
+  EXPECT_TRUE(says(judged(scenario, baseline, now), ", of ffffffffff-dirty, b and c, newest"));
+}
+
+// A run in which the step takes exp(contrast) times its anchor's time, and that so many times what
+// it took in the stored runs.
+SentenceVerdict on_a_machine(double slower, double contrast,
+                             const Expectation& sentence = no_slide) {
+  const Scenario scenario = scenario_of_one({sentence});
+  return judged(scenario, baseline_of(scenario, quiet),
+                measured(plans_with_anchors(scenario), contrast, rounds_of_stored_run, slower));
+}
+
+// An anchor that slows down as much as the step must not bless it.
+TEST(StoredSentence, SaysMachineSlowerWhereEverythingTakesTwiceAsLong) {
+  const SentenceVerdict verdict = on_a_machine(2, 1);
+  EXPECT_EQ(verdict.outcome, Outcome::machine_slower);
+  EXPECT_NEAR(verdict.stored->raw.ratio * 0.98, 0.5, 1e-3);
+  EXPECT_NEAR(verdict.stored->raw_then / verdict.stored->raw_now, 2, 1e-2);
+  EXPECT_NEAR(verdict.stored->anchor.ratio, 2, 1e-9);
+  EXPECT_NEAR(verdict.stored->normalised.ratio * 0.98, 1, 1e-3);
+  EXPECT_TRUE(says(verdict, "raw 0.50x (235.4k/s -> 117.7k/s) [")) << verdict.reason;
+  EXPECT_TRUE(says(verdict, ", anchor launch.1 2.00x [")) << verdict.reason;
+  EXPECT_TRUE(says(verdict, ", normalised 1.000x [")) << verdict.reason;
+  EXPECT_TRUE(says(verdict,
+                   "; the limit is 0.98x; this machine is slower than when they were stored, and "
+                   "the step beside its anchor is not beyond the limit: `stepgate duel BASE HEAD "
+                   "scenarios/small.toml` compares two builds on it, `stepgate accept "
+                   "scenarios/small.toml --new-era TEXT` starts anew on it"))
+      << verdict.reason;
+}
+
+TEST(StoredSentence, IsRefutedWhereTheStepIsSlowerOnAMachineThatIsAsItWas) {
+  const SentenceVerdict verdict = on_a_machine(1, 1.05);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_FALSE(says(verdict, "slower")) << verdict.reason;
+}
+
+TEST(StoredSentence, IsRefutedWhereBothAreSlowerAndSaysSo) {
+  const SentenceVerdict verdict = on_a_machine(1.1, 1.05);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_TRUE(says(verdict, "; this machine is slower too, but the step is so even beside"))
+      << verdict.reason;
+}
+
+TEST(StoredSentence, IsUndecidedWhereOnlyTheAnchorMoved) {
+  const SentenceVerdict verdict = on_a_machine(0.95, 1 - std::log(0.95));
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_TRUE(says(verdict, "raw 1.000x (")) << verdict.reason;
+  EXPECT_TRUE(says(verdict, "normalised 0.950x [")) << verdict.reason;
+  EXPECT_TRUE(
+      says(verdict, "; the anchor moved: beside it the step is beyond the limit, by itself"));
+  // What made the anchor slower and not the step is no speed-up of the step.
+  const SentenceVerdict flattered = on_a_machine(1.25, 1 - std::log(1.25));
+  EXPECT_EQ(flattered.outcome, Outcome::holds);
+  EXPECT_FALSE(says(flattered, "refresh")) << flattered.reason;
+}
+
+TEST(StoredSentence, IsNotComparableOnAFasterMachineWhereItAsksForALoss) {
+  const SentenceVerdict verdict =
+      on_a_machine(0.5, 1, fix_against_stored(Metric::step_ms_mean, Relation::at_least, 0.98));
+  EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
+  EXPECT_TRUE(says(verdict, "; this machine is faster than when they were stored"));
+}
+
+TEST(StoredSentence, AsksForARefreshWhereItIsBetterByMoreThanItTolerates) {
+  const Expectation times = fix_against_stored(Metric::step_ms_mean, Relation::at_most, 1.02);
+  Expectation turned = no_slide;
+  std::swap(turned.left, turned.right);
+  turned.relation = Relation::at_most;
+  for (const Expectation& sentence : {no_slide, times, turned}) {
+    const auto asks = [&](double contrast) {
+      const SentenceVerdict verdict = on_a_machine(1, contrast, sentence);
+      EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+      return says(verdict,
+                  "; better by more than the sentence tolerates: refresh the baseline, `stepgate "
+                  "accept scenarios/small.toml --new-era TEXT` forgets the slower runs");
+    };
+    EXPECT_FALSE(asks(1.000));
+    EXPECT_FALSE(asks(0.990));
+    EXPECT_TRUE(asks(0.960));
+  }
+  const Expectation gain = fix_against_stored(Metric::samples_per_s, Relation::greater, 1.05);
+  EXPECT_FALSE(says(on_a_machine(1, 0.8, gain), "refresh"));
+}
+
+// Stored runs on a machine that wanders: beside its anchor the step is the same in all of them.
+TEST(StoredSentence, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  double sign = 1;
+  for (StoredRun& run : baseline.runs) {
+    run.variants[0].anchor_seconds *= std::exp(0.02 * sign);
+    sign = -sign;
+  }
+  const SentenceVerdict verdict =
+      judged(scenario, baseline, measured(plans_with_anchors(scenario), 1));
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_TRUE(
+      says(verdict, "; the raw value is not shown to be within the limit; only a change of"))
+      << verdict.reason;
+}
+
+TEST(StoredSentence, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+  settings.is_kept = true;
+  const std::string name = name_in_files(no_slide);
+  const auto now = [&](double slower) {
+    const Measurement run = measured(plans, 1, rounds_of_stored_run, slower);
+    return judge(scenario, plans, run, settings).sentences.front().outcome;
+  };
+  settings.earlier = {
+      .runs = 1, .stored = {{name, {1.0}}}, .stored_anchors = {{name, {log_of_anchor}}}};
+  EXPECT_EQ(now(1), Outcome::holds);
+  EXPECT_EQ(now(2), Outcome::machine_slower);
+  settings.earlier = {.runs = 2,
+                      .stored = {{name, {1.0, 1.0}}},
+                      .stored_anchors = {{name, {log_of_anchor, log_of_anchor + std::log(2)}}}};
+  EXPECT_EQ(now(1), Outcome::holds) << "the machine is what it was again";
+  // What never held does not hold before the mean is within the limit.
+  settings.earlier.stored[name] = {1.0};
+  settings.earlier.stored_anchors[name] = {log_of_anchor + std::log(2)};
+  EXPECT_EQ(now(1), Outcome::machine_slower);
+  // Kept before anchors were: this run's own times decide.
+  settings.earlier.stored_anchors.clear();
+  EXPECT_EQ(now(1), Outcome::holds);
+  EXPECT_EQ(now(2), Outcome::machine_slower);
 }
 
 // Twenty runs of one subject at the limit, each of which would have another chance.
@@ -160,7 +302,10 @@ TEST(StoredSentence, IsNotDecidedByRunningAgain) {
     std::vector<double> earlier;
     for (int look = 1; look < looks; ++look)
       earlier.push_back(at_the_limit + deviation * random.normal());
-    settings.earlier = {.runs = looks - 1, .stored = {{name_in_files(no_slide), earlier}}};
+    settings.earlier = {.runs = looks - 1,
+                        .stored = {{name_in_files(no_slide), earlier}},
+                        .stored_anchors = {{name_in_files(no_slide),
+                                            std::vector<double>(earlier.size(), log_of_anchor)}}};
     const Measurement last = measured(plans, at_the_limit + deviation * random.normal());
     const Outcome outcome = judge(scenario, plans, last, settings).sentences.front().outcome;
     refuted += outcome == Outcome::refuted;
@@ -180,7 +325,10 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
     JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
     settings.is_kept = true;
     const auto after = [&](const std::vector<double>& earlier, double contrast) {
-      settings.earlier = {.runs = 1, .stored = {{name_in_files(sentence), earlier}}};
+      settings.earlier = {.runs = 1,
+                          .stored = {{name_in_files(sentence), earlier}},
+                          .stored_anchors = {{name_in_files(sentence),
+                                              std::vector<double>(earlier.size(), log_of_anchor)}}};
       return judge(scenario, plans, measured(plans, contrast), settings).sentences.front();
     };
     const SentenceVerdict both = after({1.022}, 1.018);
@@ -189,8 +337,11 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
     EXPECT_NEAR(std::log(*both.left / *both.right), 0, 1e-3);
     EXPECT_TRUE(says(both, ", in the mean of 2 runs of this subject, against 5 stored runs"))
         << both.reason;
-    EXPECT_EQ(after({1.000}, 1.200).outcome, Outcome::holds);
+    EXPECT_EQ(after({1.000}, 1.018).outcome, Outcome::holds);
     EXPECT_EQ(after({1.200}, 1.000).outcome, Outcome::refuted);
+    // What held is refuted by a run that is, and stays so.
+    EXPECT_EQ(after({1.000}, 1.200).outcome, Outcome::refuted);
+    EXPECT_EQ(after({1.000, 1.200}, 1.000).outcome, Outcome::refuted);
   }
 }
 
@@ -290,9 +441,16 @@ TEST_P(OtherEnvironment, IsNotComparableAndNamesTheKeyWithBothValues) {
   GetParam().change(measurement.device);
   const SentenceVerdict verdict = judged(scenario, baseline_of(scenario, quiet), measurement);
   EXPECT_EQ(verdict.outcome, Outcome::not_comparable);
-  EXPECT_EQ(
-      verdict.reason,
-      GetParam().reason + "; `stepgate accept scenarios/small.toml` stores a run of this one");
+  const bool is_another_device = std::string_view(GetParam().name) == "uuid";
+  EXPECT_EQ(verdict.reason,
+            GetParam().reason +
+                "; a step takes 54.49x the time of the latest of them (272.4 us -> "
+                "14.84 ms)" +
+                (is_another_device
+                     ? "; `stepgate accept scenarios/small.toml` stores a run of this one"
+                     : "; `stepgate duel BASE HEAD scenarios/small.toml` compares two builds "
+                       "without them, `stepgate accept scenarios/small.toml --new-era TEXT` stores "
+                       "runs to compare with from now on"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -394,6 +552,48 @@ TEST(MatchingRuns, EndWhereTheAnchorChanges) {
   const Measurement measurement = measured(plans_with_anchors(scenario), 1);
   EXPECT_TRUE(says(judged(scenario, baseline, measurement),
                    "the anchor is 'launch.1', the stored runs have 'launch.0'"));
+}
+
+TEST(MatchingRuns, BeginWithTheLastNewEraAmongThem) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  std::vector<double> runs = quiet;
+  runs.insert(runs.begin(), {0.5, 0.5, 0.5});
+  Baseline baseline = baseline_of(scenario, runs);
+  EXPECT_NE(judged(scenario, baseline, measurement).outcome, Outcome::holds);
+  baseline.runs[3].new_era = "the loader waits for its disk now";
+  const SentenceVerdict verdict = judged(scenario, baseline, measurement);
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+  EXPECT_EQ(verdict.stored->runs, 5);
+  // The era of another driver is not this one's.
+  baseline.runs.push_back(baseline.runs.back());
+  baseline.runs.back().environment.driver = "590.1";
+  baseline.runs.back().new_era = "driver 590";
+  EXPECT_EQ(judged(scenario, baseline, measurement).stored->runs, 5);
+}
+
+TEST(NewEra, IsNamedForAnotherEnvironmentOrOtherKnobsAndForNothingElse) {
+  Scenario scenario = scenario_of_one({no_slide});
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  Measurement measurement = measured(plans, 1);
+  Baseline baseline = baseline_of(scenario, quiet);
+  const auto reason = [&] {
+    return reason_for_new_era(scenario, plans, measurement, baseline).value_or("");
+  };
+  EXPECT_EQ(reason(), "");
+  measurement.device.uuid = "GPU-2";
+  EXPECT_EQ(reason(), "") << "one more device of the model";
+  measurement.device.driver = "590.1";
+  EXPECT_EQ(reason(),
+            "the driver branch is '590', the stored runs have '580'; a step takes 0.998x the time "
+            "of the latest of them (272.4 us -> 271.8 us)");
+  measurement.device = machine();
+  scenario.variants[0].knobs.batch.size = 65;
+  EXPECT_EQ(reason(), "the knobs of 'fix' are not those of the stored runs");
+  for (StoredRun& run : baseline.runs) run.variants[0].name = "other";
+  EXPECT_EQ(reason(), "") << "a variant that is new";
+  baseline.runs.clear();
+  EXPECT_EQ(reason(), "");
 }
 
 TEST(MatchingRuns, AreNoneInABaselineWithoutRunsOrWithoutTheVariant) {

@@ -17,7 +17,16 @@
 
 namespace stepgate {
 
-enum class Outcome { holds, refuted, undecided, skipped, no_baseline, not_comparable };
+// machine_slower: the step is slower than stored runs allow, and so is its anchor by as much.
+enum class Outcome {
+  holds,
+  refuted,
+  undecided,
+  skipped,
+  no_baseline,
+  not_comparable,
+  machine_slower
+};
 
 struct RatioInterval {
   double low = 0;
@@ -83,6 +92,24 @@ struct ClockSplit {
 // What is dealt once for several stored runs makes them one unit.
 enum class StoredUnit { run, sitting, device };
 
+// Against stored runs, with the prediction interval that they allow; nothing of it with too few
+// units.
+struct StoredValue {
+  double ratio = 1;
+  std::optional<RatioInterval> interval;
+  std::optional<double> deviation;  // of single runs of different units, relative
+};
+
+// What there is to say about a sentence on stored runs besides its outcome.
+enum class StoredNote {
+  none,
+  machine_is_slower,    // refuted: so is the step beside its anchor
+  machine_is_faster,    // not comparable: that alone carries the step over its limit
+  anchor_moved,         // undecided: beyond the limit beside an anchor that moved, within it alone
+  raw_is_not_shown,     // undecided: within the limit beside the anchor, and alone not shown to be
+  refresh_the_baseline  // holds: better than the stored runs by more than the sentence tolerates
+};
+
 // The statistical part of a timed sentence about stored runs.
 struct StoredEvidence {
   std::int64_t runs = 0;  // that this one was compared with
@@ -90,12 +117,20 @@ struct StoredEvidence {
   std::vector<std::int64_t> runs_of_units;
   // In whose mean: this run and earlier ones, up to the one that decided.
   std::int64_t new_runs = 1;
-  double ratio = 1;                       // left side / right side
-  std::optional<RatioInterval> interval;  // prediction interval; absent with too few units
-  std::optional<double> deviation;        // of single runs of different units, relative
-  std::optional<double> smallest_shown;   // change beyond the limit that is shown in 80 % of runs
-  std::vector<double> stored_contrasts;   // log(step time / anchor's) of each run, unit by unit
-  double contrast = 0;                    // of this run
+  StoredValue normalised;   // left side / right side, of times divided by the anchor's
+  StoredValue raw;          // the same of the times themselves
+  StoredValue anchor;       // its time / its time then
+  std::string anchor_name;  // "hbm.1"
+  double raw_then = 0;      // the metric itself, in its base unit
+  double raw_now = 0;
+  StoredNote note = StoredNote::none;
+  std::vector<std::string> commits;      // of the stored runs, each once, in their order
+  std::string newest;                    // date of the latest of them
+  std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
+  std::vector<double> stored_contrasts;  // log(step time / anchor's) of each run, unit by unit
+  double contrast = 0;                   // of this run
+  std::vector<double> stored_anchors;    // log(anchor's seconds), likewise
+  double anchor_contrast = 0;
 };
 
 struct SentenceVerdict {
@@ -111,6 +146,7 @@ struct SentenceVerdict {
   std::optional<Level> level;
   std::optional<Estimate> estimate;
   std::optional<StoredEvidence> stored;
+  bool about_stored_runs = false;
   bool in_doubt = false;             // undecided because its rounds are not to be trusted
   std::string reason;                // one sentence in words
   std::optional<ClockSplit> clocks;  // about two variants' times, where their clocks are known
@@ -166,8 +202,9 @@ struct Verdict {
   std::chrono::nanoseconds wall_time{0};
 };
 
-// The worst: refuted, then not_comparable, no_baseline, undecided, skipped, holds; in the order of
-// exit codes. Of no sentences: undecided, since nothing was shown.
+// The worst: refuted, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
+// what more evidence decides is better than what it does not. Of no sentences: undecided, since
+// nothing was shown.
 Outcome worst(const std::vector<SentenceVerdict>&);
 
 }  // namespace stepgate

@@ -126,6 +126,8 @@ std::string_view in_words(Outcome outcome) {
       return "no baseline";
     case Outcome::not_comparable:
       return "not comparable";
+    case Outcome::machine_slower:
+      return "machine slower";
   }
   return {};
 }

@@ -24,7 +24,8 @@ using Wording = std::function<std::string(double value, int more_digits)>;
 // With the fewest digits that tell it from the other number, which would be written alike.
 std::string told_from(double value, double other, const Wording&);
 
-// "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable".
+// "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
+// "machine slower".
 std::string_view in_words(Outcome);
 
 // More rounds, or pairs of launches, than this nobody waits for.

@@ -234,6 +234,10 @@ class Run {
     result_.expected.most_rounds =
         std::min(request_.knobs.rounds,
                  static_cast<std::int64_t>(left / std::max(seconds(result_.expected.round), 1e-9)));
+    if (request_.stretches) {
+      result_.expected.most_rounds = std::max(
+          result_.expected.most_rounds, std::min(request_.knobs.rounds, request_.fewest_rounds));
+    }
   }
 
   bool interleaves() const { return result_.segments_because.empty(); }
@@ -306,7 +310,9 @@ class Run {
     result_.environment_before = device_.read_environment();
     nanoseconds longest_round{0};
     while (std::ssize(result_.rounds) < request_.knobs.rounds) {
-      if (seconds(spent() + longest_round) > request_.knobs.max_seconds) {
+      const bool may_end =
+          !request_.stretches || std::ssize(result_.rounds) >= request_.fewest_rounds;
+      if (may_end && seconds(spent() + longest_round) > request_.knobs.max_seconds) {
         result_.budget_spent = true;
         return;
       }

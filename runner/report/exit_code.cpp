@@ -50,6 +50,7 @@ ExitCode exit_code(Outcome outcome, UndecidedPolicy policy) {
       return ExitCode::holds;
     case Outcome::refuted:
       return ExitCode::refuted;
+    case Outcome::machine_slower:
     case Outcome::no_baseline:
     case Outcome::not_comparable:
       return ExitCode::not_gated;

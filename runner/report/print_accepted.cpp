@@ -14,8 +14,11 @@ namespace stepgate {
 void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIdentity& device) {
   out << fmt::format("{} on {}: run {} stored in {}\n", baseline.scenario, in_words(device),
                      baseline.runs.size(), baseline.file);
+  const StoredRun& stored = baseline.runs.back();
+  if (!stored.new_era.empty())
+    out << fmt::format("  a new era, no more compared with earlier runs: {}\n", stored.new_era);
   std::vector<std::vector<std::string>> rows;
-  for (const StoredVariant& variant : baseline.runs.back().variants) {
+  for (const StoredVariant& variant : stored.variants) {
     rows.push_back(
         {variant.name, in_words(variant.step_seconds, MetricUnit::seconds),
          fmt::format("{:.4g} times {} of {}", variant.step_seconds / variant.anchor_seconds,

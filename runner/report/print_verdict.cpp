@@ -25,8 +25,9 @@
 namespace stepgate {
 namespace {
 
-constexpr std::array all_outcomes{Outcome::holds,   Outcome::refuted,     Outcome::undecided,
-                                  Outcome::skipped, Outcome::no_baseline, Outcome::not_comparable};
+constexpr std::array all_outcomes{
+    Outcome::holds,       Outcome::refuted,        Outcome::undecided,     Outcome::skipped,
+    Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower};
 
 std::string or_dash(std::optional<double> value, MetricUnit unit) {
   return value ? in_words(*value, unit) : "-";

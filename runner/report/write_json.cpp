@@ -59,19 +59,33 @@ Json json_of(const ClockSplit& split) {
           {"right_hz", split.right_hertz}};
 }
 
-Json json_of(const StoredEvidence& stored) {
+Json json_of(const StoredValue& value) {
   Json interval;
-  if (stored.interval) interval = {stored.interval->low, stored.interval->high};
+  if (value.interval) interval = {value.interval->low, value.interval->high};
+  return {
+      {"ratio", value.ratio}, {"interval", interval}, {"deviation", json_or_null(value.deviation)}};
+}
+
+Json json_of(const StoredEvidence& stored) {
+  Json anchor = json_of(stored.anchor);
+  anchor["name"] = stored.anchor_name;
+  Json raw = json_of(stored.raw);
+  raw["then"] = stored.raw_then;
+  raw["now"] = stored.raw_now;
   return {{"runs", stored.runs},
           {"unit", in_words(stored.unit)},
           {"runs_of_units", stored.runs_of_units},
           {"new_runs", stored.new_runs},
-          {"ratio", stored.ratio},
-          {"interval", interval},
-          {"deviation", json_or_null(stored.deviation)},
+          {"commits", stored.commits},
+          {"newest", stored.newest},
+          {"raw", std::move(raw)},
+          {"anchor", std::move(anchor)},
+          {"normalised", json_of(stored.normalised)},
           {"smallest_shown", json_or_null(stored.smallest_shown)},
           {"stored_contrasts", stored.stored_contrasts},
-          {"contrast", stored.contrast}};
+          {"contrast", stored.contrast},
+          {"stored_anchors", stored.stored_anchors},
+          {"anchor_contrast", stored.anchor_contrast}};
 }
 
 Json json_of(const Level& level) {

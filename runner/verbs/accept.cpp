@@ -9,6 +9,7 @@
 
 #include "judge/acceptance.h"
 #include "judge/baseline_file.h"
+#include "judge/stored_sentence.h"
 #include "plan/anchors.h"
 #include "plan/counted_metrics.h"
 #include "report/print_accepted.h"
@@ -34,19 +35,28 @@ int refuse(const Planned& planned, const std::string& reason) {
 }
 
 // The stored runs, and the anchors of every variant.
-void prepare(Planned& planned, const std::filesystem::path& path) {
+void prepare(Planned& planned, const std::filesystem::path& path, const Arguments& arguments) {
   check_writable(path);
   planned.baseline = read_baseline_if_any(path, planned.scenario.name);
   planned.plans = with_anchors(std::move(planned.plans));
   planned.fewest_rounds = rounds_of_stored_run;
+  planned.stretches = !arguments.budget_seconds;  // what somebody typed stays
 }
 
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
-                                          Device& device, std::uint64_t seed) {
-  if (const auto reason = reason_against_storing(decided.verdict)) return reason;
+                                          const std::string& new_era, Device& device,
+                                          std::uint64_t seed) {
+  if (const auto reason = reason_against_storing(decided.verdict, !new_era.empty())) return reason;
+  if (planned.baseline && new_era.empty()) {
+    const auto reason =
+        reason_for_new_era(planned.scenario, planned.plans, decided.measurement, *planned.baseline);
+    if (reason) return *reason + "; if that is meant, --new-era TEXT stores it and says why";
+  }
   for (const Variant& variant : planned.scenario.variants) {
     SelfCheck check = self_check(planned.scenario, variant, planned.plans);
-    const Planned itself{.scenario = std::move(check.scenario), .plans = std::move(check.plans)};
+    const Planned itself{.scenario = std::move(check.scenario),
+                         .plans = std::move(check.plans),
+                         .stretches = planned.stretches};
     const auto reason = reason_against_gate(
         decide_one(itself, device, seed, {.counted = counted}, Forecasts::printed).verdict);
     if (reason || interrupted) return reason;
@@ -79,21 +89,23 @@ int accept_here(const Arguments& arguments) {
   refuse_planned_only(one);
   refuse_stand_in(arguments.device);
   planned.traced = trace_all(arguments, one, seed).front();
+  apply_calibrations(one, arguments, seed);
   const OpenedDevice opened = open_device_for(arguments, seed);
   fit_to_device(one, opened.device->identity(), seed);
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
-  prepare(planned, path);
+  prepare(planned, path, arguments);
   const Decided decided =
       decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::printed);
-  const auto reason = reason_against(planned, decided, *opened.device, seed);
+  const auto reason = reason_against(planned, decided, arguments.new_era, *opened.device, seed);
   if (interrupted) {
     std::cerr << "interrupted: nothing was stored\n";
     return interrupted_exit_code(interrupted);
   }
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement, counted,
-                                   provenance_of(arguments, planned.scenario, seed, identity.kind));
+                                   provenance_of(arguments, planned.scenario, seed, identity.kind),
+                                   arguments.new_era);
   print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
   return 0;
 }
@@ -108,6 +120,8 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
   };
   if (!arguments.device.spec.empty()) add("--device", arguments.device.spec);
   if (!arguments.commit.empty()) add("--commit", arguments.commit);
+  // The runs after it are of the era that the first of them began.
+  if (!arguments.new_era.empty() && index == 0) add("--new-era", arguments.new_era);
   if (arguments.budget_seconds) add("--budget", fmt::format("{}", *arguments.budget_seconds));
   if (arguments.seed) add("--seed", fmt::format("{}", random_bits(*arguments.seed, index)));
   for (const std::string& setting : arguments.overrides) add("--set", setting);
@@ -121,7 +135,6 @@ int accept_runs(const Arguments& arguments) {
   if (files.size() == 1 && arguments.runs == 1) return accept_here(arguments);
   // A fault in the last file is found before the first is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
-  refuse_calibration(all);
   for (std::size_t index = all.size(); index-- > 0;) {  // whose plans decide them store nothing
     if (!is_planned_only(all[index].scenario)) continue;
     std::cout << all[index].scenario.name << ": decided by its plans, nothing to store\n";

@@ -65,6 +65,10 @@ std::string is_seconds(const std::string& text) {
              : "must be a number of seconds above 0, not '" + text + "'";
 }
 
+std::string is_text(const std::string& text) {
+  return text.find_first_not_of(" \t") == std::string::npos ? "must say why" : "";
+}
+
 // One function a verb, and the options that several verbs share.
 class CommandLine {
  public:
@@ -84,7 +88,8 @@ class CommandLine {
     declare_gate();
     declare_trial_gate();
     app_.add_option("--baselines", arguments_.device.baselines,
-                    "folder with device profiles and baselines");
+                    "folder with device profiles and baselines; if left out: $STEPGATE_BASELINES, "
+                    "else baselines/ here, else what is installed with this program");
   }
 
  private:
@@ -293,6 +298,11 @@ class CommandLine {
         ->check(CLI::Range(1, 1000));
     accept->add_option("--commit", arguments_.commit,
                        "what the runs are of; git's answer when left out");
+    accept
+        ->add_option("--new-era", arguments_.new_era,
+                     "why the runs stored so far are not to be compared with these any more, "
+                     "after a driver update, say, or a change that is meant")
+        ->check(is_text);
   }
 
   void declare_certify() {

@@ -67,6 +67,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   request.seed = seed_of(planned.scenario, seed);
   request.fewest_rounds =
       std::max(fewest_rounds_to_hold(planned.scenario, settings), planned.fewest_rounds);
+  request.stretches = planned.stretches;
   request.enough = [&](const Measurement& so_far) {
     if (after_round) after_round(so_far);
     return interrupted != 0 ||

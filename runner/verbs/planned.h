@@ -24,6 +24,7 @@ struct Planned {
   std::vector<StepPlan> plans;         // and those of anchors
   std::optional<Baseline> baseline{};  // what `stored.` means
   std::int64_t fewest_rounds = 0;      // that the measurement should have
+  bool stretches = false;              // beyond its budget, where that has no room for them
   std::vector<CitedCertificate> certificates{};
   std::optional<Traced> traced{};  // absent when nobody asked
 };
