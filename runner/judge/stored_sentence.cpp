@@ -567,6 +567,9 @@ std::optional<std::string> reason_for_new_era(const Scenario& scenario,
         baseline, environment_of(measurement.device), variant, std::string(anchor_of(plans[index])),
         libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
+    // A knob that every run is given anew is nobody's change.
+    const bool is_calibrated = measurement.traced && measurement.traced->calibrated;
+    if (is_calibrated && latest(baseline, variant) == nullptr) continue;
     return matching.reason + raw_words_against_latest(baseline, variant, measurement, index);
   }
   return std::nullopt;

@@ -48,7 +48,7 @@ std::optional<StoredLook> look_at_stored(const Expectation&, std::span<const Ste
 
 // Why the run would begin a new era if it were stored, in words: of a variant that the baseline
 // knows none of its runs can be compared with this one. Another device of the same model is no era,
-// and neither is a variant that is new.
+// and neither is a variant that is new or a knob that was calibrated.
 std::optional<std::string> reason_for_new_era(const Scenario&, std::span<const StepPlan>,
                                               const Measurement&, const Baseline&);
 

@@ -590,6 +590,9 @@ TEST(NewEra, IsNamedForAnotherEnvironmentOrOtherKnobsAndForNothingElse) {
   measurement.device = machine();
   scenario.variants[0].knobs.batch.size = 65;
   EXPECT_EQ(reason(), "the knobs of 'fix' are not those of the stored runs");
+  measurement.traced.emplace().calibrated.emplace();
+  EXPECT_EQ(reason(), "") << "every run is given its own";
+  measurement.traced.reset();
   for (StoredRun& run : baseline.runs) run.variants[0].name = "other";
   EXPECT_EQ(reason(), "") << "a variant that is new";
   baseline.runs.clear();

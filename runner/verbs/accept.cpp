@@ -131,14 +131,17 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
-  std::vector<std::filesystem::path> files = scenario_files(arguments);
-  if (files.size() == 1 && arguments.runs == 1) return accept_here(arguments);
+  const std::vector<std::filesystem::path> given = scenario_files(arguments);
+  if (given.size() == 1 && arguments.runs == 1) return accept_here(arguments);
   // A fault in the last file is found before the first is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
-  for (std::size_t index = all.size(); index-- > 0;) {  // whose plans decide them store nothing
-    if (!is_planned_only(all[index].scenario)) continue;
-    std::cout << all[index].scenario.name << ": decided by its plans, nothing to store\n";
-    files.erase(files.begin() + static_cast<std::ptrdiff_t>(index));
+  std::vector<std::filesystem::path> files;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (is_planned_only(all[index].scenario)) {
+      std::cout << all[index].scenario.name << ": decided by its plans, nothing to store\n";
+    } else {
+      files.push_back(given[index]);
+    }
   }
   if (files.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
