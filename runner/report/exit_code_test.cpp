@@ -73,6 +73,7 @@ TEST(ExitCode, LetsThePolicyExcuseWhatIsUndecidedAndNothingElse) {
   EXPECT_EQ(status({ended(Outcome::undecided)}, pass), 0);
   EXPECT_EQ(status({ended(Outcome::undecided)}, UndecidedPolicy::fail), 1);
   EXPECT_EQ(status({ended(Outcome::no_baseline)}, pass), 4);
+  EXPECT_EQ(status({ended(Outcome::machine_slower)}, pass), 4);
   EXPECT_EQ(status({ended(Outcome::not_comparable)}, pass), 4);
   EXPECT_EQ(status({broken(Outcome::undecided)}, pass), 2);
   EXPECT_EQ(status({failed(Outcome::undecided)}, pass), 3);
