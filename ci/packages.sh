@@ -2,6 +2,9 @@
 # Debian 12 and Ubuntu 24.04 name these packages alike.
 packages="cmake ninja-build g++ libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev libboost-dev libgtest-dev libbenchmark-dev"
 
+# A line a stage, beside what the programs themselves say.
+say() { printf -- '-- %s\n' "$1" >&2; }
+
 # install_packages [package...]: those above and the given ones. As root through apt; otherwise says the one line to run.
 install_packages() {
   command -v dpkg-query >/dev/null || return 0  # not a Debian: CMake says what it cannot find
@@ -15,7 +18,7 @@ install_packages() {
     echo "  sudo apt-get update && sudo apt-get install -y$missing" >&2
     exit 2
   fi
-  echo "installing$missing"
+  say "installing$missing"
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
@@ -27,14 +30,29 @@ find_nvcc() {
 # No pipe into `grep -q`: it would end nvidia-smi by SIGPIPE on a machine with many GPUs, and pipefail would see that.
 has_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == "GPU "* ]]; }
 
-# configure_and_build <preset> <target> [cmake argument...]: says nothing unless it fails; logs are in build/.
+# Of what ninja says as it goes, only how far it is.
+show_counter() {
+  local line
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9]+/[0-9]+)\] ]]; then printf '\r   %s files ' "${BASH_REMATCH[1]}" >&2; fi
+  done
+  printf '\r\033[K' >&2
+}
+
+# configure_and_build <preset> <target> [cmake argument...]: a line a stage, and a counter on a terminal; logs are in build/ and are
+# shown when something fails.
 # Sixteen files a compilation: a third of the processor time of one each.
 configure_and_build() {
   local preset=$1 target=$2
   shift 2
+  say "configuring build/$preset"
   cmake --preset "$preset" -DSTEPGATE_TEST_HALVES=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "$@" >"build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; exit 2; }
-  cmake --build --preset "$preset" --target "$target" >"build/$preset.build.log" 2>&1 ||
-    { cat "build/$preset.build.log"; exit 2; }
+  say "building $target in build/$preset; minutes from scratch, details in build/$preset.build.log"
+  if [ -t 2 ]; then
+    cmake --build --preset "$preset" --target "$target" 2>&1 | tee "build/$preset.build.log" | show_counter
+  else
+    cmake --build --preset "$preset" --target "$target" >"build/$preset.build.log" 2>&1
+  fi || { cat "build/$preset.build.log"; exit 2; }
 }
 
 cuda_arguments() {

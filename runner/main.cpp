@@ -3,6 +3,8 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string_view>
+#include <vector>
 
 #include "device/worker/child.h"
 #include "report/exit_code.h"
@@ -26,7 +28,11 @@ int run(int argc, char** argv) {
     stop_when_interrupted();
     return chosen(arguments);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : status_of(ExitCode::wrong_request);
+    if (app.exit(error) == 0) return 0;
+    const std::vector<std::string_view> typed(argv + 1, argv + argc);
+    if (const std::string meant = suggestion_for(app, typed); !meant.empty())
+      std::cerr << meant << '\n';
+    return status_of(ExitCode::wrong_request);
   } catch (const RequestError& error) {
     std::cerr << error.what() << '\n';
     return status_of(ExitCode::wrong_request);

@@ -112,6 +112,18 @@ TEST_F(CommandLine, PlansEveryVariantWithWhatTheCallerSets) {
   EXPECT_TRUE(contains(plans.out, "a, variant fix: 7 samples a step")) << plans.out;
 }
 
+TEST_F(CommandLine, TakesTheBaselinesBeforeAVerbOrBehindIt) {
+  write("a.toml", holding);
+  const std::string folder = STEPGATE_SOURCE_DIR "/tests/baselines";
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"--baselines", folder, "run", "a.toml"},
+        {"run", "a.toml", "--baselines", folder}}) {
+    std::vector<std::string> words = call;
+    words.insert(words.end(), {"--device", "simulated:round-numbers"});
+    EXPECT_EQ(stepgate(words).exit_code, 0);
+  }
+}
+
 TEST_F(CommandLine, ShowsTheFieldsThatMatchAFilter) {
   const Finished all = stepgate({"fields"});
   const Finished some = stepgate({"fields", "sync"});
@@ -130,6 +142,26 @@ TEST_F(CommandLine, ListsDevicesAndSaysWhyOneIsMissing) {
 #ifndef STEPGATE_WITH_CUDA
   EXPECT_TRUE(contains(devices.out, "not available: this build has no CUDA device"));
 #endif
+}
+
+// Minutes of silence look like a hang. A cmake of our own stands for the real one.
+TEST_F(CommandLine, SaysWhatItsFrontDoorsAreDoing) {
+  std::filesystem::create_directory(place() / "build");
+  const auto build = [&](const std::string& cmake) {
+    const std::string script = "set -euo pipefail; . " STEPGATE_SOURCE_DIR
+                               "/ci/packages.sh; cmake() { " +
+                               cmake + "; }; configure_and_build host stepgate";
+    return ChildProcess("/bin/bash", {"-c", script}, place()).wait();
+  };
+  const Finished good = build("echo '[1/2] something'");
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(good.out, "");
+  EXPECT_EQ(good.err,
+            "-- configuring build/host\n-- building stepgate in build/host; minutes from scratch, "
+            "details in build/host.build.log\n");
+  const Finished bad = build("echo a fault; [ $1 != --build ]");
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_EQ(bad.out, "a fault\n");
 }
 
 // What nobody could read is no answer.
@@ -187,6 +219,7 @@ class WrongCalls : public CommandLine, public testing::WithParamInterface<WrongC
 
 TEST_P(WrongCalls, EndWithCodeTwoAndOneAnswer) {
   write("a.toml", holding);
+  write("scenarios/all_waits.toml", holding);
   std::filesystem::create_directory(place() / "empty");
   const Finished refusal = stepgate(GetParam().arguments);
   EXPECT_EQ(refusal.exit_code, 2);
@@ -196,10 +229,25 @@ TEST_P(WrongCalls, EndWithCodeTwoAndOneAnswer) {
 
 const std::vector<WrongCall> wrong_calls{
     {"no_verb", {}, "no verb; `stepgate --help` lists them\n"},
-    {"unknown_verb", {"rnu"}, "rnu"},
-    {"unknown_option", {"run", "a.toml", "--bugdet", "3"}, "--bugdet"},
+    {"unknown_verb", {"chek", "a.toml"}, "\ndid you mean 'check'?\n"},
+    {"unknown_verb_behind_an_option",
+     {"--baselines", "plan", "rnu", "a.toml"},
+     "\ndid you mean 'run'?\n"},
+    {"unknown_option", {"run", "a.toml", "--bugdet", "3"}, "\ndid you mean '--budget'?\n"},
+    {"unknown_option_with_a_value",
+     {"run", "a.toml", "--undecidd=skip"},
+     "\ndid you mean '--undecided'?\n"},
+    {"name_without_its_folder",
+     {"run", "all_waits"},
+     "all_waits: no such file; did you mean 'scenarios/all_waits.toml'?\n"},
+    {"mistyped_name",
+     {"check", "scenarios/al_waits.toml"},
+     "scenarios/al_waits.toml: no such file; did you mean 'scenarios/all_waits.toml'?\n"},
+    {"unknown_field",
+     {"fields", "hiden"},
+     "no field and no metric has 'hiden' in its name; `stepgate fields`"},
     {"no_file", {"run", "none.toml"}, "none.toml: no such file; check the path\n"},
-    {"no_folder", {"run"}, "scenarios: no such file; check the path\n"},
+    {"no_folder", {"run", "nowhere"}, "nowhere: no such file; check the path\n"},
     {"empty_folder", {"run", "empty"}, "no scenario files; name a file or a folder with"},
     {"unknown_variant", {"plan", "a.toml", "--variant", "fxi"}, "no variant is named 'fxi'"},
     {"picture_of_no_memory",

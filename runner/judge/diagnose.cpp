@@ -132,7 +132,8 @@ class Mean {
     };
     return {.host_blocked = mean(&PhaseSplit::host_blocked),
             .device_busy = mean(&PhaseSplit::device_busy),
-            .host_waits = mean(&PhaseSplit::host_waits)};
+            .host_waits = mean(&PhaseSplit::host_waits),
+            .copying = mean(&PhaseSplit::copying)};
   }
 
   std::map<Metric, double> values() const {

@@ -102,6 +102,33 @@ TEST(Separate, DoesNotTieACountToTimeThatItCannotMove) {
             "%; also memset_bytes_per_step 4 MiB and 0 B");
 }
 
+// Beside an optimizer of many kernels a copy that is hidden takes longer too: by more than the
+// kernels, and costs nothing.
+TEST(Separate, LooksForKernelsWhereKernelsAreAndForCopiesWhereCopiesAre) {
+  const auto of = [](const PartsByHand& parts, double optimizer, double h2d) {
+    TracedStep step = traced_step(parts);
+    step.phases[static_cast<std::size_t>(Phase::optimizer)] = {.device_busy = optimizer};
+    step.phases[static_cast<std::size_t>(Phase::h2d)] = {.device_busy = h2d, .copying = h2d};
+    return step;
+  };
+  const std::string kernels =
+      separation(traced_rounds({of({.memory = 200}, 2e-4, 9e-4), of({.memory = 100}, 1e-4, 1e-4)}));
+  EXPECT_NE(kernels.find("device memory limits (optimizer)"), std::string::npos) << kernels;
+  const std::string copies =
+      separation(traced_rounds({of({.copies = 200}, 9e-4, 2e-4), of({.copies = 100}, 1e-4, 1e-4)}));
+  EXPECT_NE(copies.find("no kernel beside them (h2d)"), std::string::npos) << copies;
+}
+
+TEST(Separate, WritesCountsThatDifferDifferently) {
+  const TracedStep more = traced_step(
+      {.math = 100}, {{Metric::copies_per_step, 2}, {Metric::copy_bytes_per_step, 131'178}});
+  const TracedStep less = traced_step(
+      {.math = 100}, {{Metric::copies_per_step, 1}, {Metric::copy_bytes_per_step, 131'174}});
+  const std::string words = separation(traced_rounds({more, less}));
+  EXPECT_NE(words.find("copy_bytes_per_step 128.104 KiB and 128.1 KiB"), std::string::npos)
+      << words;
+}
+
 TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
   const TracedStep many = traced_step({.math = 100}, {{Metric::copies_per_step, 500}});
   const TracedStep one = traced_step({.math = 100}, {{Metric::copies_per_step, 1}});

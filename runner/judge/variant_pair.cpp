@@ -84,11 +84,13 @@ std::optional<Phase> VariantPair::phase_of(TimePart part) const {
     case TimePart::idle_for_data:
       return Phase::data_wait;
     case TimePart::idle_after_wait:
-      return phase_by(&PhaseSplit::host_blocked);
+      return phase_by([](const PhaseSplit& phase) { return phase.host_blocked; });
+    // Copies beside kernels cost nothing by themselves, and may take longer where kernels are.
     case TimePart::math:
     case TimePart::memory:
+      return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
     case TimePart::copies:
-      return phase_by(&PhaseSplit::device_busy);
+      return phase_by([](const PhaseSplit& phase) { return phase.copying; });
     case TimePart::idle_for_host:
     case TimePart::idle_in_queue:
       break;  // no phase has the idle time of a device
@@ -144,12 +146,13 @@ std::optional<double> VariantPair::count_in(const StepPlan& plan, Phase phase,
   return counted_(part, metric);
 }
 
-std::optional<Phase> VariantPair::phase_by(double PhaseSplit::*what) const {
+std::optional<Phase> VariantPair::phase_by(
+    const std::function<double(const PhaseSplit&)>& what) const {
   std::array<double, phase_count> differences{};
   for (const TracedRound& round : traced_.rounds) {
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
       differences[phase] +=
-          round.variants[0].phases[phase].*what - round.variants[index_].phases[phase].*what;
+          what(round.variants[0].phases[phase]) - what(round.variants[index_].phases[phase]);
     }
   }
   return main_phase(differences);

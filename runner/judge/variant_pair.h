@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -50,7 +51,7 @@ class VariantPair {
   // By the plans, whose counts are those of the trace. What a graph launches has no phase.
   std::optional<Phase> phase_of(Metric metric) const;
   std::optional<double> count_in(const StepPlan& plan, Phase phase, Metric metric) const;
-  std::optional<Phase> phase_by(double PhaseSplit::*what) const;
+  std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
   // Every round of the one beyond every round of the other.
   bool is_shown(TimePart part) const;
   std::pair<double, double> range(std::size_t variant, TimePart part) const;

@@ -218,7 +218,9 @@ std::array<PhaseSplit, phase_count> phases_of(const Trace& trace, const StepPlan
     return phases[static_cast<std::size_t>(phase)];
   };
   for (const DeviceWork& work : trace.work) {
-    if (work.operation >= 0) phase_of(work.operation).device_busy += seconds(work);
+    if (work.operation < 0) continue;
+    phase_of(work.operation).device_busy += seconds(work);
+    if (work.kind == WorkKind::copy) phase_of(work.operation).copying += seconds(work);
   }
   for (const HostCall& call : trace.calls) {
     const int operation = operation_of(trace, call);
@@ -231,6 +233,7 @@ std::array<PhaseSplit, phase_count> phases_of(const Trace& trace, const StepPlan
     phase.host_blocked /= steps;
     phase.device_busy /= steps;
     phase.host_waits /= steps;
+    phase.copying /= steps;
   }
   return phases;
 }

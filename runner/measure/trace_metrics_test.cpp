@@ -104,6 +104,8 @@ TEST(TraceMetrics, MeasuresSharesOfTheWindow) {
               close);
   EXPECT_NEAR(step.phases[static_cast<std::size_t>(Phase::h2d)].device_busy, 5 * microsecond,
               close);
+  EXPECT_NEAR(step.phases[static_cast<std::size_t>(Phase::h2d)].copying, 5 * microsecond, close);
+  EXPECT_EQ(step.phases[static_cast<std::size_t>(Phase::forward)].copying, 0);
 }
 
 TEST(TraceMetrics, HasNoOverlapWithoutACopyToTheDevice) {

@@ -36,6 +36,7 @@ struct PhaseSplit {
   double host_blocked = 0;  // in calls that wait for the device
   double device_busy = 0;   // sum over kernels, copies and fills
   double host_waits = 0;    // calls that can block, a step
+  double copying = 0;       // of device_busy: copies
 };
 
 // Copies of one kind, a step.

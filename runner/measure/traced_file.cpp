@@ -27,7 +27,7 @@ constexpr double TimeSplit::*time_parts[] = {&TimeSplit::step,
                                              &TimeSplit::idle_for_host,
                                              &TimeSplit::idle_in_queue};
 constexpr double PhaseSplit::*phase_parts[] = {&PhaseSplit::host_blocked, &PhaseSplit::device_busy,
-                                               &PhaseSplit::host_waits};
+                                               &PhaseSplit::host_waits, &PhaseSplit::copying};
 
 template <class Split, std::size_t count>
 TraceJson json_of_parts(const Split& split, double Split::*const (&parts)[count]) {

@@ -68,7 +68,6 @@ std::string fields_text(std::string_view filter) {
     metrics += fmt::format("{:<26} {:<7} {}\n", row.name, evidence_text(row.evidence), row.meaning);
   }
   if (!metrics.empty()) text += fmt::format("{}metrics:\n{}", text.empty() ? "" : "\n", metrics);
-  if (text.empty()) return fmt::format("no field and no metric has '{}' in its name\n", filter);
   return text;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/command_line.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "support/diagnostic.h"
 #include "support/nearest.h"
@@ -88,8 +90,10 @@ class CommandLine {
     declare_gate();
     declare_trial_gate();
     app_.add_option("--baselines", arguments_.device.baselines,
-                    "folder with device profiles and baselines; if left out: $STEPGATE_BASELINES, "
-                    "else baselines/ here, else what is installed with this program");
+                    "folder with device profiles and baselines, before the verb or behind it; if "
+                    "left out: $STEPGATE_BASELINES, else baselines/ here, else what is installed "
+                    "with this program");
+    for (CLI::App* verb : app_.get_subcommands([](CLI::App*) { return true; })) verb->fallthrough();
   }
 
  private:
@@ -343,7 +347,60 @@ class CommandLine {
   Verb& chosen_;
 };
 
+const CLI::App* verb_named(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == name) return verb;
+  }
+  return nullptr;
+}
+
+// Those for people: what is started by other verbs has no group.
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string nearest_in_words(std::string_view word, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return did_you_mean(word, candidates, "");
+}
+
 }  // namespace
+
+std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed) {
+  const CLI::App* verb = nullptr;
+  bool is_value = false;  // of the only option before a verb that takes one
+  for (std::string_view word : typed) {
+    if (std::exchange(is_value, word == "--baselines")) continue;
+    if (!word.starts_with('-')) {
+      if (verb != nullptr) continue;
+      verb = verb_named(app, word);
+      if (verb == nullptr) return nearest_in_words(word, verbs_of(app));
+      continue;
+    }
+    word = word.substr(0, word.find('='));
+    if (!word.starts_with("--") || word == "--") continue;
+    std::vector<std::string> names = options_of(app);
+    if (verb != nullptr) {
+      const std::vector<std::string> own = options_of(*verb);
+      names.insert(names.end(), own.begin(), own.end());
+    }
+    if (std::find(names.begin(), names.end(), word) == names.end())
+      return nearest_in_words(word, names);
+  }
+  return "";
+}
 
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen) {
   CommandLine(app, arguments, chosen).declare();

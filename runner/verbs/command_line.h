@@ -3,10 +3,17 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "verbs/verbs.h"
 
 namespace stepgate {
+
+// What was probably meant by a verb or an option that there is not: "did you mean '--budget'?".
+// Empty where nothing is near, or where that is not what is wrong.
+std::string suggestion_for(const CLI::App& app, std::span<const std::string_view> typed);
 
 // Adds the verbs and their options to the parser; the chosen one is left in `chosen`.
 void declare_verbs(CLI::App& app, Arguments& arguments, Verb& chosen);

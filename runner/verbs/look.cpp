@@ -113,7 +113,12 @@ int print_plans(const Arguments& arguments) {
 }
 
 int print_fields(const Arguments& arguments) {
-  std::cout << fields_text(arguments.filter);
+  const std::string fields = fields_text(arguments.filter);
+  if (fields.empty()) {
+    throw RequestError("no field and no metric has '" + arguments.filter + "' in its name",
+                       "`stepgate fields` shows all of them");
+  }
+  std::cout << fields;
   return 0;
 }
 

@@ -131,9 +131,39 @@ std::string date_of(const Arguments& arguments) {
       fmt::gmtime(std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now())));
 }
 
+namespace {
+
+// A scenario that is named as reports name it, or mistyped: the file of such a name in the folder
+// that is named, or in scenarios/.
+void refuse_missing(const std::filesystem::path& given) {
+  if (std::filesystem::exists(given)) return;
+  const std::filesystem::path folder =
+      given.has_parent_path() ? given.parent_path() : std::filesystem::path("scenarios");
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  const std::string wanted =
+      given.extension() == ".toml" ? given.stem().string() : given.filename().string();
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const bool is_there = std::find(names.begin(), names.end(), wanted) != names.end();
+  const auto meant =
+      is_there ? std::optional<std::string_view>(wanted) : nearest(wanted, candidates);
+  if (!meant) return;  // whoever reads it says that it is not there
+  throw RequestError(
+      {{given.string(), 0, 0},
+       "no such file",
+       fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
+}
+
+}  // namespace
+
 std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& given : arguments.files) {
+    refuse_missing(given);
     if (!std::filesystem::is_directory(given)) {
       files.push_back(given);
       continue;
