@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "judge/forecast.h"
 #include "judge/stored_runs_by_hand.h"
 #include "support/random.h"
 
@@ -417,6 +418,16 @@ TEST(StoredSentence, WantsAsManyRoundsAsAStoredRunHas) {
       judged(scenario, baseline_of(scenario, quiet), measured(plans_with_anchors(scenario), 5, 11));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(says(verdict, "11 rounds were measured, but a run is compared by its first 12"));
+}
+
+// What a forecast promises must be what the budget is held against.
+TEST(StoredSentence, IsForecastToTakeAsManyRoundsAsTheRunMustHave) {
+  ExpectedCost expected;
+  expected.round = std::chrono::seconds(1);
+  expected.fewest_rounds = rounds_of_stored_run;
+  const auto made = forecast(expected, scenario_of_one({no_slide}), {.counted = counted});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->rounds_to_hold, rounds_of_stored_run);
 }
 
 TEST(StoredSentence, LooksAtTheFirstRoundsOnly) {
