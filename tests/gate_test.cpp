@@ -265,6 +265,32 @@ TEST_F(Gates, SayInTheFirstLineWhatIsComparedAndInTheLastTheAnswer) {
   EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
 }
 
+TEST_F(Gates, WriteJUnitAndASummaryForCiSystems) {
+  head_with_knob("sync.where=step");
+  const Finished run = gate({"tensor_cores", "waits"},
+                            {"--junit", "j.xml", "--summary", "s.md", "--annotations", "github"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  std::ifstream junit(place() / "j.xml");
+  const std::string xml{std::istreambuf_iterator<char>(junit), {}};
+  EXPECT_TRUE(contains(xml, "name=\"counts.tensor_cores/step.host_waits_per_step\"")) << xml;
+  EXPECT_TRUE(contains(xml, "<failure type=\"blocks\" message=\"host_waits_per_step 0 -&gt; 1; "))
+      << xml;
+  EXPECT_TRUE(contains(xml, "name=\"counts.waits/step.counts\"")) << "and what is the same passes";
+  std::ifstream summary(place() / "s.md");
+  const std::string page{std::istreambuf_iterator<char>(summary), {}};
+  EXPECT_TRUE(page.starts_with("## stepgate: SIMULATED: ")) << page;
+  EXPECT_TRUE(contains(run.out, "::error file=tensor_cores.toml,line=5,title=")) << run.out;
+}
+
+TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
+  script("head", "kill -9 $PPID; sleep 1\n");  // the guardian of the worker
+  const Finished run = gate({"waits"}, {"--junit", "j.xml"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  std::ifstream junit(place() / "j.xml");
+  const std::string xml{std::istreambuf_iterator<char>(junit), {}};
+  EXPECT_TRUE(contains(xml, "<error ")) << xml;
+}
+
 // --- what is accepted ---
 
 TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {

@@ -49,16 +49,16 @@ void write_annotation(std::ostream& out, std::string_view command, const Reporte
 }
 
 // What a run did not get to has no fault of its own: whatever ended the run is said once.
-bool is_consequence(const ReportedRun& run, const ReportedCase& one) {
-  return one.type == not_run && !run.failures.empty();
+bool is_consequence(const ReportedCases& run, const ReportedCase& one) {
+  return one.type == not_run && run.ended_early;
 }
 
-void write_kind_of_annotation(std::ostream& out, std::string_view command, const ReportedRun& run,
+void write_kind_of_annotation(std::ostream& out, std::string_view command, const ReportedCases& run,
                               bool (*belongs)(CaseEnd)) {
-  const std::string_view simulated = is_simulated(run) ? " (SIMULATED)" : "";
+  const std::string_view simulated = run.simulated ? " (SIMULATED)" : "";
   std::size_t written = 0;
   std::size_t more = 0;
-  for (const ReportedScenario& scenario : reported_scenarios(run)) {
+  for (const ReportedScenario& scenario : run.scenarios) {
     for (const ReportedCase& one : scenario.cases) {
       if (!belongs(one.end) || is_consequence(run, one)) continue;
       if (written == most_of_a_kind) {
@@ -78,7 +78,7 @@ std::map<std::string, Annotations> annotation_choices() {
   return {{"none", Annotations::none}, {"github", Annotations::github}};
 }
 
-void write_annotations(std::ostream& out, const ReportedRun& run) {
+void write_annotations(std::ostream& out, const ReportedCases& run) {
   write_kind_of_annotation(out, "error", run, [](CaseEnd end) {
     return end == CaseEnd::failed || end == CaseEnd::error;
   });

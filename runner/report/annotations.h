@@ -19,7 +19,7 @@ std::map<std::string, Annotations> annotation_choices();
 // An error for every sentence that failed or could not be tried, a warning for every one that was
 // left open, at its line. GitHub shows ten of each a step: at most nine, and one that says how many
 // more there are.
-void write_annotations(std::ostream&, const ReportedRun&);
+void write_annotations(std::ostream&, const ReportedCases&);
 
 // Whatever is printed between the two is no command, whoever wrote it. The token is one that nobody
 // who writes a file can know.

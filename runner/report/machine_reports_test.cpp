@@ -50,13 +50,13 @@ ReportedRun run_of(const std::vector<Verdict>& verdicts) {
 
 std::string junit(const ReportedRun& run) {
   std::ostringstream out;
-  write_junit(out, run);
+  write_junit(out, reported_cases(run));
   return out.str();
 }
 
 std::string annotations(const ReportedRun& run) {
   std::ostringstream out;
-  write_annotations(out, run);
+  write_annotations(out, reported_cases(run));
   return out.str();
 }
 
@@ -79,7 +79,7 @@ TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
   const auto ends = [&](UndecidedPolicy policy) {
     run.undecided = policy;
     std::vector<CaseEnd> all;
-    const std::vector<ReportedScenario> scenarios = reported_scenarios(run);
+    const std::vector<ReportedScenario> scenarios = reported_cases(run).scenarios;
     for (const ReportedCase& one : scenarios[0].cases) all.push_back(one.end);
     return all;
   };
@@ -95,7 +95,7 @@ TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
 TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatIsRefuted) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds, Outcome::refuted})};
   verdicts[0].broken = "two variants computed different losses";
-  const auto cases = reported_scenarios(run_of(verdicts))[0].cases;
+  const auto cases = reported_cases(run_of(verdicts)).scenarios[0].cases;
   EXPECT_EQ(cases[0].end, CaseEnd::error);
   EXPECT_EQ(cases[0].type, "broken");
   EXPECT_TRUE(has(cases[0].message, "different losses"));
@@ -113,7 +113,7 @@ TEST(ReportedRun, LetsNothingPassThatTheRunDidNotGetTo) {
   ReportedRun run = run_of(verdicts);
   run.scenarios = {&reached, &missed};
   run.failures = {{"device", {}, "the device failed: it fell off the bus"}};
-  const auto all = reported_scenarios(run);
+  const auto all = reported_cases(run).scenarios;
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[0].cases[0].name, "stepgate.device");
   EXPECT_EQ(all[0].cases[0].end, CaseEnd::error);
@@ -132,12 +132,12 @@ TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
   ReportedRun run = run_of(verdicts);
   run.undecided = UndecidedPolicy::pass;
   run.suite = &suite;
-  const auto whole = reported_scenarios(run);
+  const auto whole = reported_cases(run).scenarios;
   EXPECT_EQ(whole[0].cases[0].name, "stepgate.suite");
   EXPECT_EQ(whole[0].cases[0].end, CaseEnd::failed);
   EXPECT_EQ(count_of(whole, CaseEnd::passed), 2U);
   suite.refuted_among_others = {"a.line2"};
-  const auto one = reported_scenarios(run);
+  const auto one = reported_cases(run).scenarios;
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0].cases[0].end, CaseEnd::passed);
   EXPECT_EQ(one[0].cases[1].end, CaseEnd::failed);
@@ -146,7 +146,7 @@ TEST(ReportedRun, FailsWhatOnlyTheWholeSuiteRefutes) {
 TEST(ReportedRun, TellsNamesakesApart) {
   const std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds}),
                                       verdict_named("a", {Outcome::refuted})};
-  const auto all = reported_scenarios(run_of(verdicts));
+  const auto all = reported_cases(run_of(verdicts)).scenarios;
   EXPECT_EQ(all[0].cases[0].name, "a.line1");
   EXPECT_EQ(all[1].cases[0].name, "a.line1 (2)");
 }
@@ -225,7 +225,7 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
   const std::vector<Verdict> verdicts{
       verdict_named("good", {Outcome::holds}),
       verdict_named("bad", {Outcome::refuted, Outcome::undecided, Outcome::no_baseline})};
-  const std::string text = summary_markdown(run_of(verdicts));
+  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   EXPECT_EQ(text.find("## stepgate: 1 failed, 1 could not be tried, 1 left open, 1 of 4 sentences "
                       "passed\n"),
             0U)
@@ -242,7 +242,9 @@ TEST(Summary, BeginsWithWhatDoesNotHold) {
 TEST(Summary, SaysThatNothingWasMeasured) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds})};
   verdicts[0].device.kind = DeviceKind::simulated;
-  EXPECT_EQ(summary_markdown(run_of(verdicts)).find("## stepgate: SIMULATED: 1 of 1"), 0U);
+  EXPECT_EQ(
+      summary_markdown(reported_cases(run_of(verdicts))).find("## stepgate: SIMULATED: 1 of 1"),
+      0U);
 }
 
 TEST(Summary, KeepsForeignTextInItsCell) {
@@ -250,7 +252,7 @@ TEST(Summary, KeepsForeignTextInItsCell) {
   verdicts[0].claim = hostile;
   verdicts[0].sentences[0].reason = hostile;
   verdicts[0].environment = {hostile};
-  const std::string text = summary_markdown(run_of(verdicts));
+  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   for (const char* markup : {"<b>", "`", "[l]", "\n::error", "@you", "\x1b"})
     EXPECT_FALSE(has(text, markup)) << markup << text;
   EXPECT_TRUE(has(text, "&#124;")) << text;
@@ -262,11 +264,11 @@ TEST(Summary, StaysBelowItsLimitAndSaysWhatIsMissing) {
     verdicts.push_back(verdict_named("a" + std::to_string(index), {Outcome::refuted}));
     verdicts.back().sentences[0].reason = std::string(10'000, 'x');
   }
-  const std::string text = summary_markdown(run_of(verdicts));
+  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
   EXPECT_LE(text.size(), most_summary_bytes);
   EXPECT_GT(text.size(), most_summary_bytes / 2);
   EXPECT_TRUE(has(text, " more parts found no room here.\n"));
-  EXPECT_LE(summary_markdown(run_of(verdicts), 300).size(), 300U);
+  EXPECT_LE(summary_markdown(reported_cases(run_of(verdicts)), 300).size(), 300U);
 }
 
 }  // namespace

@@ -20,23 +20,11 @@ bool is_refuted_among_others(const ReportedRun& run, const std::string& line) {
   return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
-CaseEnd end_of_undecided(UndecidedPolicy policy) {
-  switch (policy) {
-    case UndecidedPolicy::skip:
-      return CaseEnd::skipped;
-    case UndecidedPolicy::fail:
-      return CaseEnd::failed;
-    case UndecidedPolicy::pass:
-      return CaseEnd::passed;
-  }
-  return CaseEnd::error;
-}
-
 // What is refuted stays so, whatever else is broken. An outcome that is not named here is an error
 // rather than a sentence that passed.
 CaseEnd case_end(const Verdict& verdict, Outcome outcome, UndecidedPolicy policy) {
   if (outcome == Outcome::refuted) return CaseEnd::failed;
-  if (verdict.broken) return CaseEnd::error;
+  if (verdict.broken || verdict.failed) return CaseEnd::error;
   if (outcome == Outcome::holds) return CaseEnd::passed;
   if (outcome == Outcome::undecided || outcome == Outcome::skipped) return end_of_undecided(policy);
   return CaseEnd::error;
@@ -48,15 +36,20 @@ ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
   reported.title = verdict.scenario + "." + sentence.name;
   reported.place = sentence.place;
   const bool among_others = sentence.outcome == Outcome::undecided && !verdict.broken &&
-                            is_refuted_among_others(run, reported.title);
+                            !verdict.failed && is_refuted_among_others(run, reported.title);
   const Outcome outcome = among_others ? Outcome::refuted : sentence.outcome;
   reported.end = case_end(verdict, outcome, run.undecided);
-  const bool is_broken = verdict.broken && outcome != Outcome::refuted;
-  reported.type = is_broken ? "broken"
-                  : outcome == Outcome::no_baseline || outcome == Outcome::not_comparable
-                      ? "not gated"
-                      : std::string(in_words(outcome));
-  std::string why = is_broken ? *verdict.broken : sentence.reason;
+  reported.type = in_words(outcome);
+  std::string why = sentence.reason;
+  if (outcome != Outcome::refuted && verdict.failed) {
+    reported.type = "device";
+    why = *verdict.failed;
+  } else if (outcome != Outcome::refuted && verdict.broken) {
+    reported.type = "broken";
+    why = *verdict.broken;
+  } else if (exit_code(outcome, run.undecided) == ExitCode::not_gated) {
+    reported.type = "not gated";
+  }
   if (among_others) why += "; refuted by the evidence among all comparisons of the run";
   reported.message = fmt::format("{}: {}", sentence.text, why);
   return reported;
@@ -108,6 +101,26 @@ ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScen
   return reported;
 }
 
+bool is_simulated(const ReportedRun& run) {
+  return std::any_of(run.verdicts.begin(), run.verdicts.end(), [](const Verdict& verdict) {
+    return !verdict.planned_only && verdict.device.kind != DeviceKind::cuda;
+  });
+}
+
+}  // namespace
+
+CaseEnd end_of_undecided(UndecidedPolicy policy) {
+  switch (policy) {
+    case UndecidedPolicy::skip:
+      return CaseEnd::skipped;
+    case UndecidedPolicy::fail:
+      return CaseEnd::failed;
+    case UndecidedPolicy::pass:
+      return CaseEnd::passed;
+  }
+  return CaseEnd::error;
+}
+
 // Two files of one name in different folders are two scenarios of one name, and who reads a report
 // keeps one case of a name.
 void name_apart(std::vector<ReportedScenario>& scenarios) {
@@ -122,9 +135,7 @@ void name_apart(std::vector<ReportedScenario>& scenarios) {
   }
 }
 
-}  // namespace
-
-std::vector<ReportedScenario> reported_scenarios(const ReportedRun& run) {
+ReportedCases reported_cases(const ReportedRun& run) {
   std::vector<ReportedScenario> all;
   for (const Verdict& verdict : run.verdicts) all.push_back(reported_verdict(run, verdict));
   for (std::size_t index = run.verdicts.size(); index < run.scenarios.size(); ++index)
@@ -132,7 +143,10 @@ std::vector<ReportedScenario> reported_scenarios(const ReportedRun& run) {
   if (ReportedScenario own = of_the_run(run, all); !own.cases.empty())
     all.insert(all.begin(), std::move(own));
   name_apart(all);
-  return all;
+  return {.run = run.run,
+          .simulated = is_simulated(run),
+          .ended_early = !run.failures.empty(),
+          .scenarios = std::move(all)};
 }
 
 std::size_t count_of(std::span<const ReportedScenario> scenarios, CaseEnd end) {
@@ -142,12 +156,6 @@ std::size_t count_of(std::span<const ReportedScenario> scenarios, CaseEnd end) {
                            [&](const ReportedCase& one) { return one.end == end; });
   }
   return static_cast<std::size_t>(count);
-}
-
-bool is_simulated(const ReportedRun& run) {
-  return std::any_of(run.verdicts.begin(), run.verdicts.end(), [](const Verdict& verdict) {
-    return !verdict.planned_only && verdict.device.kind != DeviceKind::cuda;
-  });
 }
 
 }  // namespace stepgate

@@ -56,15 +56,25 @@ struct ReportedScenario {
   std::vector<ReportedCase> cases;
 };
 
+// All that a report of a run or a gate needs to know.
+struct ReportedCases {
+  RunInfo run;
+  bool simulated = false;  // something of it was computed instead of measured
+  bool ended_early = false;
+  std::vector<ReportedScenario> scenarios;
+};
+
 // A scenario each, with a case for every sentence of [expect]. Before them one named "stepgate",
 // with a case for every failure and one for a suite that is refuted though no sentence is, where
 // there is any.
-std::vector<ReportedScenario> reported_scenarios(const ReportedRun&);
+ReportedCases reported_cases(const ReportedRun&);
+
+// Gives every case a name that no other has.
+void name_apart(std::vector<ReportedScenario>&);
+
+CaseEnd end_of_undecided(UndecidedPolicy);
 
 // How many cases end so.
 std::size_t count_of(std::span<const ReportedScenario>, CaseEnd);
-
-// Whether any of its verdicts is computed instead of measured, though a device takes part.
-bool is_simulated(const ReportedRun&);
 
 }  // namespace stepgate

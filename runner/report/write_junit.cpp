@@ -66,7 +66,7 @@ void write_suite_property(std::ostream& out, std::string_view name, std::string_
   fmt::print(out, "      <property name=\"{}\" value=\"{}\"/>\n", name, junit_text(value));
 }
 
-void write_suite_properties(std::ostream& out, const ReportedRun& run,
+void write_suite_properties(std::ostream& out, const ReportedCases& run,
                             const ReportedScenario& scenario) {
   out << "    <properties>\n";
   write_suite_property(out, "stepgate", run.run.stepgate);
@@ -85,15 +85,15 @@ void write_suite_properties(std::ostream& out, const ReportedRun& run,
 
 }  // namespace
 
-void write_junit(std::ostream& out, const ReportedRun& run) {
-  const std::vector<ReportedScenario> scenarios = reported_scenarios(run);
+void write_junit(std::ostream& out, const ReportedCases& run) {
+  const std::vector<ReportedScenario>& scenarios = run.scenarios;
   double time = 0;
   for (const ReportedScenario& scenario : scenarios) time += junit_time(scenario);
   // JUnit's timestamps are UTC and have no zone.
   const std::string timestamp = junit_text(run.run.date.substr(0, run.run.date.find('Z')));
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   fmt::print(out, "<testsuites name=\"stepgate{}\" {} timestamp=\"{}\">\n",
-             is_simulated(run) ? ", SIMULATED: nothing was measured" : "",
+             run.simulated ? ", SIMULATED: nothing was measured" : "",
              junit_counts(scenarios, time), timestamp);
   for (const ReportedScenario& scenario : scenarios) {
     fmt::print(out, "  <testsuite name=\"{}\" {} timestamp=\"{}\" hostname=\"{}\">\n",

@@ -12,6 +12,6 @@ namespace stepgate {
 
 // A testsuite a scenario, a testcase a sentence. The time of a scenario is shared equally by its
 // sentences, which are measured together.
-void write_junit(std::ostream&, const ReportedRun&);
+void write_junit(std::ostream&, const ReportedCases&);
 
 }  // namespace stepgate

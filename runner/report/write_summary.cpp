@@ -59,7 +59,12 @@ class LimitedText {
 };
 
 std::string shown_outcome(const ReportedScenario& scenario) {
-  if (scenario.verdict == nullptr) return "not run";
+  if (scenario.verdict == nullptr) {
+    for (const ReportedCase& one : scenario.cases)
+      if (one.end != CaseEnd::passed) return one.type;
+    return scenario.cases.empty() ? std::string(not_run) : "passed";
+  }
+  if (scenario.verdict->failed) return "device failed";
   if (scenario.verdict->broken) return "broken";
   return std::string(in_words(scenario.verdict->outcome));
 }
@@ -69,7 +74,7 @@ bool every_case_passed(const ReportedScenario& scenario) {
          (scenario.verdict == nullptr || !scenario.verdict->broken);
 }
 
-std::string summary_headline(const ReportedRun& run,
+std::string summary_headline(const ReportedCases& run,
                              const std::vector<ReportedScenario>& scenarios) {
   struct Tally {
     CaseEnd end;
@@ -79,7 +84,7 @@ std::string summary_headline(const ReportedRun& run,
                                Tally{CaseEnd::error, "could not be tried"},
                                Tally{CaseEnd::skipped, "left open"}};
   std::string text = "## stepgate: ";
-  if (is_simulated(run)) text += "SIMULATED: ";
+  if (run.simulated) text += "SIMULATED: ";
   std::string wrong;
   for (const Tally& tally : tallies) {
     const std::size_t count = count_of(scenarios, tally.end);
@@ -89,7 +94,7 @@ std::string summary_headline(const ReportedRun& run,
   append(text, "{}{} of {} sentences passed\n\n", wrong.empty() ? "" : wrong + ", ", passed,
          passed + count_of(scenarios, CaseEnd::failed) + count_of(scenarios, CaseEnd::error) +
              count_of(scenarios, CaseEnd::skipped));
-  if (is_simulated(run)) text += "Times are computed: **nothing was measured.**\n\n";
+  if (run.simulated) text += "Times are computed: **nothing was measured.**\n\n";
   return text;
 }
 
@@ -158,8 +163,8 @@ std::string summary_table(const std::vector<ReportedScenario>& scenarios) {
 
 }  // namespace
 
-std::string summary_markdown(const ReportedRun& run, std::size_t most_bytes) {
-  const std::vector<ReportedScenario> scenarios = reported_scenarios(run);
+std::string summary_markdown(const ReportedCases& run, std::size_t most_bytes) {
+  const std::vector<ReportedScenario>& scenarios = run.scenarios;
   LimitedText text(most_bytes);
   text.add(summary_headline(run, scenarios));
   add_what_did_not_pass(text, scenarios);

@@ -14,6 +14,6 @@ namespace stepgate {
 constexpr std::size_t most_summary_bytes = 1024 * 1024;
 
 // Parts that do not fit are left out from the end, and the last line says how many.
-std::string summary_markdown(const ReportedRun&, std::size_t most_bytes = most_summary_bytes);
+std::string summary_markdown(const ReportedCases&, std::size_t most_bytes = most_summary_bytes);
 
 }  // namespace stepgate

@@ -292,6 +292,7 @@ class CommandLine {
     takes_device(takes_scenarios(gate));
     takes_budget(gate, "seconds that timing may take");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
+    reports_to_ci(gate);
   }
 
   void declare_accept() {

@@ -13,11 +13,13 @@
 #include "judge/words.h"
 #include "report/print_gate.h"
 #include "report/progress_line.h"
+#include "report/reported_gate.h"
 #include "scenario/read_scenario.h"
 #include "support/seconds.h"
 #include "support/write_file.h"
 #include "verbs/head_sentences.h"
 #include "verbs/interruption.h"
+#include "verbs/machine_reports.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 #include "verbs/workers.h"
@@ -48,6 +50,9 @@ class Gate {
     std::vector<Accepted> accepted;
     if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
     if (!arguments_.json.empty()) check_writable(arguments_.json);
+    const ReportFiles files(arguments_);
+    const RunInfo info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
+    files.write(gate_that_has_not_ended(info));
     look_at_scenarios();
     if (introduce_both()) {
       if (!interrupted) count();
@@ -64,10 +69,12 @@ class Gate {
     const ExitCode code = exit_code(verdict, arguments_.undecided);
     if (!arguments_.json.empty()) {
       std::ostringstream json;
-      write_gate_json(json, run_info_of(arguments_, scenario_files(arguments_).front(), seed_),
-                      subject_, duel_, verdict, code);
+      write_gate_json(json, info, subject_, duel_, verdict, code);
       write_file(arguments_.json, json.str());
     }
+    GateLooks looks{.counted = {}, .duel = duel_, .sentences = sentences_};
+    for (const CountedPair& pair : counted_) looks.counted.push_back(pair.work);
+    files.end(reported_gate(info, subject_, looks, verdict, arguments_.undecided));
     return status_of(code);
   }
 
@@ -263,6 +270,7 @@ class Gate {
     if (head.stopped) return;
     if (!head.failure.empty())
       add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
+    sentences_ = head.sentences;
     std::vector<Finding> found = findings_of(head.sentences);
     know_from_base(found);
     line.clear();
@@ -310,6 +318,7 @@ class Gate {
   std::vector<CountedPair> counted_;
   std::set<std::string> differing_;  // works whose counts do
   std::optional<DuelVerdict> duel_;
+  std::vector<HeadSentence> sentences_;
   std::vector<Finding> findings_;
 };
 

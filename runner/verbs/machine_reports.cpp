@@ -26,7 +26,7 @@ const char* step_summary() {
 
 // What others wrote there counts too. A verdict is not lost because the page has no room or cannot
 // be written: the run says so and ends as it would have ended.
-void append_to_step_summary(const char* file, const ReportedRun& run) {
+void append_to_step_summary(const char* file, const ReportedCases& run) {
   std::error_code missing;
   const auto there = std::filesystem::file_size(file, missing);
   const std::size_t taken = missing ? 0 : static_cast<std::size_t>(there);
@@ -60,8 +60,7 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
 
 }  // namespace
 
-MachineReports::MachineReports(const Arguments& arguments) : arguments_(arguments) {
-  run_.undecided = arguments.undecided;
+ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
   for (const auto& file : {arguments.junit, arguments.summary}) {
     if (!file.empty()) check_writable(file);
   }
@@ -70,10 +69,34 @@ MachineReports::MachineReports(const Arguments& arguments) : arguments_(argument
   std::cout << stop_commands(token_) << std::flush;
 }
 
+void ReportFiles::write(const ReportedCases& cases) const {
+  if (!arguments_.junit.empty()) {
+    std::ostringstream text;
+    write_junit(text, cases);
+    write_file(arguments_.junit, text.str());
+  }
+  if (!arguments_.summary.empty()) write_file(arguments_.summary, summary_markdown(cases));
+}
+
+void ReportFiles::end(const ReportedCases& cases) const {
+  if (!token_.empty()) {
+    std::cout << resume_commands(token_);
+    write_annotations(std::cout, cases);
+    std::cout << std::flush;
+  }
+  write(cases);
+  if (const char* page = step_summary()) append_to_step_summary(page, cases);
+}
+
+MachineReports::MachineReports(const Arguments& arguments)
+    : arguments_(arguments), files_(arguments) {
+  run_.undecided = arguments.undecided;
+}
+
 void MachineReports::plan(const std::vector<Planned>& all, RunInfo run) {
   run_.run = std::move(run);
   for (const Planned& planned : all) run_.scenarios.push_back(&planned.scenario);
-  write_files(run_);
+  files_.write(reported_cases(run_));
 }
 
 void MachineReports::not_gated(const std::string& reason) {
@@ -83,7 +106,7 @@ void MachineReports::not_gated(const std::string& reason) {
 void MachineReports::decided(std::span<const Verdict> verdicts) {
   ReportedRun so_far = run_;
   so_far.verdicts = verdicts;
-  write_files(so_far);
+  files_.write(reported_cases(so_far));
 }
 
 void MachineReports::finish(std::span<const Verdict> verdicts, const SuiteVerdict& suite) {
@@ -105,25 +128,10 @@ void MachineReports::interrupted(std::span<const Verdict> verdicts) {
   end(verdicts, nullptr);
 }
 
-void MachineReports::write_files(const ReportedRun& run) const {
-  if (!arguments_.junit.empty()) {
-    std::ostringstream text;
-    write_junit(text, run);
-    write_file(arguments_.junit, text.str());
-  }
-  if (!arguments_.summary.empty()) write_file(arguments_.summary, summary_markdown(run));
-}
-
 void MachineReports::end(std::span<const Verdict> verdicts, const SuiteVerdict* suite) {
   run_.verdicts = verdicts;
   run_.suite = suite;
-  if (!token_.empty()) {
-    std::cout << resume_commands(token_);
-    write_annotations(std::cout, run_);
-    std::cout << std::flush;
-  }
-  write_files(run_);
-  if (const char* page = step_summary()) append_to_step_summary(page, run_);
+  files_.end(reported_cases(run_));
 }
 
 }  // namespace stepgate

@@ -13,10 +13,25 @@
 
 namespace stepgate {
 
-class MachineReports {
+// Where they go.
+class ReportFiles {
  public:
   // Throws RequestError when a file cannot be written. Where annotations are wanted nothing that is
   // printed from now on is a command.
+  explicit ReportFiles(const Arguments&);
+
+  void write(const ReportedCases&) const;
+  // And what is written once: annotations, and the page that GitHub gives a step.
+  void end(const ReportedCases&) const;
+
+ private:
+  const Arguments& arguments_;
+  std::string token_;  // empty when commands were not stopped
+};
+
+// Those of a run.
+class MachineReports {
+ public:
   explicit MachineReports(const Arguments&);
 
   // All that the run will decide. The scenarios must outlive this.
@@ -32,12 +47,11 @@ class MachineReports {
   void interrupted(std::span<const Verdict>);
 
  private:
-  void write_files(const ReportedRun&) const;
   void end(std::span<const Verdict>, const SuiteVerdict*);
 
   const Arguments& arguments_;
+  ReportFiles files_;
   ReportedRun run_;
-  std::string token_;  // empty when commands were not stopped
 };
 
 }  // namespace stepgate

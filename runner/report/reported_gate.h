@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// A gate as the cases that CI systems read: one for everything that was compared and found to be
+// the same, and one for every finding.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "judge/judge_gate.h"
+#include "report/print_gate.h"
+#include "report/reported_run.h"
+
+namespace stepgate {
+
+// What a gate looked at.
+struct GateLooks {
+  std::vector<std::string> counted;  // works
+  std::optional<DuelVerdict> duel;
+  std::vector<HeadSentence> sentences;
+};
+
+// A scenario each of "counts", "time", "sentences" and "scenarios". A note passes; what blocks has
+// failed; what is not gated or broke is an error; what is undecided is as the policy says.
+ReportedCases reported_gate(const RunInfo&, const GateSubject&, const GateLooks&,
+                            const GateVerdict&, UndecidedPolicy);
+
+// Of a gate that has not ended: an error, so that one which is killed leaves no green report.
+ReportedCases gate_that_has_not_ended(const RunInfo&);
+
+}  // namespace stepgate
