@@ -209,7 +209,7 @@ TEST_F(AcceptVerb, BeginsNoNewEraUnlessItIsToldWhy) {
   const std::string line = "new_era = \"driver 2 (ticket 12)\"\n";
   EXPECT_NE(baseline().find(line), std::string::npos);
   EXPECT_EQ(baseline().find(line), baseline().rfind(line)) << "of the first of them alone";
-  const Finished after = stepgate(on("updated", {"run", "small.toml"}));
+  const Finished after = stepgate(on("updated", {"run", "small.toml", "-v"}));
   EXPECT_TRUE(contains(after.out, " against 3 stored runs")) << after.out;
 }
 

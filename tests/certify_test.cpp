@@ -86,7 +86,7 @@ class CertifyVerb : public CommandLine {
       std::ostringstream command;
       command << std::ifstream(entry.path() / "cmdline").rdbuf();
       const std::string words = command.str();
-      if (words.find(std::string("\0gate\0", 6)) != std::string::npos)
+      if (words.find(std::string("\0trial-gate\0", 12)) != std::string::npos)
         found.push_back(std::stoi(name));
     }
     return found;

@@ -56,11 +56,11 @@ ChildProcess::ChildProcess(const std::filesystem::path& program,
     argv.push_back(const_cast<char*>(argument.c_str()));
   }
   argv.push_back(nullptr);
+  // A folder of tests has no baselines of its own. Who has set another, or none (empty), keeps it.
+  ::setenv("STEPGATE_BASELINES", STEPGATE_SOURCE_DIR "/baselines", 0);
   std::vector<char*> environment = environment_of_tests();
   // What an earlier child said must not be taken for the words of this one.
   for (const std::filesystem::path& file : {out_, err_}) std::filesystem::remove(file);
-  // A folder of tests has no baselines of its own. Who has set another, or none (empty), keeps it.
-  ::setenv("STEPGATE_BASELINES", STEPGATE_SOURCE_DIR "/baselines", 0);
   process_ = ::fork();
   if (process_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (process_ == 0) {
