@@ -334,6 +334,12 @@ TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
 
 // --- nothing that breaks is a pass ---
 
+TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
+  const Finished run = gate({"waits"});  // no HEAD was made
+  EXPECT_EQ(run.exit_code, 2) << run.out;
+  EXPECT_TRUE(contains(run.err, "--head './head' is no program that can be started")) << run.err;
+}
+
 TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
   script("base",
          "for word; do [ \"$word\" = --counts ] && exit 2; done\nexec " + program + " \"$@\"\n");

@@ -46,7 +46,7 @@ class HostileWorkers : public Duels, public testing::WithParamInterface<Hostile>
 TEST_P(HostileWorkers, EndTheDuelWithCodeThreeOneErrorAndNoProcess) {
   const std::string command = hostile(GetParam().trick, GetParam().request);
   const Finished run =
-      commands(hostile("behave", "run"), command, {"--stall-seconds", "1.5", "--pairs", "7"});
+      commands(hostile("behave", "run"), command, {"--stall-seconds", "4", "--pairs", "7"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   EXPECT_EQ(run.err.find("a worker failed: HEAD, `" + command.substr(0, 80)), 0u) << run.err;
   EXPECT_TRUE(contains(run.err, GetParam().says)) << run.err;
@@ -58,9 +58,9 @@ TEST_P(HostileWorkers, EndTheDuelWithCodeThreeOneErrorAndNoProcess) {
 
 const std::string hello = R"({"do":"hello","protocol":1})";
 const std::vector<Hostile> hostile_workers{
-    {"stall", "hello", "did not answer " + hello + " within 1.5 s"},
-    {"stall", "run", R"(did not answer {"do":"run","steps":1,"wash_out":1} within 1.5 s)"},
-    {"stall", "quit", R"(did not end within 1.5 s of {"do":"quit"})"},
+    {"stall", "hello", "did not answer " + hello + " within 4 s"},
+    {"stall", "run", R"(did not answer {"do":"run","steps":1,"wash_out":1} within 4 s)"},
+    {"stall", "quit", R"(did not end within 4 s of {"do":"quit"})"},
     {"exit", "hello", "ended with exit code 7 instead of answering " + hello},
     {"exit", "load", R"(ended with exit code 7 instead of answering {"do":"load","work":"w"})"},
     {"exit", "quit", R"(ended with exit code 7 when asked to {"do":"quit"})"},

@@ -47,6 +47,7 @@ class Gate {
                  .margin = settings_.margin} {}
 
   int run() {
+    check_programs();
     std::vector<Accepted> accepted;
     if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
     if (!arguments_.json.empty()) check_writable(arguments_.json);
@@ -54,7 +55,9 @@ class Gate {
     const RunInfo info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
     files.write(gate_that_has_not_ended(info));
     look_at_scenarios();
-    if (introduce_both()) {
+    const bool comparable = introduce_both();
+    print_gate_terms(std::cout, subject_);
+    if (comparable) {
       if (!interrupted) count();
       if (!interrupted) time();
       if (!interrupted && arguments_.gate.sentences) ask_head();
@@ -79,6 +82,16 @@ class Gate {
   }
 
  private:
+  // A program that is not there is a wrong request, and no finding about it.
+  void check_programs() const {
+    for (const auto& [side, program] :
+         {std::pair{"--base", subject_.base}, {"--head", subject_.head}}) {
+      if (::access(program_path(program).c_str(), X_OK) == 0) continue;
+      throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
+                         "give the path of a built stepgate");
+    }
+  }
+
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }
   void add(FindingKind kind, Severity severity, const std::string& what, std::string words) {
     findings_.push_back({.kind = kind,
@@ -160,7 +173,6 @@ class Gate {
     head_worker_ = start_counting(DuelSide::head);
     if (!head_worker_) return false;
     subject_.both = Introduction{base_worker_->hello(), head_worker_->hello()};
-    print_gate_terms(std::cout, subject_);
     const Hello& base = subject_.both->base;
     const bool asked = arguments_.device.spec.starts_with("simulated");
     if (base.simulated && !asked) {
