@@ -234,8 +234,8 @@ class Gate {
   // Those that are known to differ first: time may be short.
   std::vector<std::string> timed_works() const {
     DuelSubject subject = duel_subject(*subject_.both, arguments_.duel.works);
-    std::ranges::stable_partition(
-        subject.works, [this](const std::string& work) { return differing_.contains(work); });
+    std::stable_partition(subject.works.begin(), subject.works.end(),
+                          [this](const std::string& work) { return differing_.contains(work); });
     return subject.works;
   }
 
