@@ -216,7 +216,7 @@ TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
   script("head", "exec " + program + " \"$@\"\n");
   const Finished known = gate({"tensor_cores"});
   EXPECT_EQ(known.exit_code, 0) << known.out << known.err;
-  EXPECT_TRUE(contains(known.out, "BASE refutes it too")) << known.out;
+  EXPECT_TRUE(contains(known.out, "BASE is no better")) << known.out;
   script("head", "if [ \"$3\" = run ]; then exec " + program +
                      " \"$@\" --set sync.where=step; fi\nexec " + program + " \"$@\"\n");
   const Finished new_one = gate({"tensor_cores"});
@@ -309,7 +309,7 @@ TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
   };
   const Finished run = accepted("2999-12-31");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "accepted by ada until 2999-12-31: reads the loss")) << run.out;
+  EXPECT_TRUE(contains(run.out, "accepted up to 1 by ada until 2999-12-31: reads the loss")) << run.out;
   const Finished over = accepted("2001-12-31");
   EXPECT_EQ(over.exit_code, 1) << over.out;
   EXPECT_TRUE(contains(over.out, "ada accepted it until 2001-12-31")) << over.out;
@@ -347,6 +347,53 @@ TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
   const Finished run = gate({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "BASE does not say what its steps consist of")) << run.out;
+}
+
+TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
+  write("waits.toml", waits +
+                          "steady = \"step.step_ms_mean >= 1 us\"\n[regime]\nsmall = "
+                          "\"step.launches_per_step <= 15\"\n");
+  script("head", "if [ \"$3\" = run ]; then exec " + program +
+                     " \"$@\" --set model.kernels=20; fi\nexec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "BASE is within it")) << run.out;
+}
+
+TEST_F(Gates, AHeadThatDoesNotDecideEverySentenceFails) {
+  for (const std::string& line : {std::string("{\"scenario\":\"waits\"}"),
+                                  std::string("{\"scenario\":\"waits\",\"expect\":[]}")}) {
+    script("head",
+           "if [ \"$3\" = run ]; then for word; do file=$word; done; while [ $# -gt 1 ]; do "
+           "[ \"$1\" = --json ] && file=$2; shift; done; echo '" +
+               line + "' > $file; exit 0; fi\nexec " + program + " \"$@\"\n");
+    const Finished run = gate({"waits"});
+    EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+    EXPECT_TRUE(contains(run.out, "HEAD's `run` says nothing of it")) << run.out;
+  }
+}
+
+TEST_F(Gates, AHeadWhoseRunIsNotToBeTrustedFails) {
+  script("head", "if [ \"$3\" = run ]; then " + program + " \"$@\"; exit 2; fi\nexec " + program +
+                     " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "is not to be trusted: it ended with 2")) << run.out;
+}
+
+TEST_F(Gates, WhereNothingCouldBeComparedNothingIsGated) {
+  write("waits.toml", waits + "[requires]\ngpus = 2\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "nothing was compared")) << run.out;
+}
+
+TEST_F(Gates, WhatAnotherGateLeftInTheJsonFileIsNotTheAnswer) {
+  script("head", "exec " + program + " \"$@\"\n");
+  ASSERT_EQ(gate({"waits"}, {"--no-sentences"}).exit_code, 0);
+  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--pairs", "1"}).exit_code, 2);
+  for (const Json& line : lines()) EXPECT_NE(line.value("answer", ""), "passed");
 }
 
 TEST_F(Gates, AHeadThatCrashesFails) {

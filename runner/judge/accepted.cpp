@@ -27,17 +27,24 @@ Accepted read_entry(const TomlKeys::Table& table, TomlKeys::Faults& faults) {
   keys.text("why", entry.why);
   keys.text("until", entry.until);
   keys.refuse_the_rest();
-  const bool measured = entry.what == "time" || metric_named(entry.what).has_value();
+  const auto metric = metric_named(entry.what);
+  const bool measured = entry.what == "time" || metric;
   const auto quantity = parse_quantity(at_most);
-  if (measured && !quantity) {
-    keys.fault(table.place, "'at_most' must say how much is accepted of '" + entry.what +
-                                "', as in at_most = \"5%\" for time or \"27\" for launches");
-  } else if (measured) {
-    entry.at_most = quantity->value;
-  } else if (!at_most.empty()) {
+  const Dimension wanted =
+      metric && row_of(*metric).unit == MetricUnit::bytes ? Dimension::bytes : Dimension::plain;
+  const bool is_share = at_most.find('%') != std::string::npos;
+  const bool share_wanted = !metric || row_of(*metric).unit == MetricUnit::ratio;
+  entry.limit_text = at_most;
+  if (!measured && !at_most.empty()) {
     keys.fault(table.place, "'at_most' says nothing of '" + entry.what + "'");
+  } else if (measured && (!quantity || quantity->dimension != wanted || is_share != share_wanted)) {
+    keys.fault(table.place, "'at_most' must say how much is accepted of '" + entry.what +
+                                "', as in \"5%\" for time, \"27\" for launches or \"4 MiB\" for "
+                                "bytes");
+  } else if (measured) {
+    entry.limit = quantity->value;
   }
-  static const std::regex day("[0-9]{4}-[0-9]{2}-[0-9]{2}");
+  static const std::regex day("[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])");
   if (!entry.until.empty() && !std::regex_match(entry.until, day))
     keys.fault(table.place, "'until' must be a day, as in until = \"2027-01-31\"");
   for (const auto& [name, text] : {std::pair{"who", &entry.who}, {"why", &entry.why}}) {

@@ -15,8 +15,10 @@ namespace stepgate {
 struct Accepted {
   std::string work;  // pattern (*, ?, [a-z]) of "scenario/variant", or of a scenario's name
   std::string what;  // "time", "losses", "scenario", a sentence's name, or that of a metric
-  double at_most =
-      0;  // of time, relative: 0.05 is 5 % longer; of a metric: its value in base units
+  // Of time, relative: 0.05 is 5 % longer; of a metric its value in base units: at most, or at
+  // least of arithmetic, of which less is what blocks.
+  double limit = 0;
+  std::string limit_text = {};  // as written; empty where there is nothing to limit
   std::string who;
   std::string why;
   std::string until;  // "2026-12-31": the last day on which it counts

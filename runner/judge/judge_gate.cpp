@@ -100,12 +100,28 @@ struct Compared {
     findings.push_back(std::move(finding));
   }
 
-  // Metrics that only one of the builds knows are no difference of the step.
+  void add_unknown(std::string what, std::string words) const {
+    findings.push_back({.kind = FindingKind::counts,
+                        .severity = Severity::not_gated,
+                        .work = pair.work,
+                        .what = std::move(what),
+                        .base = {},
+                        .head = {},
+                        .words = std::move(words),
+                        .mechanism = {},
+                        .place = {},
+                        .accepted = {}});
+  }
+
+  // What only HEAD counts is no difference of the step; what it counts no more cannot be compared.
+  // A trace need not confirm in both builds what the plan counts in both.
   std::set<std::string> compare(const StepCounts::Numbers& base, const StepCounts::Numbers& head,
                                 bool by_trace, const std::set<std::string>& without = {}) const {
     std::set<std::string> differ;
     for (const auto& [metric, value] : base) {
       const auto other = head.find(metric);
+      if (other == head.end() && !by_trace)
+        add_unknown(metric, fmt::format("HEAD does not count {}, and BASE does", metric));
       if (other == head.end() || without.contains(metric) || same(value, other->second)) continue;
       add(metric, value, other->second, by_trace);
       differ.insert(metric);
@@ -204,6 +220,8 @@ void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Fi
   if (std::ranges::equal(base.regime, head.regime, {}, &Expectation::text, &Expectation::text) ==
       false)
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [regime]"));
+  if (!(base.measure == head.measure))
+    findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [measure]"));
   if (!(base.requirements == head.requirements))
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [requires]"));
   if (base.tags != head.tags) {
@@ -236,13 +254,20 @@ int rank(Severity severity) {
 
 // Of time, what at most is accepted is the growth; of a metric, its value.
 bool covers(const Accepted& entry, const Finding& finding) {
-  if (!speaks_of(entry, finding.work, finding.what)) return false;
   if (finding.kind == FindingKind::time) {
-    return finding.base && finding.head && *finding.head <= *finding.base * (1 + entry.at_most);
+    return finding.base && finding.head && *finding.head <= *finding.base * (1 + entry.limit);
   }
-  if (finding.kind == FindingKind::counts)
-    return finding.head && *finding.head <= entry.at_most * (1 + exact_enough);
-  return true;
+  if (finding.kind != FindingKind::counts) return true;
+  if (!finding.base || !finding.head) return false;
+  if (*finding.head < *finding.base) return *finding.head >= entry.limit * (1 - exact_enough);
+  return *finding.head <= entry.limit * (1 + exact_enough);
+}
+
+// A sentence may have the name of a metric, of which an entry says something else.
+bool is_about(const Accepted& entry, const Finding& finding) {
+  const bool of_numbers = entry.what == "time" || metric_named(entry.what);
+  return speaks_of(entry, finding.work, finding.what) &&
+         !(of_numbers && finding.kind == FindingKind::sentence);
 }
 
 bool can_be_accepted(const Finding& finding) {
@@ -309,18 +334,10 @@ std::vector<Finding> compare_counts(const CountedPair& pair) {
          .place = {},
          .accepted = {}});
   }
-  if (pair.base.untraced.empty() != pair.head.untraced.empty()) {
-    findings.push_back({.kind = FindingKind::counts,
-                        .severity = Severity::not_gated,
-                        .work = pair.work,
-                        .what = "trace",
-                        .base = {},
-                        .head = {},
-                        .words = fmt::format("only one build has a trace of it: {}{}",
-                                             pair.base.untraced, pair.head.untraced),
-                        .mechanism = {},
-                        .place = {},
-                        .accepted = {}});
+  if (pair.base.traced.empty() != pair.head.traced.empty()) {
+    compared.add_unknown("trace", fmt::format("only {} has a trace of it: {}{}",
+                                              pair.head.traced.empty() ? "BASE" : "HEAD",
+                                              pair.base.untraced, pair.head.untraced));
   }
   return findings;
 }
@@ -411,7 +428,8 @@ std::vector<Finding> findings_of(std::span<const HeadSentence> sentences) {
     Severity severity = Severity::not_gated;
     if (sentence.outcome == in_words(Outcome::refuted)) severity = Severity::blocks;
     if (sentence.outcome == in_words(Outcome::undecided)) severity = Severity::undecided;
-    if (sentence.outcome == in_words(Outcome::skipped)) severity = Severity::note;
+    // Until somebody knows that BASE is outside its regime too.
+    if (sentence.outcome == in_words(Outcome::skipped)) severity = Severity::undecided;
     if (sentence.outcome == "broken") severity = Severity::failed;
     findings.push_back({.kind = FindingKind::sentence,
                         .severity = severity,
@@ -432,20 +450,22 @@ GateVerdict judge_gate(std::vector<Finding> findings, std::span<const Accepted> 
   GateVerdict verdict;
   std::vector<bool> used(accepted.size());
   for (Finding& finding : findings) {
-    for (std::size_t index = 0; index < accepted.size() && can_be_accepted(finding); ++index) {
+    if (!can_be_accepted(finding)) continue;
+    std::string why_not;
+    for (std::size_t index = 0; index < accepted.size(); ++index) {
       const Accepted& entry = accepted[index];
-      if (!speaks_of(entry, finding.work, finding.what)) continue;
+      if (!is_about(entry, finding)) continue;
+      used[index] = used[index] || counts_on(entry, day);
       if (!counts_on(entry, day)) {
-        finding.words += fmt::format("; {} accepted it until {}", entry.who, entry.until);
+        why_not = fmt::format("; {} accepted it until {}", entry.who, entry.until);
       } else if (!covers(entry, finding)) {
-        finding.words += fmt::format("; more than {} accepted", entry.who);
-        used[index] = true;
+        why_not = fmt::format("; beyond the {} that {} accepted", entry.limit_text, entry.who);
       } else {
-        used[index] = true;
         finding.severity = Severity::note;
         finding.accepted = entry;
       }
     }
+    if (!finding.accepted) finding.words += why_not;
   }
   for (std::size_t index = 0; index < accepted.size(); ++index) {
     const Accepted& entry = accepted[index];

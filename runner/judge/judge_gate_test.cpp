@@ -82,9 +82,16 @@ TEST(CompareCounts, BlocksOtherLosses) {
 TEST(CompareCounts, AMissingTraceIsNoPass) {
   CountedPair pair = pair_of_equals();
   pair.head.traced.clear();
-  pair.head.untraced = "another tool is attached";
-  ASSERT_EQ(compare_counts(pair).size(), 1u);
+  ASSERT_EQ(compare_counts(pair).size(), 1u) << "whether or not it says why";
   EXPECT_EQ(compare_counts(pair).front().severity, Severity::not_gated);
+}
+
+TEST(CompareCounts, ACountThatHeadDoesNotHaveAnyMoreIsNoPass) {
+  CountedPair pair = pair_of_equals();
+  pair.head.planned.clear();
+  const std::vector<Finding> findings = compare_counts(pair);
+  ASSERT_EQ(findings.size(), pair.base.planned.size());
+  EXPECT_EQ(findings.front().severity, Severity::not_gated);
 }
 
 TEST(CompareCounts, DoesNotCompareMetricsThatOnlyOneBuildKnows) {
@@ -133,7 +140,8 @@ TEST(FindingsOfADuel, NameThePartOfTheStepThatGrew) {
 Accepted accepting(const std::string& what, double at_most) {
   return {.work = "a/*",
           .what = what,
-          .at_most = at_most,
+          .limit = at_most,
+          .limit_text = "so much",
           .who = "ada",
           .why = "clearer code",
           .until = "2026-12-31",
@@ -178,6 +186,27 @@ TEST(JudgeGate, AcceptsACountUpToItsValue) {
             Severity::blocks);
 }
 
+TEST(JudgeGate, AcceptsLessArithmeticDownToItsValue) {
+  CountedPair pair = pair_of_equals();
+  pair.head.planned["flops_per_step"] = 0.9e9;
+  const Accepted down_to = accepting("flops_per_step", 0.9e9);
+  EXPECT_EQ(judge_gate(compare_counts(pair), {&down_to, 1}, "2026-11-23").severity, Severity::note);
+  pair.head.planned["flops_per_step"] = 0.5e9;
+  EXPECT_EQ(judge_gate(compare_counts(pair), {&down_to, 1}, "2026-11-23").severity,
+            Severity::blocks);
+}
+
+TEST(JudgeGate, AcceptsNoSentenceByTheNameOfAMetric) {
+  const HeadSentence sentence{.scenario = "a/x",
+                              .name = "host_waits_per_step",
+                              .outcome = "refuted",
+                              .reason = "1; it must be 0",
+                              .place = {}};
+  const Accepted entry = accepting("host_waits_per_step", 9);
+  EXPECT_EQ(judge_gate(findings_of({&sentence, 1}), {&entry, 1}, "2026-11-23").severity,
+            Severity::blocks);
+}
+
 TEST(JudgeGate, NothingThatFailedOrWasNotComparedCanBeAccepted) {
   for (const Severity severity : {Severity::failed, Severity::not_gated}) {
     auto findings = findings_of(one_work_that_is(Outcome::refuted), {});
@@ -206,7 +235,7 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
       "why = \"clearer code\"\nuntil = \"2026-12-31\"\n";
   const auto read = read_accepted(write("good.toml", good));
   ASSERT_EQ(read.size(), 1u);
-  EXPECT_DOUBLE_EQ(read.front().at_most, 0.05);
+  EXPECT_DOUBLE_EQ(read.front().limit, 0.05);
   const auto refuses = [&](const std::string& from, const std::string& to,
                            const std::string& says) {
     std::string text = good;
@@ -223,6 +252,9 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
   refuses("until = \"2026-12-31\"", "until = \"never\"", "'until' must be a day");
   refuses("at_most = \"5%\"\n", "", "'at_most' must say how much");
   refuses("at_most", "at_least", "at_least");
+  refuses("\"5%\"", "\"15\"", "'at_most' must say how much");
+  refuses("\"5%\"", "\"5 GiB\"", "'at_most' must say how much");
+  refuses("\"2026-12-31\"", "\"9999-99-99\"", "'until' must be a day");
 }
 
 // --- scenarios that HEAD changed ---
@@ -254,6 +286,7 @@ TEST_F(ScenariosOfBoth, AChangedLimitBlocksAndIsQuoted) {
   EXPECT_EQ(found(with(scenario, "few = \"b.host_waits_per_step == 0\"\n", "")).front().words,
             "HEAD removes 'few': b.host_waits_per_step == 0");
   EXPECT_EQ(found(with(scenario, "\"smoke\"", "\"nightly\"")).front().severity, Severity::blocks);
+  EXPECT_EQ(found(scenario + "[measure]\nrounds = 9\n").front().words, "HEAD changes [measure]");
   EXPECT_EQ(found(scenario + "[requires]\ngpus = 2\n").front().words, "HEAD changes [requires]");
   EXPECT_EQ(found(scenario + "[regime]\nbig = \"b.host_share >= 99.9%\"\n").front().words,
             "HEAD changes [regime]");

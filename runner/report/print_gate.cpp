@@ -8,6 +8,8 @@
 #include <map>
 #include <ostream>
 
+#include "support/visible_text.h"
+
 namespace stepgate {
 namespace {
 
@@ -60,14 +62,16 @@ void print_group(std::ostream& out, const Group& group, Style style) {
   const std::string cell = fmt::format("{:<{}}", name_of(finding.severity), severity_width);
   const std::string indent(static_cast<std::size_t>(severity_width) + 4, ' ');
   out << fmt::format("  {}  {}  {}\n", colour.empty() ? cell : coloured(cell, colour, style),
-                     name_of(finding.kind), works_in_words(group.works));
-  out << indent << finding.words << '\n';
-  if (!finding.mechanism.empty()) out << indent << finding.mechanism << '\n';
+                     name_of(finding.kind), one_line(works_in_words(group.works)));
+  out << indent << one_line(finding.words) << '\n';
+  if (!finding.mechanism.empty()) out << indent << one_line(finding.mechanism) << '\n';
   if (!finding.place.file.empty() && finding.place.line > 0)
-    out << indent << finding.place.file << ':' << finding.place.line << '\n';
+    out << indent << one_line(finding.place.file) << ':' << finding.place.line << '\n';
   if (finding.accepted) {
-    out << fmt::format("{}accepted by {} until {}: {}\n", indent, finding.accepted->who,
-                       finding.accepted->until, finding.accepted->why);
+    const Accepted& entry = *finding.accepted;
+    out << fmt::format("{}accepted{} by {} until {}: {}\n", indent,
+                       entry.limit_text.empty() ? "" : " up to " + entry.limit_text,
+                       one_line(entry.who), entry.until, one_line(entry.why));
   }
 }
 
@@ -111,7 +115,11 @@ std::string answer(const GateVerdict& verdict) {
       return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) +
              "; more time would decide";
     case Severity::note:
-      return "PASSED: HEAD does what BASE did, within the margin";
+      return std::ranges::any_of(
+                 verdict.findings,
+                 [](const Finding& finding) { return finding.accepted.has_value(); })
+                 ? "PASSED: what HEAD does worse was accepted"
+                 : "PASSED: HEAD does what BASE did, within the margin";
   }
   return "";
 }
@@ -137,7 +145,7 @@ void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict
   if (!verdict.findings.empty()) out << '\n';
   for (const Group& group : grouped(verdict.findings)) print_group(out, group, style);
   if (!verdict.findings.empty()) out << '\n';
-  for (const std::string& unused : verdict.unused) out << "note: " << unused << '\n';
+  for (const std::string& unused : verdict.unused) out << "note: " << one_line(unused) << '\n';
   if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
   out << answer(verdict) << '\n' << std::flush;
 }

@@ -59,7 +59,10 @@ class GateCases {
     for (const ReportedCase& one : looked_at) {
       const bool has_finding = std::any_of(
           reported.cases.begin(), reported.cases.begin() + static_cast<std::ptrdiff_t>(found),
-          [&](const ReportedCase& other) { return other.title.starts_with(one.title); });
+          [&](const ReportedCase& other) {
+            return one.title.ends_with('.') ? other.title.starts_with(one.title)
+                                            : other.title == one.title;
+          });
       if (!has_finding) reported.cases.push_back(one);
     }
     return reported;
@@ -113,7 +116,7 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
   return reported;
 }
 
-ReportedCases gate_that_has_not_ended(const RunInfo& run) {
+ReportedCases gate_that_has_not_ended(const RunInfo& run, const std::string& reason) {
   ReportedCases reported{.run = run, .simulated = false, .ended_early = true, .scenarios = {}};
   reported.scenarios.push_back({.name = "gate",
                                 .verdict = nullptr,
@@ -122,7 +125,7 @@ ReportedCases gate_that_has_not_ended(const RunInfo& run) {
                                            .place = {},
                                            .end = CaseEnd::error,
                                            .type = std::string(not_run),
-                                           .message = "the gate has not ended"}}});
+                                           .message = reason}}});
   name_apart(reported.scenarios);
   return reported;
 }

@@ -35,7 +35,8 @@ Json finding_json(const Finding& finding) {
             {"line", finding.place.line},
             {"accepted", nullptr}};
   if (finding.accepted) {
-    line["accepted"] = {{"who", finding.accepted->who},
+    line["accepted"] = {{"at_most", finding.accepted->limit_text},
+                        {"who", finding.accepted->who},
                         {"why", finding.accepted->why},
                         {"until", finding.accepted->until}};
   }

@@ -62,7 +62,7 @@ ExportRequest export_request(const std::string& text) {
 // Why the text is no number of seconds; empty when it is one.
 std::string is_seconds(const std::string& text) {
   double seconds = 0;
-  return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+  return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && seconds <= 1e7
              ? ""
              : "must be a number of seconds above 0, not '" + text + "'";
 }

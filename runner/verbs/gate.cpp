@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate gate`: may HEAD be merged? Counts, a duel, HEAD's own sentences, and what became of the
 // scenarios, in this order; what is found early does not keep the rest from being looked at.
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,7 +54,20 @@ class Gate {
     if (!arguments_.json.empty()) check_writable(arguments_.json);
     const ReportFiles files(arguments_);
     const RunInfo info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
-    files.write(gate_that_has_not_ended(info));
+    files.write(gate_that_has_not_ended(info, "the gate has not ended"));
+    write_json_file("");  // what another gate left there is not this one's answer
+    try {
+      const int status = gate(accepted, files, info);
+      if (interrupted) files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
+      return status;
+    } catch (const std::exception& error) {
+      files.end(gate_that_has_not_ended(info, error.what()));
+      throw;
+    }
+  }
+
+ private:
+  int gate(std::span<const Accepted> accepted, const ReportFiles& files, const RunInfo& info) {
     look_at_scenarios();
     const bool comparable = introduce_both();
     print_gate_terms(std::cout, subject_);
@@ -61,6 +75,8 @@ class Gate {
       if (!interrupted) count();
       if (!interrupted) time();
       if (!interrupted && arguments_.gate.sentences) ask_head();
+      if (counted_.empty())
+        add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
     }
     if (interrupted) {
       std::cerr << "interrupted: HEAD is not gated\n";
@@ -70,23 +86,25 @@ class Gate {
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
     print_gate(std::cout, subject_, verdict, style_of(STDOUT_FILENO));
     const ExitCode code = exit_code(verdict, arguments_.undecided);
-    if (!arguments_.json.empty()) {
-      std::ostringstream json;
-      write_gate_json(json, info, subject_, duel_, verdict, code);
-      write_file(arguments_.json, json.str());
-    }
+    std::ostringstream json;
+    write_gate_json(json, info, subject_, duel_, verdict, code);
+    write_json_file(json.str());
     GateLooks looks{.counted = {}, .duel = duel_, .sentences = sentences_};
     for (const CountedPair& pair : counted_) looks.counted.push_back(pair.work);
     files.end(reported_gate(info, subject_, looks, verdict, arguments_.undecided));
     return status_of(code);
   }
 
- private:
+  void write_json_file(const std::string& text) const {
+    if (!arguments_.json.empty()) write_file(arguments_.json, text);
+  }
+
   // A program that is not there is a wrong request, and no finding about it.
   void check_programs() const {
     for (const auto& [side, program] :
          {std::pair{"--base", subject_.base}, {"--head", subject_.head}}) {
-      if (::access(program_path(program).c_str(), X_OK) == 0) continue;
+      const std::filesystem::path path = program_path(program);
+      if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) continue;
       throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
                          "give the path of a built stepgate");
     }
@@ -119,14 +137,19 @@ class Gate {
     if (variant != scenario->variants.end()) finding.place = variant->place;
   }
 
-  static std::string of_works(std::size_t count) {
-    return std::to_string(count) + (count == 1 ? " work" : " works");
+  static std::string counted(std::int64_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
   }
 
   // Before anything is started, so that a file which cannot be read costs nothing.
   void look_at_scenarios() {
     for (const auto& file : scenario_files(arguments_)) base_.push_back(read_scenario(file));
+    refuse_namesakes(base_);
     if (arguments_.gate.head_files.empty()) return;
+    for (const auto& given : arguments_.gate.head_files) {
+      if (!std::filesystem::exists(given))
+        throw RequestError("--head-files " + given.string() + ": no such file", "check the path");
+    }
     Arguments of_head = arguments_;
     of_head.files = arguments_.gate.head_files;
     std::vector<Scenario> head;
@@ -138,13 +161,33 @@ class Gate {
         unread[file.stem().string()] = error.diagnostics().front().message;
       }
     }
+    refuse_namesakes(head);
     add(compare_scenarios(base_, head, unread));
+  }
+
+  static void refuse_namesakes(std::span<const Scenario> scenarios) {
+    std::set<std::string> names;
+    for (const Scenario& scenario : scenarios) {
+      if (!names.insert(scenario.name).second)
+        throw RequestError(scenario.file + ": another file has a scenario of the same name",
+                           "a gate compares by names; leave one of them out");
+    }
   }
 
   Command worker(const std::string& program, std::vector<std::string> more) const {
     for (const std::string& calibrated : calibrated_)
       more.insert(more.end(), {"--calibrated", calibrated});
     return program_command(arguments_, program, "worker", more);
+  }
+
+  // What tells a BASE of before there were gates from one that does not work at all.
+  bool answers_without_counting() const {
+    try {
+      start_worker(worker_request(arguments_, worker(subject_.base, {}), DuelSide::base))->quit();
+      return true;
+    } catch (const WorkerError&) {
+      return false;
+    }
   }
 
   // A worker of one side that counts; null, and a finding, where there is none.
@@ -154,13 +197,13 @@ class Gate {
       return start_worker(worker_request(
           arguments_, worker(program, {"--counts", "--seed", std::to_string(seed_)}), side));
     } catch (const WorkerError& error) {
-      add(FindingKind::counts, side == DuelSide::base ? Severity::not_gated : Severity::failed,
-          "counts",
-          side == DuelSide::base
-              ? std::string("BASE does not say what its steps consist of; gate against a BASE "
-                            "whose `worker` knows --counts: ") +
-                    error.what()
-              : std::string(error.what()));
+      if (side == DuelSide::base && answers_without_counting()) {
+        add(FindingKind::counts, Severity::not_gated, "counts",
+            "BASE does not say what its steps consist of, since its `worker` knows no --counts: "
+            "gate against a newer BASE");
+      } else {
+        add(FindingKind::counts, Severity::failed, "counts", error.what());
+      }
       return nullptr;
     }
   }
@@ -181,11 +224,17 @@ class Gate {
           "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
           "give --device simulated to see what a gate does");
     }
-    if (base.device != head_worker_->hello().device) {
+    if (!same_device(base, head_worker_->hello())) {
       add(FindingKind::time, Severity::not_gated, "device",
           "BASE runs on " + base.device + " and HEAD on " + head_worker_->hello().device +
-              ": not comparable");
+              ", or only one of them simulates: not comparable");
       return false;
+    }
+    for (const Hello* hello : {&base, &head_worker_->hello()}) {
+      if (!hello->counts)
+        add(FindingKind::counts, Severity::not_gated, "counts",
+            hello == &base ? "BASE says that it counts nothing"
+                           : "HEAD says that it counts nothing");
     }
     add(compare_works(*subject_.both));
     return true;
@@ -193,11 +242,23 @@ class Gate {
     return false;
   }
 
+  static bool same_device(const Hello& one, const Hello& other) {
+    return one.device == other.device && one.simulated == other.simulated;
+  }
+
+  bool is_wanted(const std::string& work) const {
+    const std::vector<std::string>& patterns = arguments_.duel.works;
+    return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
+             return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
+           });
+  }
+
+  // That both have and a pattern wants.
   std::vector<std::string> works_of_both(const std::vector<std::string> Hello::*list) const {
     std::vector<std::string> works;
     const auto& others = subject_.both->head.*list;
     for (const std::string& work : subject_.both->base.*list) {
-      if (std::ranges::find(others, work) != others.end()) works.push_back(work);
+      if (std::ranges::find(others, work) != others.end() && is_wanted(work)) works.push_back(work);
     }
     return works;
   }
@@ -224,7 +285,8 @@ class Gate {
     head_worker_.reset();
     line.clear();
     print_gate_stage(std::cout, "counts",
-                     of_works(done) + ", " + std::to_string(differing_.size()) + " differ",
+                     counted(static_cast<std::int64_t>(done), "work") + ", " +
+                         std::to_string(differing_.size()) + " differ",
                      seconds(Clock::now() - start));
   } catch (const WorkerError& error) {
     add(FindingKind::counts, Severity::failed, "counts", error.what());
@@ -233,10 +295,10 @@ class Gate {
 
   // Those that are known to differ first: time may be short.
   std::vector<std::string> timed_works() const {
-    DuelSubject subject = duel_subject(*subject_.both, arguments_.duel.works);
-    std::stable_partition(subject.works.begin(), subject.works.end(),
+    std::vector<std::string> works = works_of_both(&Hello::works);
+    std::stable_partition(works.begin(), works.end(),
                           [this](const std::string& work) { return differing_.contains(work); });
-    return subject.works;
+    return works;
   }
 
   void time() try {
@@ -250,6 +312,11 @@ class Gate {
                         LaunchSeeds::of_pairs, seed_);
     const auto both = introduce(launch);
     if (!both) return;
+    if (!same_device(both->base, subject_.both->base) || !same_device(both->head, both->base)) {
+      add(FindingKind::time, Severity::failed, "device",
+          "a program that is timed names another device than when it counted");
+      return;
+    }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
     const std::int64_t pairs = most_pairs(arguments_.duel.pairs, subject.works.size(), settings_);
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
@@ -266,8 +333,8 @@ class Gate {
     add(findings_of(*duel_, counted_));
     const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
     print_gate_stage(std::cout, "duel",
-                     of_works(subject.works.size()) + ", " + std::to_string(slower) + " slower, " +
-                         std::to_string(duel_->pairs) + " pairs of launches",
+                     counted(std::ssize(subject.works), "work") + ", " + std::to_string(slower) +
+                         " slower, " + std::to_string(duel_->pairs) + " pairs of launches",
                      seconds(Clock::now() - start));
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::failed, "time", error.what());
@@ -282,13 +349,17 @@ class Gate {
     if (head.stopped) return;
     if (!head.failure.empty())
       add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
+    if (head.suite_refuted && !refutes_a_sentence(head))
+      add(FindingKind::sentence, Severity::blocks, "suite",
+          "the suite as a whole is refuted, though no single sentence of it is");
+    if (head.failure.empty()) miss_sentences(head);
     sentences_ = head.sentences;
     std::vector<Finding> found = findings_of(head.sentences);
     know_from_base(found);
     line.clear();
     print_gate_stage(
         std::cout, "sentences",
-        std::to_string(head.scenarios) + " scenarios, " + std::to_string(head.sentences.size()) +
+        counted(head.scenarios, "scenario") + ", " + std::to_string(head.sentences.size()) +
             " sentences, " +
             std::to_string(std::ranges::count(found, Severity::blocks, &Finding::severity)) +
             " refuted",
@@ -296,11 +367,35 @@ class Gate {
     add(std::move(found));
   }
 
-  // What BASE refutes as well is known, and no fault of HEAD.
+  static bool refutes_a_sentence(const RunOfProgram& run) {
+    return std::ranges::any_of(run.sentences, [](const HeadSentence& sentence) {
+      return sentence.outcome == in_words(Outcome::refuted);
+    });
+  }
+
+  // Who says nothing of a sentence has not held it.
+  void miss_sentences(const RunOfProgram& head) {
+    for (const Scenario& scenario : base_) {
+      for (const Expectation& sentence : scenario.expect) {
+        const bool said = std::ranges::any_of(head.sentences, [&](const HeadSentence& one) {
+          return one.scenario == scenario.name &&
+                 (one.name == sentence.name || one.outcome == "broken");
+        });
+        if (said) continue;
+        add(FindingKind::sentence, Severity::failed, sentence.name,
+            "HEAD's `run` says nothing of it");
+        findings_.back().work = scenario.name;
+        findings_.back().place = sentence.place;
+      }
+    }
+  }
+
+  // What BASE does not hold either is known, and no fault of HEAD; what BASE holds and HEAD skips
+  // is HEAD having left its regime.
   void know_from_base(std::vector<Finding>& found) const {
     std::set<std::string> red;
     for (const Finding& finding : found) {
-      if (finding.severity == Severity::blocks) red.insert(finding.work);
+      if (is_open(finding)) red.insert(finding.work);
     }
     std::vector<std::filesystem::path> files;
     for (const Scenario& scenario : base_) {
@@ -309,14 +404,26 @@ class Gate {
     if (files.empty()) return;
     const RunOfProgram base = run_program_on(arguments_, subject_.base, files, seed_);
     for (Finding& finding : found) {
-      const auto same = std::ranges::find_if(base.sentences, [&](const HeadSentence& sentence) {
-        return sentence.scenario == finding.work && sentence.name == finding.what &&
-               sentence.outcome == in_words(Outcome::refuted);
+      const auto of_base = std::ranges::find_if(base.sentences, [&](const HeadSentence& sentence) {
+        return sentence.scenario == finding.work && sentence.name == finding.what;
       });
-      if (same == base.sentences.end() || finding.severity != Severity::blocks) continue;
-      finding.severity = Severity::note;
-      finding.words += "; BASE refutes it too";
+      if (!is_open(finding) || of_base == base.sentences.end()) continue;
+      if (finding.words.starts_with(of_base->outcome + ":")) {
+        finding.severity = Severity::note;
+        finding.words += "; BASE is no better";
+      } else if (of_base->outcome == in_words(Outcome::holds) && is_skipped(finding)) {
+        finding.severity = Severity::blocks;
+        finding.words += "; BASE is within it";
+      }
     }
+  }
+
+  static bool is_skipped(const Finding& finding) {
+    return finding.words.starts_with(std::string(in_words(Outcome::skipped)) + ":");
+  }
+  // Of HEAD's sentences, those of which one asks what BASE says.
+  static bool is_open(const Finding& finding) {
+    return finding.severity == Severity::blocks || is_skipped(finding);
   }
 
   const Arguments& arguments_;

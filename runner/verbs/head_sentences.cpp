@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -22,6 +23,13 @@ using Json = nlohmann::json;
 constexpr std::chrono::minutes longest_run{30};
 // Of codes that a run may end with and have decided everything that it wrote.
 constexpr int highest_code_of_a_verdict = 77;
+constexpr int refuted_code = 1;
+constexpr int not_trusted_code = 2;
+
+bool any_is(const RunOfProgram& run, const std::string& outcome) {
+  return std::ranges::any_of(
+      run.sentences, [&](const HeadSentence& sentence) { return sentence.outcome == outcome; });
+}
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -32,7 +40,14 @@ std::string text_of(const Json& object, const char* key) {
 // A scenario that is broken has no sentences that count.
 void read_scenario_line(const Json& line, RunOfProgram& run) {
   const std::string scenario = text_of(line, "scenario");
-  if (scenario.empty()) return;  // the suite's line
+  if (scenario.empty()) {
+    const auto suite = line.find("suite");
+    const bool has = suite != line.end() && suite->is_object();
+    const auto refuted = has ? suite->find("refuted") : line.end();
+    if (has && refuted != suite->end() && refuted->is_boolean())
+      run.suite_refuted = refuted->get<bool>();
+    return;
+  }
   ++run.scenarios;
   if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
     run.sentences.push_back({scenario, "scenario", "broken", broken, {}});
@@ -92,6 +107,10 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
     run.failure = fmt::format("had not ended after {} minutes", longest_run.count());
   } else if (*code > highest_code_of_a_verdict || *code == 3) {
     run.failure = fmt::format("ended with {}{}", *code, last_words(errors));
+  } else if (*code == not_trusted_code && !any_is(run, "broken")) {
+    run.failure = fmt::format("is not to be trusted: it ended with 2{}", last_words(errors));
+  } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, "refuted")) {
+    run.failure = "ended with 1, and nothing that it wrote is refuted";
   } else if (run.scenarios == 0) {
     run.failure = fmt::format("decided nothing and ended with {}{}", *code, last_words(errors));
   }

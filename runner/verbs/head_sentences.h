@@ -16,6 +16,7 @@ namespace stepgate {
 struct RunOfProgram {
   std::vector<HeadSentence> sentences;  // of the scenarios that it decided
   std::int64_t scenarios = 0;           // so many
+  bool suite_refuted = false;           // though perhaps no sentence of it is
   std::string failure;                  // in words, why there are no more; empty when all are there
   bool stopped = false;                 // a signal came in between
 };
