@@ -309,7 +309,8 @@ TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
   };
   const Finished run = accepted("2999-12-31");
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
-  EXPECT_TRUE(contains(run.out, "accepted up to 1 by ada until 2999-12-31: reads the loss")) << run.out;
+  EXPECT_TRUE(contains(run.out, "accepted up to 1 by ada until 2999-12-31: reads the loss"))
+      << run.out;
   const Finished over = accepted("2001-12-31");
   EXPECT_EQ(over.exit_code, 1) << over.out;
   EXPECT_TRUE(contains(over.out, "ada accepted it until 2001-12-31")) << over.out;

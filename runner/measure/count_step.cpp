@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "measure/time_split.h"
 #include "measure/trace_rounds.h"
 #include "plan/counted_metrics.h"
 #include "plan/step_names.h"
@@ -20,17 +21,6 @@ constexpr std::int64_t steps_of_losses = 4;
 bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
   return row.evidence <= Evidence::exact && counted(plan, row.metric) &&
          !trace_may_differ(plan, row.metric);
-}
-
-StepCounts::Numbers parts_of(const TimeSplit& time) {
-  return {{"step", time.step},
-          {"math", time.math},
-          {"memory", time.memory},
-          {"copies", time.copies},
-          {"idle_after_wait", time.idle_after_wait},
-          {"idle_for_data", time.idle_for_data},
-          {"idle_for_host", time.idle_for_host},
-          {"idle_in_queue", time.idle_in_queue}};
 }
 
 }  // namespace
@@ -63,7 +53,8 @@ StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carri
     const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;
     if (waits > 0) counts.waits[std::string(name_of(static_cast<Phase>(phase)))] = waits;
   }
-  counts.time = parts_of(step.time);
+  for (const auto& [part, seconds] : named_parts(step.time))
+    counts.time[std::string(part)] = seconds;
   return counts;
 }
 

@@ -216,4 +216,15 @@ TimeSplit time_split(const Trace& trace, const StepPlan& plan, const TraceWindow
           .idle_in_queue = a_step(idle.in_queue)};
 }
 
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit& time) {
+  return {{"step", time.step},
+          {"math", time.math},
+          {"memory", time.memory},
+          {"copies", time.copies},
+          {"idle_after_wait", time.idle_after_wait},
+          {"idle_for_data", time.idle_for_data},
+          {"idle_for_host", time.idle_for_host},
+          {"idle_in_queue", time.idle_in_queue}};
+}
+
 }  // namespace stepgate

@@ -2,6 +2,9 @@
 // What device and host did when, in a trace: unions of intervals within one window of whole steps.
 #pragma once
 
+#include <string_view>
+#include <utility>
+#include <vector>
 #include "measure/traced.h"
 #include "plan/step_plan.h"
 #include "stats/interval_union.h"
@@ -53,5 +56,8 @@ bool is_limited_by_math(const Operation&);
 
 // The operation of a call; -1 where it is none of the plan.
 int operation_of(const Trace&, const HostCall&);
+
+// The whole step and its parts by the names that files and protocols use.
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit&);
 
 }  // namespace stepgate

@@ -2,6 +2,7 @@
 #include "report/mechanism_json.h"
 
 #include "judge/words.h"
+#include "measure/time_split.h"
 #include "plan/step_names.h"
 #include "report/json_of_evidence.h"
 
@@ -25,14 +26,9 @@ Json json_of(const std::map<Metric, double>& values) {
 }
 
 Json json_of(const TimeSplit& time) {
-  return {{"step", time.step},
-          {"math", time.math},
-          {"memory", time.memory},
-          {"copies", time.copies},
-          {"idle_after_wait", time.idle_after_wait},
-          {"idle_for_data", time.idle_for_data},
-          {"idle_for_host", time.idle_for_host},
-          {"idle_in_queue", time.idle_in_queue}};
+  Json object = Json::object();
+  for (const auto& [part, seconds] : named_parts(time)) object[std::string(part)] = seconds;
+  return object;
 }
 
 Json json_of(const std::array<PhaseSplit, phase_count>& phases) {

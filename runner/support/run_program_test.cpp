@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -36,6 +38,25 @@ TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
   program << std::ifstream("/proc/self/exe", std::ios::binary).rdbuf();
   ASSERT_GT(program.str().size(), 1U << 16) << "read in one piece, it would show nothing";
   EXPECT_EQ(digest_of_this_program(), fnv1a(program.str()));
+}
+
+TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
+  const auto run = [](const std::string& script, std::chrono::milliseconds at_most, bool stopped) {
+    return run_quietly({"/bin/sh", "-c", script}, {"HIDDEN"}, "/dev/null", at_most,
+                       [stopped] { return stopped; });
+  };
+  constexpr std::chrono::seconds long_enough{20};
+  EXPECT_EQ(run("exit 7", long_enough, false), 7);
+  EXPECT_EQ(run("kill -9 $$", long_enough, false), 128 + 9);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run("sleep 60", std::chrono::milliseconds(50), false)) << "too long";
+  EXPECT_FALSE(run("sleep 60", long_enough, true)) << "stopped";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  ASSERT_EQ(::setenv("HIDDEN", "x", 1), 0);
+  EXPECT_EQ(run("test -z \"$HIDDEN\"", long_enough, false), 0);
+  ::unsetenv("HIDDEN");
+  EXPECT_EQ(run_quietly({"/nowhere/program"}, {}, "/dev/null", long_enough, [] { return false; }),
+            127);
 }
 
 }  // namespace
