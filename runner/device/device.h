@@ -122,6 +122,10 @@ struct Interleaving {
   std::int64_t steps = 2;           // of every segment, scored
 };
 
+// Of those who have one step loaded at a time: its memory stays from step to step, and no step has
+// another place than the others.
+constexpr int only_slot = 0;
+
 class Device {
  public:
   virtual ~Device() = default;

@@ -40,7 +40,9 @@ StepCounts planned_counts(const StepPlan& plan) {
 
 StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out) {
   StepCounts counts = planned_counts(plan);
-  for (const float loss : device.load(carried_out)->run({.steps = steps_of_losses}).losses)
+  const std::vector<float> losses =
+      device.load_into(only_slot, carried_out)->run({.steps = steps_of_losses}).losses;
+  for (const float loss : losses)
     counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
   const Traced traced = trace_rounds(device, {&carried_out, 1}, {});
   counts.untraced = traced.unavailable;

@@ -92,7 +92,7 @@ class Server {
 
   std::string answer_loaded(const StepPlan& plan) {
     loaded_.reset();
-    auto step = device_.load(carried_out(plan));
+    auto step = device_.load_into(only_slot, carried_out(plan));
     const StepResult pilot = step->run({.steps = worker_pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);

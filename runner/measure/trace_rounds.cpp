@@ -26,9 +26,6 @@ constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
 constexpr int patience = 5;
-// Of all variants, one after the other: its memory stays from round to round, and none of them has
-// another place than the others.
-constexpr int the_slot = 0;
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
@@ -93,13 +90,13 @@ class Tracing {
   // as fast as it likes.
   nanoseconds time_of_a_step(std::size_t variant) {
     const StepResult result =
-        device_.load_into(the_slot, plans_[variant])->run({.wash_out_steps = 1, .steps = 1});
+        device_.load_into(only_slot, plans_[variant])->run({.wash_out_steps = 1, .steps = 1});
     return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
   }
 
   std::optional<Trace> trace_of(std::size_t variant) {
     const StepPlan& plan = plans_[variant];
-    const std::unique_ptr<LoadedStep> step = device_.load_into(the_slot, plan);
+    const std::unique_ptr<LoadedStep> step = device_.load_into(only_slot, plan);
     StepResult traced = step->run({.wash_out_steps = steps_until_steady(plan, step_times_[variant]),
                                    .steps = traced_.steps,
                                    .trace = true});

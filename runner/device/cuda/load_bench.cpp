@@ -17,7 +17,6 @@
 namespace stepgate {
 namespace {
 
-constexpr int the_slot = 0;
 
 StepPlan plan_of(const Knobs& knobs) {
   Scenario scenario;
@@ -73,7 +72,7 @@ void load_again(benchmark::State& state, Knobs (*knobs)()) {
   const std::unique_ptr<Device> device = make_cuda_device();
   const StepPlan plan = plan_of(knobs());
   std::unique_ptr<LoadedStep> step;
-  const auto load = [&] { step = device->load_into(the_slot, plan); };
+  const auto load = [&] { step = device->load_into(only_slot, plan); };
   state.counters["first_ms"] = 1e3 * seconds_of(load);
   double unloading = 0;
   for ([[maybe_unused]] auto turn : state) {
