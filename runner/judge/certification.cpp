@@ -65,10 +65,10 @@ std::vector<StepPlan> trial_pair(const StepPlan& plan, const Trial& trial,
         std::max(share, 0.0) * static_cast<double>(site.step_time.count())));
   };
   if (trial.kind) {
-    inject(pair[1], *trial.kind);
+    inject(pair[1], {.kind = *trial.kind});
   } else if (trial.share != 0) {
-    inject(pair[0], site.kind, share_of_a_step(-trial.share));
-    inject(pair[1], site.kind, share_of_a_step(trial.share));
+    inject(pair[0], {.kind = site.kind, .duration = share_of_a_step(-trial.share)});
+    inject(pair[1], {.kind = site.kind, .duration = share_of_a_step(trial.share)});
   }
   return pair;
 }

@@ -29,10 +29,11 @@ constexpr double pilot_time = 0.5;
 constexpr std::int64_t fewest_duel_steps = 3;
 constexpr std::int64_t most_duel_steps = 1'000'000;
 constexpr std::int64_t fewest_wash_out_steps = 1;
-constexpr std::int64_t first_superblocks = 3;
+// Of a launch, to tell its noise from theirs.
+constexpr std::int64_t enough_superblocks = 3;
 constexpr std::int64_t most_superblocks = 8;
-// Variance components of fewer pairs are no guide.
-constexpr std::size_t pairs_before_choice = 3;
+// Variance components of fewer superblocks within their launches are no guide.
+constexpr std::int64_t degrees_of_freedom_before_choice = 6;
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -99,7 +100,9 @@ class Duel {
     const nanoseconds before = request_.clock();
     LaunchPair pair;
     pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
-    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side) = launch(side);
+    for (const DuelSide side : {pair.first, other(pair.first)})
+      worker(side) = request_.launch(side, launches_++);
+    for (const DuelSide side : both_sides) check_same(side);
     nanoseconds in_superblocks{0};
     for (const int work : open) {
       pair.works.push_back(run_work(work, pair.first));
@@ -121,25 +124,29 @@ class Duel {
   }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
 
-  std::unique_ptr<Worker> launch(DuelSide side) {
-    std::unique_ptr<Worker> started = request_.launch(side, launches_++);
+  void check_same(DuelSide side) {
     const Hello& before =
         side == DuelSide::base ? request_.introduction.base : request_.introduction.head;
-    if (started->hello() == before) return started;
+    const Hello& now = worker(side)->hello();
+    if (now == before) return;
     throw WorkerError(fmt::format(
         "{} is not what it was at its first launch: '{}' {} on {} with {} works, then "
         "'{}' {} on {} with {}",
         side == DuelSide::base ? "BASE" : "HEAD", before.program, before.version, before.device,
-        before.works.size(), started->hello().program, started->hello().version,
-        started->hello().device, started->hello().works.size()));
+        before.works.size(), now.program, now.version, now.device, now.works.size()));
+  }
+
+  // Both at the same time: nothing is timed meanwhile, and most of it is the hosts' work.
+  std::array<Loaded, 2> load_both(const std::string& work) {
+    for (const DuelSide side : both_sides) worker(side)->ask_ahead(LoadWork{work});
+    return {worker(DuelSide::base)->load(work), worker(DuelSide::head)->load(work)};
   }
 
   WorkInPair run_work(int work, DuelSide first) {
     Plan& how = plan(work);
     std::int64_t period = 1;
     std::int64_t wash_out = fewest_wash_out_steps;
-    for (const DuelSide side : {first, other(first)}) {
-      const Loaded loaded = worker(side)->load(request_.works[static_cast<std::size_t>(work)]);
+    for (const Loaded& loaded : load_both(request_.works[static_cast<std::size_t>(work)])) {
       period = std::max(period, loaded.period_steps);
       wash_out = std::max(wash_out, loaded.wash_out_steps);
     }
@@ -208,7 +215,9 @@ class Duel {
   }
 
   std::int64_t superblocks_of(const Plan& how) const {
-    if (how.contrasts.size() < pairs_before_choice) return first_superblocks;
+    const std::int64_t pairs = std::ssize(how.contrasts);
+    if (how.superblocks_run - pairs < degrees_of_freedom_before_choice)
+      return pairs < request_.fewest_pairs ? request_.first_superblocks : enough_superblocks;
     const LaunchLevels levels = launch_levels_of(how.contrasts);
     const double launch_cost = seconds(how.launch_time) / static_cast<double>(how.contrasts.size());
     const double superblock_cost =

@@ -77,6 +77,9 @@ struct DuelRequest {
   // nothing come before the first that counts: a fresh process and a clock that was asleep.
   std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
   int warm_up_segments = 4;
+  // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
+  // noise from its superblocks', where a work is still open after the fewest pairs.
+  std::int64_t first_superblocks = 3;
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;

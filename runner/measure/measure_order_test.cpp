@@ -250,8 +250,9 @@ double ratio_in(const Round& round) {
 // Alone the device waits for the busy host; between steps of the other the host is ahead of it for
 // good, so that steps after their own kind are as fast as all others.
 TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
-  const std::vector<StepPlan> plans =
-      spinning(4, [](auto& made) { inject(made[1], InjectionKind::host_delay, 60us); });
+  const std::vector<StepPlan> plans = spinning(4, [](auto& made) {
+    inject(made[1], {.kind = InjectionKind::host_delay, .duration = 60us});
+  });
   const auto device =
       make_simulated_device(profile_of_round_numbers({.within_rounds = 0.003}), {.seed = 1});
   const Measurement measurement = measure(*device, plans, interleaved_request(6));
@@ -267,8 +268,8 @@ TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
 // What the host does last in a step overlaps the end of its kernels and delays the step after it:
 // single steps in turn would charge it to the other variant.
 TEST(Measure, ChargesWorkOfTheHostAtTheEndOfAStepToItsOwnVariant) {
-  const std::vector<StepPlan> plans =
-      spinning(1, [](auto& made) { inject(made[1], InjectionKind::host_delay, 2us); });
+  const std::vector<StepPlan> plans = spinning(
+      1, [](auto& made) { inject(made[1], {.kind = InjectionKind::host_delay, .duration = 2us}); });
   const auto device = make_simulated_device(profile_of_round_numbers({}), {.seed = 1});
   const Measurement measurement = measure(*device, plans, interleaved_request(6));
   EXPECT_EQ(measurement.segments_because, "");

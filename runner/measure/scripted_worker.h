@@ -41,7 +41,8 @@ class ScriptedWorker : public Worker {
               .works = script.works};
   }
 
-  const Hello& hello() const override { return hello_; }
+  void ask_ahead(const Request&) override {}
+  const Hello& hello() override { return hello_; }
   Loaded load(const std::string& work) override {
     work_ = work;
     return script_.loaded;

@@ -74,9 +74,9 @@ class Server {
 
   // The step that the device is given, which must outlive what is loaded of it.
   const StepPlan& carried_out(const StepPlan& plan) {
-    if (!subject_.injected) return plan;
+    if (subject_.injected.empty()) return plan;
     injected_ = plan;
-    inject(injected_, subject_.injected->kind, subject_.injected->duration);
+    for (const Injection& injection : subject_.injected) inject(injected_, injection);
     return injected_;
   }
 

@@ -26,7 +26,7 @@ struct WorkerSubject {
   bool stand_in = false;                // see OpenedDevice
   bool counts = false;                  // says what steps consist of; the device traces
   // Done at the end of every step, though no plan says so: what a gate must find. For tests.
-  std::optional<Injection> injected;
+  std::vector<Injection> injected;
 };
 
 // Answers requests line by line until `quit` or the end of the input. A request that cannot be

@@ -2,8 +2,11 @@
 #include "plan/inject.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "kernels/spin/spin.h"
 #include "plan/step_builder.h"
@@ -49,58 +52,117 @@ void add_copy(StepBuilder& builder) {
   builder.act("injected copy", CopyBytes{builder.whole(to), builder.whole(from)});
 }
 
+bool is_product(const LaunchKernel& launch) {
+  return launch.kernel.starts_with("matmul");
+}
+
+// Whether this kind repeats the operation.
+bool repeats(InjectionKind kind, const Operation& operation) {
+  if (operation.captured) return false;
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  if (kind == InjectionKind::repeated_products) return launch && is_product(*launch);
+  if (kind == InjectionKind::repeated_kernels) return launch && !is_product(*launch);
+  return kind == InjectionKind::repeated_copies &&
+         std::holds_alternative<CopyBytes>(operation.action);
+}
+
+void repeat(StepPlan& plan, const Injection& injection) {
+  const auto rarity = std::max<std::int64_t>(std::llround(1 / injection.share), 1);
+  std::vector<Operation> operations;
+  std::int64_t repeated = 0;
+  for (Operation& operation : plan.operations) {
+    operations.push_back(std::move(operation));
+    if (!repeats(injection.kind, operations.back())) continue;
+    Operation again = operations.back();
+    again.name += ", again";
+    // One that acts every n steps is not thinned out further.
+    if (again.every == 1) {
+      again.every = rarity;
+      again.turn = repeated++ % rarity;
+    }
+    operations.push_back(std::move(again));
+  }
+  plan.operations = std::move(operations);
+}
+
+struct InjectionName {
+  InjectionKind kind;
+  std::string_view name;
+};
+constexpr std::array injection_names{
+    InjectionName{InjectionKind::device_spin, "device_spin"},
+    InjectionName{InjectionKind::host_delay, "host_delay"},
+    InjectionName{InjectionKind::extra_wait, "extra_wait"},
+    InjectionName{InjectionKind::extra_allocation, "extra_allocation"},
+    InjectionName{InjectionKind::extra_copy, "extra_copy"},
+    InjectionName{InjectionKind::repeated_products, "repeated_products"},
+    InjectionName{InjectionKind::repeated_kernels, "repeated_kernels"},
+    InjectionName{InjectionKind::repeated_copies, "repeated_copies"},
+    InjectionName{InjectionKind::dearer_launches, "dearer_launches"}};
+
+bool is_repetition(InjectionKind kind) {
+  return kind == InjectionKind::repeated_products || kind == InjectionKind::repeated_kernels ||
+         kind == InjectionKind::repeated_copies;
+}
+
+// Microseconds, or a share with %. False where the text is neither.
+bool read_amount(const std::string& text, Injection& injection) {
+  char* end = nullptr;
+  const double amount = std::strtod(text.c_str(), &end);
+  if (is_repetition(injection.kind)) {
+    injection.share = amount / 100;
+    return std::string_view(end) == "%" && amount > 0 && amount <= 100;
+  }
+  injection.duration = std::chrono::nanoseconds(std::llround(1000 * amount));
+  return *end == '\0' && amount >= 0 && amount <= 1e6;
+}
+
 }  // namespace
 
 std::string_view name_of(InjectionKind kind) {
-  switch (kind) {
-    case InjectionKind::device_spin:
-      return "device_spin";
-    case InjectionKind::host_delay:
-      return "host_delay";
-    case InjectionKind::extra_wait:
-      return "extra_wait";
-    case InjectionKind::extra_allocation:
-      return "extra_allocation";
-    case InjectionKind::extra_copy:
-      return "extra_copy";
-  }
-  return {};
+  return std::ranges::find(injection_names, kind, &InjectionName::kind)->name;
 }
 
-void inject(StepPlan& plan, InjectionKind kind, std::chrono::nanoseconds duration) {
+void inject(StepPlan& plan, const Injection& injection) {
+  if (is_repetition(injection.kind)) return repeat(plan, injection);
   StepBuilder builder(plan);
   builder.enter(Phase::host);
-  switch (kind) {
+  switch (injection.kind) {
     case InjectionKind::device_spin:
-      return add_spin(builder, duration);
+      return add_spin(builder, injection.duration);
     case InjectionKind::host_delay:
-      return builder.act("injected delay", HostWork{duration.count()});
+      return builder.act("injected delay", HostWork{injection.duration.count()});
     case InjectionKind::extra_wait:
       return builder.act("injected wait", HostWaits{WaitFor::device});
     case InjectionKind::extra_allocation:
       return add_allocation(builder);
     case InjectionKind::extra_copy:
       return add_copy(builder);
+    case InjectionKind::dearer_launches:
+      plan.launch_host_nanoseconds += injection.duration.count();
+      return;
+    case InjectionKind::repeated_products:
+    case InjectionKind::repeated_kernels:
+    case InjectionKind::repeated_copies:
+      return;
   }
 }
 
 Injection parse_injection(const std::string& text) {
-  using enum InjectionKind;
-  const std::size_t colon = text.find(':');
-  for (const InjectionKind kind :
-       {device_spin, host_delay, extra_wait, extra_allocation, extra_copy}) {
-    if (name_of(kind) != text.substr(0, colon)) continue;
-    Injection injection{.kind = kind};
-    if (colon == std::string::npos) return injection;
-    char* end = nullptr;
-    const double microseconds = std::strtod(text.c_str() + colon + 1, &end);
-    if (*end != '\0' || !(microseconds >= 0) || microseconds > 1e6) break;
-    injection.duration = std::chrono::nanoseconds(std::llround(1000 * microseconds));
-    return injection;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto named =
+      std::ranges::find(injection_names, text.substr(0, colon), &InjectionName::name);
+  if (named != injection_names.end()) {
+    Injection injection{.kind = named->kind};
+    const bool has_amount = colon != text.size();
+    if (has_amount ? read_amount(text.substr(colon + 1), injection)
+                   : !is_repetition(injection.kind))
+      return injection;
   }
   throw RequestError("nothing can be injected by '" + text + "'",
-                     "say extra_wait, extra_allocation, extra_copy, host_delay:<us> or "
-                     "device_spin:<us>");
+                     "say extra_wait, extra_allocation, extra_copy, host_delay:<us>, "
+                     "device_spin:<us>, dearer_launches:<us>, repeated_products:<share>%, "
+                     "repeated_kernels:<share>% or repeated_copies:<share>%");
 }
 
 }  // namespace stepgate

@@ -18,7 +18,12 @@ enum class InjectionKind {
   host_delay,        // busy host time
   extra_wait,        // the host waits for the device
   extra_allocation,  // 1 MiB by cudaMalloc, freed at once
-  extra_copy         // an eighth of the batch once more, from pageable memory
+  extra_copy,        // an eighth of the batch once more, from pageable memory
+  // What the step does anyway, a share of it twice: what takes the device as much longer.
+  repeated_products,
+  repeated_kernels,  // that are no products
+  repeated_copies,   // from the host and back
+  dearer_launches    // busy host time before each
 };
 
 // "device_spin", ...
@@ -26,15 +31,19 @@ std::string_view name_of(InjectionKind);
 
 struct Injection {
   InjectionKind kind = InjectionKind::device_spin;
-  std::chrono::nanoseconds duration{0};
+  std::chrono::nanoseconds duration{
+      0};            // of a spin or a delay, and of what a launch gets dearer by
+  double share = 0;  // of what is repeated; 0.1 is every tenth one
 };
 
-// "host_delay:20" is 20 us of it; "extra_wait" has no duration. Throws RequestError.
+// "host_delay:20" is 20 us of it; "repeated_products:10%" every tenth one; "extra_wait" has
+// neither. Throws RequestError.
 Injection parse_injection(const std::string& text);
 
-// Adds the operation at the end of every step. `duration` of a spin or a delay; a spin of zero is a
-// kernel that ends at once, so that two steps with spins differ by their difference and not by a
-// launch. The other kinds have no duration.
-void inject(StepPlan&, InjectionKind, std::chrono::nanoseconds duration = {});
+// What is extra comes at the end of every step. A spin of zero is a kernel that ends at once, so
+// that two steps with spins differ by their difference and not by a launch. What is repeated comes
+// right behind itself, in turns: of a tenth, each operation every tenth step, and each in another
+// one. What is captured into a graph stays as it is.
+void inject(StepPlan&, const Injection&);
 
 }  // namespace stepgate

@@ -46,7 +46,7 @@ struct WorkerArguments {
   bool counts = false;                  // says what steps consist of, and times nothing
   std::vector<std::string> calibrated;  // scenario=value
   std::optional<std::uint64_t> noise;   // seed of a simulated device, apart from that of the steps
-  std::string injected;                 // what a step does that its plan does not say, for tests
+  std::vector<std::string> injected;    // what a step does that its plan does not say, for tests
 };
 
 // Of `stepgate trial-gate` alone, which `certify` starts.

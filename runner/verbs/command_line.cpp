@@ -264,7 +264,7 @@ class CommandLine {
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
     worker->add_option("--noise-seed", given.noise)->group("");
-    worker->add_option("--injected", given.injected)->group("");
+    worker->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
   }
 
   void declare_gate() {

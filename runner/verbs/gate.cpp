@@ -31,10 +31,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A gate looks at all works of a suite in the time that a duel has for a few: segments of a
-// quarter, and one of each side before the first that counts, since the works before it have
-// warmed both processes up.
+// quarter, one of each side before the first that counts, since the works before it have warmed
+// both processes up, and one superblock a pair until a work turns out to need more.
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr int warm_up_segments_of_a_gate = 1;
+constexpr std::int64_t first_superblocks_of_a_gate = 1;
 
 class Gate {
  public:
@@ -183,7 +184,10 @@ class Gate {
   // What tells a BASE of before there were gates from one that does not work at all.
   bool answers_without_counting() const {
     try {
-      start_worker(worker_request(arguments_, worker(subject_.base, {}), DuelSide::base))->quit();
+      const auto started =
+          start_worker(worker_request(arguments_, worker(subject_.base, {}), DuelSide::base));
+      (void)started->hello();
+      started->quit();
       return true;
     } catch (const WorkerError&) {
       return false;
@@ -194,8 +198,10 @@ class Gate {
   std::unique_ptr<Worker> start_counting(DuelSide side) {
     const std::string& program = side == DuelSide::base ? subject_.base : subject_.head;
     try {
-      return start_worker(worker_request(
+      auto started = start_worker(worker_request(
           arguments_, worker(program, {"--counts", "--seed", std::to_string(seed_)}), side));
+      (void)started->hello();
+      return started;
     } catch (const WorkerError& error) {
       if (side == DuelSide::base && answers_without_counting()) {
         add(FindingKind::counts, Severity::not_gated, "counts",
@@ -270,7 +276,7 @@ class Gate {
     for (const auto list : {&Hello::works, &Hello::planned}) {
       for (const std::string& work : works_of_both(list)) {
         line.show("counts of " + work);
-        counted_.push_back({work, base_worker_->count(work), head_worker_->count(work)});
+        counted_.push_back(count_at_once(work));
         std::vector<Finding> found = compare_counts(counted_.back());
         if (std::ranges::any_of(
                 found, [](const Finding& finding) { return finding.severity != Severity::note; }))
@@ -291,6 +297,12 @@ class Gate {
   } catch (const WorkerError& error) {
     add(FindingKind::counts, Severity::failed, "counts", error.what());
   } catch (const WaitStopped&) {
+  }
+
+  // Counts are the same however busy the device is.
+  CountedPair count_at_once(const std::string& work) const {
+    for (const auto* worker : {&base_worker_, &head_worker_}) (*worker)->ask_ahead(CountWork{work});
+    return {work, base_worker_->count(work), head_worker_->count(work)};
   }
 
   // Those that are known to differ first: time may be short.
@@ -323,6 +335,7 @@ class Gate {
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
     request.segment = segment_of_a_gate;
     request.warm_up_segments = warm_up_segments_of_a_gate;
+    request.first_superblocks = first_superblocks_of_a_gate;
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
@@ -330,6 +343,7 @@ class Gate {
     if (measured.stopped) return;
     line.clear();
     duel_ = judge_duel(*both, subject, measured, settings_);
+    explain_slower();
     add(findings_of(*duel_, counted_));
     const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
     print_gate_stage(std::cout, "duel",
@@ -339,6 +353,22 @@ class Gate {
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::failed, "time", error.what());
   } catch (const WaitStopped&) {
+  }
+
+  // What a slower step spends its time on, from traces of one side after the other: when counts
+  // were compared, both sides shared the device.
+  void explain_slower() {
+    for (const DuelSide side : both_sides) {
+      std::unique_ptr<Worker> worker;
+      for (const WorkVerdict& work : duel_->works) {
+        const auto pair = std::ranges::find(counted_, work.name, &CountedPair::work);
+        if (work.outcome != Outcome::refuted || pair == counted_.end()) continue;
+        if (!worker) worker = start_counting(side);
+        if (!worker) return;
+        (side == DuelSide::base ? pair->base : pair->head).time = worker->count(work.name).time;
+      }
+      if (worker) worker->quit();
+    }
   }
 
   void ask_head() {

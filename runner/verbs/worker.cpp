@@ -61,8 +61,8 @@ WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Argume
                          std::uint64_t seed) {
   WorkerSubject subject;
   subject.counts = arguments.worker.counts;
-  if (!arguments.worker.injected.empty())
-    subject.injected = parse_injection(arguments.worker.injected);
+  for (const std::string& injection : arguments.worker.injected)
+    subject.injected.push_back(parse_injection(injection));
   for (Planned& planned : all) {
     const bool timed = !is_planned_only(planned.scenario);
     const std::string why = timed ? prepare(planned, device, arguments, seed, subject) : "";

@@ -151,7 +151,7 @@ class SimulatedStep : public LoadedStep {
     for (const PlantedFault& fault : faults) {
       if (fault.variant != plan.variant) continue;
       if (!faulty) faulty = plan;
-      inject(*faulty, fault.kind);
+      inject(*faulty, {.kind = fault.kind});
     }
     return faulty;
   }

@@ -211,14 +211,17 @@ void Child::check_alive_until(Deadline deadline, std::string_view line) {
   }
 }
 
-std::string Child::exchange(std::string_view line) {
+void Child::ask(std::string_view line) {
   pump(Clock::now());
   if (!output_.empty()) {
     fail(fmt::format("wrote `{}` before it was asked for anything",
                      printable(output_.substr(0, output_.find('\n')))));
   }
+  send(line, Clock::now() + request_.stall);
+}
+
+std::string Child::answer(std::string_view line) {
   const Deadline deadline = Clock::now() + request_.stall;
-  send(line, deadline);
   std::size_t searched = 0;
   while (true) {
     const std::size_t end = output_.find('\n', searched);
@@ -235,6 +238,11 @@ std::string Child::exchange(std::string_view line) {
     check_alive_until(deadline, line);
     pump(deadline);
   }
+}
+
+std::string Child::exchange(std::string_view line) {
+  ask(line);
+  return answer(line);
 }
 
 void Child::wait_for_end(Deadline deadline) {

@@ -48,7 +48,11 @@ class Child {
   // Ends the child and all that it started, the hard way if need be.
   ~Child();
 
-  // Sends a line and returns the answer, both without their end. Throws WorkerError, WaitStopped.
+  // Sends a line, without its end. Throws WorkerError, WaitStopped.
+  void ask(std::string_view line);
+  // Waits for what it says to the line that was asked last. Throws WorkerError, WaitStopped.
+  std::string answer(std::string_view line);
+  // Both.
   std::string exchange(std::string_view line);
 
   // Sends a last line, closes the child's input and waits for its end with code 0.

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
+#include "support/require.h"
 #include "support/units.h"
 
 namespace stepgate {
@@ -19,11 +23,18 @@ constexpr nanoseconds clock_granularity = std::chrono::milliseconds(1);
 
 class ChildWorker : public Worker {
  public:
-  explicit ChildWorker(ChildRequest request) : child_(std::move(request)) {
-    hello_ = ask(SayHello{}, read_hello);
+  explicit ChildWorker(ChildRequest request) : child_(std::move(request)) { ask_ahead(SayHello{}); }
+
+  void ask_ahead(const Request& request) override {
+    require(asked_.empty(), "one thing is asked at a time");
+    asked_ = to_line(request);
+    child_.ask(asked_);
   }
 
-  const Hello& hello() const override { return hello_; }
+  const Hello& hello() override {
+    if (!hello_) hello_ = ask(SayHello{}, read_hello);
+    return *hello_;
+  }
 
   Loaded load(const std::string& work) override { return ask(LoadWork{work}, read_loaded); }
 
@@ -36,7 +47,7 @@ class ChildWorker : public Worker {
     }
     const nanoseconds most = passed + clock_granularity +
                              std::chrono::duration_cast<nanoseconds>(passed * clock_disagreement);
-    if (!hello_.simulated && ran.elapsed > most) {
+    if (!hello().simulated && ran.elapsed > most) {
       child_.fail(fmt::format("says that its steps took {}, but answered within {}",
                               in_seconds(ran.elapsed), in_seconds(passed)));
     }
@@ -54,8 +65,10 @@ class ChildWorker : public Worker {
 
   template <class Value>
   Value ask(const Request& request, Answer<Value> (*read)(std::string_view)) {
-    const std::string line = to_line(request);
-    const std::string text = child_.exchange(line);
+    if (asked_.empty()) ask_ahead(request);
+    const std::string line = std::exchange(asked_, {});
+    require(line == to_line(request), "what was asked ahead is what is asked for");
+    const std::string text = child_.answer(line);
     Answer<Value> answer = read(text);
     if (const auto* says = std::get_if<WorkerSays>(&answer)) {
       child_.fail(fmt::format("answered {} with an error: {}", line,
@@ -69,7 +82,8 @@ class ChildWorker : public Worker {
   }
 
   Child child_;
-  Hello hello_;
+  std::string asked_;  // and not answered yet
+  std::optional<Hello> hello_;
 };
 
 }  // namespace

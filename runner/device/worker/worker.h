@@ -15,7 +15,10 @@ namespace stepgate {
 class Worker {
  public:
   virtual ~Worker() = default;
-  virtual const Hello& hello() const = 0;
+  // Asks now for what the next function called here will return, so that several workers can be at
+  // it at the same time.
+  virtual void ask_ahead(const Request&) = 0;
+  virtual const Hello& hello() = 0;
   virtual Loaded load(const std::string& work) = 0;
   // What `load` left. The answer's steps are the scored ones asked for.
   virtual Ran run(const RunSteps&) = 0;
@@ -25,7 +28,8 @@ class Worker {
   virtual void quit() = 0;
 };
 
-// Starts the program and says hello to it.
+// Starts the program and says hello to it; `hello` waits for the answer, so whatever is wrong with
+// the program shows there.
 std::unique_ptr<Worker> start_worker(ChildRequest);
 
 }  // namespace stepgate
