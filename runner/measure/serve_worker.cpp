@@ -13,6 +13,7 @@
 #include "measure/count_step.h"
 #include "measure/schedule.h"
 #include "support/nearest.h"
+#include "support/one_cpu.h"
 
 namespace stepgate {
 namespace {
@@ -103,6 +104,8 @@ class Server {
 
   std::optional<std::string> answer(const RunSteps& run) {
     if (!loaded_) return error_line("no work is loaded");
+    std::optional<OneCpu> pinned;
+    if (subject_.cpu_draw) pinned.emplace(*subject_.cpu_draw);
     const StepResult result =
         loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
     return to_line(Ran{.steps = result.steps, .elapsed = *result.elapsed});

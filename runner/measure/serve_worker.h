@@ -25,7 +25,9 @@ struct WorkerSubject {
   std::vector<std::string> calibrated;  // "scenario=value"
   bool stand_in = false;                // see OpenedDevice
   bool counts = false;                  // says what steps consist of; the device traces
-  // Done at the end of every step, though no plan says so: what a gate must find. For tests.
+  // Which processor issues the steps that are timed; absent: any.
+  std::optional<std::uint64_t> cpu_draw;
+  // Done besides, though no plan says so: what a gate must find. For tests.
   std::vector<Injection> injected;
 };
 

@@ -61,6 +61,8 @@ WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Argume
                          std::uint64_t seed) {
   WorkerSubject subject;
   subject.counts = arguments.worker.counts;
+  // Both sides of a pair that share everything else share the processor too.
+  if (arguments.worker.noise) subject.cpu_draw = seed;
   for (const std::string& injection : arguments.worker.injected)
     subject.injected.push_back(parse_injection(injection));
   for (Planned& planned : all) {
