@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <chrono>
+#include <memory>
 
 #include "measure/time_split.h"
+#include "measure/trace_metrics.h"
 #include "measure/trace_rounds.h"
 #include "plan/counted_metrics.h"
 #include "plan/step_names.h"
@@ -13,6 +16,8 @@
 
 namespace stepgate {
 namespace {
+
+using std::chrono::nanoseconds;
 
 // A wrong number changes every loss that follows; a few tell as surely as many.
 constexpr std::int64_t steps_of_losses = 4;
@@ -40,14 +45,19 @@ StepCounts planned_counts(const StepPlan& plan) {
 
 StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out) {
   StepCounts counts = planned_counts(plan);
-  const std::vector<float> losses =
-      device.load_into(only_slot, carried_out)->run({.steps = steps_of_losses}).losses;
-  for (const float loss : losses)
+  const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
+  for (const float loss : loaded->run({.steps = steps_of_losses}).losses)
     counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
-  const Traced traced = trace_rounds(device, {&carried_out, 1}, {});
-  counts.untraced = traced.unavailable;
-  if (!traced.unavailable.empty()) return counts;
-  const TracedStep& step = traced.rounds.front().variants.front();
+  counts.untraced = device.reason_against_tracing();
+  if (!counts.untraced.empty()) return counts;
+  const nanoseconds step_time = pilot_step_time(*loaded);
+  const auto trace =
+      trace_loaded(*loaded, carried_out, step_time, traced_steps({&carried_out, 1}, step_time));
+  if (!trace) {
+    counts.untraced = "the device recorded no trace";
+    return counts;
+  }
+  const TracedStep step = summary_of(*trace, carried_out);
   for (const auto& [metric, value] : step.values) {
     if (is_confirmed(plan, row_of(metric))) counts.traced[std::string(row_of(metric).name)] = value;
   }

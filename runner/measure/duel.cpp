@@ -63,12 +63,12 @@ class Duel {
   DuelMeasurement measure() {
     std::vector<int> open(request_.works.size());
     std::iota(open.begin(), open.end(), 0);
-    nanoseconds longest_pair{0};
+    nanoseconds last_pair{0};  // the next one has no more works
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
-           may_start(longest_pair)) {
+           may_start(last_pair)) {
       const nanoseconds before = request_.clock();
       if (!run_pair(open)) break;
-      longest_pair = std::max(longest_pair, request_.clock() - before);
+      last_pair = request_.clock() - before;
       open = request_.undecided(result_);
       if (request_.progress) request_.progress(std::ssize(result_.pairs), spent());
     }
@@ -79,20 +79,25 @@ class Duel {
  private:
   nanoseconds spent() const { return request_.clock() - start_; }
 
-  bool may_start(nanoseconds longest_pair) {
-    if (!request_.budget) return true;
+  bool may_start(nanoseconds last_pair) {
     const std::int64_t missing = request_.fewest_pairs - std::ssize(result_.pairs);
-    if (result_.pairs.size() == 1 && spent() + missing * longest_pair > *request_.budget) {
-      throw RequestError(
-          fmt::format("a budget of {} decides nothing: a pair of launches takes {}, and no work is "
-                      "decided before {} of them",
-                      seconds_text(seconds(*request_.budget)), seconds_text(seconds(longest_pair)),
-                      request_.fewest_pairs),
-          fmt::format("give it at least {:.0f} s, or fewer works",
-                      std::ceil(seconds(longest_pair) * double(request_.fewest_pairs) * 1.5)));
-    }
-    result_.budget_spent = spent() + longest_pair > *request_.budget;
+    if (request_.budget && result_.pairs.size() == 1 &&
+        spent() + missing * last_pair > *request_.budget)
+      refuse_budget(last_pair);
+    if (!request_.budget && missing > 0) return true;
+    const auto most = request_.budget ? request_.budget : request_.patience;
+    result_.budget_spent = most && spent() + last_pair > *most;
     return !result_.budget_spent;
+  }
+
+  [[noreturn]] void refuse_budget(nanoseconds pair) const {
+    throw RequestError(
+        fmt::format("a budget of {} decides nothing: a pair of launches takes {}, and no work is "
+                    "decided before {} of them",
+                    seconds_text(seconds(*request_.budget)), seconds_text(seconds(pair)),
+                    request_.fewest_pairs),
+        fmt::format("give it at least {:.0f} s, or fewer works",
+                    std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
   }
 
   // False when the wait was to end.

@@ -84,6 +84,8 @@ struct DuelRequest {
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;
   std::optional<std::chrono::nanoseconds> budget;
+  // Without a budget: no pair is begun after so much time, once there are the fewest.
+  std::optional<std::chrono::nanoseconds> patience;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
   // Asked after every pair: the works that need more evidence, ascending.
   std::function<std::vector<int>(const DuelMeasurement&)> undecided;

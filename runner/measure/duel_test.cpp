@@ -175,6 +175,36 @@ TEST(Duel, StopsWhenTheBudgetIsSpent) {
   EXPECT_LE(measured.wall_time, std::chrono::seconds(60));
 }
 
+TEST(Duel, MakesTheFewestPairsHoweverLittlePatienceThereIs) {
+  DuelScript script = steady(1);
+  DuelRequest request = request_of(script, 1, 1000);
+  request.fewest_pairs = 6;
+  request.patience = std::chrono::seconds(1);
+  EXPECT_EQ(measure_duel(request).pairs.size(), 6u);
+  request.patience = std::chrono::seconds(60);
+  const DuelMeasurement measured = measure_duel(request);
+  EXPECT_TRUE(measured.budget_spent);
+  EXPECT_GT(measured.pairs.size(), 6u);
+  EXPECT_LE(measured.wall_time, std::chrono::seconds(60));
+}
+
+TEST(Duel, SpendsOneSuperblockAPairUntilAWorkNeedsMore) {
+  DuelScript script = steady(1);
+  DuelRequest request = request_of(script, 1, 12);
+  request.fewest_pairs = 6;
+  request.first_superblocks = 1;
+  const DuelMeasurement measured = measure_duel(request);
+  for (std::size_t pair = 0; pair < 9; ++pair)
+    EXPECT_EQ(measured.pairs[pair].works[0].superblocks.size(), pair < 6 ? 1u : 3u) << pair;
+}
+
+TEST(Duel, LoadsBothSidesAtOnce) {
+  DuelScript script = steady(1);
+  DuelRequest request = request_of(script, 1, 1);
+  measure_duel(request);
+  EXPECT_EQ(script.asked_when_loaded, (std::vector<int>{2, 2}));
+}
+
 TEST(Duel, RefusesAProgramThatChangesBetweenLaunches) {
   DuelScript script = steady(1);
   DuelRequest request = request_of(script, 1, 5);

@@ -22,6 +22,8 @@ struct DuelScript {
   double now_seconds = 0;
   std::vector<std::pair<DuelSide, RunSteps>> runs{};  // since the last launch of base
   std::vector<DuelSide> launches{};
+  int asked_ahead = 0;
+  std::vector<int> asked_when_loaded{};  // how many had been by then
 
   std::chrono::nanoseconds now() const {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(now_seconds * 1e9));
@@ -41,10 +43,11 @@ class ScriptedWorker : public Worker {
               .works = script.works};
   }
 
-  void ask_ahead(const Request&) override {}
+  void ask_ahead(const Request&) override { ++script_.asked_ahead; }
   const Hello& hello() override { return hello_; }
   Loaded load(const std::string& work) override {
     work_ = work;
+    script_.asked_when_loaded.push_back(script_.asked_ahead);
     return script_.loaded;
   }
   Ran run(const RunSteps& run) override {

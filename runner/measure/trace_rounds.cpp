@@ -86,21 +86,14 @@ class Tracing {
     traced_.rounds.push_back(std::move(round));
   }
 
-  // Its second step, since the first one loads kernels. A device that does not know the time may be
-  // as fast as it likes.
   nanoseconds time_of_a_step(std::size_t variant) {
-    const StepResult result =
-        device_.load_into(only_slot, plans_[variant])->run({.wash_out_steps = 1, .steps = 1});
-    return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
+    return pilot_step_time(*device_.load_into(only_slot, plans_[variant]));
   }
 
   std::optional<Trace> trace_of(std::size_t variant) {
     const StepPlan& plan = plans_[variant];
-    const std::unique_ptr<LoadedStep> step = device_.load_into(only_slot, plan);
-    StepResult traced = step->run({.wash_out_steps = steps_until_steady(plan, step_times_[variant]),
-                                   .steps = traced_.steps,
-                                   .trace = true});
-    return std::move(traced.trace);
+    return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
+                        traced_.steps);
   }
 
   Device& device_;
@@ -127,6 +120,18 @@ std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time
   const std::int64_t fewest =
       std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, fewest_traced_steps);
   return (fewest + common - 1) / common * common;
+}
+
+nanoseconds pilot_step_time(LoadedStep& step) {
+  const StepResult result = step.run({.wash_out_steps = 1, .steps = 1});
+  return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
+}
+
+std::optional<Trace> trace_loaded(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+                                  std::int64_t steps) {
+  StepResult traced = step.run(
+      {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true});
+  return std::move(traced.trace);
 }
 
 Traced trace_rounds(Device& device, std::span<const StepPlan> plans, const TraceRequest& request) {

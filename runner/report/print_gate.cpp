@@ -8,6 +8,8 @@
 #include <map>
 #include <ostream>
 
+#include "judge/words.h"
+#include "support/units.h"
 #include "support/visible_text.h"
 
 namespace stepgate {
@@ -132,12 +134,31 @@ void print_gate_terms(std::ostream& out, const GateSubject& subject) {
                      program_in_words(subject.base, both ? &both->base : nullptr),
                      program_in_words(subject.head, both ? &both->head : nullptr));
   if (both && !both->base.device.empty()) out << " on " << both->base.device;
-  out << fmt::format("; margin {:.3g} %\n", 100 * subject.margin) << std::flush;
+  out << fmt::format("; margin {:.3g} %, at most {} of timing\n", 100 * subject.margin,
+                     seconds_text(std::chrono::duration<double>(subject.most_timing).count()))
+      << std::flush;
 }
 
 void print_gate_stage(std::ostream& out, const std::string& name, const std::string& words,
                       double seconds) {
   out << fmt::format("{:<10} {:<50} {:>6.1f} s\n", name, words, seconds) << std::flush;
+}
+
+void print_gate_looks(std::ostream& out, const GateLooks& looks) {
+  const auto line = [&](std::string_view kind, const std::string& work, const std::string& words) {
+    out << fmt::format("  holds      {}  {}\n             {}\n", kind, one_line(work),
+                       one_line(words));
+  };
+  out << '\n';
+  if (looks.duel) {
+    for (const WorkVerdict& work : looks.duel->works) {
+      if (work.outcome == Outcome::holds) line("time", work.name, work.reason);
+    }
+  }
+  for (const HeadSentence& sentence : looks.sentences) {
+    if (sentence.outcome == in_words(Outcome::holds))
+      line("sentence", sentence.scenario + "." + sentence.name, sentence.reason);
+  }
 }
 
 void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict& verdict,

@@ -3,6 +3,7 @@
 // stage came, what was found, and the answer in the last line.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
@@ -21,6 +22,14 @@ struct GateSubject {
   std::string head;
   std::optional<Introduction> both;  // absent where one of them did not even say hello
   double margin = 0;
+  std::chrono::nanoseconds most_timing{0};
+};
+
+// What a gate looked at.
+struct GateLooks {
+  std::vector<std::string> counted;  // works
+  std::optional<DuelVerdict> duel;
+  std::vector<HeadSentence> sentences;
 };
 
 void print_gate_terms(std::ostream&, const GateSubject&);
@@ -28,6 +37,9 @@ void print_gate_terms(std::ostream&, const GateSubject&);
 // "counts     133 works, 3 differ   0.3 s"
 void print_gate_stage(std::ostream&, const std::string& name, const std::string& words,
                       double seconds);
+
+// What was compared and is no finding: every work that is as fast and every sentence that holds.
+void print_gate_looks(std::ostream&, const GateLooks&);
 
 void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, Style);
 

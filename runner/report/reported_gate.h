@@ -13,13 +13,6 @@
 
 namespace stepgate {
 
-// What a gate looked at.
-struct GateLooks {
-  std::vector<std::string> counted;  // works
-  std::optional<DuelVerdict> duel;
-  std::vector<HeadSentence> sentences;
-};
-
 // A scenario each of "counts", "time", "sentences" and "scenarios". A note passes; what blocks has
 // failed; what is not gated or broke is an error; what is undecided is as the policy says.
 ReportedCases reported_gate(const RunInfo&, const GateSubject&, const GateLooks&,

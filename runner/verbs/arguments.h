@@ -38,6 +38,7 @@ struct GateArguments {
   std::string head;
   std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: the same
   std::filesystem::path accepted;                 // what may be slower, by whose word
+  std::string margin = "2%";
   bool sentences = true;
 };
 

@@ -283,14 +283,15 @@ class CommandLine {
         "--no-sentences", [&given] { given.sentences = false; },
         "only compare HEAD with BASE, without what the scenarios say of HEAD alone");
     DuelArguments& duel = arguments_.duel;
-    gate->add_option("--margin", duel.margin, "how much slower head may be, in percent");
+    gate->add_option("--margin", given.margin, "how much slower head may be, in percent (2%)");
     gate->add_option("--pairs", duel.pairs, "pairs of launches at most");
     gate->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
     gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
-    takes_device(takes_scenarios(gate));
-    takes_budget(gate, "seconds that timing may take");
+    takes_tags(takes_device(takes_scenarios(gate)));
+    takes_budget(gate, "seconds that timing may take (240, or what the fewest pairs need)");
+    gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what holds");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");
     reports_to_ci(gate);
   }

@@ -36,17 +36,24 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
 constexpr int warm_up_segments_of_a_gate = 1;
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
+// Nobody who waits for a merge waits longer, unless told to.
+constexpr std::chrono::seconds most_timing_of_a_gate{240};
+// The time is over first.
+constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
 class Gate {
  public:
   explicit Gate(const Arguments& arguments)
       : arguments_(arguments),
         seed_(seed_of(arguments)),
-        settings_{.margin = margin_of(arguments.duel.margin)},
+        settings_{.margin = margin_of(arguments.gate.margin)},
         subject_{.base = arguments.gate.base,
                  .head = arguments.gate.head,
                  .both = {},
-                 .margin = settings_.margin} {}
+                 .margin = settings_.margin,
+                 .most_timing = arguments.budget_seconds
+                                    ? of_seconds(*arguments.budget_seconds)
+                                    : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
 
   int run() {
     check_programs();
@@ -85,15 +92,20 @@ class Gate {
     }
     for (Finding& finding : findings_) place(finding);
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
+    if (arguments_.verbose) print_gate_looks(std::cout, looks());
     print_gate(std::cout, subject_, verdict, style_of(STDOUT_FILENO));
     const ExitCode code = exit_code(verdict, arguments_.undecided);
     std::ostringstream json;
     write_gate_json(json, info, subject_, duel_, verdict, code);
     write_json_file(json.str());
+    files.end(reported_gate(info, subject_, looks(), verdict, arguments_.undecided));
+    return status_of(code);
+  }
+
+  GateLooks looks() const {
     GateLooks looks{.counted = {}, .duel = duel_, .sentences = sentences_};
     for (const CountedPair& pair : counted_) looks.counted.push_back(pair.work);
-    files.end(reported_gate(info, subject_, looks, verdict, arguments_.undecided));
-    return status_of(code);
+    return looks;
   }
 
   void write_json_file(const std::string& text) const {
@@ -144,8 +156,10 @@ class Gate {
 
   // Before anything is started, so that a file which cannot be read costs nothing.
   void look_at_scenarios() {
-    for (const auto& file : scenario_files(arguments_)) base_.push_back(read_scenario(file));
+    base_ = scenarios_with_wanted_tags(arguments_);
     refuse_namesakes(base_);
+    arguments_.files.clear();
+    for (const Scenario& scenario : base_) arguments_.files.emplace_back(scenario.file);
     if (arguments_.gate.head_files.empty()) return;
     for (const auto& given : arguments_.gate.head_files) {
       if (!std::filesystem::exists(given))
@@ -157,7 +171,8 @@ class Gate {
     std::map<std::string, std::string> unread;
     for (const auto& file : scenario_files(of_head)) {
       try {
-        head.push_back(read_scenario(file));
+        Scenario scenario = read_scenario(file);
+        if (has_wanted_tags(scenario, arguments_)) head.push_back(std::move(scenario));
       } catch (const RequestError& error) {
         unread[file.stem().string()] = error.diagnostics().front().message;
       }
@@ -276,7 +291,7 @@ class Gate {
     for (const auto list : {&Hello::works, &Hello::planned}) {
       for (const std::string& work : works_of_both(list)) {
         line.show("counts of " + work);
-        counted_.push_back(count_at_once(work));
+        counted_.push_back({work, base_worker_->count(work), head_worker_->count(work)});
         std::vector<Finding> found = compare_counts(counted_.back());
         if (std::ranges::any_of(
                 found, [](const Finding& finding) { return finding.severity != Severity::note; }))
@@ -297,12 +312,6 @@ class Gate {
   } catch (const WorkerError& error) {
     add(FindingKind::counts, Severity::failed, "counts", error.what());
   } catch (const WaitStopped&) {
-  }
-
-  // Counts are the same however busy the device is.
-  CountedPair count_at_once(const std::string& work) const {
-    for (const auto* worker : {&base_worker_, &head_worker_}) (*worker)->ask_ahead(CountWork{work});
-    return {work, base_worker_->count(work), head_worker_->count(work)};
   }
 
   // Those that are known to differ first: time may be short.
@@ -330,12 +339,16 @@ class Gate {
       return;
     }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
-    const std::int64_t pairs = most_pairs(arguments_.duel.pairs, subject.works.size(), settings_);
+    const std::int64_t pairs =
+        arguments_.duel.pairs ? most_pairs(arguments_.duel.pairs, subject.works.size(), settings_)
+                              : most_pairs_of_a_gate;
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
     request.segment = segment_of_a_gate;
     request.warm_up_segments = warm_up_segments_of_a_gate;
     request.first_superblocks = first_superblocks_of_a_gate;
+    request.budget.reset();  // what decides nothing is no answer to a merge, however long it takes
+    request.patience = subject_.most_timing;
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
@@ -343,7 +356,6 @@ class Gate {
     if (measured.stopped) return;
     line.clear();
     duel_ = judge_duel(*both, subject, measured, settings_);
-    explain_slower();
     add(findings_of(*duel_, counted_));
     const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
     print_gate_stage(std::cout, "duel",
@@ -353,22 +365,6 @@ class Gate {
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::failed, "time", error.what());
   } catch (const WaitStopped&) {
-  }
-
-  // What a slower step spends its time on, from traces of one side after the other: when counts
-  // were compared, both sides shared the device.
-  void explain_slower() {
-    for (const DuelSide side : both_sides) {
-      std::unique_ptr<Worker> worker;
-      for (const WorkVerdict& work : duel_->works) {
-        const auto pair = std::ranges::find(counted_, work.name, &CountedPair::work);
-        if (work.outcome != Outcome::refuted || pair == counted_.end()) continue;
-        if (!worker) worker = start_counting(side);
-        if (!worker) return;
-        (side == DuelSide::base ? pair->base : pair->head).time = worker->count(work.name).time;
-      }
-      if (worker) worker->quit();
-    }
   }
 
   void ask_head() {
@@ -456,7 +452,7 @@ class Gate {
     return finding.severity == Severity::blocks || is_skipped(finding);
   }
 
-  const Arguments& arguments_;
+  Arguments arguments_;  // whose files are those with wanted tags, once they have been looked at
   std::uint64_t seed_;
   DuelSettings settings_;
   GateSubject subject_;

@@ -237,11 +237,6 @@ bool has_any(const Scenario& scenario, const std::vector<std::string>& tags) {
   });
 }
 
-bool is_chosen(const Scenario& scenario, const Arguments& arguments) {
-  return (arguments.tags.empty() || has_any(scenario, arguments.tags)) &&
-         !has_any(scenario, arguments.excluded_tags);
-}
-
 // A tag that is mistyped, or that nothing has any more, must not make a run smaller in silence.
 void refuse_unknown_tags(const std::set<std::string>& known, const Arguments& arguments) {
   const std::vector<std::string_view> candidates(known.begin(), known.end());
@@ -255,7 +250,29 @@ void refuse_unknown_tags(const std::set<std::string>& known, const Arguments& ar
   }
 }
 
+void refuse_no_scenario() {
+  throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
+}
+
 }  // namespace
+
+bool has_wanted_tags(const Scenario& scenario, const Arguments& arguments) {
+  return (arguments.tags.empty() || has_any(scenario, arguments.tags)) &&
+         !has_any(scenario, arguments.excluded_tags);
+}
+
+std::vector<Scenario> scenarios_with_wanted_tags(const Arguments& arguments) {
+  std::vector<Scenario> scenarios;
+  std::set<std::string> tags;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    Scenario scenario = read_scenario(file);
+    tags.insert(scenario.tags.begin(), scenario.tags.end());
+    if (has_wanted_tags(scenario, arguments)) scenarios.push_back(std::move(scenario));
+  }
+  refuse_unknown_tags(tags, arguments);
+  if (scenarios.empty()) refuse_no_scenario();
+  return scenarios;
+}
 
 std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   std::vector<Planned> planned;
@@ -265,7 +282,7 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
     try {
       Scenario scenario = read(file, arguments.overrides, arguments);
       tags.insert(scenario.tags.begin(), scenario.tags.end());
-      if (!is_chosen(scenario, arguments)) continue;
+      if (!has_wanted_tags(scenario, arguments)) continue;
       std::vector<StepPlan> plans = build_step_plans(scenario, seed);
       planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {
@@ -274,8 +291,7 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   }
   if (!wrong.empty()) throw RequestError(std::move(wrong));
   refuse_unknown_tags(tags, arguments);
-  if (planned.empty())
-    throw RequestError("no scenario is left", "--exclude-tag takes all that --tag chooses");
+  if (planned.empty()) refuse_no_scenario();
   return planned;
 }
 

@@ -67,6 +67,13 @@ std::string date_of(const Arguments&);
 OpenedDevice open_device_for(const Arguments&, std::uint64_t seed);
 
 // How much slower the option allows: "1%" is 0.01. Throws RequestError.
+// By --tag and --exclude-tag.
+bool has_wanted_tags(const Scenario&, const Arguments&);
+
+// Of the given files, as they are written, with wanted tags: at least one. Throws RequestError,
+// also for a tag that none of them has.
+std::vector<Scenario> scenarios_with_wanted_tags(const Arguments&);
+
 double margin_of(const std::string& option);
 
 // The given seed, or a random one.

@@ -7,14 +7,11 @@
 #include "verbs/interruption.h"
 
 namespace stepgate {
-namespace {
 
 std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(seconds));
 }
-
-}  // namespace
 
 std::string program_path(const std::string& given) {
   return given.find('/') == std::string::npos ? "./" + given : given;

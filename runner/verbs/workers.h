@@ -14,6 +14,8 @@
 
 namespace stepgate {
 
+std::chrono::nanoseconds of_seconds(double seconds);
+
 // A program as it was given: without a slash it is one of this folder.
 std::string program_path(const std::string& given);
 
