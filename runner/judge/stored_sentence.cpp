@@ -34,24 +34,6 @@ MetricOf first_stored(const Expectation& sentence) {
                        [](const MetricOf& metric) { return metric.stored; });
 }
 
-// Why a stored variant is not this one, in words; nothing when it is.
-std::optional<std::string> reason_against(const StoredRun& run, const StoredVariant* stored,
-                                          const Environment& now, const Variant& variant,
-                                          const std::string& anchor, const std::string& libraries) {
-  if (const auto mismatch = match_environment(run.environment, now)) {
-    return mismatch_reason(mismatch->key, mismatch->stored, mismatch->now);
-  }
-  if (stored == nullptr) return fmt::format("the stored runs hold no variant '{}'", variant.name);
-  const std::uint64_t knobs = fingerprint_of(variant.knobs);
-  if (stored->knobs != knobs) return changed_knobs_reason(variant.name);
-  if (stored->anchor != anchor) return mismatch_reason("anchor", stored->anchor, anchor);
-  if (stored->libraries != libraries && !stored->libraries.empty() && !libraries.empty()) {
-    return mismatch_reason(fmt::format("library that '{}' depends on", variant.name),
-                           stored->libraries, libraries);
-  }
-  return std::nullopt;
-}
-
 std::span<const Round> compared_rounds(const Measurement& measurement) {
   return std::span(measurement.rounds)
       .first(std::min<std::size_t>(measurement.rounds.size(), rounds_of_stored_run));
@@ -510,16 +492,46 @@ std::optional<StoredLook> look_at_stored(const Expectation& sentence,
   return StoredLook{.contrast = sum.contrast / count, .anchor = sum.anchor / count};
 }
 
+std::optional<std::string> reason_against(const StoredRun& run, const Environment& now,
+                                          const StoredSubject& subject) {
+  if (const auto mismatch = match_environment(run.environment, now)) {
+    return mismatch_reason(mismatch->key, mismatch->stored, mismatch->now);
+  }
+  const StoredVariant* stored = find_variant(run, subject.variant);
+  if (stored == nullptr) {
+    return fmt::format("the stored runs hold no variant '{}'", subject.variant);
+  }
+  if (stored->knobs != subject.knobs) return changed_knobs_reason(subject.variant);
+  if (stored->anchor != subject.anchor) {
+    return mismatch_reason("anchor", stored->anchor, subject.anchor);
+  }
+  if (stored->libraries != subject.libraries && !stored->libraries.empty() &&
+      !subject.libraries.empty()) {
+    return mismatch_reason(fmt::format("library that '{}' depends on", subject.variant),
+                           stored->libraries, subject.libraries);
+  }
+  return std::nullopt;
+}
+
 MatchingRuns matching_runs(const Baseline& baseline, const Environment& now, const Variant& variant,
                            const std::string& anchor, const std::string& libraries) {
+  return matching_runs(baseline, now,
+                       {.variant = variant.name,
+                        .knobs = fingerprint_of(variant.knobs),
+                        .anchor = anchor,
+                        .libraries = libraries});
+}
+
+MatchingRuns matching_runs(const Baseline& baseline, const Environment& now,
+                           const StoredSubject& subject) {
   std::string reason;  // against the latest run that does not match
   std::map<std::string, Unit> devices;
   std::map<std::string, Unit> own_sittings;
   std::vector<const StoredRun*> of_all;
   std::vector<const StoredRun*> own;
   for (const StoredRun& run : baseline.runs) {
-    const StoredVariant* stored = find_variant(run, variant.name);
-    if (const auto against = reason_against(run, stored, now, variant, anchor, libraries)) {
+    const StoredVariant* stored = find_variant(run, subject.variant);
+    if (const auto against = reason_against(run, now, subject)) {
       reason = *against;
       continue;
     }

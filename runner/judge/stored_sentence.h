@@ -29,11 +29,25 @@ struct MatchingRuns {
 // With fewer nobody knows how far units differ: nothing is decided.
 constexpr std::size_t fewest_stored_units = 3;
 
+// What of a variant two runs must share to be compared, besides the machine.
+struct StoredSubject {
+  std::string variant;
+  std::uint64_t knobs = 0;  // fingerprint
+  std::string anchor;
+  std::string libraries;
+};
+
+// Why a run in that environment cannot be compared with the stored one, in words; nothing where it
+// can. Another device of the same model is no reason.
+std::optional<std::string> reason_against(const StoredRun&, const Environment& now,
+                                          const StoredSubject&);
+
 // A run matches with the same environment, knobs of the variant, anchor and libraries, which one of
 // both may not know. A device with five runs of its own in three sittings is compared with those.
 // Otherwise runs of other devices of the same model count when there are three devices, each of
 // which is then one unit. Of all that match, those before the last that began a new era do not
 // count.
+MatchingRuns matching_runs(const Baseline&, const Environment& now, const StoredSubject&);
 MatchingRuns matching_runs(const Baseline&, const Environment& now, const Variant&,
                            const std::string& anchor, const std::string& libraries);
 
