@@ -69,6 +69,15 @@ void Svg::triangle(double tip, double top, std::string_view look) {
   append(body_, "<path d=\"M{} {}h7l-3.5 6z\" {}/>\n", pixels(tip - 3.5), pixels(top), look);
 }
 
+void Svg::circle(double x, double y, double radius, std::string_view look, std::string_view words) {
+  append(body_, R"(<circle cx="{}" cy="{}" r="{}" {})", pixels(x), pixels(y), pixels(radius), look);
+  body_ += words.empty() ? "/>\n" : "><title>" + xml_text(words) + "</title></circle>\n";
+}
+
+void Svg::path(std::string_view course, std::string_view look) {
+  append(body_, "<path d=\"{}\" {}/>\n", course, look);
+}
+
 void Svg::text(double x, double y, double size, Anchor anchor, std::string_view text,
                std::string_view look) {
   append(body_, R"(<text x="{}" y="{}" font-size="{}" text-anchor="{}" {}>{}</text>)", pixels(x),

@@ -75,6 +75,7 @@ struct Arguments {
   std::filesystem::path trace;            // run: timelines for other tools
   std::filesystem::path memory_snapshot;  // plan: what the step's allocator does, for a viewer
   std::filesystem::path picture;  // run: a drawing of the steady steps; plan: of their memory
+  std::filesystem::path plot;     // history: a drawing, or a folder of one for each variant
   std::vector<ExportRequest> exports;
   std::filesystem::path profile;
   std::string date;

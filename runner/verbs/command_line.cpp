@@ -86,6 +86,7 @@ class CommandLine {
     declare_tracer();
     declare_duel();
     declare_accept();
+    declare_history();
     declare_certify();
     declare_gate();
     declare_trial_gate();
@@ -309,6 +310,18 @@ class CommandLine {
                      "why the runs stored so far are not to be compared with these any more, "
                      "after a driver update, say, or a change that is meant")
         ->check(is_text);
+  }
+
+  void declare_history() {
+    CLI::App* history =
+        verb("history", "do the steps creep over the weeks? every stored run, no device needed",
+             show_history);
+    takes_files(history);
+    history->add_option("--json", arguments_.json,
+                        "write every run, trend and change to this file, one JSON object a line");
+    history->add_option("--plot", arguments_.plot,
+                        "draw the runs of the only variant into this SVG, or those of every "
+                        "variant into this folder");
   }
 
   void declare_certify() {

@@ -15,6 +15,7 @@ int print_plans(const Arguments&);
 int print_fields(const Arguments&);
 int run_scenarios(const Arguments&);
 int accept_runs(const Arguments&);
+int show_history(const Arguments&);
 int show_devices(const Arguments&);
 int certify_gate(const Arguments&);
 int gate_programs(const Arguments&);

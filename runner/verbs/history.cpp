@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// `stepgate history`: reads what `accept` stored over the weeks, on whatever devices, and says
+// whether it creeps. Measures nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+#include <system_error>
+
+#include "judge/baseline_file.h"
+#include "judge/history.h"
+#include "report/draw_history.h"
+#include "report/print_history.h"
+#include "scenario/read_scenario.h"
+#include "support/diagnostic.h"
+#include "support/write_file.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+using Paths = std::vector<std::filesystem::path>;
+
+Paths folders_in(const std::filesystem::path& folder) {
+  Paths folders;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+    if (entry.is_directory(unreadable)) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+// Of every device, and of the simulated ones.
+Paths folders_of_devices(const std::filesystem::path& baselines) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_directory(baselines, unreadable)) {
+    throw RequestError(fmt::format("there is no folder of stored runs '{}'", baselines.string()),
+                       "name one: --baselines DIR, or STEPGATE_BASELINES");
+  }
+  Paths folders = folders_in(baselines);
+  const Paths simulated = folders_in(baselines / "simulated");
+  folders.insert(folders.end(), simulated.begin(), simulated.end());
+  return folders;
+}
+
+// Of all files, so that a fault in the last one is not found after the first is fixed.
+std::vector<Scenario> read_all(const Arguments& arguments) {
+  std::vector<Scenario> scenarios;
+  std::vector<Diagnostic> wrong;
+  for (const std::filesystem::path& file : scenario_files(arguments)) {
+    try {
+      scenarios.push_back(read_scenario(file));
+    } catch (const RequestError& error) {
+      wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return scenarios;
+}
+
+struct Stored {
+  std::vector<VariantHistory> histories;
+  std::vector<std::string> missing;  // "a/x": no run of it is stored on any device
+};
+
+void add_missing(const Scenario& scenario, Stored& stored) {
+  for (const Variant& variant : scenario.variants) {
+    const bool known = std::ranges::any_of(stored.histories, [&](const VariantHistory& history) {
+      return history.scenario == scenario.name && history.variant == variant.name;
+    });
+    if (!known) stored.missing.push_back(scenario.name + "/" + variant.name);
+  }
+}
+
+Stored read_stored(const std::vector<Scenario>& scenarios, const std::filesystem::path& baselines) {
+  Stored stored;
+  std::vector<Diagnostic> wrong;
+  const Paths folders = folders_of_devices(baselines);
+  for (const Scenario& scenario : scenarios) {
+    if (is_planned_only(scenario)) continue;
+    for (const std::filesystem::path& folder : folders) {
+      try {
+        const auto baseline =
+            read_baseline_if_any(folder / (scenario.name + ".toml"), scenario.name);
+        if (!baseline) continue;
+        for (VariantHistory& history : histories_of(*baseline, scenario))
+          stored.histories.push_back(std::move(history));
+      } catch (const RequestError& error) {
+        wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
+      }
+    }
+    add_missing(scenario, stored);
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return stored;
+}
+
+ExitCode code_of(const Stored& stored) {
+  ExitCode code = stored.missing.empty() ? ExitCode::holds : ExitCode::not_gated;
+  for (const VariantHistory& history : stored.histories)
+    code = gravest(code, exit_code(history.outcome));
+  return code;
+}
+
+// A file for the only variant; otherwise <folder>/<folder of the device>/<scenario>.<variant>.svg.
+void draw_all(const Stored& stored, const std::filesystem::path& plot) {
+  const bool is_file = plot.extension() == ".svg";
+  if (is_file && stored.histories.size() != 1) {
+    throw RequestError(fmt::format("--plot '{}' is one file, and there are {} variants to draw",
+                                   plot.string(), stored.histories.size()),
+                       "name a folder");
+  }
+  for (const VariantHistory& history : stored.histories) {
+    std::ostringstream picture;
+    draw_history(picture, history);
+    const std::filesystem::path of_device =
+        std::filesystem::path(history.file).parent_path().filename();
+    const std::string name = history.scenario + "." + history.variant + ".svg";
+    write_file(is_file ? plot : plot / of_device / name, picture.str());
+  }
+}
+
+}  // namespace
+
+int show_history(const Arguments& arguments) {
+  const std::vector<Scenario> scenarios = read_all(arguments);
+  if (std::ranges::all_of(scenarios, is_planned_only)) {
+    throw RequestError("plans decide these scenarios, and nothing of them is stored",
+                       "name one that is measured");
+  }
+  if (!arguments.json.empty()) check_writable(arguments.json);
+  Stored stored = read_stored(scenarios, arguments.device.baselines);
+  judge_drifts(stored.histories);
+  const ExitCode code = code_of(stored);
+  for (const VariantHistory& history : stored.histories) print_history(std::cout, history);
+  for (const std::string& variant : stored.missing)
+    std::cout << variant << ": no run is stored; `stepgate accept` stores one\n";
+  print_history_end(std::cout, stored.histories, code);
+  if (!arguments.plot.empty()) draw_all(stored, arguments.plot);
+  if (!arguments.json.empty()) {
+    std::ostringstream json;
+    write_history_json(json, run_info_of(arguments, scenarios.front().file, 0), stored.histories,
+                       code);
+    write_file(arguments.json, json.str());
+  }
+  return status_of(code);
+}
+
+}  // namespace stepgate
