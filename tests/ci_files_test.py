@@ -113,6 +113,10 @@ expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "re
 stepgate = fake("stepgate", 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
 ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
 expect(ended.returncode == 1, f"weekly: 77, 1 and 3 make {ended.returncode}")
+for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
+    stepgate = fake("stepgate", f'case "$*" in *" history "*) exit {code} ;; *) exit 0 ;; esac\n')
+    ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
+    expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
 
 docker = fake("docker", 'printf "%s\\n" "$@"\nenv\n')
 more = {"PATH": path["PATH"], "STEPGATE_IMAGE": "image", "SECRET": "hidden"}

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "tests/command_line.h"
+#include "tests/validate_json.h"
 
 namespace stepgate {
 namespace {
@@ -217,28 +218,10 @@ TEST_F(CiReports, RefuseAFileThatCannotBeWrittenBeforeAnythingIsMeasured) {
   }
 }
 
-// Prints what the schema has against the lines of a file of a run.
-constexpr const char* validate = R"py(
-import json, sys
-try:
-    import jsonschema
-except ImportError:
-    sys.exit("no module jsonschema: install python3-jsonschema")
-schema = json.load(open(sys.argv[1]))
-jsonschema.Draft202012Validator.check_schema(schema)
-validator = jsonschema.Draft202012Validator(schema)
-wrong = 0
-for number, line in enumerate(open(sys.argv[2]), 1):
-    for error in validator.iter_errors(json.loads(line)):
-        wrong += 1
-        print(number, list(error.absolute_path), error.message[:300])
-sys.exit(1 if wrong else 0)
-)py";
-
 class JsonSchema : public CiReports {
  protected:
   Finished validated(const std::string& file) const {
-    return python(validate, {STEPGATE_SOURCE_DIR "/docs/json_schema.json", file});
+    return python(validate_json, {STEPGATE_SOURCE_DIR "/docs/json_schema.json", file});
   }
 };
 

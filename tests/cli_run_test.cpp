@@ -129,7 +129,7 @@ TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
         "claim = \"by its plan\"\ntags = [\"no_gpu\"]\n[variant.fix]\n"
         "[expect]\nline = \"fix.host_waits_per_step == 0\"\n");
   for (const char* value : {"true", "1"}) {
-    const Environment ci("CI", value);
+    const EnvironmentVariable ci("CI", value);
     const std::vector<std::vector<std::string>> calls{
         {"run", "holding.toml"},
         {"run", "holding.toml", "planned.toml"},
@@ -150,7 +150,7 @@ TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
     EXPECT_EQ(stepgate({"run", "planned.toml"}).exit_code, 0);  // takes no device
   }
   for (const char* value : {"", "0", "false"}) {
-    const Environment ci("CI", value);
+    const EnvironmentVariable ci("CI", value);
     EXPECT_TRUE(contains(stepgate({"run", "holding.toml"}).out, "SIMULATED")) << value;
   }
 }
@@ -163,7 +163,7 @@ TEST_F(RunVerb, TellsAGpuThatIsHiddenOrAskedForFromAMachineWithoutOne) {
   EXPECT_EQ(asked.err,
             "the device failed: this build has no CUDA device; build with the preset 'cuda', or "
             "say --device simulated\n");
-  const Environment hidden("CUDA_VISIBLE_DEVICES", "");
+  const EnvironmentVariable hidden("CUDA_VISIBLE_DEVICES", "");
   for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--device", "cuda"}}) {
     std::vector<std::string> call{"run", "holding.toml"};
     call.insert(call.end(), more.begin(), more.end());

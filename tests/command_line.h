@@ -50,15 +50,15 @@ const std::string endless =
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
 
 // A variable of the environment that children see, for a while.
-class Environment {
+class EnvironmentVariable {
  public:
-  Environment(std::string name, const std::string& value) : name_(std::move(name)) {
+  EnvironmentVariable(std::string name, const std::string& value) : name_(std::move(name)) {
     if (const char* before = std::getenv(name_.c_str())) before_ = before;
     ::setenv(name_.c_str(), value.c_str(), 1);
   }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-  ~Environment() {
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
+  ~EnvironmentVariable() {
     before_ ? ::setenv(name_.c_str(), before_->c_str(), 1) : ::unsetenv(name_.c_str());
   }
 

@@ -326,6 +326,12 @@ CommitRange commits_around(const VariantHistory& history, std::size_t unit) {
           .after = history.runs[history.units[unit].runs.front()].commit};
 }
 
+CommitRange commits_of_alarm(const VariantHistory& history) {
+  const HistoryUnit& alarm = history.units[*history.drift->alarm];
+  return {.before = history.runs[history.units.front().runs.front()].commit,
+          .after = history.runs[alarm.runs.front()].commit};
+}
+
 std::string_view in_words(HistoryOutcome outcome) {
   switch (outcome) {
     case HistoryOutcome::steady:

@@ -101,6 +101,9 @@ struct CommitRange {
   std::string after;
 };
 CommitRange commits_around(const VariantHistory&, std::size_t unit);
+// What to compare where a drift has its alarm: those of the oldest run that is compared, and of the
+// first in the alarm's unit. No two neighbours differ by much.
+CommitRange commits_of_alarm(const VariantHistory&);
 
 // Weeks since 1970 of "2026-11-21T10:15:00Z", or of a day alone. Nothing for anything else.
 std::optional<double> weeks_of_date(std::string_view date);

@@ -199,7 +199,7 @@ class HistoryPicture {
     }
   }
 
-  // Days, or whole weeks, apart.
+  // From the first run's day on, days or whole weeks apart.
   void draw_date_ticks() {
     constexpr double most_ticks = 11;
     const double days = 7 * (weeks_.high - weeks_.low);
@@ -209,13 +209,13 @@ class HistoryPicture {
     }
     while (days / apart > most_ticks) apart *= 2;
     const double first_week = *weeks_of_date(history_.runs.front().date);
-    const double low = 7 * (first_week + weeks_.low);
-    for (double day = std::ceil(low); day <= 7 * (first_week + weeks_.high); day += apart) {
+    for (double day = std::floor(7 * first_week); day <= 7 * (first_week + weeks_.high);
+         day += apart) {
       const double x = x_of(day / 7 - first_week);
       const std::string words = fmt::format(
           "{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(std::llround(day * 86400))));
       svg_.line(x, bottom_, x, bottom_ + 5, "class=\"history-axis\"");
-      if (x - history_left < 34 || history_right - x < 34) continue;
+      if (x + 0.5 * width_of_text(words, 12) > picture_width) continue;
       text(x, bottom_ + 19, 12, Anchor::middle, words);
     }
     labels_top_ = bottom_ + 28;
@@ -271,18 +271,18 @@ class HistoryPicture {
       mark(0.5 * (first->week + std::prev(first)->week), "class=\"history-era\"",
            history_.eras[era].why);
     }
-    const auto commits_at = [&](std::size_t unit) {
-      const CommitRange commits = commits_around(history_, unit);
+    const auto in_label = [&](const CommitRange& commits) {
       constexpr std::size_t shown = 10;
       return commits.before.substr(0, shown) + " \u2192 " + commits.after.substr(0, shown);
     };
     for (const HistoryChange& change : history_.changes) {
       const double before = history_.units[change.unit - 1].week;
       mark(0.5 * (before + history_.units[change.unit].week), "class=\"history-change\"",
-           change_in_words(change.shift) + ", " + commits_at(change.unit));
+           change_in_words(change.shift) + ", " + in_label(commits_around(history_, change.unit)));
     }
     if (const auto at = alarm())
-      mark(history_.units[*at].week, "class=\"history-at\"", "alarm, " + commits_at(*at));
+      mark(history_.units[*at].week, "class=\"history-at\"",
+           "alarm, " + in_label(commits_of_alarm(history_)));
   }
 
   void draw_runs() {

@@ -51,8 +51,7 @@ std::string runs_in_words(const VariantHistory& history) {
   return words + " since " + day_of(first_run_of(history, 0).date);
 }
 
-std::string at_unit(const VariantHistory& history, std::size_t unit) {
-  const CommitRange commits = commits_around(history, unit);
+std::string at_unit(const VariantHistory& history, std::size_t unit, const CommitRange& commits) {
   return fmt::format("{} {}, {} (commit {} -> {})", noun_of_units(history), unit + 1,
                      day_of(first_run_of(history, unit).date), short_commit(commits.before),
                      short_commit(commits.after));
@@ -61,7 +60,7 @@ std::string at_unit(const VariantHistory& history, std::size_t unit) {
 std::string answer_in_words(const VariantHistory& history) {
   switch (history.outcome) {
     case HistoryOutcome::drifts:
-      return "; ALARM at " + at_unit(history, *history.drift->alarm);
+      return "; ALARM at " + at_unit(history, *history.drift->alarm, commits_of_alarm(history));
     case HistoryOutcome::machine_drifts:
       return fmt::format("; the machine drifts, {} a week, and its anchor {} with it: not gated",
                          change_in_words(history.raw_drift->now.slope), history.anchor);
@@ -95,7 +94,7 @@ void print_history(std::ostream& out, const VariantHistory& history) {
   out << line << answer_in_words(history) << '\n';
   for (const HistoryChange& change : history.changes) {
     out << fmt::format("  {} at {}\n", change_in_words(change.shift),
-                       at_unit(history, change.unit));
+                       at_unit(history, change.unit, commits_around(history, change.unit)));
   }
   const auto other =
       std::ranges::count_if(history.runs, [](const HistoryRun& run) { return !run.is_compared; });

@@ -23,6 +23,14 @@ Json trend_json(const std::optional<Drift>& drift) {
           {"alarm", json_or_null(drift->alarm)}};
 }
 
+Json alarm_json(const VariantHistory& history) {
+  if (!history.drift || !history.drift->alarm) return nullptr;
+  const CommitRange commits = commits_of_alarm(history);
+  return {{"unit", *history.drift->alarm},
+          {"commit_before", commits.before},
+          {"commit_after", commits.after}};
+}
+
 Json runs_json(const VariantHistory& history) {
   Json runs = Json::array();
   for (const HistoryRun& run : history.runs) {
@@ -73,6 +81,7 @@ Json history_json(const VariantHistory& history) {
           {"oldest", history.oldest},
           {"normalised", trend_json(history.drift)},
           {"raw", trend_json(history.raw_drift)},
+          {"alarm", alarm_json(history)},
           {"changes", changes_json(history)},
           {"unit", in_words(history.unit)},
           {"units", std::move(units)},
