@@ -135,6 +135,7 @@ TEST_F(HistoryVerb, IsNotGatedWithoutRunsOrWithFewOrOfOneDay) {
   const Finished none = history();
   EXPECT_EQ(none.exit_code, 4) << none.out << none.err;
   EXPECT_TRUE(contains(none.out, "small/fix: no run is stored; `stepgate accept` stores one\n"));
+  EXPECT_TRUE(contains(none.out, "0 watched of 1 variant, 0 drift; NOT GATED: ")) << none.out;
   accept(8);
   const Finished of_one_day = history();
   EXPECT_EQ(of_one_day.exit_code, 4) << of_one_day.out;

@@ -119,7 +119,8 @@ ExitCode exit_code(HistoryOutcome outcome) {
   return ExitCode::not_gated;
 }
 
-void print_history_end(std::ostream& out, std::span<const VariantHistory> all, ExitCode code) {
+void print_history_end(std::ostream& out, std::span<const VariantHistory> all, std::size_t missing,
+                       ExitCode code) {
   const auto count = [&](HistoryOutcome outcome) {
     return static_cast<std::size_t>(std::ranges::count(all, outcome, &VariantHistory::outcome));
   };
@@ -130,7 +131,7 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, E
   if (code == ExitCode::refuted)
     answer = "DRIFT: `stepgate duel` of the two commits tells whether the code did it";
   if (code == ExitCode::holds) answer = "STEADY: no drift is shown";
-  out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size(), "variant"),
+  out << fmt::format("{} watched of {}, {}; {}\n", watched, plural(all.size() + missing, "variant"),
                      drifting == 1 ? "1 drifts" : fmt::format("{} drift", drifting), answer);
 }
 

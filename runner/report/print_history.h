@@ -16,8 +16,9 @@ namespace stepgate {
 // at run 7, 2026-10-13 (commit 0123abc -> 4567def)", and a line for each change and each era.
 void print_history(std::ostream&, const VariantHistory&);
 
-// How many were looked at, and the answer.
-void print_history_end(std::ostream&, std::span<const VariantHistory>, ExitCode);
+// How many were looked at, of them and of so many more that nothing is stored of, and the answer.
+void print_history_end(std::ostream&, std::span<const VariantHistory>, std::size_t missing,
+                       ExitCode);
 
 // One JSON object a line, schema "stepgate.history/1": every variant, the end.
 // docs/json_schema.json says what every field is.

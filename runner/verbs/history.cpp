@@ -138,7 +138,7 @@ int show_history(const Arguments& arguments) {
   for (const VariantHistory& history : stored.histories) print_history(std::cout, history);
   for (const std::string& variant : stored.missing)
     std::cout << variant << ": no run is stored; `stepgate accept` stores one\n";
-  print_history_end(std::cout, stored.histories, code);
+  print_history_end(std::cout, stored.histories, stored.missing.size(), code);
   if (!arguments.plot.empty()) draw_all(stored, arguments.plot);
   if (!arguments.json.empty()) {
     std::ostringstream json;
