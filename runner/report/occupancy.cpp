@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "support/units.h"
+
 namespace stepgate {
 namespace {
 
@@ -12,7 +14,6 @@ constexpr std::int64_t warp_threads = 32;
 constexpr std::int64_t registers_of_a_multiprocessor = 65536;
 constexpr std::int64_t register_unit = 256;            // registers are handed out in these, a warp
 constexpr std::int64_t reserved_shared_memory = 1024;  // a block, by the driver, since 8.0
-constexpr std::int64_t kibibyte = 1024;
 
 // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 struct Limits {

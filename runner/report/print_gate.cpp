@@ -18,34 +18,6 @@ namespace {
 constexpr std::size_t most_named_works = 4;
 constexpr int severity_width = 9;  // of "undecided"
 
-std::string program_in_words(const std::string& given, const Hello* hello) {
-  if (hello == nullptr) return given;
-  return fmt::format("{} ({}{}{})", given, hello->program, hello->version.empty() ? "" : " ",
-                     hello->version);
-}
-
-// What several works have in common is said once.
-struct Group {
-  const Finding* first = nullptr;
-  std::vector<std::string> works;
-};
-
-std::vector<Group> grouped(const std::vector<Finding>& findings) {
-  std::vector<Group> groups;
-  for (const Finding& finding : findings) {
-    const auto same = std::ranges::find_if(groups, [&](const Group& group) {
-      return group.first->severity == finding.severity && group.first->words == finding.words &&
-             group.first->mechanism == finding.mechanism;
-    });
-    if (same != groups.end()) {
-      same->works.push_back(finding.work);
-    } else {
-      groups.push_back({&finding, {finding.work}});
-    }
-  }
-  return groups;
-}
-
 std::string works_in_words(const std::vector<std::string>& works) {
   const std::size_t named = std::min(works.size(), most_named_works);
   std::string words = fmt::format(
@@ -54,7 +26,7 @@ std::string works_in_words(const std::vector<std::string>& works) {
   return words;
 }
 
-void print_group(std::ostream& out, const Group& group, Style style) {
+void print_group(std::ostream& out, const FindingGroup& group, Style style) {
   const Finding& finding = *group.first;
   const std::string_view colour =
       finding.severity == Severity::blocks || finding.severity == Severity::failed
@@ -104,7 +76,31 @@ std::string kinds_in_words(const std::vector<Finding>& findings, Severity severi
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string answer(const GateVerdict& verdict) {
+}  // namespace
+
+std::string program_in_words(const std::string& given, const Hello* hello) {
+  if (hello == nullptr) return given;
+  return fmt::format("{} ({}{}{})", given, hello->program, hello->version.empty() ? "" : " ",
+                     hello->version);
+}
+
+std::vector<FindingGroup> grouped(const std::vector<Finding>& findings) {
+  std::vector<FindingGroup> groups;
+  for (const Finding& finding : findings) {
+    const auto same = std::ranges::find_if(groups, [&](const FindingGroup& group) {
+      return group.first->severity == finding.severity && group.first->words == finding.words &&
+             group.first->mechanism == finding.mechanism;
+    });
+    if (same != groups.end()) {
+      same->works.push_back(finding.work);
+    } else {
+      groups.push_back({&finding, {finding.work}});
+    }
+  }
+  return groups;
+}
+
+std::string answer_in_words(const GateVerdict& verdict) {
   switch (verdict.severity) {
     case Severity::blocks:
       return "BLOCKED: " + kinds_in_words(verdict.findings, Severity::blocks);
@@ -125,8 +121,6 @@ std::string answer(const GateVerdict& verdict) {
   }
   return "";
 }
-
-}  // namespace
 
 void print_gate_terms(std::ostream& out, const GateSubject& subject) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
@@ -164,11 +158,11 @@ void print_gate_looks(std::ostream& out, const GateLooks& looks) {
 void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict& verdict,
                 Style style) {
   if (!verdict.findings.empty()) out << '\n';
-  for (const Group& group : grouped(verdict.findings)) print_group(out, group, style);
+  for (const FindingGroup& group : grouped(verdict.findings)) print_group(out, group, style);
   if (!verdict.findings.empty()) out << '\n';
   for (const std::string& unused : verdict.unused) out << "note: " << one_line(unused) << '\n';
   if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
-  out << answer(verdict) << '\n' << std::flush;
+  out << answer_in_words(verdict) << '\n' << std::flush;
 }
 
 ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {

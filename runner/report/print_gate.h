@@ -43,6 +43,20 @@ void print_gate_looks(std::ostream&, const GateLooks&);
 
 void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, Style);
 
+// The last line: "BLOCKED: 3 x count", "PASSED: ...".
+std::string answer_in_words(const GateVerdict&);
+
+// The program as given, with what it says of itself where it said anything (may be null).
+std::string program_in_words(const std::string& given, const Hello*);
+
+// What several works have in common is said once.
+struct FindingGroup {
+  const Finding* first = nullptr;
+  std::vector<std::string> works;  // empty names: of the gate as a whole
+};
+// In the order of the findings, which must outlive this.
+std::vector<FindingGroup> grouped(const std::vector<Finding>&);
+
 // One JSON object a line, schema "stepgate.gate/1": the gate, every work that was timed, every
 // finding, the end.
 void write_gate_json(std::ostream&, const RunInfo&, const GateSubject&,

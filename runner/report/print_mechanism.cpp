@@ -51,24 +51,6 @@ std::string slowdown_in_words(const Mechanism& mechanism) {
       *most > too_slow ? ", so its host issues work more slowly than in timed ones" : "");
 }
 
-void print_time(std::ostream& out, const Mechanism& mechanism) {
-  Rows rows(1);
-  rows[0] = {"variant", "traced step"};
-  for (int part = 0; part < time_part_count; ++part) {
-    rows[0].emplace_back(in_words(static_cast<TimePart>(part)));
-  }
-  for (const VariantMechanism& variant : mechanism.variants) {
-    const TimeSplit& time = variant.time;
-    rows.push_back({variant.variant, in_words(time.step, MetricUnit::seconds)});
-    for (int part = 0; part < time_part_count; ++part) {
-      const double seconds = part_of(time, static_cast<TimePart>(part));
-      rows.back().push_back(time.step > 0 ? fmt::format("{:.1f} %", 100 * seconds / time.step)
-                                          : "-");
-    }
-  }
-  print_right_aligned(out, rows);
-}
-
 // But for a word that somebody reads back.
 bool same_memory(const MemoryUse& one, const MemoryUse& other) {
   constexpr std::int64_t hardly_anything = 4096;
@@ -132,6 +114,24 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
 
 }  // namespace
 
+std::vector<std::vector<std::string>> time_rows(const Mechanism& mechanism) {
+  Rows rows(1);
+  rows[0] = {"variant", "traced step"};
+  for (int part = 0; part < time_part_count; ++part) {
+    rows[0].emplace_back(in_words(static_cast<TimePart>(part)));
+  }
+  for (const VariantMechanism& variant : mechanism.variants) {
+    const TimeSplit& time = variant.time;
+    rows.push_back({variant.variant, in_words(time.step, MetricUnit::seconds)});
+    for (int part = 0; part < time_part_count; ++part) {
+      const double seconds = part_of(time, static_cast<TimePart>(part));
+      rows.back().push_back(time.step > 0 ? fmt::format("{:.1f} %", 100 * seconds / time.step)
+                                          : "-");
+    }
+  }
+  return rows;
+}
+
 void print_mechanism(std::ostream& out, const Mechanism& mechanism) {
   out << "\nmechanism\n";
   if (mechanism.variants.empty()) {
@@ -151,7 +151,7 @@ void print_mechanism(std::ostream& out, const Mechanism& mechanism) {
   for (const Separation& separation : mechanism.separations) {
     out << "  " << separation.sentence << '\n';
   }
-  print_time(out, mechanism);
+  print_right_aligned(out, time_rows(mechanism));
   print_memory(out, mechanism.variants);
   out << fmt::format("  {} of {}{}{}\n", counted_noun(mechanism.rounds, "traced round"),
                      counted_noun(mechanism.steps, "step"), cost_in_words(mechanism.wall_time),

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
+#include <vector>
 
 #include "judge/mechanism.h"
 
@@ -12,5 +14,8 @@ namespace stepgate {
 // A section with its title. Memory by purpose is shown only where it differs between the variants
 // or from the plan.
 void print_mechanism(std::ostream&, const Mechanism&);
+
+// Where the time of the variants' traced steps goes: a row of titles, then one each.
+std::vector<std::vector<std::string>> time_rows(const Mechanism&);
 
 }  // namespace stepgate
