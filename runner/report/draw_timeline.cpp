@@ -117,9 +117,7 @@ class Timeline {
     const Window& window = windows_.of_variants[index];
     const Axis axis(window.begin, windows_.length);
     svg_.text(20, top_ + 15, 15, Anchor::start, variant.plan.variant, "font-weight=\"bold\"");
-    if (variant.numbers != nullptr) {
-      svg_.text(left_edge, top_ + 15, 13, Anchor::start, facts_of(*variant.numbers));
-    }
+    if (variant.numbers != nullptr) draw_facts(facts_of(*variant.numbers), variant.plan.variant);
     top_ += 24;
     draw_step_marks(axis, steps_of_the_host(variant.trace));
     begin_row("host", axis, window.host_recorded);
@@ -134,17 +132,30 @@ class Timeline {
     top_ += 14;
   }
 
+  // Beside the name of the variant, or below one that leaves no room.
+  void draw_facts(const std::string& facts, std::string_view name) {
+    constexpr double bold = 1.15;  // as wide as other letters
+    const double left = std::max(left_edge, 20 + bold * width_of_text(name, 15) + 16);
+    const bool fits = left + width_of_text(facts, 13) <= right_edge;
+    if (!fits) top_ += 18;
+    svg_.text(fits ? left : left_edge, top_ + 15, 13, Anchor::start, facts);
+  }
+
   // Where a step begins, with its number: the host's may be ahead of the device's.
   void draw_step_marks(const Axis& axis, const std::vector<NumberedStep>& steps) {
     double free_from = 0;
-    for (const NumberedStep& step : steps) {
+    for (auto step_at = steps.begin(); step_at != steps.end(); ++step_at) {
+      const NumberedStep& step = *step_at;
       const double at = axis.at(step.when.begin);
       if (at <= left_edge - 1 || at >= right_edge || !axis.shows(step.when)) continue;
       if (at > left_edge || axis.at(step.when.begin + TraceTime(1)) > left_edge) {
         svg_.line(at, top_ + 3, at, top_ + step_marks_height, "stroke=\"#222\"");
       }
       const std::string words = fmt::format("step {}", step.number);
-      if (at < free_from || at + width_of_text(words, 10) > right_edge) continue;
+      const double end = at + 5 + width_of_text(words, 10);
+      const double next =
+          std::next(step_at) == steps.end() ? right_edge : axis.at(std::next(step_at)->when.begin);
+      if (at < free_from || end > std::min(next, right_edge)) continue;  // no mark through a number
       svg_.text(at + 3, top_ + 11, 10, Anchor::start, words, "style=\"fill:#555\"");
       free_from = at + width_of_text(words, 10) + 12;
     }
@@ -242,7 +253,7 @@ class Timeline {
       const std::string words = "idle " + time_text(idle.end - idle.begin);
       if (width_of_text(words, size) > box.width - 6) continue;
       svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, size, Anchor::middle, words,
-                "style=\"fill:#777\" font-style=\"italic\"");
+                "style=\"fill:#666\" font-style=\"italic\"");
     }
   }
 

@@ -14,7 +14,7 @@ constexpr double narrowest_box = 0.5;  // in pixels; below, neighbours are merge
 // Okabe and Ito's colours, which people with any colour vision tell apart, by phase.
 constexpr std::array<Colour, phase_count> colours{
     Colour{"#E69F00", "#000"}, Colour{"#56B4E9", "#000"}, Colour{"#0072B2", "#fff"},
-    Colour{"#D55E00", "#fff"}, Colour{"#009E73", "#fff"}, Colour{"#000000", "#fff"},
+    Colour{"#D55E00", "#000"}, Colour{"#009E73", "#000"}, Colour{"#000000", "#fff"},
     Colour{"#CC79A7", "#000"}, Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"}};
 
 }  // namespace
