@@ -42,6 +42,61 @@ for case in cases:
     print(case.get("name"), end, case.get("file"), case.get("line"))
 )py";
 
+// A page, which must be XML and HTML alike and load nothing: its verdict, its exit code, and every
+// sentence with its badge, a line each; "open" where nothing folds it away.
+constexpr const char* read_page = R"py(
+import html.parser, re, sys, xml.etree.ElementTree as E
+text = open(sys.argv[1], encoding="utf-8").read()
+root = E.fromstring(text)
+assert root.tag == "html" and root.get("lang") == "en"
+void = {"meta", "link", "img", "br", "hr", "input", "base", "embed", "source", "area", "col", "wbr"}
+class Reader(html.parser.HTMLParser):
+    stack = []
+    def handle_starttag(self, tag, attributes):
+        assert tag not in ("script", "link", "img", "iframe", "object", "embed", "base", "form", "a", "image", "use"), tag
+        for name, value in attributes:
+            assert not name.startswith("on") and name not in ("src", "href", "xlink:href", "srcset", "action", "data"), name
+            assert "url(" not in (value or "") or value.startswith("url(#"), value
+        if tag not in void: self.stack.append(tag)
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in void: self.stack.pop()
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag, "closed out of order: " + tag
+reader = Reader()
+reader.feed(text)
+reader.close()
+assert reader.stack == [], reader.stack
+style = root.find("head/style").text
+assert "@import" not in style and "url(" not in style and "@font-face" not in style
+policy = [m for m in root.iter("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+assert len(policy) == 1 and policy[0].get("content").startswith("default-src 'none'")
+assert not re.search("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e]", text.replace("\n", "").replace("\t", "")), "a control character"
+ids = [e.get("id") for e in root.iter() if e.get("id")]
+assert len(set(ids)) == len(ids), "an id twice"
+for used in re.findall(r"url\(#([^)]*)\)", text):
+    assert used in ids, used
+for table in root.iter("table"):
+    assert table.find("caption").text and table.find(".//th[@scope]") is not None
+for svg in root.iter("svg"):
+    assert svg.get("role") == "img" and svg.get("aria-label")
+parents = {child: parent for parent in root.iter() for child in parent}
+def is_open(element):
+    while element in parents:
+        element = parents[element]
+        if element.tag == "details" and not element.get("open"): return "folded"
+    return "open"
+print("verdict:", "".join(root.find(".//p[@class='verdict bad']").itertext()) if root.find(".//p[@class='verdict bad']") is not None
+      else "".join(next(p for p in root.iter("p") if p.get("class", "").startswith("verdict")).itertext()))
+for p in root.find("body/main/header").iter("p"):
+    if (p.text or "").startswith(("Exit", "No exit", "SIMULATED")): print(p.text)
+for item in root.iter("li"):
+    if item.find("div/h4") is None: continue
+    print(item.find("div/span").text, item.find("div/h4").text, is_open(item), "drawn" if item.find(".//svg") is not None else "in words")
+for figure in root.iter("figure"):
+    print("figure", figure.find("div").get("aria-label"), is_open(figure))
+)py";
+
 class CiReports : public CommandLine {
  protected:
   Finished python(const std::string& script, const std::vector<std::string>& arguments) const {
@@ -55,6 +110,12 @@ class CiReports : public CommandLine {
   std::string cases_in(const std::string& file) const {
     const Finished read = python(read_junit, {file});
     EXPECT_EQ(read.exit_code, 0) << read.err << text_of(place() / file);
+    return read.out;
+  }
+
+  std::string page_in(const std::string& file) const {
+    const Finished read = python(read_page, {file});
+    EXPECT_EQ(read.exit_code, 0) << read.err << text_of(place() / file).substr(0, 20000);
     return read.out;
   }
 
@@ -86,6 +147,46 @@ TEST_F(CiReports, WriteJunitThatAStrangerReads) {
             "undecided.line skipped:undecided suite/undecided.toml 7\n");
   simulate({"suite", "--junit", "out/j.xml", "--undecided", "fail"});
   EXPECT_TRUE(contains(cases_in("out/j.xml"), "undecided.line failure:undecided"));
+}
+
+TEST_F(CiReports, WriteAPageThatShowsWhatDidNotHoldFirst) {
+  write("suite/holding.toml", holding);
+  write("suite/refuted.toml", refuted);
+  write("suite/undecided.toml", undecided);
+  EXPECT_EQ(simulate({"suite", "--report", "out/r.html"}).exit_code, 1);
+  EXPECT_EQ(page_in("out/r.html"),
+            "verdict: Refuted\n"
+            "SIMULATED: times are computed, nothing was measured\n"
+            "Exit code 1: something is refuted, or blocks\n"
+            "refuted line open drawn\n"
+            "undecided line open drawn\n"
+            "holds line folded drawn\n"
+            "figure Timelines of refuted open\n"
+            "figure Memory of refuted open\n"
+            "figure Timelines of undecided open\n"
+            "figure Memory of undecided open\n"
+            "figure Timelines of holding folded\n"
+            "figure Memory of holding folded\n");
+  const std::string page = text_of(place() / "out/r.html");
+  for (const char* words : {"half the kernels take half the time", "3 * baseline.samples_per_s",
+                            "suite/refuted.toml:8", "6 rounds of", "simulated GPU seconds",
+                            "a simulated ", "the limit is 3x", "0000000000000001"})
+    EXPECT_TRUE(contains(page, words)) << words;
+  EXPECT_EQ(simulate({"suite/holding.toml", "--report", "one.html"}).exit_code, 0);
+  EXPECT_EQ(page_in("one.html"),
+            "verdict: Everything holds\n"
+            "SIMULATED: times are computed, nothing was measured\n"
+            "Exit code 0: nothing stands in the way\n"
+            "holds line open drawn\n"
+            "figure Timelines of holding open\n"
+            "figure Memory of holding open\n");
+}
+
+TEST_F(CiReports, WriteAPageOfTheWholeSuiteThatABrowserOpensAtOnce) {
+  simulate({STEPGATE_SOURCE_DIR "/scenarios", "--report", "r.html"});
+  EXPECT_LT(std::filesystem::file_size(place() / "r.html"), 3U * 1024 * 1024);
+  (void)page_in("r.html");
+  EXPECT_TRUE(contains(text_of(place() / "r.html"), "are left out here"));
 }
 
 TEST_F(CiReports, GiveTwoScenariosOfOneNameTwoNames) {
@@ -122,6 +223,25 @@ TEST_F(CiReports, KeepForeignTextInItsPlace) {
   EXPECT_FALSE(contains(again.out, token[1].str()));
 }
 
+TEST_F(CiReports, LetNothingThatAFileSaysRunInAPage) {
+  write("foreign.toml",
+        "claim = \"</title></style><script>window.planted=1</script><img src=x onerror=alert(1)> & "
+        "'q' \\\"q\\\" ]]> \\u0000 \\u001b[31m \\u202e \\ufffe\"\n"
+        "model = { kind = \"spin\", kernel_us = 20 }\n"
+        "[variant.baseline]\nmodel.kernels = 20\n[variant.fix]\nmodel.kernels = 10\n"
+        "[expect]\nline = \"fix.samples_per_s >= 3 * baseline.samples_per_s\"\n");
+  EXPECT_EQ(simulate({"foreign.toml", "--report", "r.html"}).exit_code, 1);
+  EXPECT_TRUE(contains(page_in("r.html"), "refuted line open"));
+  const std::string page = text_of(place() / "r.html");
+  EXPECT_TRUE(contains(page, "&lt;script&gt;window.planted=1&lt;/script&gt;"));
+  EXPECT_TRUE(contains(page, "\\x1b[31m \\u202e \\ufffe")) << page.substr(0, 20000);
+  // The reader of these tests finds what is not escaped.
+  write("planted.html", std::regex_replace(page, std::regex("&lt;(/?script)&gt;"), "<$1>"));
+  EXPECT_NE(python(read_page, {"planted.html"}).exit_code, 0);
+  write("loads.html", std::regex_replace(page, std::regex("<main>"), "<main><img src=\"x\"/>"));
+  EXPECT_NE(python(read_page, {"loads.html"}).exit_code, 0);
+}
+
 TEST_F(CiReports, SpeakToGitHubWhereItListens) {
   write("refuted.toml", refuted);
   EXPECT_FALSE(contains(simulate({"refuted.toml"}).out, "::error"));
@@ -154,7 +274,14 @@ TEST_F(CiReports, NeverMakeThePageOfAStepLargerThanItMayBe) {
 TEST_F(CiReports, ShowWhatIsWrongWithAFileAtItsLine) {
   write("bad.toml",
         "claim = \"x\"\n\"a\\n::error::x\" = 1\n[variant.a]\n[expect]\nl = \"1 == 1\"\n");
-  const Finished run = simulate({"bad.toml", "--junit", "j.xml", "--annotations", "github"});
+  write("r.html", "what another run left");
+  const Finished run =
+      simulate({"bad.toml", "--junit", "j.xml", "--report", "r.html", "--annotations", "github"});
+  EXPECT_EQ(page_in("r.html"),
+            "verdict: The request is wrong\n"
+            "Exit code 2: the request is wrong, or a run cannot be trusted\n"
+            "request stepgate.request open in words\n"
+            "request stepgate.request open in words\n");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_TRUE(contains(cases_in("j.xml"), "stepgate.request error:request bad.toml 2\n"));
   EXPECT_TRUE(contains(run.out, "::error file=bad.toml,line=2,title=stepgate.request")) << run.out;
@@ -177,7 +304,9 @@ TEST_F(CiReports, LetNothingPassThatADeviceDidNotGetTo) {
 TEST_F(CiReports, AreNotGreenWhenTheRunIsKilled) {
   write("a.toml", holding);
   write("endless.toml", endless);
-  ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "endless.toml", "--junit", "j.xml"}),
+  write("r.html", "what another run left");
+  ChildProcess run(STEPGATE_PROGRAM,
+                   simulating({"a.toml", "endless.toml", "--junit", "j.xml", "--report", "r.html"}),
                    place());
   ASSERT_TRUE(run.says("a: holds", std::chrono::seconds(60)));
   ASSERT_TRUE(run.says("endless: can hold", std::chrono::seconds(60)));
@@ -186,17 +315,27 @@ TEST_F(CiReports, AreNotGreenWhenTheRunIsKilled) {
   EXPECT_EQ(cases_in("j.xml"),
             "a.line passed a.toml 8\n"
             "endless.line error:not run endless.toml 7\n");
+  const std::string page = page_in("r.html");
+  EXPECT_TRUE(contains(page,
+                       "verdict: Not ended: still at work, or killed\n"
+                       "SIMULATED: times are computed, nothing was measured\n"
+                       "No exit code of a verdict: what is not decided below has not passed\n"
+                       "not run endless.line open in words\n"
+                       "holds line folded drawn\n"))
+      << page;
 }
 
 TEST_F(CiReports, SayThatARunWasInterrupted) {
   write("endless.toml", endless);
-  ChildProcess run(STEPGATE_PROGRAM, simulating({"endless.toml", "--junit", "j.xml"}), place());
+  ChildProcess run(STEPGATE_PROGRAM,
+                   simulating({"endless.toml", "--junit", "j.xml", "--report", "r.html"}), place());
   ASSERT_TRUE(run.says("endless: can hold", std::chrono::seconds(60)));
   run.send(SIGINT);
   EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
   const std::string cases = cases_in("j.xml");
   EXPECT_TRUE(contains(cases, "stepgate.interrupted error:interrupted")) << cases;
   EXPECT_TRUE(contains(cases, "endless.line error:not run")) << cases;
+  EXPECT_TRUE(contains(page_in("r.html"), "verdict: Interrupted: there is no verdict\n"));
 }
 
 #ifndef STEPGATE_WITH_CUDA
@@ -210,7 +349,7 @@ TEST_F(CiReports, AreNotGreenWhereThereIsNoGpu) {
 
 TEST_F(CiReports, RefuseAFileThatCannotBeWrittenBeforeAnythingIsMeasured) {
   write("a.toml", holding);
-  for (const char* option : {"--junit", "--summary"}) {
+  for (const char* option : {"--junit", "--summary", "--report"}) {
     const Finished refusal = simulate({"a.toml", option, "a.toml/x"});
     EXPECT_EQ(refusal.exit_code, 2);
     EXPECT_EQ(refusal.out, "");

@@ -28,7 +28,8 @@ ReportedCase passed_case(std::string title, std::string message) {
           .place = {},
           .end = CaseEnd::passed,
           .type = "holds",
-          .message = std::move(message)};
+          .message = std::move(message),
+          .sentence = nullptr};
 }
 
 class GateCases {
@@ -39,7 +40,8 @@ class GateCases {
   // Findings of these kinds, and of what has none among `looked_at` that it passed.
   ReportedScenario of(const std::string& name, std::span<const FindingKind> kinds,
                       const std::vector<ReportedCase>& looked_at) const {
-    ReportedScenario reported{.name = name, .verdict = nullptr, .cases = {}};
+    ReportedScenario reported{
+        .name = name, .verdict = nullptr, .cases = {}, .scenario = nullptr, .pictures = {}};
     for (const Finding& finding : verdict_.findings) {
       if (std::ranges::find(kinds, finding.kind) == kinds.end()) continue;
       std::string message = finding.words;
@@ -53,7 +55,8 @@ class GateCases {
                                 .place = finding.place,
                                 .end = end_of_finding(finding.severity, policy_),
                                 .type = std::string(name_of(finding.severity)),
-                                .message = std::move(message)});
+                                .message = std::move(message),
+                                .sentence = nullptr});
     }
     const std::size_t found = reported.cases.size();
     for (const ReportedCase& one : looked_at) {
@@ -99,10 +102,14 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
     decided.back().place = one.place;
   }
   const GateCases cases(verdict, policy);
-  ReportedCases reported{.run = run,
-                         .simulated = subject.both && subject.both->base.simulated,
-                         .ended_early = false,
-                         .scenarios = {}};
+  ReportedCases reported{
+      .verb = "gate",
+      .run = run,
+      .simulated = subject.both && subject.both->base.simulated,
+      .ended_early = false,
+      .scenarios = {},
+      .code = exit_code(verdict, policy),
+      .gate = std::make_shared<ReportedGate>(ReportedGate{subject, looks, verdict})};
   std::array parts{cases.of("counts", counts, counted), cases.of("time", time, timed),
                    cases.of("sentences", sentence, decided), cases.of("scenarios", scenario, {})};
   for (ReportedScenario& part : parts) {
@@ -117,7 +124,13 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
 }
 
 ReportedCases gate_that_has_not_ended(const RunInfo& run, const std::string& reason) {
-  ReportedCases reported{.run = run, .simulated = false, .ended_early = true, .scenarios = {}};
+  ReportedCases reported{.verb = "gate",
+                         .run = run,
+                         .simulated = false,
+                         .ended_early = true,
+                         .scenarios = {},
+                         .code = std::nullopt,
+                         .gate = nullptr};
   reported.scenarios.push_back({.name = "gate",
                                 .verdict = nullptr,
                                 .cases = {{.name = {},
@@ -125,7 +138,10 @@ ReportedCases gate_that_has_not_ended(const RunInfo& run, const std::string& rea
                                            .place = {},
                                            .end = CaseEnd::error,
                                            .type = std::string(not_run),
-                                           .message = reason}}});
+                                           .message = reason,
+                                           .sentence = nullptr}},
+                                .scenario = nullptr,
+                                .pictures = {}});
   name_apart(reported.scenarios);
   return reported;
 }

@@ -13,6 +13,13 @@
 
 namespace stepgate {
 
+// All of a gate, for reports that show more than cases.
+struct ReportedGate {
+  GateSubject subject;
+  GateLooks looks;
+  GateVerdict verdict;
+};
+
 // A scenario each of "counts", "time", "sentences" and "scenarios". A note passes; what blocks has
 // failed; what is not gated or broke is an error; what is undecided is as the policy says.
 ReportedCases reported_gate(const RunInfo&, const GateSubject&, const GateLooks&,

@@ -52,25 +52,34 @@ ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
   }
   if (among_others) why += "; refuted by the evidence among all comparisons of the run";
   reported.message = fmt::format("{}: {}", sentence.text, why);
+  reported.sentence = &sentence;
   return reported;
 }
 
 ReportedScenario reported_unrun(const Scenario& scenario) {
-  ReportedScenario reported{scenario.name, nullptr, {}};
+  ReportedScenario reported{.name = scenario.name,
+                            .verdict = nullptr,
+                            .cases = {},
+                            .scenario = &scenario,
+                            .pictures = {}};
   for (const Expectation& sentence : scenario.expect) {
-    reported.cases.push_back(
-        {.name = {},
-         .title = scenario.name + "." + sentence.name,
-         .place = sentence.place,
-         .end = CaseEnd::error,
-         .type = std::string(not_run),
-         .message = sentence.text + ": the run ended before this was decided"});
+    reported.cases.push_back({.name = {},
+                              .title = scenario.name + "." + sentence.name,
+                              .place = sentence.place,
+                              .end = CaseEnd::error,
+                              .type = std::string(not_run),
+                              .message = sentence.text + ": the run ended before this was decided",
+                              .sentence = nullptr});
   }
   return reported;
 }
 
 ReportedScenario reported_verdict(const ReportedRun& run, const Verdict& verdict) {
-  ReportedScenario reported{verdict.scenario, &verdict, {}};
+  ReportedScenario reported{.name = verdict.scenario,
+                            .verdict = &verdict,
+                            .cases = {},
+                            .scenario = nullptr,
+                            .pictures = {}};
   for (const SentenceVerdict& sentence : verdict.sentences)
     reported.cases.push_back(reported_case(run, verdict, sentence));
   return reported;
@@ -78,14 +87,16 @@ ReportedScenario reported_verdict(const ReportedRun& run, const Verdict& verdict
 
 // What is the run's and no sentence's: a suite that is refuted although no sentence of it is.
 ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScenario> scenarios) {
-  ReportedScenario reported{own_name, nullptr, {}};
+  ReportedScenario reported{
+      .name = own_name, .verdict = nullptr, .cases = {}, .scenario = nullptr, .pictures = {}};
   for (const RunFailure& failure : run.failures) {
     reported.cases.push_back({.name = {},
                               .title = "stepgate." + failure.type,
                               .place = failure.place,
                               .end = CaseEnd::error,
                               .type = failure.type,
-                              .message = failure.message});
+                              .message = failure.message,
+                              .sentence = nullptr});
   }
   if (run.suite != nullptr && run.suite->refuted && count_of(scenarios, CaseEnd::failed) == 0) {
     reported.cases.push_back(
@@ -96,7 +107,8 @@ ReportedScenario of_the_run(const ReportedRun& run, std::span<const ReportedScen
          .type = "refuted",
          .message = fmt::format("the suite as a whole: the evidence against its {} comparisons "
                                 "together is {:.3g}, and {:.3g} is enough",
-                                run.suite->lines, run.suite->evidence, 1 / run.suite->alpha)});
+                                run.suite->lines, run.suite->evidence, 1 / run.suite->alpha),
+         .sentence = nullptr});
   }
   return reported;
 }
@@ -105,6 +117,22 @@ bool is_simulated(const ReportedRun& run) {
   return std::any_of(run.verdicts.begin(), run.verdicts.end(), [](const Verdict& verdict) {
     return !verdict.planned_only && verdict.device.kind != DeviceKind::cuda;
   });
+}
+
+ExitCode code_of(const RunFailure& failure) {
+  if (failure.type == "request") return ExitCode::wrong_request;
+  return failure.type == "not gated" ? ExitCode::not_gated : ExitCode::device_failed;
+}
+
+std::optional<ExitCode> code_of(const ReportedRun& run) {
+  if (!run.ended) return std::nullopt;
+  std::optional<ExitCode> code;
+  if (run.suite != nullptr) code = exit_code(run.verdicts, *run.suite, run.undecided);
+  for (const RunFailure& failure : run.failures) {
+    if (failure.type == "interrupted") return std::nullopt;
+    code = code ? gravest(*code, code_of(failure)) : code_of(failure);
+  }
+  return code;
 }
 
 }  // namespace
@@ -140,13 +168,20 @@ ReportedCases reported_cases(const ReportedRun& run) {
   for (const Verdict& verdict : run.verdicts) all.push_back(reported_verdict(run, verdict));
   for (std::size_t index = run.verdicts.size(); index < run.scenarios.size(); ++index)
     all.push_back(reported_unrun(*run.scenarios[index]));
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (index < run.scenarios.size()) all[index].scenario = run.scenarios[index];
+    if (index < run.pictures.size()) all[index].pictures = run.pictures[index];
+  }
   if (ReportedScenario own = of_the_run(run, all); !own.cases.empty())
     all.insert(all.begin(), std::move(own));
   name_apart(all);
-  return {.run = run.run,
+  return {.verb = "run",
+          .run = run.run,
           .simulated = is_simulated(run),
           .ended_early = !run.failures.empty(),
-          .scenarios = std::move(all)};
+          .scenarios = std::move(all),
+          .code = code_of(run),
+          .gate = nullptr};
 }
 
 std::size_t count_of(std::span<const ReportedScenario> scenarios, CaseEnd end) {

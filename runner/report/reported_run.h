@@ -4,6 +4,8 @@
 // A sentence that the run did not get to has not passed.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +27,15 @@ struct RunFailure {
   std::string message;
 };
 
+struct ReportedGate;
+
+// Of a scenario, as draw_timeline and draw_memory write them.
+struct Picture {
+  std::string title;  // "Timelines"
+  std::string words;  // what it shows, for who cannot see it
+  std::string svg;
+};
+
 // A run as far as it has come.
 struct ReportedRun {
   RunInfo run;
@@ -33,6 +44,8 @@ struct ReportedRun {
   std::span<const Verdict> verdicts;       // of the first of them
   const SuiteVerdict* suite = nullptr;     // null before the end
   std::vector<RunFailure> failures;
+  bool ended = false;                              // however: there is an exit code
+  std::span<const std::vector<Picture>> pictures;  // of the scenarios, in order; may be fewer
 };
 
 // failed: refuted. error: broken, not gated, not reached, or the device failed.
@@ -48,20 +61,27 @@ struct ReportedCase {
   CaseEnd end = CaseEnd::error;
   std::string type;     // in a word: "holds", "refuted", "undecided", "broken", "device", ...
   std::string message;  // the sentence and why
+  const SentenceVerdict* sentence = nullptr;  // null where nothing was decided
 };
 
 struct ReportedScenario {
   std::string name;
   const Verdict* verdict = nullptr;  // null where it has none
   std::vector<ReportedCase> cases;
+  const Scenario* scenario = nullptr;  // null where it is none
+  std::span<const Picture> pictures;
 };
 
 // All that a report of a run or a gate needs to know.
 struct ReportedCases {
+  std::string verb = "run";  // or "gate"
   RunInfo run;
   bool simulated = false;  // something of it was computed instead of measured
   bool ended_early = false;
   std::vector<ReportedScenario> scenarios;
+  // What the process ends with; absent before the end, and where a signal ended it.
+  std::optional<ExitCode> code;
+  std::shared_ptr<const ReportedGate> gate;  // null for a run, and for a gate before its end
 };
 
 // A scenario each, with a case for every sentence of [expect]. Before them one named "stepgate",

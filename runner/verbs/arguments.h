@@ -69,6 +69,7 @@ struct Arguments {
   bool as_json = false;           // list
   std::filesystem::path junit;    // run: for CI systems
   std::filesystem::path summary;  // run: Markdown
+  std::filesystem::path report;   // run: one page for people, as HTML
   Annotations annotations = Annotations::none;
   bool memory = false;                    // plan: the memory of the step
   bool tracing = true;                    // run: in a process of its own

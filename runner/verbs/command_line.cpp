@@ -153,6 +153,10 @@ class CommandLine {
     added->add_option("--summary", arguments_.summary,
                       "write what did not hold, and why, to this file, as Markdown; also added to "
                       "$GITHUB_STEP_SUMMARY where that is set");
+    added->add_option(
+        "--report", arguments_.report,
+        "write one page for people to this file, as HTML that loads nothing: what did "
+        "not hold first, with its numbers, timelines and memory");
     if (is_github_workflow()) arguments_.annotations = Annotations::github;
     added->add_option_function<std::string>(
         "--annotations",

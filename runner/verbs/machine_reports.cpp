@@ -11,6 +11,9 @@
 #include <sstream>
 
 #include "report/annotations.h"
+#include "report/draw_memory.h"
+#include "report/draw_timeline.h"
+#include "report/write_html.h"
 #include "report/write_junit.h"
 #include "report/write_summary.h"
 #include "support/write_file.h"
@@ -34,6 +37,33 @@ void append_to_step_summary(const char* file, const ReportedCases& run) {
   std::ofstream page(file, std::ios::app);
   page << summary_markdown(run, room) << std::flush;
   if (!page) std::cerr << "the step's summary, " << file << ", cannot be written\n";
+}
+
+constexpr std::size_t most_picture_bytes_of_a_run_at_work = most_picture_bytes / 4;
+
+// The variants' steps over time where they were traced, and their memory, which plans know.
+std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& device) {
+  std::vector<Picture> pictures;
+  const std::string& name = planned.scenario.name;
+  if (planned.traced && !planned.traced->timelines.empty()) {
+    const std::span plans = std::span(planned.plans).first(planned.traced->timelines.size());
+    std::ostringstream svg;
+    draw_timeline(svg, device, plans, *planned.traced);
+    pictures.push_back({"Timelines",
+                        "Host and device over the steady steps of every variant of " + name +
+                            ", one above the other on one axis of time",
+                        svg.str()});
+  }
+  const std::span plans = std::span(planned.plans).first(planned.scenario.variants.size());
+  if (plans.empty()) return pictures;
+  std::ostringstream svg;
+  draw_memory(svg, plans);
+  pictures.push_back({"Memory",
+                      "What is live in device memory over the operations of a step of every "
+                      "variant of " +
+                          name + ", by purpose, by its plan",
+                      svg.str()});
+  return pictures;
 }
 
 std::string new_token() {
@@ -61,7 +91,7 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
 }  // namespace
 
 ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
-  for (const auto& file : {arguments.junit, arguments.summary}) {
+  for (const auto& file : {arguments.junit, arguments.summary, arguments.report}) {
     if (!file.empty()) check_writable(file);
   }
   if (arguments.annotations != Annotations::github) return;
@@ -76,6 +106,11 @@ void ReportFiles::write(const ReportedCases& cases) const {
     write_file(arguments_.junit, text.str());
   }
   if (!arguments_.summary.empty()) write_file(arguments_.summary, summary_markdown(cases));
+  if (arguments_.report.empty()) return;
+  std::ostringstream page;
+  // While a run is at work its page is written again and again: what holds is not drawn yet.
+  write_html(page, cases, cases.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
+  write_file(arguments_.report, page.str());
 }
 
 void ReportFiles::end(const ReportedCases& cases) const {
@@ -97,6 +132,12 @@ void MachineReports::plan(const std::vector<Planned>& all, RunInfo run) {
   run_.run = std::move(run);
   for (const Planned& planned : all) run_.scenarios.push_back(&planned.scenario);
   files_.write(reported_cases(run_));
+}
+
+void MachineReports::draw(const std::vector<Planned>& all, const DeviceIdentity& device) {
+  if (arguments_.report.empty()) return;
+  for (const Planned& planned : all) pictures_.push_back(pictures_of(planned, device));
+  run_.pictures = pictures_;
 }
 
 void MachineReports::not_gated(const std::string& reason) {
@@ -131,6 +172,7 @@ void MachineReports::interrupted(std::span<const Verdict> verdicts) {
 void MachineReports::end(std::span<const Verdict> verdicts, const SuiteVerdict* suite) {
   run_.verdicts = verdicts;
   run_.suite = suite;
+  run_.ended = true;
   files_.end(reported_cases(run_));
 }
 

@@ -36,6 +36,8 @@ class MachineReports {
 
   // All that the run will decide. The scenarios must outlive this.
   void plan(const std::vector<Planned>&, RunInfo);
+  // What the page shows of their timelines and memory; nothing where nobody asked for a page.
+  void draw(const std::vector<Planned>&, const DeviceIdentity&);
   // Why nothing here gates anything; empty when something does.
   void not_gated(const std::string& reason);
   // So far. Writes the files.
@@ -51,6 +53,7 @@ class MachineReports {
 
   const Arguments& arguments_;
   ReportFiles files_;
+  std::vector<std::vector<Picture>> pictures_;  // of the scenarios, in order
   ReportedRun run_;
 };
 

@@ -162,6 +162,7 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
   add_certificates(all, opened.device->identity(), arguments);
   const auto evidence = evidence_for(arguments, all, *opened.device, seed);
   write_timelines(all, opened.device->identity(), arguments);
+  reports.draw(all, opened.device->identity());
   const RunInfo info = run_info_of(arguments, all, opened, seed);
   if (!info.gated) {
     std::cout << opened.note << "\n\n";
