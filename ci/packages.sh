@@ -23,6 +23,9 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 }
 
+# What ci/look_at_report looks with. Ubuntu has it as a snap alone, which containers cannot run; the test says so there.
+browser_packages() { [[ $(. /etc/os-release 2>/dev/null && echo "$ID") == debian ]] && echo chromium fonts-liberation || true; }
+
 find_nvcc() {
   command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; } || true
 }
