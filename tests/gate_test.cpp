@@ -293,6 +293,45 @@ TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
 
 // --- what is accepted ---
 
+TEST_F(Gates, WriteAPageForPeople) {
+  head_that_injects("extra_wait");
+  write("accepted.toml",
+        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"host_waits_per_step\"\nat_most = \"2\"\n"
+        "who = \"ada\"\nwhy = \"<script>1</script>\"\nuntil = \"2999-12-31\"\n");
+  const Finished run =
+      gate({"waits", "tensor_cores"}, {"--report", "r.html", "--accepted", "accepted.toml"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  const std::string page = text_of(place() / "r.html");
+  std::size_t last = 0;
+  for (const char* words :
+       {"<h1>stepgate gate</h1>", "BLOCKED: ", "SIMULATED: times are computed",
+        "BASE ./base (stepgate ", "Exit code 1: ", "What was found",
+        "<span class=\"badge bad\">blocks", "What was accepted", "&lt;script&gt;1&lt;/script&gt;",
+        "<h2>Time</h2>", "tensor_cores/step", "<svg class=\"interval\"", "Counts that differ",
+        "HEAD&#8217;s sentences", "tensor_cores.no_waits", "seed</th><td>7 "}) {
+    const std::size_t at = page.find(words, last);
+    ASSERT_NE(at, std::string::npos) << words << '\n' << page;
+    last = at;
+  }
+  EXPECT_FALSE(contains(page, "<script"));
+}
+
+TEST_F(Gates, LeaveNoPageOfAnotherGate) {
+  const auto refused = [&](const std::vector<std::string>& files, const std::string& why) {
+    write("r.html", "what another gate left");
+    EXPECT_EQ(gate(files, {"--report", "r.html"}).exit_code, 2);
+    const std::string page = text_of(place() / "r.html");
+    EXPECT_TRUE(contains(page, "<h1>stepgate gate</h1>")) << page;
+    EXPECT_TRUE(contains(page, "Not ended")) << page;
+    EXPECT_TRUE(contains(page, why)) << page;
+  };
+  refused({"waits"}, "'./head' is no program");
+  script("head", "exec " + program + " \"$@\"\n");
+  refused({"nowhere"}, "nowhere.toml");
+  write("waits.toml", "claim = 7\n");
+  refused({"waits"}, "waits.toml");
+}
+
 TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
   head_with_knob("sync.where=step");
   const auto accepted = [&](const std::string& until) {

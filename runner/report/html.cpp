@@ -11,7 +11,8 @@
 namespace stepgate {
 
 std::string html_text(std::string_view text) {
-  return xml_text(one_line(text));
+  constexpr std::size_t most_bytes = 4000;  // a scenario file may be one long claim
+  return xml_text(beginning_of(one_line(text), most_bytes));
 }
 
 std::string html_begin(std::string_view title) {

@@ -11,7 +11,8 @@
 
 namespace stepgate {
 
-// On one line, visible, and without markup; to stand in elements and in attributes.
+// On one line, visible, without markup, and only the beginning of what nobody reads to its end; to
+// stand in elements and in attributes.
 std::string html_text(std::string_view);
 
 // From the doctype to the begin of <main>, and from its end to the end.

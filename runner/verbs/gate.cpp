@@ -56,15 +56,17 @@ class Gate {
                                     : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
 
   int run() {
-    check_programs();
-    std::vector<Accepted> accepted;
-    if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
     if (!arguments_.json.empty()) check_writable(arguments_.json);
     const ReportFiles files(arguments_);
-    const RunInfo info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
+    RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
+    // What another gate left there is not this one's answer, not even if nothing can be started.
     files.write(gate_that_has_not_ended(info, "the gate has not ended"));
-    write_json_file("");  // what another gate left there is not this one's answer
+    write_json_file("");
     try {
+      check_programs();
+      std::vector<Accepted> accepted;
+      if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
+      info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
       const int status = gate(accepted, files, info);
       if (interrupted) files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
       return status;
