@@ -63,6 +63,8 @@ def shell_is_clean(script, file):
 
 for name in sorted(os.listdir(os.path.join(folder, "ci/jobs"))):
     shell_is_clean(read("jobs/" + name), "jobs/" + name)
+for name in ["gate", "nightly"]:
+    expect('--report "$out/report.html"' in read("jobs/" + name), f"jobs/{name}: no page for people")
 
 # GitHub
 for name in ["build"] + jobs:
@@ -88,6 +90,7 @@ for name in ["build"] + jobs:
             expect("concurrency" in job or "concurrency" in workflow, f"{place}: no concurrency")
             kept = [s for s in job["steps"] if "upload-artifact" in s.get("uses", "")]
             expect(kept and all(s.get("if") == "always()" for s in kept), f"{place}: a failed job keeps no report")
+            expect(any((s.get("with") or {}).get("path") == "out" for s in kept), f"{place}: report.html is not kept")
         for step in job["steps"]:
             if "actions/checkout" in step.get("uses", "") and not writes:
                 expect(step.get("with", {}).get("persist-credentials") is False, f"{place}: the token stays on disk")
@@ -124,6 +127,7 @@ for name in jobs:
     expect(job.get("allow_failure") == {"exit_codes": [77]}, f"{place}: only 77 may be orange")
     artifacts = job.get("artifacts") or {}
     expect(artifacts.get("when") == "always" and "junit" in artifacts.get("reports", {}), f"{place}: no report when it fails")
+    expect(artifacts.get("paths") == ["out"], f"{place}: report.html is not kept")
     expect("timeout" in job, f"{place}: no timeout")
     expect("after_script" in job, f"{place}: nobody says what the code means")
 gate = pipeline.get("stepgate-gate") or {}
@@ -147,6 +151,7 @@ for name in jobs:
     for step in on_gpu:
         expect(step.get("concurrency") == 1 and step.get("concurrency_group"), f"{file}: two jobs at once on a GPU")
         expect(step.get("soft_fail") == [{"exit_status": 77}], f"{file}: only 77 may be orange")
+        expect(step.get("artifact_paths") == ["out/**/*"], f"{file}: report.html is not kept")
         expect(step.get("artifact_paths") and step.get("timeout_in_minutes"), f"{file}: no report or no timeout")
     for step in steps:
         command = step.get("command", "")
@@ -163,7 +168,7 @@ for name in jobs:
     text = read(file)
     names_what_there_is(text, file)
     handles_codes(text, file)
-    for words in ["lock(resource: 'gpu')", "returnStatus: true", "timeout(", "junit testResults", "archiveArtifacts"]:
+    for words in ["lock(resource: 'gpu')", "returnStatus: true", "timeout(", "junit testResults", "archiveArtifacts artifacts: 'out/**'"]:
         expect(words in text, f"{file}: no {words}")
     expect(text.count("{") == text.count("}") and text.count("(") == text.count(")"), f"{file}: unbalanced")
     if name == "gate":

@@ -64,6 +64,11 @@ faults = [
     ("jenkins/Jenkinsfile.gate", "lock(resource: 'gpu')", "", "lock(resource"),
     ("jenkins/Jenkinsfile.gate", "skipDefaultCheckout()", "", "lie where it is judged"),
     ("jenkins/Jenkinsfile.weekly", "      }\n", "", "unbalanced"),
+    ("github/gate.yml", "          path: out\n", "          path: out/junit.xml\n", "report.html is not kept"),
+    ("gitlab/stepgate.yml", "paths: [out]", "paths: [out/junit.xml]", "report.html is not kept"),
+    ("buildkite/nightly.yml", '["out/**/*"]', '["out/*.xml"]', "report.html is not kept"),
+    ("jenkins/Jenkinsfile.nightly", "'out/**'", "'out/*.xml'", "no archiveArtifacts"),
+    ("jobs/nightly", '--report "$out/report.html"', "", "no page for people"),
     ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
 ]
 shutil.rmtree(place, ignore_errors=True)
