@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "judge/estimate.h"
+#include "judge/sides.h"
 #include "report/append.h"
 #include "report/svg.h"
 
@@ -135,6 +136,30 @@ std::string_view words_of(Relation relation) {
   return "";
 }
 
+// Of a sentence about stored runs: what it came to beside its anchor, which decides, in the terms
+// of its author.
+std::optional<Estimate> stored_estimate(const StoredEvidence& stored, const Expectation* sentence) {
+  if (!stored.normalised.interval) return std::nullopt;
+  Estimate estimate;
+  estimate.limit = 1;
+  if (sentence != nullptr) {
+    const auto left = factor_of_single_metric(sentence->left);
+    const auto right = factor_of_single_metric(sentence->right);
+    if (left && right) estimate.limit = *right / *left;
+  }
+  estimate.value = estimate.limit * stored.normalised.ratio;
+  estimate.interval = {.low = estimate.limit * stored.normalised.interval->low,
+                       .high = estimate.limit * stored.normalised.interval->high};
+  return estimate;
+}
+
+std::optional<Estimate> drawn_estimate(const SentenceVerdict& sentence,
+                                       const Expectation* expectation) {
+  if (sentence.stored) return stored_estimate(*sentence.stored, expectation);
+  if (sentence.timed || sentence.level) return sentence.estimate;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string draw_interval(const DrawnInterval& drawn) {
@@ -165,8 +190,9 @@ std::string draw_interval(const DrawnInterval& drawn) {
 
 std::string draw_interval(const SentenceVerdict& sentence, const Expectation* expectation,
                           Tone tone) {
-  if (!sentence.estimate || !(sentence.timed || sentence.level)) return "";
-  const Estimate& estimate = *sentence.estimate;
+  const std::optional<Estimate> found = drawn_estimate(sentence, expectation);
+  if (!found) return "";
+  const Estimate& estimate = *found;
   DrawnInterval drawn{.value = estimate.value,
                       .interval = estimate.interval,
                       .limit = estimate.limit,

@@ -156,10 +156,11 @@ std::string html_works(const DuelVerdict& duel) {
       "pairs"};
   std::string html = "<section>\n<h2>Time</h2>\n";
   html += html_paragraph(
-      fmt::format("{} of launches, {:.1f} s; the interval of HEAD / BASE has {:.3g} % confidence",
-                  counted_in_words(duel.pairs, "pair"),
-                  std::chrono::duration<double>(duel.wall_time).count(),
-                  100 * duel.settings.confidence),
+      fmt::format(
+          "{} of launches, {:.1f} s; intervals of HEAD / BASE have {:.3g} % confidence, and what "
+          "holds does so by a bound on one side: its interval may reach over the limit",
+          counted_in_words(duel.pairs, "pair"),
+          std::chrono::duration<double>(duel.wall_time).count(), 100 * duel.settings.confidence),
       "dim");
   html +=
       html_table_of_html("Works that are not known to be within the margin", titles, open, "words");
@@ -196,8 +197,8 @@ std::string html_counts(const ReportedGate& gate) {
     if (!differs) same.push_back(work);
   }
   std::string html = "<section>\n<h2>What steps consist of</h2>\n";
-  html += html_table_of_html("Counts that differ", {"work", "count", "BASE", "HEAD", "so it"}, rows,
-                             "words");
+  html += html_table_of_html("Counts that differ", {"work", "count", "BASE", "HEAD", "finding"},
+                             rows, "words");
   if (!same.empty()) {
     html += html_details(false,
                          fmt::format("<h3>{} whose every count and loss is BASE&#8217;s</h3>",

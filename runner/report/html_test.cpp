@@ -91,6 +91,22 @@ TEST(DrawInterval, KnowsTheAllowedSideFromTheSentence) {
   EXPECT_EQ(draw_interval(sentence, nullptr, Tone::good), "");
 }
 
+TEST(DrawInterval, DrawsASentenceAboutStoredRunsBesideItsAnchor) {
+  SentenceVerdict sentence;
+  sentence.stored = StoredEvidence{};
+  EXPECT_EQ(draw_interval(sentence, nullptr, Tone::open), "");  // too few of them
+  sentence.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
+  Expectation expectation;
+  const MetricOf now{.variant = "fix", .metric = Metric::step_ms_mean};
+  expectation.relation = Relation::at_most;
+  expectation.left = {{now}};
+  expectation.right = {{1.25, MetricOf{.variant = "fix", .metric = now.metric, .stored = true}}};
+  const std::string svg = draw_interval(sentence, &expectation, Tone::good);
+  EXPECT_TRUE(shows(svg, "at most 1.25x")) << svg;
+  EXPECT_TRUE(shows(svg, "1.000x [0.938x, 1.12x]")) << svg;
+  EXPECT_LT(number_at(svg, "cx=\""), number_at(svg, "class=\"limit\" x1=\""));
+}
+
 TEST(EmbeddedPicture, HasNothingThatReachesBeyondIt) {
   const std::string svg =
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\">\n<defs><pattern id=\"wait\">"
