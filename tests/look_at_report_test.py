@@ -62,6 +62,12 @@ found = run(*common, "gate", "--base", stepgate, "--head", head, "--device", "si
 if found.returncode != 1:
     sys.exit(f"the gate ended with {found.returncode}:\n{found.stdout}{found.stderr}")
 
+# Nothing is taken for looked at where there is no browser.
+for ci, code in [("", 77), ("true", 1)]:
+    found = subprocess.run([sys.executable, looker, "run.html"], cwd=place, env={"PATH": place, "CI": ci}, capture_output=True, text=True)
+    if found.returncode != code or "there is no Chromium" not in found.stderr:
+        failures.append(f"without a browser, CI='{ci}': {found.returncode}\n{found.stderr}")
+
 found = run(looker, "run.html", "gate.html")
 if found.returncode == 77:
     print(found.stderr)

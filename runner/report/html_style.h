@@ -59,7 +59,7 @@ th:first-child,table.words th,table.words td{text-align:left}table.words tbody t
 td,tbody th{white-space:nowrap}td p{white-space:normal}
 tbody th{font-weight:500}
 table.facts{width:100%}table.facts th,table.facts td{text-align:left;white-space:normal;overflow-wrap:anywhere;vertical-align:top}
-table.facts th{white-space:nowrap;color:var(--dim)}
+table.facts th{width:14rem;color:var(--dim)}
 td p{margin:0;min-width:14rem;text-align:left}
 figure{margin:.6rem 0}figcaption{margin:.2rem 0 .5rem}
 svg.interval{display:block;width:100%;max-width:21rem;height:auto}
@@ -94,7 +94,7 @@ main{padding:.7rem}
 ul.sentences>li{grid-template-columns:minmax(0,1fr)}
 .verdict{font-size:1.5rem}
 details>:not(summary){margin-left:.6rem;margin-right:.6rem}
-table.facts th{white-space:normal}}
+table.facts th{width:8rem}}
 @media print{
 body{font-size:10pt}main{max-width:none;padding:0}
 .scrolls{overflow:visible}svg.picture{min-width:0}
