@@ -28,7 +28,11 @@ TEST_F(Duels, AStepgateHoldsAgainstItself) {
   const Json report = Json::parse(file);
   EXPECT_EQ(report.at("outcome"), "holds");
   EXPECT_EQ(report.at("works").at(0).at("name"), "a/baseline");
-  EXPECT_EQ(report.at("works").at(0).at("timed").at("contrasts").size(), report.at("pairs").size());
+  // The work that was open for longest had a contrast of every pair.
+  std::size_t most = 0;
+  for (const Json& work : report.at("works"))
+    most = std::max(most, work.at("timed").at("contrasts").size());
+  EXPECT_EQ(most, report.at("pairs").size());
 }
 
 TEST_F(Duels, AnyoneCanRecomputeTheContrastsOfTheReport) {

@@ -291,6 +291,98 @@ TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
   EXPECT_TRUE(contains(xml, "<error ")) << xml;
 }
 
+// --- stored runs instead of a BASE ---
+
+class StoredGates : public Gates {
+ protected:
+  void SetUp() override {
+    Gates::SetUp();
+    std::filesystem::copy(baselines, place() / "stored", std::filesystem::copy_options::recursive);
+    script("head", "exec " + program + " \"$@\"\n");
+  }
+  void accept(const std::vector<std::string>& names) const {
+    std::vector<std::string> all{"--baselines", "stored",    "accept", "--runs", "5",
+                                 "--device",    "simulated", "--seed", "31"};
+    for (const std::string& name : names) all.push_back(name + ".toml");
+    const Finished run = stepgate(all);
+    ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  }
+  Finished gate_of_stored(const std::vector<std::string>& names,
+                          std::vector<std::string> more = {}) const {
+    std::vector<std::string> all{"--baselines", "stored",    "gate",   "--stored",
+                                 "--head",      "./head",    "--seed", "7",
+                                 "--device",    "simulated", "--json", "gate.json"};
+    all.insert(all.end(), more.begin(), more.end());
+    for (const std::string& name : names) all.push_back(name + ".toml");
+    return stepgate(all);
+  }
+};
+
+TEST_F(StoredGates, PassWhatIsAsItsStoredRunsWere) {
+  accept({"tensor_cores", "waits"});
+  const Finished run = gate_of_stored({"tensor_cores", "waits"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_EQ(run.out.find("gate: BASE the stored runs in stored -> HEAD ./head"), 0u) << run.out;
+  EXPECT_TRUE(contains(last_line(run.out), "SIMULATED")) << run.out;
+  EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
+}
+
+TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
+  accept({"tensor_cores"});
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  std::filesystem::create_directories(place() / "other/simulated/nvidia-h200");
+  std::filesystem::copy(place() / "stored/simulated/nvidia-h200/tensor_cores.toml",
+                        place() / "other/simulated/nvidia-h200/tensor_cores.toml");
+  const Finished slower = gate_of_stored({"tensor_cores"});
+  // Its anchor multiplies too, so that the machine may be what is slower.
+  EXPECT_EQ(slower.exit_code, 4) << slower.out << slower.err;
+  EXPECT_TRUE(contains(slower.out, "not gated  time  tensor_cores/step")) << slower.out;
+  EXPECT_TRUE(contains(slower.out, "machine slower: raw 1.0")) << slower.out;
+  script("head", "exec " + program + " \"$@\" --set batch.size=1040\n");
+  const Finished more = gate_of_stored({"tensor_cores"});
+  EXPECT_EQ(more.exit_code, 4) << more.out << more.err;
+  EXPECT_TRUE(contains(more.out, "not comparable")) << more.out;
+}
+
+TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
+  // Its step waits every time and is compared with launches; what is slower are its products.
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/scenarios/sync_every_step.toml", place());
+  accept({"sync_every_step"});
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
+  std::filesystem::create_directories(place() / "other/simulated/nvidia-h200");
+  std::filesystem::copy(place() / "stored/simulated/nvidia-h200/sync_every_step.toml",
+                        place() / "other/simulated/nvidia-h200/sync_every_step.toml");
+  const Finished run = gate_of_stored({"sync_every_step"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  sync_every_step/baseline")) << run.out;
+}
+
+TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
+  const Finished run = gate_of_stored({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "`stepgate accept waits.toml` stores one")) << run.out;
+}
+
+TEST_F(StoredGates, AreOfOneProgram) {
+  EXPECT_EQ(gate_of_stored({"waits"}, {"--base", "./base"}).exit_code, 2);
+  EXPECT_EQ(gate_of_stored({"waits"}, {"--pairs", "9"}).exit_code, 2);
+  const Finished neither = stepgate({"gate", "--head", "./head", "waits.toml"});
+  EXPECT_EQ(neither.exit_code, 2);
+  EXPECT_TRUE(contains(neither.err, "--stored")) << neither.err;
+}
+
+// --- choosing ---
+
+TEST_F(Gates, TakeTheScenariosThatHaveATag) {
+  write("waits.toml", "tags = [\"quick\"]\n" + waits);
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits", "copies"}, {"--tag", "quick", "--no-sentences", "-v"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "holds      time  waits/step")) << run.out;
+  EXPECT_FALSE(contains(run.out, "copies/step")) << run.out;
+  EXPECT_EQ(gate({"waits"}, {"--tag", "quik"}).exit_code, 2);
+}
+
 // --- what is accepted ---
 
 TEST_F(Gates, WriteAPageForPeople) {

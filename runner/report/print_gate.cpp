@@ -128,9 +128,11 @@ void print_gate_terms(std::ostream& out, const GateSubject& subject) {
                      program_in_words(subject.base, both ? &both->base : nullptr),
                      program_in_words(subject.head, both ? &both->head : nullptr));
   if (both && !both->base.device.empty()) out << " on " << both->base.device;
-  out << fmt::format("; margin {:.3g} %, at most {} of timing\n", 100 * subject.margin,
-                     seconds_text(std::chrono::duration<double>(subject.most_timing).count()))
-      << std::flush;
+  out << fmt::format("; margin {:.3g} %", 100 * subject.margin);
+  if (subject.most_timing.count() > 0)
+    out << fmt::format(", at most {} of timing",
+                       seconds_text(std::chrono::duration<double>(subject.most_timing).count()));
+  out << '\n' << std::flush;
 }
 
 void print_gate_stage(std::ostream& out, const std::string& name, const std::string& words,

@@ -22,7 +22,7 @@ struct GateSubject {
   std::string head;
   std::optional<Introduction> both;  // absent where one of them did not even say hello
   double margin = 0;
-  std::chrono::nanoseconds most_timing{0};
+  std::chrono::nanoseconds most_timing{0};  // of a duel; 0 where there is none
 };
 
 // What a gate looked at.

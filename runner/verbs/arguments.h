@@ -39,6 +39,7 @@ struct GateArguments {
   std::vector<std::filesystem::path> head_files;  // HEAD's own scenarios; empty: the same
   std::filesystem::path accepted;                 // what may be slower, by whose word
   std::string margin = "2%";
+  bool stored = false;  // stored runs are BASE
   bool sentences = true;
 };
 

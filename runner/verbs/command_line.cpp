@@ -277,7 +277,10 @@ class CommandLine {
         "gate", "may HEAD be merged? what its steps consist of, their time and their sentences",
         gate_programs);
     GateArguments& given = arguments_.gate;
-    gate->add_option("--base", given.base, "the stepgate of before")->required();
+    CLI::Option* base = gate->add_option("--base", given.base, "the stepgate of before");
+    gate->add_flag("--stored", given.stored,
+                   "compare with the runs that `accept` stored, instead of a BASE")
+        ->excludes(base);
     gate->add_option("--head", given.head, "the stepgate that would be merged")->required();
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")

@@ -22,6 +22,7 @@
 #include "verbs/interruption.h"
 #include "verbs/machine_reports.h"
 #include "verbs/planned.h"
+#include "verbs/stored_sentences.h"
 #include "verbs/verbs.h"
 #include "verbs/workers.h"
 
@@ -47,11 +48,14 @@ class Gate {
       : arguments_(arguments),
         seed_(seed_of(arguments)),
         settings_{.margin = margin_of(arguments.gate.margin)},
-        subject_{.base = arguments.gate.base,
+        subject_{.base = arguments.gate.stored
+                             ? "the stored runs in " + arguments.device.baselines.string()
+                             : arguments.gate.base,
                  .head = arguments.gate.head,
                  .both = {},
                  .margin = settings_.margin,
-                 .most_timing = arguments.budget_seconds
+                 .most_timing = arguments.gate.stored ? std::chrono::nanoseconds(0)
+                                : arguments.budget_seconds
                                     ? of_seconds(*arguments.budget_seconds)
                                     : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
 
@@ -79,14 +83,10 @@ class Gate {
  private:
   int gate(std::span<const Accepted> accepted, const ReportFiles& files, const RunInfo& info) {
     look_at_scenarios();
-    const bool comparable = introduce_both();
-    print_gate_terms(std::cout, subject_);
-    if (comparable) {
-      if (!interrupted) count();
-      if (!interrupted) time();
-      if (!interrupted && arguments_.gate.sentences) ask_head();
-      if (counted_.empty())
-        add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
+    if (arguments_.gate.stored) {
+      compare_with_stored();
+    } else {
+      compare_with_base();
     }
     if (interrupted) {
       std::cerr << "interrupted: HEAD is not gated\n";
@@ -110,14 +110,75 @@ class Gate {
     return looks;
   }
 
+  void compare_with_base() {
+    const bool comparable = introduce_both();
+    print_gate_terms(std::cout, subject_);
+    if (!comparable) return;
+    if (!interrupted) count();
+    if (!interrupted) time();
+    if (!interrupted && arguments_.gate.sentences) ask_head();
+    if (counted_.empty())
+      add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
+  }
+
+  // One run of HEAD, whose scenarios say besides that every variant is as its stored runs were.
+  void compare_with_stored() {
+    print_gate_terms(std::cout, subject_);
+    const Clock::time_point start = Clock::now();
+    const StoredSentences stored(base_, settings_.margin, seed_);
+    if (stored.files().empty())
+      return add(FindingKind::sentence, Severity::not_gated, "scenarios", "nothing was compared");
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    line.show("HEAD runs its scenarios");
+    const RunOfProgram head = run_program_on(arguments_, subject_.head, stored.files(), seed_);
+    line.clear();
+    if (head.stopped) return;
+    take_device(head);
+    if (!head.failure.empty())
+      add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
+    std::vector<Finding> found = findings_of(head.sentences);
+    for (Finding& finding : found) stored.translate(finding);
+    sentences_ = head.sentences;
+    print_gate_stage(std::cout, "stored",
+                     counted(head.scenarios, "scenario") + ", " +
+                         counted(std::ssize(head.sentences), "sentence") + ", " +
+                         std::to_string(std::ssize(found)) + " not held",
+                     seconds(Clock::now() - start));
+    add(std::move(found));
+  }
+
+  void take_device(const RunOfProgram& head) {
+    Hello hello;
+    hello.program = "stepgate";
+    hello.device = head.device;
+    hello.simulated = head.simulated;
+    subject_.both = Introduction{.base = hello, .head = hello};
+    refuse_stand_in(head.simulated);
+  }
+
+  void refuse_stand_in(bool simulated) {
+    if (!simulated || arguments_.device.spec.starts_with("simulated")) return;
+    check_device(arguments_.device);
+    add(FindingKind::time, Severity::not_gated, "device",
+        "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
+        "give --device simulated to see what a gate does");
+  }
+
   void write_json_file(const std::string& text) const {
     if (!arguments_.json.empty()) write_file(arguments_.json, text);
   }
 
   // A program that is not there is a wrong request, and no finding about it.
   void check_programs() const {
+    const bool stored = arguments_.gate.stored;
+    if (arguments_.gate.base.empty() && !stored)
+      throw RequestError("there is nothing to compare HEAD with",
+                         "give --base PROGRAM, or --stored for the runs that `accept` stored");
+    if (stored && (arguments_.duel.pairs || !arguments_.duel.works.empty()))
+      throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
     for (const auto& [side, program] :
-         {std::pair{"--base", subject_.base}, {"--head", subject_.head}}) {
+         {std::pair{"--base", arguments_.gate.base}, {"--head", arguments_.gate.head}}) {
+      if (stored && program.empty()) continue;
       const std::filesystem::path path = program_path(program);
       if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) continue;
       throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
@@ -240,13 +301,7 @@ class Gate {
     if (!head_worker_) return false;
     subject_.both = Introduction{base_worker_->hello(), head_worker_->hello()};
     const Hello& base = subject_.both->base;
-    const bool asked = arguments_.device.spec.starts_with("simulated");
-    if (base.simulated && !asked) {
-      check_device(arguments_.device);
-      add(FindingKind::time, Severity::not_gated, "device",
-          "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
-          "give --device simulated to see what a gate does");
-    }
+    refuse_stand_in(base.simulated);
     if (!same_device(base, head_worker_->hello())) {
       add(FindingKind::time, Severity::not_gated, "device",
           "BASE runs on " + base.device + " and HEAD on " + head_worker_->hello().device +

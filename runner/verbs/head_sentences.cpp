@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "device/device.h"
 #include "device/worker/child.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
@@ -24,6 +25,8 @@ constexpr std::chrono::minutes longest_run{30};
 // Of codes that a run may end with and have decided everything that it wrote.
 constexpr int highest_code_of_a_verdict = 77;
 constexpr int refuted_code = 1;
+// Of a reason: one that tells of stored runs has three intervals and a way out.
+constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
 
 bool any_is(const RunOfProgram& run, const std::string& outcome) {
@@ -33,8 +36,17 @@ bool any_is(const RunOfProgram& run, const std::string& outcome) {
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), 400)
-                                                     : std::string();
+  return found != object.end() && found->is_string()
+             ? printable(found->get<std::string>(), longest_text)
+             : std::string();
+}
+
+void read_device(const Json& line, RunOfProgram& run) {
+  const auto device = line.find("device");
+  if (device == line.end() || !device->is_object()) return;
+  run.simulated = text_of(*device, "kind") == name_of(DeviceKind::simulated);
+  run.device = run.simulated ? "a simulated " + text_of(*device, "name") + " (no measurement)"
+                             : text_of(*device, "name") + ", driver " + text_of(*device, "driver");
 }
 
 // A scenario that is broken has no sentences that count.
@@ -49,6 +61,7 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
     return;
   }
   ++run.scenarios;
+  read_device(line, run);
   if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
     run.sentences.push_back({scenario, "scenario", "broken", broken, {}});
     return;

@@ -17,8 +17,10 @@ struct RunOfProgram {
   std::vector<HeadSentence> sentences;  // of the scenarios that it decided
   std::int64_t scenarios = 0;           // so many
   bool suite_refuted = false;           // though perhaps no sentence of it is
-  std::string failure;                  // in words, why there are no more; empty when all are there
-  bool stopped = false;                 // a signal came in between
+  std::string device;                   // that it says it ran on: "NVIDIA H200, driver 580.159"
+  bool simulated = false;
+  std::string failure;   // in words, why there are no more; empty when all are there
+  bool stopped = false;  // a signal came in between
 };
 
 // `files` instead of those of the arguments. Throws std::system_error when there is no process.
