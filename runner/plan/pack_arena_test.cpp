@@ -11,13 +11,13 @@
 #include <numeric>
 
 #include "plan/build_step_plan.h"
+#include "plan/steps_by_hand.h"
 #include "scenario/read_scenario.h"
 #include "support/random.h"
 
 namespace stepgate {
 namespace {
 
-constexpr std::int64_t block = block_alignment_bytes;
 
 Lifetime live(std::int64_t blocks, int first, int last, int buffer = 0) {
   return {buffer, 1, blocks * block, first, last, LiveBecause::it_is_used};
