@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 
@@ -23,7 +24,12 @@ constexpr std::array keys{
     EnvironmentKey{"memory_mib", "device memory in MiB", &Environment::memory_mib, Compare::whole},
     EnvironmentKey{"power_limit", "power limit", &Environment::power_limit, Compare::whole},
     EnvironmentKey{"pcie", "PCIe link", &Environment::pcie, Compare::whole},
-    EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole}};
+    EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole},
+    EnvironmentKey{"ecc", "ECC", &Environment::ecc, Compare::whole, true},
+    EnvironmentKey{"mig", "MIG mode", &Environment::mig, Compare::whole, true},
+    EnvironmentKey{"vbios", "VBIOS", &Environment::vbios, Compare::whole, true},
+    EnvironmentKey{"highest_sm_clock", "highest SM clock", &Environment::highest_sm_clock,
+                   Compare::whole, true}};
 
 std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
@@ -35,6 +41,12 @@ std::string printable(std::string text) {
     if (c < ' ' || c > '~') c = '?';
   }
   return text;
+}
+
+// Empty where the device does not have the key.
+std::string value_of(const DeviceIdentity& device, std::string_view name) {
+  const auto found = std::ranges::find(device.keys, name, &DeviceKey::name);
+  return found == device.keys.end() ? std::string() : printable(found->value);
 }
 
 // Lower case, one hyphen for everything else between letters and digits.
@@ -68,7 +80,11 @@ Environment environment_of(const DeviceIdentity& device) {
           .memory_mib = fmt::format("{}", device.memory_bytes / mebibyte),
           .power_limit = device.power_limit,
           .pcie = device.pcie,
-          .cpu = printable(device.cpu)};
+          .cpu = printable(device.cpu),
+          .ecc = value_of(device, "ecc"),
+          .mig = value_of(device, "mig"),
+          .vbios = value_of(device, "vbios"),
+          .highest_sm_clock = value_of(device, "highest sm clock")};
 }
 
 std::optional<EnvironmentMismatch> match_environment(const Environment& stored,

@@ -24,6 +24,10 @@ struct Environment {
   std::string power_limit;
   std::string pcie;
   std::string cpu;
+  std::string ecc = {};  // "on"
+  std::string mig = {};  // "off"
+  std::string vbios = {};
+  std::string highest_sm_clock = {};  // "1980 MHz"
   bool operator==(const Environment&) const = default;
 };
 
@@ -34,6 +38,8 @@ struct EnvironmentKey {
   // What of the value must be the same: all of it, or the branch "580" of "580.159.04". A device is
   // one of many of its model: see matching_runs.
   enum class Compare { whole, branch, device } compare;
+  // Files of before it was asked for do not have it; it is written where somebody knew it.
+  bool is_optional = false;
 };
 
 std::span<const EnvironmentKey> environment_keys();

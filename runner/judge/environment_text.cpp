@@ -10,6 +10,7 @@ namespace stepgate {
 std::string environment_text(const Environment& environment) {
   std::string text;
   for (const EnvironmentKey& key : environment_keys()) {
+    if (key.is_optional && (environment.*key.value).empty()) continue;
     text += fmt::format("{} = {}\n", key.name, toml_string(environment.*key.value));
   }
   return text;
@@ -26,7 +27,11 @@ Environment read_environment(TomlKeys& of, TomlKeys::Faults& faults, std::string
   }
   TomlKeys keys(*table, entry->place, "an environment", faults, way_out);
   for (const EnvironmentKey& key : environment_keys()) {
-    keys.text(key.name, environment.*key.value);
+    if (key.is_optional) {
+      keys.text_if_any(key.name, environment.*key.value);
+    } else {
+      keys.text(key.name, environment.*key.value);
+    }
   }
   keys.refuse_the_rest();
   return environment;

@@ -52,7 +52,8 @@ inline DeviceIdentity machine() {
           .uuid = "GPU-1",
           .cpu = "a CPU",
           .power_limit = "700 W",
-          .pcie = "5 x16"};
+          .pcie = "5 x16",
+          .keys = {{"ecc", "on"}}};
 }
 
 constexpr double anchor_seconds = 1e-4;

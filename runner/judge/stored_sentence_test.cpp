@@ -485,6 +485,11 @@ INSTANTIATE_TEST_SUITE_P(
                   "the PCIe link is '4 x16', the stored runs have '5 x16'"},
         Elsewhere{"cpu", [](DeviceIdentity& device) { device.cpu = "another CPU"; },
                   "the CPU is 'another CPU', the stored runs have 'a CPU'"},
+        Elsewhere{"ecc",
+                  [](DeviceIdentity& device) {
+                    device.keys = {{"ecc", "off"}};
+                  },
+                  "the ECC is 'off', the stored runs have 'on'"},
         Elsewhere{"uuid", [](DeviceIdentity& device) { device.uuid = "GPU-2"; },
                   "the GPU's UUID is 'GPU-2', the stored runs have 'GPU-1', and runs of other "
                   "devices count only when they come from at least 3"}),
