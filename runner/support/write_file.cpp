@@ -26,6 +26,8 @@ class OpenFile {
   explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
+  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
   ~OpenFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
@@ -41,6 +43,40 @@ class OpenFile {
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+// What is written into as it is, since a rename would put a file in its place: devices, and the
+// streams of this process by their names.
+bool is_stream(const std::filesystem::path& path) {
+  const std::string name = std::filesystem::absolute(path).lexically_normal().string();
+  for (const std::string_view streams : {"/dev/std", "/dev/fd/", "/proc/"}) {
+    if (name.starts_with(streams)) return true;
+  }
+  std::error_code missing;
+  return std::filesystem::is_character_file(path, missing);
+}
+
+// Through links, so that a link stays one; of what is a file or not there yet.
+std::filesystem::path file_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return path;
+  if (std::filesystem::is_directory(status)) refuse_to_write(path, std::strerror(EISDIR));
+  if (!std::filesystem::is_regular_file(status)) refuse_to_write(path, "it is no file");
+  const auto target = std::filesystem::canonical(path, error);
+  return error ? path : target;
+}
+
+OpenFile open_stream(const std::filesystem::path& path) {
+  OpenFile stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
+  if (stream.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+  return stream;
+}
+
+void write_stream(const std::filesystem::path& path, std::string_view text) {
+  OpenFile stream = open_stream(path);
+  if (!write_all(stream.descriptor(), text) || stream.close() != 0)
+    refuse_to_write(path, std::strerror(errno));
 }
 
 struct Temporary {
@@ -81,8 +117,11 @@ void make_folder_of(const std::filesystem::path& path) {
 }
 
 void check_writable(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) refuse_to_write(path, std::strerror(EISDIR));
-  ::unlink(open_beside(path).name.c_str());
+  if (is_stream(path)) {
+    (void)open_stream(path);
+    return;
+  }
+  ::unlink(open_beside(file_of(path)).name.c_str());
 }
 
 void remove_leftovers(const std::filesystem::path& path) {
@@ -97,18 +136,20 @@ void remove_leftovers(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {
-  auto [temporary, file] = open_beside(path);
+  if (is_stream(path)) return write_stream(path, text);
+  const std::filesystem::path target = file_of(path);
+  auto [temporary, file] = open_beside(target);
   // mkstemp's files are private; a report or baseline is not.
   const bool written = ::fchmod(file.descriptor(), 0644) == 0 &&
                        write_all(file.descriptor(), text) && ::fsync(file.descriptor()) == 0 &&
-                       file.close() == 0 && ::rename(temporary.c_str(), path.c_str()) == 0;
+                       file.close() == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
     refuse_to_write(path, reason);
   }
   // Without this the rename itself may be lost with the power; some file systems refuse it.
-  const OpenFile directory(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY));
+  const OpenFile directory(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY));
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
 }
 

@@ -9,7 +9,9 @@
 namespace stepgate {
 
 // Makes missing folders. The text is written beside the file, brought to the disk and then renamed
-// over it. Throws RequestError placed at the file when the disk or its permissions refuse.
+// over it, and over the file that a link names; a device or a stream of this process, such as
+// /dev/stdout, gets it as it is. Throws RequestError placed at the file when the disk or its
+// permissions refuse, and for what is no file.
 void write_file(const std::filesystem::path&, std::string_view text);
 
 // Throws what write_file would throw, as far as that can be known before there is a text: for a

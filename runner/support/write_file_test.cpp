@@ -2,6 +2,7 @@
 #include "support/write_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -53,6 +54,33 @@ TEST_F(WriteFile, SaysWhichFileItCouldNotReplaceAndLeavesNothingBeside) {
                   "space");
   }
   EXPECT_EQ(files(), 1);
+}
+
+// A rename over /dev/null by root would leave a machine without one.
+TEST_F(WriteFile, WritesIntoADeviceAndLeavesItOne) {
+  const std::filesystem::path link = folder / "nothing";
+  std::filesystem::create_symlink("/dev/null", link);
+  check_writable(link);
+  write_file(link, "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_character_file(link));
+  const std::filesystem::path full = folder / "full";
+  std::filesystem::create_symlink("/dev/full", full);
+  check_writable(full);
+  EXPECT_THROW(write_file(full, "text"), RequestError);
+  EXPECT_TRUE(std::filesystem::is_character_file(full));
+}
+
+TEST_F(WriteFile, WritesThroughALinkAndRefusesAPipe) {
+  std::ofstream(folder / "real") << "old";
+  std::filesystem::create_symlink("real", folder / "link");
+  write_file(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(content(folder / "real"), "new");
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(check_writable(pipe), RequestError);
+  EXPECT_THROW(write_file(pipe, "text"), RequestError);
 }
 
 TEST_F(WriteFile, RefusesAFolderThatCannotBeMade) {
