@@ -116,6 +116,7 @@ class Reader {
     return read;
   }
 
+  // What is counted or took time is never less than nothing.
   std::map<std::string, double> numbers(const char* key) {
     const Json* value = member(key);
     if (value == nullptr) return {};
@@ -125,10 +126,11 @@ class Reader {
     }
     std::map<std::string, double> read;
     for (const auto& [name, number] : value->items()) {
-      const bool fits = number.is_number() && std::isfinite(number.get<double>());
+      const bool fits =
+          number.is_number() && std::isfinite(number.get<double>()) && number.get<double>() >= 0;
       if (!fits || name.size() > longest_words_bytes || has_controls(name)) {
-        refuse(fmt::format("has '{}' with {}, which is no number by a printable name", key,
-                           short_form({{name, number}})));
+        refuse(fmt::format("has '{}' with {}, which is no number from 0 up by a printable name",
+                           key, short_form({{name, number}})));
         return {};
       }
       read[name] = number.get<double>();

@@ -78,10 +78,13 @@ TEST(Protocol, BelievesNoCountThatIsNoNumber) {
     return fact_of(read_counts(line));
   };
   EXPECT_EQ(with("{\"waits\":1}"), "");
-  EXPECT_EQ(with("{\"waits\":\"1\"}"),
-            "has 'planned' with {\"waits\":\"1\"}, which is no number by a printable name");
+  EXPECT_EQ(
+      with("{\"waits\":\"1\"}"),
+      "has 'planned' with {\"waits\":\"1\"}, which is no number from 0 up by a printable name");
   EXPECT_NE(with("{\"waits\":null}"), "");
   EXPECT_NE(with("{\"\\u001b[2J\":1}"), "") << "a terminal would act on it";
+  EXPECT_EQ(with("{\"a\":-1}"),
+            "has 'planned' with {\"a\":-1}, which is no number from 0 up by a printable name");
   EXPECT_EQ(with("[1]"), "has 'planned' that is no object of numbers");
   EXPECT_EQ(fact_of(read_counts("{}")), "has no 'planned'");
 }
