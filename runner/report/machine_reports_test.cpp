@@ -92,6 +92,16 @@ TEST(ReportedRun, EndsEverySentenceAsItsOutcomeAndThePolicySay) {
             (std::vector{passed, failed, passed, passed, error, error}));
 }
 
+TEST(ReportedRun, HasACaseForARegimeThatDoesNotHold) {
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::skipped})};
+  verdicts[0].regime = verdict_named("a", {Outcome::refuted, Outcome::holds}).sentences;
+  const std::vector<ReportedScenario> scenarios = reported_cases(run_of(verdicts)).scenarios;
+  ASSERT_EQ(scenarios[0].cases.size(), 2u);
+  EXPECT_EQ(scenarios[0].cases[1].name, "a.regime.line1");
+  EXPECT_EQ(scenarios[0].cases[1].end, CaseEnd::skipped);
+  EXPECT_TRUE(has(junit(run_of(verdicts)), "the regime does not hold: a.x"));
+}
+
 TEST(ReportedRun, LetsNothingPassInABrokenRunAndKeepsWhatIsRefuted) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::holds, Outcome::refuted})};
   verdicts[0].broken = "two variants computed different losses";

@@ -22,6 +22,7 @@
 #include "report/verdict_words.h"
 #include "support/number_words.h"
 #include "support/seconds.h"
+#include "support/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -49,8 +50,8 @@ void print_sentences(std::ostream& out, std::string_view title,
   out << '\n' << title << '\n';
   for (const SentenceVerdict& sentence : sentences) {
     out << fmt::format("  {}  {:<{}}  {}\n", outcome_cell(sentence.outcome, style), sentence.name,
-                       name_width, sentence.text);
-    out << fmt::format("  {:<{}}  {}\n", "", outcome_width, sentence.reason);
+                       name_width, one_line(sentence.text));
+    out << fmt::format("  {:<{}}  {}\n", "", outcome_width, one_line(sentence.reason));
     if (sentence.clocks) {
       out << fmt::format("  {:<{}}  {}\n", "", outcome_width, in_words(*sentence.clocks));
     }
@@ -60,7 +61,7 @@ void print_sentences(std::ostream& out, std::string_view title,
 void print_environment(std::ostream& out, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
   out << "\nenvironment\n";
-  for (const std::string& line : lines) out << "  " << line << '\n';
+  for (const std::string& line : lines) out << "  " << one_line(line) << '\n';
 }
 
 constexpr std::string_view simulated_mark = "SIMULATED";
@@ -74,12 +75,12 @@ void print_last_line(std::ostream& out, const Verdict& verdict, const std::strin
   if (is_simulated(verdict)) out << simulated_mark << ' ';
   out << verdict.scenario << ": ";
   const auto ended = [&](std::string_view how, const std::string& why) {
-    out << coloured(how, colour_of(Outcome::refuted), style) << ": " << why << '\n';
+    out << coloured(how, colour_of(Outcome::refuted), style) << ": " << visible_lines(why) << '\n';
   };
   if (verdict.failed) return ended("the device failed", *verdict.failed);
   if (verdict.broken) return ended("broken", *verdict.broken);
   out << coloured(verdict.outcome, style);
-  if (!verdict.skipped_because.empty()) out << ": " << verdict.skipped_because;
+  if (!verdict.skipped_because.empty()) out << ": " << one_line(verdict.skipped_because);
   if (verdict.planned_only) out << " by its plans";
   out << cost_in_words(verdict) << more << '\n';
 }
@@ -156,7 +157,7 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
       << (verdict.planned_only ? ", by its plans: no device takes part"
                                : " on " + in_words(verdict.device))
       << '\n';
-  if (!verdict.claim.empty()) out << verdict.claim << '\n';
+  if (!verdict.claim.empty()) out << one_line(verdict.claim) << '\n';
   if (verdict.calibrated) {
     const Calibrated& found = *verdict.calibrated;
     out << fmt::format("calibrated: {} = {}, where the metric is {} (\"{}\", {} trials)\n",
@@ -169,7 +170,7 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   if (verdict.mechanism) print_mechanism(out, *verdict.mechanism);
   print_environment(out, verdict.environment);
   out << '\n';
-  for (const std::string& note : verdict.notes) out << "note: " << note << '\n';
+  for (const std::string& note : verdict.notes) out << "note: " << visible_lines(note) << '\n';
   for (const CitedCertificate& cited : verdict.certificates) {
     out << "gate: " << in_words(cited) << '\n';
   }

@@ -115,6 +115,16 @@ TEST(PrintVerdict, ShowsWhyARunIsBroken) {
   EXPECT_EQ(text.find("scripted: holds"), std::string::npos) << text;
 }
 
+TEST(PrintVerdict, ShowsNoTextOfAFileThatATerminalWouldActOn) {
+  Verdict verdict = verdict_of_fix(2000);
+  for (std::string* text : {&verdict.claim, &verdict.sentences.front().reason}) *text = "\x1b[2Ja";
+  verdict.notes = {"\x1b[2Jb"};
+  verdict.skipped_because = "\x1b[2Jc\nPASSED";
+  const std::string text = printed(verdict);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nPASSED"), std::string::npos) << text;
+}
+
 TEST(PrintVerdict, ShowsASkippedScenario) {
   Scenario scenario =
       scenario_of({with_text(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),

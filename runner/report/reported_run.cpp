@@ -56,6 +56,20 @@ ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
   return reported;
 }
 
+// Why the sentences of a scenario are skipped, at the line that says so: no failure, since the exit
+// code is none.
+ReportedCase reported_regime(const ReportedRun& run, const Verdict& verdict,
+                             const SentenceVerdict& sentence) {
+  ReportedCase reported;
+  reported.title = verdict.scenario + ".regime." + sentence.name;
+  reported.place = sentence.place;
+  reported.end = end_of_undecided(run.undecided);
+  reported.type = in_words(Outcome::skipped);
+  reported.message =
+      fmt::format("the regime does not hold: {}: {}", sentence.text, sentence.reason);
+  return reported;
+}
+
 ReportedScenario reported_unrun(const Scenario& scenario) {
   ReportedScenario reported{.name = scenario.name,
                             .verdict = nullptr,
@@ -82,6 +96,10 @@ ReportedScenario reported_verdict(const ReportedRun& run, const Verdict& verdict
                             .pictures = {}};
   for (const SentenceVerdict& sentence : verdict.sentences)
     reported.cases.push_back(reported_case(run, verdict, sentence));
+  for (const SentenceVerdict& sentence : verdict.regime) {
+    if (sentence.outcome == Outcome::refuted)
+      reported.cases.push_back(reported_regime(run, verdict, sentence));
+  }
   return reported;
 }
 
