@@ -123,6 +123,60 @@ for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
     ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
     expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
 
+# ci/gate --base in a repository of its own, where a build is a program that says how it was called.
+clone = os.path.join(place, "a clone")
+os.makedirs(os.path.join(clone, "ci"))
+shutil.copy(os.path.join(repository, "ci/gate"), os.path.join(clone, "ci/gate"))
+with open(os.path.join(clone, "ci/packages.sh"), "w") as file:
+    file.write("""say() { :; }
+install_packages() { :; }
+find_nvcc() { :; }
+has_gpu() { false; }
+configure_and_build() {
+  mkdir -p "build/$1/runner"
+  printf '#!/bin/sh\\n[ "$2" = --help ] && exit %s\\ncase $0 in *gate/base*) echo BASE ;; *) echo HEAD ;; esac\\nprintf "%%s\\\\n" "$@"\\nexit 77\\n' "$(cat knows_gates)" >"build/$1/runner/stepgate"
+  chmod +x "build/$1/runner/stepgate"
+}
+""")
+
+
+def git(*words):
+    ended = run("git", "-C", clone, "-c", "user.name=a", "-c", "user.email=a@b", *words)
+    expect(ended.returncode == 0, f"git {words}: {ended.stderr}")
+
+
+def gate(*words):
+    return run(os.path.join(clone, "ci/gate"), *words, cwd=place)
+
+
+def write(name, text):
+    with open(os.path.join(clone, name), "w") as file:
+        file.write(text)
+
+
+write("knows_gates", "2")
+git("init", "-q", "-b", "main")
+git("add", ".")
+git("commit", "-q", "-m", "before there was a gate")
+git("tag", "old")
+write("knows_gates", "0")
+git("commit", "-q", "-a", "-m", "a gate")
+old, new = "build/gate/base/build/host/runner/stepgate", "build/host/runner/stepgate"
+terms = f"--baselines build/gate/base/baselines gate --base {old} --head {new} --head-files scenarios "
+ended = gate("--base", "main", "--margin", "1 %")
+expect(ended.returncode == 77, f"ci/gate: 77 makes {ended.returncode}: {ended.stderr}")
+said = ended.stdout.split("\n")
+expect(" ".join(said).strip() == f"BASE {terms}--margin 1 % build/gate/base/scenarios", f"ci/gate: {said}")
+expect("1 %" in said, f"ci/gate takes an argument apart: {said}")
+write("accepted.toml", "")  # the working tree is not clean either
+said = " ".join(gate("--base", "main").stdout.split())
+expect(said == f"BASE {terms}--accepted accepted.toml build/gate/base/scenarios", f"ci/gate, accepted: {said}")
+said = gate("--base", "old").stdout.split("\n")
+expect(said[0] == "HEAD", f"ci/gate: a BASE of before there were gates judges: {said}")
+for words, complaint in [(["--base"], "says no REF"), (["--base", "nowhere"], "knows no commit 'nowhere'")]:
+    ended = gate(*words)
+    expect(ended.returncode == 2 and complaint in ended.stderr, f"ci/gate {words}: {ended.returncode} {ended.stderr}")
+
 docker = fake("docker", 'printf "%s\\n" "$@"\nenv\n')
 more = {"PATH": path["PATH"], "STEPGATE_IMAGE": "image", "SECRET": "hidden"}
 ended = run(os.path.join(jobs, "confined"), out, "program", "argument", env=more, cwd=place)
