@@ -528,6 +528,109 @@ TEST_F(Gates, WhatAnotherGateLeftInTheJsonFileIsNotTheAnswer) {
   for (const Json& line : lines()) EXPECT_NE(line.value("answer", ""), "passed");
 }
 
+// A build folder, or the scenarios, would be gone before anything was compared.
+TEST_F(Gates, WriteNothingOverWhatTheyReadNorTwoAnswersIntoOneFile) {
+  script("head", "exec " + program + " \"$@\"\n");
+  write("accepted.toml", "");
+  std::filesystem::create_symlink("head", place() / "link");
+  for (const std::string& input : {"waits.toml", "base", "./head", "link", "accepted.toml"}) {
+    const std::string before = text_of(place() / input);
+    for (const std::string& option : {"--junit", "--report"}) {
+      const Finished run = gate({"waits"}, {option, input, "--accepted", "accepted.toml"});
+      EXPECT_EQ(run.exit_code, 2) << run.out;
+      EXPECT_TRUE(contains(run.err, "would be written over what is read")) << run.err;
+    }
+    EXPECT_EQ(text_of(place() / input), before) << input;
+  }
+  const Finished twice = gate({"waits"}, {"--summary", "./gate.json"});
+  EXPECT_EQ(twice.exit_code, 2) << twice.out;
+  EXPECT_TRUE(contains(twice.err, "--summary and --json name the same file")) << twice.err;
+  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--summary", "/dev/null"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(Gates, SayBeforeTheyCountWhatIsWrongWithTheRequest) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why,
+                           const std::string& device = "simulated") {
+    const Finished run = gate({"waits", "copies"}, more, device);
+    EXPECT_EQ(run.exit_code, 2) << why << run.out << run.err;
+    EXPECT_TRUE(contains(run.err, why)) << run.err;
+    EXPECT_EQ(run.out, "") << "something was started";
+  };
+  refused({"--pairs", "3"}, "can never decide");
+  refused({"--work", "wait/*"}, "no work is named 'wait/*'");
+  refused({"--tag", "nobody"}, "no scenario here is tagged 'nobody'; none has a tag");
+  refused({}, "there is no device 'simulatd'", "simulatd");
+}
+
+TEST_F(Gates, TimeNothingOnTheReferenceAndBlameNobody) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"}, "reference");
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "the host reference has no notion of time")) << run.out;
+}
+
+TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
+  script("head", "exec " + program + " \"$@\"\n");
+  write("accepted.toml",
+        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
+        "why = \"a reason\"\nuntil = \"2999-12-31\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences", "--accepted", "accepted.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(std::ranges::any_of(lines(), [](const Json& line) {
+    return line.at("kind") == "unused" &&
+           contains(line.at("words"), "'time' of waits/* was not needed");
+  }));
+}
+
+TEST_F(Gates, SayThatWhatIsUndecidedPassesByAnOption) {
+  script("head",
+         "if [ \"$3\" = run ]; then while [ $# -gt 1 ]; do [ \"$1\" = --json ] && file=$2; shift; "
+         "done; echo '{\"scenario\":\"waits\",\"expect\":[{\"name\":\"one_wait\",\"outcome\":"
+         "\"undecided\",\"reason\":\"noise\"}]}' >$file; exit 77; fi\nexec " +
+             program + " \"$@\"\n");
+  EXPECT_EQ(gate({"waits"}).exit_code, 77);
+  const Finished passed = gate({"waits"}, {"--undecided", "pass"});
+  EXPECT_EQ(passed.exit_code, 0) << passed.out << passed.err;
+  EXPECT_TRUE(contains(last_line(passed.out), "; passes, as --undecided pass says")) << passed.out;
+  const Finished failed = gate({"waits"}, {"--undecided", "fail"});
+  EXPECT_EQ(failed.exit_code, 1) << failed.out << failed.err;
+  EXPECT_TRUE(contains(last_line(failed.out), "; fails, as --undecided fail says")) << failed.out;
+}
+
+TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
+  script("head", "[ \"$3\" = run ] && exec sleep 600\nexec " + program + " \"$@\"\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Finished run = gate({"waits"}, {"--run-seconds", "1"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "had not ended after 1 s, which is what --run-seconds gives it"))
+      << run.out;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+// The program and what it started keep temporary files, which nobody else would take away.
+TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
+  std::filesystem::create_directory(place() / "tmp");
+  const EnvironmentVariable temporary("TMPDIR", (place() / "tmp").string());
+  for (const std::string& hangs : {"trap '' TERM; mktemp -d >/dev/null; touch ../hangs; sleep 600",
+                                   "mktemp -d >/dev/null; touch ../hangs; exec sleep 600"}) {
+    std::filesystem::remove(place() / "../hangs");
+    script("head", "[ \"$3\" = run ] && { " + hangs + "; }\nexec " + program + " \"$@\"\n");
+    ChildProcess child(STEPGATE_PROGRAM,
+                       {"--baselines", baselines, "gate", "--base", "./base", "--head", "./head",
+                        "--device", "simulated", "waits.toml"},
+                       place());
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!exists("../hangs") && std::chrono::steady_clock::now() < deadline) ::usleep(10'000);
+    ASSERT_TRUE(exists("../hangs"));
+    child.send(SIGINT);
+    EXPECT_TRUE(child.ends(std::chrono::seconds(10)));
+    EXPECT_EQ(child.wait().exit_code, 130);
+    EXPECT_TRUE(std::filesystem::is_empty(place() / "tmp")) << hangs;
+  }
+}
+
 TEST_F(Gates, AHeadThatCrashesFails) {
   for (const std::string& where :
        {"kill -SEGV $$", "if [ \"$3\" = run ]; then kill -SEGV $$; fi", "echo hello; sleep 1"}) {

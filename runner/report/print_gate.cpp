@@ -49,6 +49,13 @@ void print_group(std::ostream& out, const FindingGroup& group, Style style) {
   }
 }
 
+// Why an answer that is open ends as if it were none, for who reads only the last line.
+std::string_view policy_in_words(const GateVerdict& verdict, UndecidedPolicy policy) {
+  if (verdict.severity != Severity::undecided || policy == UndecidedPolicy::skip) return "";
+  return policy == UndecidedPolicy::pass ? "; passes, as --undecided pass says"
+                                         : "; fails, as --undecided fail says";
+}
+
 std::string_view thing_of(FindingKind kind) {
   switch (kind) {
     case FindingKind::scenario:
@@ -158,13 +165,13 @@ void print_gate_looks(std::ostream& out, const GateLooks& looks) {
 }
 
 void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict& verdict,
-                Style style) {
+                UndecidedPolicy policy, Style style) {
   if (!verdict.findings.empty()) out << '\n';
   for (const FindingGroup& group : grouped(verdict.findings)) print_group(out, group, style);
   if (!verdict.findings.empty()) out << '\n';
   for (const std::string& unused : verdict.unused) out << "note: " << one_line(unused) << '\n';
   if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
-  out << answer_in_words(verdict) << '\n' << std::flush;
+  out << answer_in_words(verdict) << policy_in_words(verdict, policy) << '\n' << std::flush;
 }
 
 ExitCode exit_code(const GateVerdict& verdict, UndecidedPolicy policy) {

@@ -41,7 +41,7 @@ void print_gate_stage(std::ostream&, const std::string& name, const std::string&
 // What was compared and is no finding: every work that is as fast and every sentence that holds.
 void print_gate_looks(std::ostream&, const GateLooks&);
 
-void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, Style);
+void print_gate(std::ostream&, const GateSubject&, const GateVerdict&, UndecidedPolicy, Style);
 
 // The last line: "BLOCKED: 3 x count", "PASSED: ...".
 std::string answer_in_words(const GateVerdict&);

@@ -81,6 +81,8 @@ void write_gate_json(std::ostream& out, const RunInfo& run, const GateSubject& s
     for (const WorkVerdict& work : duel->works) out << json_line(work_json(work)) << '\n';
   }
   for (const Finding& finding : verdict.findings) out << json_line(finding_json(finding)) << '\n';
+  for (const std::string& unused : verdict.unused)
+    out << json_line<Json>({{"kind", "unused"}, {"words", unused}}) << '\n';
   out << json_line<Json>(
              {{"kind", "end"},
               {"answer", verdict.severity == Severity::note ? std::string_view("passed")

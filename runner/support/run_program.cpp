@@ -21,6 +21,8 @@ namespace stepgate {
 namespace {
 
 constexpr int cannot_start = 127;
+// Of a program that is to be ended, before it is killed: who waits for it waits no longer.
+constexpr std::chrono::seconds time_to_take_away{1};
 
 // What exec wants; the words must outlive it.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -36,6 +38,18 @@ int exit_code_of(pid_t process) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "wait for a child");
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// True when it has ended by itself after it was asked to, with all that it wanted to take away.
+bool ends_when_asked(pid_t group) {
+  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 5'000'000};
+  const auto deadline = std::chrono::steady_clock::now() + time_to_take_away;
+  ::kill(-group, SIGTERM);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (::waitpid(group, nullptr, WNOHANG) == group) return true;
+    ::nanosleep(&between_looks, nullptr);
+  }
+  return false;
 }
 
 std::string read_all(int descriptor) {
@@ -99,8 +113,9 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
     if (ended < 0 && errno != EINTR)
       throw std::system_error(errno, std::generic_category(), "wait for a child");
     if (stopped() || std::chrono::steady_clock::now() > deadline) {
-      ::kill(-child, SIGKILL);
-      (void)exit_code_of(child);
+      const bool ended_by_itself = ends_when_asked(child);
+      ::kill(-child, SIGKILL);  // and what it started
+      if (!ended_by_itself) (void)exit_code_of(child);
       return std::nullopt;
     }
     ::nanosleep(&between_looks, nullptr);

@@ -41,6 +41,7 @@ struct GateArguments {
   std::string margin = "2%";
   bool stored = false;  // stored runs are BASE
   bool sentences = true;
+  double run_seconds = 1800;  // what a `run` of HEAD, and one of BASE, may take
 };
 
 // Of `stepgate worker`, for a gate.

@@ -297,6 +297,9 @@ class CommandLine {
         ->allow_extra_args(false);
     gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
+    gate->add_option("--run-seconds", given.run_seconds,
+                     "HEAD's own run of its sentences must end within (1800)")
+        ->check(is_seconds);
     takes_tags(takes_device(takes_scenarios(gate)));
     takes_budget(gate, "seconds that timing may take (240, or what the fewest pairs need)");
     gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what holds");

@@ -16,11 +16,14 @@
 #include "report/progress_line.h"
 #include "report/reported_gate.h"
 #include "scenario/read_scenario.h"
+#include "support/nearest.h"
 #include "support/seconds.h"
+#include "support/units.h"
 #include "support/write_file.h"
 #include "verbs/head_sentences.h"
 #include "verbs/interruption.h"
 #include "verbs/machine_reports.h"
+#include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/stored_sentences.h"
 #include "verbs/verbs.h"
@@ -60,6 +63,7 @@ class Gate {
                                     : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
 
   int run() {
+    refuse_outputs_over(inputs(), arguments_);
     if (!arguments_.json.empty()) check_writable(arguments_.json);
     const ReportFiles files(arguments_);
     RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
@@ -68,6 +72,7 @@ class Gate {
     write_json_file("");
     try {
       check_programs();
+      check_device_name();
       std::vector<Accepted> accepted;
       if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
       info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
@@ -81,6 +86,15 @@ class Gate {
   }
 
  private:
+  std::vector<std::filesystem::path> inputs() const {
+    std::vector<std::filesystem::path> all = arguments_.files;
+    all.insert(all.end(), arguments_.gate.head_files.begin(), arguments_.gate.head_files.end());
+    for (const std::string& program : {subject_.base, subject_.head})
+      all.emplace_back(program_path(program));
+    all.push_back(arguments_.gate.accepted);
+    return all;
+  }
+
   int gate(std::span<const Accepted> accepted, const ReportFiles& files, const RunInfo& info) {
     look_at_scenarios();
     if (arguments_.gate.stored) {
@@ -95,7 +109,7 @@ class Gate {
     for (Finding& finding : findings_) place(finding);
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
     if (arguments_.verbose) print_gate_looks(std::cout, looks());
-    print_gate(std::cout, subject_, verdict, style_of(STDOUT_FILENO));
+    print_gate(std::cout, subject_, verdict, arguments_.undecided, style_of(STDOUT_FILENO));
     const ExitCode code = exit_code(verdict, arguments_.undecided);
     std::ostringstream json;
     write_gate_json(json, info, subject_, duel_, verdict, code);
@@ -186,6 +200,12 @@ class Gate {
     }
   }
 
+  // So that a mistyped device is no fault of BASE. Whether there is a GPU, the programs say.
+  void check_device_name() const {
+    const DeviceChoice& choice = arguments_.device;
+    if (!choice.spec.empty() && choice.spec != "cuda") (void)open_device(choice);
+  }
+
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }
   void add(FindingKind kind, Severity severity, const std::string& what, std::string words) {
     findings_.push_back({.kind = kind,
@@ -221,6 +241,8 @@ class Gate {
   void look_at_scenarios() {
     base_ = scenarios_with_wanted_tags(arguments_);
     refuse_namesakes(base_);
+    refuse_unknown_works();
+    (void)pairs_for(1);
     arguments_.files.clear();
     for (const Scenario& scenario : base_) arguments_.files.emplace_back(scenario.file);
     if (arguments_.gate.head_files.empty()) return;
@@ -242,6 +264,29 @@ class Gate {
     }
     refuse_namesakes(head);
     add(compare_scenarios(base_, head, unread));
+  }
+
+  // A mistyped pattern must not make a gate smaller, nor is it said after minutes.
+  void refuse_unknown_works() const {
+    std::vector<std::string> works;
+    for (const Scenario& scenario : base_) {
+      for (const Variant& variant : scenario.variants)
+        works.push_back(scenario.name + "/" + variant.name);
+    }
+    const std::vector<std::string_view> names(works.begin(), works.end());
+    for (const std::string& pattern : arguments_.duel.works) {
+      if (std::ranges::none_of(works, [&](const std::string& work) {
+            return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
+          }))
+        throw RequestError("no work is named '" + pattern + "'",
+                           did_you_mean(pattern, names, "a work is SCENARIO/VARIANT"));
+    }
+  }
+
+  // Of launches at most, to time so many works. Refuses what could never decide them.
+  std::int64_t pairs_for(std::size_t works) const {
+    const auto& asked = arguments_.duel.pairs;
+    return asked && works > 0 ? most_pairs(asked, works, settings_) : most_pairs_of_a_gate;
   }
 
   static void refuse_namesakes(std::span<const Scenario> scenarios) {
@@ -315,6 +360,7 @@ class Gate {
                            : "HEAD says that it counts nothing");
     }
     add(compare_works(*subject_.both));
+    (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
     return true;
   } catch (const WaitStopped&) {
     return false;
@@ -384,6 +430,11 @@ class Gate {
     base_worker_.reset();
     head_worker_.reset();
     if (works_of_both(&Hello::works).empty()) return;
+    if (arguments_.device.spec == "reference") {
+      add(FindingKind::time, Severity::not_gated, "time",
+          "the host reference has no notion of time: only counts and losses were compared");
+      return;
+    }
     const Clock::time_point start = Clock::now();
     const LaunchWorker launch =
         worker_launcher(arguments_, worker(subject_.base, {}), worker(subject_.head, {}),
@@ -396,9 +447,7 @@ class Gate {
       return;
     }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
-    const std::int64_t pairs =
-        arguments_.duel.pairs ? most_pairs(arguments_.duel.pairs, subject.works.size(), settings_)
-                              : most_pairs_of_a_gate;
+    const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
     request.segment = segment_of_a_gate;
@@ -427,7 +476,7 @@ class Gate {
   void ask_head() {
     const Clock::time_point start = Clock::now();
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-    line.show("HEAD decides its sentences");
+    line.show("HEAD decides its sentences, within " + seconds_text(arguments_.gate.run_seconds));
     const RunOfProgram head = run_program_on(arguments_, subject_.head, arguments_.files, seed_);
     if (head.stopped) return;
     if (!head.failure.empty())
@@ -442,8 +491,8 @@ class Gate {
     line.clear();
     print_gate_stage(
         std::cout, "sentences",
-        counted(head.scenarios, "scenario") + ", " + std::to_string(head.sentences.size()) +
-            " sentences, " +
+        counted(head.scenarios, "scenario") + ", " +
+            counted(std::ssize(head.sentences), "sentence") + ", " +
             std::to_string(std::ranges::count(found, Severity::blocks, &Finding::severity)) +
             " refuted",
         seconds(Clock::now() - start));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "device/worker/child.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
+#include "support/units.h"
 #include "verbs/interruption.h"
 #include "verbs/workers.h"
 
@@ -20,8 +22,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Longer than any suite takes; who hangs is ended.
-constexpr std::chrono::minutes longest_run{30};
 // Of codes that a run may end with and have decided everything that it wrote.
 constexpr int highest_code_of_a_verdict = 77;
 constexpr int refuted_code = 1;
@@ -99,13 +99,17 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   const TemporaryFolder folder;
   const std::filesystem::path json = folder.path() / "run.json";
   const std::filesystem::path errors = folder.path() / "errors";
-  const Command command = program_command(
-      of_files, program, "run", {"--seed", std::to_string(seed), "--json", json.string()});
+  // What the program leaves when it must be ended goes with our own folder.
+  Command command{"env", "TMPDIR=" + folder.path().string()};
+  std::ranges::move(program_command(of_files, program, "run",
+                                    {"--seed", std::to_string(seed), "--json", json.string()}),
+                    std::back_inserter(command));
   // The page that a CI system gives this step is the gate's.
   const std::vector<std::string> of_the_gate{"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"};
   RunOfProgram run;
   const auto code =
-      run_quietly(command, of_the_gate, errors, longest_run, [] { return interrupted != 0; });
+      run_quietly(command, of_the_gate, errors, of_seconds(arguments.gate.run_seconds),
+                  [] { return interrupted != 0; });
   run.stopped = interrupted != 0;
   std::ifstream file(json);
   for (std::string line; std::getline(file, line);) {
@@ -117,7 +121,8 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
     }
   }
   if (!code) {
-    run.failure = fmt::format("had not ended after {} minutes", longest_run.count());
+    run.failure = fmt::format("had not ended after {}, which is what --run-seconds gives it",
+                              seconds_text(arguments.gate.run_seconds));
   } else if (*code > highest_code_of_a_verdict || *code == 3) {
     run.failure = fmt::format("ended with {}{}", *code, last_words(errors));
   } else if (*code == not_trusted_code && !any_is(run, "broken")) {

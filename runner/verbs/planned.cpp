@@ -245,7 +245,9 @@ void refuse_unknown_tags(const std::set<std::string>& known, const Arguments& ar
       if (known.contains(tag)) continue;
       throw RequestError(
           "no scenario here is tagged '" + tag + "'",
-          did_you_mean(tag, candidates, fmt::format("there are {}", fmt::join(known, ", "))));
+          known.empty()
+              ? "none has a tag"
+              : did_you_mean(tag, candidates, fmt::format("there are {}", fmt::join(known, ", "))));
     }
   }
 }

@@ -19,6 +19,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
 #include "verbs/machine_reports.h"
+#include "verbs/outputs.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
@@ -102,6 +103,7 @@ bool decide(const Planned& planned, const Line& line, JsonFile& json, Decisions&
 
 // Before a run, which should not end with nowhere to put its result.
 void check_outputs(const Arguments& arguments) {
+  refuse_outputs_over(arguments.files, arguments);
   if (!arguments.json.empty()) check_writable(arguments.json);
   for (const ExportRequest& request : arguments.exports) check_writable(request.file);
   for (const auto& file : {arguments.trace, arguments.picture}) {
@@ -194,6 +196,7 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
 }  // namespace
 
 int run_scenarios(const Arguments& arguments) {
+  refuse_outputs_over(arguments.files, arguments);
   MachineReports reports(arguments);
   std::vector<Planned> all;
   Decisions decisions;
