@@ -255,6 +255,8 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
   refuses("\"5%\"", "\"15\"", "'at_most' must say how much");
   refuses("\"5%\"", "\"5 GiB\"", "'at_most' must say how much");
   refuses("\"2026-12-31\"", "\"9999-99-99\"", "'until' must be a day");
+  refuses("\"2026-12-31\"", "\"2026-02-31\"", "'until' must be a day");
+  refuses("\"2026-12-31\"", "\"2026-12-31T10:00:00Z\"", "'until' must be a day");
 }
 
 // --- scenarios that HEAD changed ---

@@ -192,10 +192,12 @@ std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const dou
   for (std::size_t count = fewest_values_of_drift; count <= values.size(); ++count) {
     const double week = weeks[count - 1];
     if (week < fewest_weeks_of_drift) continue;
-    const double level = spent_by(week, yearly_error) - spent;
+    const double unspent = spent_by(week, yearly_error) - spent;
     const auto line = weekly_slope(weeks.first(count), values.first(count));
-    if (!line || !(level > 0)) continue;
-    spent += level;
+    if (!line || !(unspent > 0)) continue;
+    spent += unspent;
+    // After a pause of years, or a date that is wrong by centuries, more would be no level at all.
+    const double level = std::min(unspent, yearly_error);
     if (line->slope <= t_beyond(line->degrees(), 2 * level) * line->standard_error) continue;
     drift.alarm = count - 1;
     break;

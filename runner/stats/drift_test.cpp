@@ -200,6 +200,18 @@ TEST(Drift, IsOneSidedAndStays) {
   EXPECT_LT(*drift->alarm, 12U);
 }
 
+// A machine whose clock was wrong once, or that nobody used for years.
+TEST(Drift, SpendsAfterAnyPauseNoMoreThanAYearsError) {
+  const std::vector<double> values{0, 0.01, 0.005, 0.008, 0.002, 0.006, 0.004};
+  for (const double pause : {60.0, 5000.0, 50'000.0, 500'000.0}) {
+    std::vector<double> weeks = weekly(7);
+    weeks.back() += pause;
+    const auto drift = drift_of(weeks, values, yearly_error);
+    ASSERT_TRUE(drift) << pause;
+    EXPECT_FALSE(drift->alarm) << pause;
+  }
+}
+
 TEST(Drift, IsNotLookedForInTooFewRunsOrTooLittleTime) {
   const std::vector<double> values{0, 1, 2, 3, 4, 5};
   EXPECT_FALSE(drift_of(weekly(5), std::span(values).first(5), yearly_error));

@@ -24,6 +24,7 @@ using Json = nlohmann::json;
 
 // Of codes that a run may end with and have decided everything that it wrote.
 constexpr int highest_code_of_a_verdict = 77;
+constexpr std::uint64_t most_lines = 100'000'000;  // of a file that a sentence stands in
 constexpr int refuted_code = 1;
 // Of a reason: one that tells of stored runs has three intervals and a way out.
 constexpr std::size_t longest_text = 2000;
@@ -71,7 +72,8 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
   for (const Json& sentence : *expect) {
     if (!sentence.is_object()) continue;
     const auto number = sentence.find("line");
-    const bool has_line = number != sentence.end() && number->is_number_unsigned();
+    const bool has_line = number != sentence.end() && number->is_number_unsigned() &&
+                          number->get<std::uint64_t>() <= most_lines;
     run.sentences.push_back(
         {.scenario = scenario,
          .name = text_of(sentence, "name"),
