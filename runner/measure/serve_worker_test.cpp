@@ -2,7 +2,10 @@
 #include "measure/serve_worker.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "measure/scripted_device.h"
@@ -17,7 +20,7 @@ class ServeWorker : public testing::Test {
     std::istringstream in(requests);
     std::ostringstream out;
     ScriptedDevice device(script);
-    serve_worker(in, out, device, {.timed = plans}, "1.2.3");
+    serve_worker(in, out, device, {.timed = plans, .cpu_draw = cpu_draw}, "1.2.3");
     std::vector<std::string> lines;
     std::istringstream written(out.str());
     for (std::string line; std::getline(written, line);) lines.push_back(line);
@@ -28,7 +31,14 @@ class ServeWorker : public testing::Test {
     return std::chrono::nanoseconds(std::chrono::milliseconds(1));
   }};
   std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  std::optional<std::uint64_t> cpu_draw;
 };
+
+int processors_allowed() {
+  cpu_set_t set;
+  EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+  return CPU_COUNT(&set);
+}
 
 TEST_F(ServeWorker, SaysWhatItIsAndWhatItCanRun) {
   const auto said = answers("{\"do\":\"hello\",\"protocol\":1}\n");
@@ -62,6 +72,25 @@ TEST_F(ServeWorker, AnswersEveryWrongRequestWithAnErrorAndGoesOn) {
     EXPECT_EQ(said[line].find("{\"error\":") == 0, !right) << said[line];
   }
   EXPECT_NE(said[8].find("did you mean 'scripted/fix'?"), std::string::npos) << said[8];
+}
+
+TEST_F(ServeWorker, IssuesTimedStepsFromOneProcessorWhereItIsToldAndLoadsFromAny) {
+  const int all = processors_allowed();
+  std::vector<int> seen;
+  script.step_time = [&](const std::string&, std::int64_t) {
+    seen.push_back(processors_allowed());
+    return std::chrono::nanoseconds(std::chrono::milliseconds(1));
+  };
+  const std::string requests =
+      "{\"do\":\"load\",\"work\":\"scripted/fix\"}\n{\"do\":\"run\",\"steps\":5}\n";
+  answers(requests);
+  EXPECT_EQ(std::ranges::count(seen, all), std::ssize(seen));
+  seen.clear();
+  cpu_draw = 5;
+  answers(requests);
+  EXPECT_EQ(seen.front(), all) << "what is loaded may start threads";
+  EXPECT_EQ(seen.back(), 1);
+  EXPECT_EQ(processors_allowed(), all);
 }
 
 TEST_F(ServeWorker, CannotTimeOnADeviceWithoutTime) {
