@@ -24,6 +24,14 @@ std::string churn(const std::string& tags, const std::string& expect) {
 
 constexpr const char* no_gpu = "tags = [\"no_gpu\"]\n";
 
+TEST_F(CommandLine, DrawsNothingOverTheScenario) {
+  write("a.toml", holding);
+  const Finished run = stepgate({"plan", "a.toml", "--memory", "--picture", "a.toml"});
+  EXPECT_EQ(run.exit_code, 2) << run.out;
+  EXPECT_TRUE(contains(run.err, "would be written over what is read")) << run.err;
+  EXPECT_EQ(text_of(place() / "a.toml"), holding);
+}
+
 TEST_F(CommandLine, DecidesByPlansAloneWhatIsTaggedSo) {
   write("churn.toml", churn(no_gpu, "fix.device_allocs_per_step == 0"));
   const Finished run = stepgate({"run", "churn.toml", "-v", "--json", "report.json"});

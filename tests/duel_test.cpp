@@ -35,6 +35,19 @@ TEST_F(Duels, AStepgateHoldsAgainstItself) {
   EXPECT_EQ(most, report.at("pairs").size());
 }
 
+TEST_F(Duels, WriteNothingOverAProgramOrAScenario) {
+  write("a.toml", holding);
+  std::filesystem::create_symlink(STEPGATE_PROGRAM, place() / "head");
+  for (const std::string& input : {"a.toml", "head"}) {
+    const Finished run =
+        stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "duel", STEPGATE_PROGRAM,
+                  "./head", "a.toml", "--device", "simulated:round-numbers", "--json", input});
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    EXPECT_TRUE(contains(run.err, "would be written over what is read")) << run.err;
+  }
+  EXPECT_EQ(text_of(place() / "a.toml"), holding);
+}
+
 TEST_F(Duels, AnyoneCanRecomputeTheContrastsOfTheReport) {
   write("a.toml", holding);
   ASSERT_EQ(commands(simulating(""), simulating(""), {"--json", "duel.json"}).exit_code, 0);

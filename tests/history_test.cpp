@@ -167,6 +167,12 @@ TEST_F(HistoryVerb, RefusesWhatWasEditedWithItsPlace) {
 }
 
 TEST_F(HistoryVerb, RefusesAWrongRequest) {
+  for (const std::string& option : {"--json", "--plot"}) {
+    const Finished over = history({"small.toml", option, "./small.toml"});
+    EXPECT_EQ(over.exit_code, 2) << over.out;
+    EXPECT_TRUE(contains(over.err, "would be written over what is read")) << over.err;
+    EXPECT_EQ(text_of(place() / "small.toml"), small);
+  }
   EXPECT_EQ(history({"smal.toml"}).exit_code, 2);
   EXPECT_EQ(history({"small.toml", "--plot"}).exit_code, 2);
   const Finished nowhere = stepgate({"--baselines", "nowhere", "history", "small.toml"});

@@ -10,6 +10,7 @@
 #include "report/progress_line.h"
 #include "support/write_file.h"
 #include "verbs/interruption.h"
+#include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 #include "verbs/workers.h"
@@ -44,6 +45,9 @@ int duel_programs(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   const Command base = worker_command(arguments, arguments.duel.base);
   const Command head = worker_command(arguments, arguments.duel.head);
+  std::vector<std::filesystem::path> inputs(base.begin(), base.end());
+  inputs.insert(inputs.end(), head.begin(), head.end());
+  refuse_outputs_over(inputs, arguments);
   if (!arguments.json.empty()) check_writable(arguments.json);
   const LaunchWorker launch =
       worker_launcher(arguments, base, head,

@@ -15,6 +15,7 @@
 #include "scenario/read_scenario.h"
 #include "support/diagnostic.h"
 #include "support/write_file.h"
+#include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
@@ -126,6 +127,7 @@ void draw_all(const Stored& stored, const std::filesystem::path& plot) {
 }  // namespace
 
 int show_history(const Arguments& arguments) {
+  refuse_outputs_over(arguments.files, arguments);
   const std::vector<Scenario> scenarios = read_all(arguments);
   if (std::ranges::all_of(scenarios, is_planned_only)) {
     throw RequestError("plans decide these scenarios, and nothing of them is stored",

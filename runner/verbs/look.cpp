@@ -17,6 +17,7 @@
 #include "scenario/read_scenario.h"
 #include "support/write_file.h"
 #include "verbs/fit_to_device.h"
+#include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
@@ -92,6 +93,7 @@ void write_snapshots(const std::vector<std::vector<StepPlan>>& scenarios,
 }  // namespace
 
 int print_plans(const Arguments& arguments) {
+  refuse_outputs_over(arguments.files, arguments);
   std::vector<std::vector<StepPlan>> scenarios = plans_asked_for(arguments);
   if (!arguments.picture.empty()) check_writable(arguments.picture);
   if (!arguments.memory_snapshot.empty()) write_snapshots(scenarios, arguments.memory_snapshot);

@@ -25,6 +25,8 @@ std::vector<Output> outputs_of(const Arguments& arguments) {
                                      {"--summary", &arguments.summary},
                                      {"--report", &arguments.report},
                                      {"--picture", &arguments.picture},
+                                     {"--memory-snapshot", &arguments.memory_snapshot},
+                                     {"--plot", &arguments.plot},
                                      {"--evidence", &arguments.evidence}}) {
     if (!file->empty()) outputs.push_back({option, *file});
   }
