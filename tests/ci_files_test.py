@@ -171,6 +171,13 @@ expect("1 %" in said, f"ci/gate takes an argument apart: {said}")
 write("accepted.toml", "")  # the working tree is not clean either
 said = " ".join(gate("--base", "main").stdout.split())
 expect(said == f"BASE {terms}--accepted accepted.toml build/gate/base/scenarios", f"ci/gate, accepted: {said}")
+tried = os.path.join(clone, "build/gate/base")
+os.remove(os.path.join(tried, "ci/gate"))
+with open(os.path.join(tried, "more.toml"), "w") as file:
+    file.write("what somebody tried out")
+gate("--base", "main")
+expect(os.path.exists(os.path.join(tried, "ci/gate")) and not os.path.exists(os.path.join(tried, "more.toml")),
+       "ci/gate: what was changed in BASE's folder is taken for REF's")
 said = gate("--base", "old").stdout.split("\n")
 expect(said[0] == "HEAD", f"ci/gate: a BASE of before there were gates judges: {said}")
 for words, complaint in [(["--base"], "says no REF"), (["--base", "nowhere"], "knows no commit 'nowhere'")]:
