@@ -109,6 +109,7 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
   while (true) {
     int status = 0;
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child) ::kill(-child, SIGKILL);  // what it left at work in the background
     if (ended == child) return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (ended < 0 && errno != EINTR)
       throw std::system_error(errno, std::generic_category(), "wait for a child");

@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "support/fnv1a.h"
 
@@ -55,6 +57,11 @@ TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
   ASSERT_EQ(::setenv("HIDDEN", "x", 1), 0);
   EXPECT_EQ(run("test -z \"$HIDDEN\"", long_enough, false), 0);
   ::unsetenv("HIDDEN");
+  const std::filesystem::path left = testing::TempDir() + "stepgate_left_at_work";
+  std::filesystem::remove(left);
+  EXPECT_EQ(run("(sleep 1; : >" + left.string() + ") & exit 7", long_enough, false), 7);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(std::filesystem::exists(left)) << "something was left at work";
   EXPECT_EQ(run_quietly({"/nowhere/program"}, {}, "/dev/null", long_enough, [] { return false; }),
             127);
 }
