@@ -82,6 +82,16 @@ class HistoryVerb : public CommandLine {
   }
 };
 
+TEST_F(HistoryVerb, IsOnThePageOfARunThatComparesWithStoredRuns) {
+  accept(12);
+  spread_over_weeks(0.003);
+  const Finished run = stepgate({"--baselines", "b", "run", "small.toml", "--device",
+                                 "simulated:usual", "--seed", "3", "--report", "r.html"});
+  const std::string page = text_of(place() / "r.html");
+  EXPECT_TRUE(contains(page, "Stored runs of fix")) << run.out << run.err;
+  EXPECT_TRUE(contains(page, "changed over the weeks: drifts")) << run.out;
+}
+
 TEST_F(HistoryVerb, AlarmsAtADriftOfThreeTenthsOfAPercentByWeekSeven) {
   accept(12);
   spread_over_weeks(0.003);

@@ -10,7 +10,9 @@
 #include <random>
 #include <sstream>
 
+#include "judge/history.h"
 #include "report/annotations.h"
+#include "report/draw_history.h"
 #include "report/draw_memory.h"
 #include "report/draw_timeline.h"
 #include "report/write_html.h"
@@ -41,6 +43,21 @@ void append_to_step_summary(const char* file, const ReportedCases& run) {
 
 constexpr std::size_t most_picture_bytes_of_a_run_at_work = most_picture_bytes / 4;
 
+// How the stored runs of every variant went, where a sentence compares with some.
+void add_histories(const Planned& planned, std::vector<Picture>& pictures) {
+  if (!planned.baseline) return;
+  std::vector<VariantHistory> histories = histories_of(*planned.baseline, planned.scenario);
+  judge_drifts(histories);
+  for (const VariantHistory& history : histories) {
+    std::ostringstream svg;
+    draw_history(svg, history);
+    pictures.push_back({"Stored runs of " + history.variant,
+                        "How the stored runs of " + history.scenario + "/" + history.variant +
+                            " changed over the weeks: " + std::string(in_words(history.outcome)),
+                        svg.str()});
+  }
+}
+
 // The variants' steps over time where they were traced, and their memory, which plans know.
 std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& device) {
   std::vector<Picture> pictures;
@@ -54,6 +71,7 @@ std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& d
                             ", one above the other on one axis of time",
                         svg.str()});
   }
+  add_histories(planned, pictures);
   const std::span plans = std::span(planned.plans).first(planned.scenario.variants.size());
   if (plans.empty()) return pictures;
   std::ostringstream svg;
