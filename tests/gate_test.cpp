@@ -307,6 +307,13 @@ class StoredGates : public Gates {
     const Finished run = stepgate(all);
     ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   }
+  // Of a HEAD on a device of its own.
+  void head_knows_the_runs_of(const std::string& name) const {
+    const std::string folder = "simulated/nvidia-h200";
+    std::filesystem::create_directories(place() / "other" / folder);
+    std::filesystem::copy(place() / "stored" / folder / (name + ".toml"),
+                          place() / "other" / folder / (name + ".toml"));
+  }
   Finished gate_of_stored(const std::vector<std::string>& names,
                           std::vector<std::string> more = {}) const {
     std::vector<std::string> all{"--baselines", "stored",    "gate",   "--stored",
@@ -330,9 +337,7 @@ TEST_F(StoredGates, PassWhatIsAsItsStoredRunsWere) {
 TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
   accept({"tensor_cores"});
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
-  std::filesystem::create_directories(place() / "other/simulated/nvidia-h200");
-  std::filesystem::copy(place() / "stored/simulated/nvidia-h200/tensor_cores.toml",
-                        place() / "other/simulated/nvidia-h200/tensor_cores.toml");
+  head_knows_the_runs_of("tensor_cores");
   const Finished slower = gate_of_stored({"tensor_cores"});
   // Its anchor multiplies too, so that the machine may be what is slower.
   EXPECT_EQ(slower.exit_code, 4) << slower.out << slower.err;
@@ -349,9 +354,7 @@ TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
   std::filesystem::copy(STEPGATE_SOURCE_DIR "/scenarios/sync_every_step.toml", place());
   accept({"sync_every_step"});
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
-  std::filesystem::create_directories(place() / "other/simulated/nvidia-h200");
-  std::filesystem::copy(place() / "stored/simulated/nvidia-h200/sync_every_step.toml",
-                        place() / "other/simulated/nvidia-h200/sync_every_step.toml");
+  head_knows_the_runs_of("sync_every_step");
   const Finished run = gate_of_stored({"sync_every_step"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "blocks     time  sync_every_step/baseline")) << run.out;

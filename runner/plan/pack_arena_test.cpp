@@ -18,7 +18,6 @@
 namespace stepgate {
 namespace {
 
-
 Lifetime live(std::int64_t blocks, int first, int last, int buffer = 0) {
   return {buffer, 1, blocks * block, first, last, LiveBecause::it_is_used};
 }

@@ -17,7 +17,6 @@
 namespace stepgate {
 namespace {
 
-
 StepPlan plan_of(const Knobs& knobs) {
   Scenario scenario;
   scenario.variants.push_back({"loaded", knobs, {}});
