@@ -125,7 +125,7 @@ TEST_F(EvidenceOption, RefusesWhatMakesNoSense) {
   std::filesystem::create_directory(place() / "folder");
   EXPECT_EQ(stepgate(words({"undecided.toml"}, "folder")).exit_code, 2);
   EXPECT_EQ(run({"undecided.toml", "--json", "./e.toml"}).err,
-            "--evidence and another output name the same file, ./e.toml; give each its own\n");
+            "--evidence and --json name the same file, e.toml; give each a file of its own\n");
   EXPECT_FALSE(exists("e.toml"));
 }
 

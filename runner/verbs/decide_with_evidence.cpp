@@ -26,22 +26,6 @@ std::string subject_of(const Arguments& arguments) {
   return given;
 }
 
-// With links and dots resolved, whether the file is there or not.
-std::filesystem::path place_of(const std::filesystem::path& file) {
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
-}
-
-// A report written over the evidence would forget it.
-void check_no_output_is(const std::filesystem::path& evidence, const Arguments& arguments) {
-  std::vector<std::filesystem::path> outputs{arguments.json};
-  for (const ExportRequest& request : arguments.exports) outputs.push_back(request.file);
-  for (const std::filesystem::path& output : outputs) {
-    if (output.empty() || place_of(output) != place_of(evidence)) continue;
-    throw RequestError("--evidence and another output name the same file, " + output.string(),
-                       "give each its own");
-  }
-}
-
 // Of all plans, each once.
 std::vector<DeviceKey> libraries_of(const Planned& planned, Device& device) {
   std::vector<DeviceKey> libraries;
@@ -136,7 +120,6 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
                                             const std::vector<Planned>& all, Device& device,
                                             std::uint64_t seed) {
   if (arguments.evidence.empty()) return std::nullopt;
-  check_no_output_is(arguments.evidence, arguments);
   check_writable(arguments.evidence);
   EvidenceRequest request{
       .file = arguments.evidence, .subject = subject_of(arguments), .date = date_of(arguments)};

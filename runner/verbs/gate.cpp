@@ -387,34 +387,44 @@ class Gate {
     return works;
   }
 
+  // All of one side, then all of the other, so that neither waits for its turn on a GPU at every
+  // work.
   void count() try {
     const Clock::time_point start = Clock::now();
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
-    std::size_t done = 0;
-    for (const auto list : {&Hello::works, &Hello::planned}) {
-      for (const std::string& work : works_of_both(list)) {
-        line.show("counts of " + work);
-        counted_.push_back({work, base_worker_->count(work), head_worker_->count(work)});
-        std::vector<Finding> found = compare_counts(counted_.back());
-        if (std::ranges::any_of(
-                found, [](const Finding& finding) { return finding.severity != Severity::note; }))
-          differing_.insert(work);
-        add(std::move(found));
-        ++done;
-      }
+    std::vector<std::string> works = works_of_both(&Hello::works);
+    const std::vector<std::string> planned = works_of_both(&Hello::planned);
+    works.insert(works.end(), planned.begin(), planned.end());
+    std::vector<StepCounts> of_base;
+    for (const std::string& work : works) {
+      line.show("BASE's counts of " + work);
+      of_base.push_back(base_worker_->count(work));
     }
     base_worker_->quit();
+    for (std::size_t index = 0; index < works.size(); ++index) {
+      line.show("HEAD's counts of " + works[index]);
+      compare({works[index], std::move(of_base[index]), head_worker_->count(works[index])});
+    }
     head_worker_->quit();
     base_worker_.reset();
     head_worker_.reset();
     line.clear();
-    print_gate_stage(std::cout, "counts",
-                     counted(static_cast<std::int64_t>(done), "work") + ", " +
-                         std::to_string(differing_.size()) + " differ",
-                     seconds(Clock::now() - start));
+    print_gate_stage(
+        std::cout, "counts",
+        counted(std::ssize(works), "work") + ", " + std::to_string(differing_.size()) + " differ",
+        seconds(Clock::now() - start));
   } catch (const WorkerError& error) {
     add(FindingKind::counts, Severity::failed, "counts", error.what());
   } catch (const WaitStopped&) {
+  }
+
+  void compare(CountedPair pair) {
+    std::vector<Finding> found = compare_counts(pair);
+    if (std::ranges::any_of(
+            found, [](const Finding& finding) { return finding.severity != Severity::note; }))
+      differing_.insert(pair.work);
+    add(std::move(found));
+    counted_.push_back(std::move(pair));
   }
 
   // Those that are known to differ first: time may be short.
