@@ -366,6 +366,15 @@ TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
   EXPECT_TRUE(contains(run.out, "`stepgate accept waits.toml` stores one")) << run.out;
 }
 
+TEST_F(StoredGates, AreNotGatedWhereHeadFindsNothingToMeasureWith) {
+  script("head", "echo 'not gated: there is no GPU' >&2\nexit 4\n");
+  const Finished run = gate_of_stored({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "there is no GPU")) << run.out;
+  script("head", "exit 5\n");
+  EXPECT_EQ(gate_of_stored({"waits"}).exit_code, 3);
+}
+
 TEST_F(StoredGates, AreOfOneProgram) {
   EXPECT_EQ(gate_of_stored({"waits"}, {"--base", "./base"}).exit_code, 2);
   EXPECT_EQ(gate_of_stored({"waits"}, {"--pairs", "9"}).exit_code, 2);

@@ -149,7 +149,8 @@ class Gate {
     if (head.stopped) return;
     take_device(head);
     if (!head.failure.empty())
-      add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
+      add(FindingKind::sentence, head.gated_nothing ? Severity::not_gated : Severity::failed,
+          "sentences", "HEAD's `run` " + head.failure);
     std::vector<Finding> found = findings_of(head.sentences);
     for (Finding& finding : found) stored.translate(finding);
     sentences_ = head.sentences;

@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "device/worker/child.h"
+#include "report/exit_code.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
 #include "support/units.h"
@@ -132,6 +133,7 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, "refuted")) {
     run.failure = "ended with 1, and nothing that it wrote is refuted";
   } else if (run.scenarios == 0) {
+    run.gated_nothing = *code == status_of(ExitCode::not_gated);
     run.failure = fmt::format("decided nothing and ended with {}{}", *code, last_words(errors));
   }
   return run;

@@ -19,8 +19,9 @@ struct RunOfProgram {
   bool suite_refuted = false;           // though perhaps no sentence of it is
   std::string device;                   // that it says it ran on: "NVIDIA H200, driver 580.159"
   bool simulated = false;
-  std::string failure;   // in words, why there are no more; empty when all are there
-  bool stopped = false;  // a signal came in between
+  std::string failure;         // in words, why there are no more; empty when all are there
+  bool gated_nothing = false;  // the failure is that it found nothing to measure with
+  bool stopped = false;        // a signal came in between
 };
 
 // `files` instead of those of the arguments. Throws std::system_error when there is no process.
