@@ -395,6 +395,16 @@ TEST_F(Gates, TakeTheScenariosThatHaveATag) {
   EXPECT_EQ(gate({"waits"}, {"--tag", "quik"}).exit_code, 2);
 }
 
+TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits", "copies"}, {"--no-sentences", "--budget", "0.01"});
+  EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
+  for (const Json& line : lines()) {
+    if (line.at("kind") == "work") EXPECT_EQ(line.at("pairs"), 6) << line;
+  }
+}
+
 // --- what is accepted ---
 
 TEST_F(Gates, WriteAPageForPeople) {

@@ -87,10 +87,7 @@ struct Compared {
                     .base = base,
                     .head = head,
                     .unit = unit,
-                    .words = fmt::format("{} {}", metric, from_to(base, head, unit)),
-                    .mechanism = {},
-                    .place = {},
-                    .accepted = {}};
+                    .words = fmt::format("{} {}", metric, from_to(base, head, unit))};
     if (by_trace) {
       finding.words += " in a trace, though both plans say the same";
       finding.mechanism = waits_that_differ(pair.base, pair.head);
@@ -105,12 +102,7 @@ struct Compared {
                         .severity = Severity::not_gated,
                         .work = pair.work,
                         .what = std::move(what),
-                        .base = {},
-                        .head = {},
-                        .words = std::move(words),
-                        .mechanism = {},
-                        .place = {},
-                        .accepted = {}});
+                        .words = std::move(words)});
   }
 
   // What only HEAD counts is no difference of the step; what it counts no more cannot be compared.
@@ -184,12 +176,8 @@ Finding of_scenario(const Scenario& scenario, Severity severity, std::string wor
           .severity = severity,
           .work = scenario.name,
           .what = "scenario",
-          .base = {},
-          .head = {},
           .words = std::move(words),
-          .mechanism = {},
-          .place = {scenario.file, 0, 0},
-          .accepted = {}};
+          .place = {scenario.file, 0, 0}};
 }
 
 void compare_sentences(const Scenario& base, std::span<const Expectation> before,
@@ -327,12 +315,7 @@ std::vector<Finding> compare_counts(const CountedPair& pair) {
          .severity = Severity::blocks,
          .work = pair.work,
          .what = "losses",
-         .base = {},
-         .head = {},
-         .words = fmt::format("the loss of step {} differs: not the same step", differing),
-         .mechanism = {},
-         .place = {},
-         .accepted = {}});
+         .words = fmt::format("the loss of step {} differs: not the same step", differing)});
   }
   if (pair.base.traced.empty() != pair.head.traced.empty()) {
     compared.add_unknown("trace", fmt::format("only {} has a trace of it: {}{}",
@@ -349,12 +332,7 @@ std::vector<Finding> compare_works(const Introduction& both) {
                         .severity = severity,
                         .work = work,
                         .what = "work",
-                        .base = {},
-                        .head = {},
-                        .words = std::move(words),
-                        .mechanism = {},
-                        .place = {},
-                        .accepted = {}});
+                        .words = std::move(words)});
   };
   const auto has = [](const std::vector<std::string>& works, const std::string& work) {
     return std::ranges::find(works, work) != works.end();
@@ -410,10 +388,7 @@ std::vector<Finding> findings_of(const DuelVerdict& duel, std::span<const Counte
         .base = work.base_step_seconds,
         .head = work.head_step_seconds,
         .unit = MetricUnit::seconds,
-        .words = work.reason,
-        .mechanism = {},
-        .place = {},
-        .accepted = {}};
+        .words = work.reason};
     if (const CountedPair* pair = pair_of(pairs, work.name))
       finding.mechanism = parts_that_grew(pair->base, pair->head);
     findings.push_back(std::move(finding));
@@ -435,12 +410,8 @@ std::vector<Finding> findings_of(std::span<const HeadSentence> sentences) {
                         .severity = severity,
                         .work = sentence.scenario,
                         .what = sentence.name,
-                        .base = {},
-                        .head = {},
                         .words = fmt::format("{}: {}", sentence.outcome, sentence.reason),
-                        .mechanism = {},
-                        .place = sentence.place,
-                        .accepted = {}});
+                        .place = sentence.place});
   }
   return findings;
 }

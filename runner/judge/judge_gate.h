@@ -39,15 +39,15 @@ std::string_view name_of(Severity);
 struct Finding {
   FindingKind kind = FindingKind::counts;
   Severity severity = Severity::blocks;
-  std::string work;  // "scenario/variant", or a scenario; empty: the gate as a whole
-  std::string what;  // "host_waits_per_step", "time", "losses", a sentence's name
-  std::optional<double> base;
-  std::optional<double> head;
+  std::string work = {};  // "scenario/variant", or a scenario; empty: the gate as a whole
+  std::string what = {};  // "host_waits_per_step", "time", "losses", a sentence's name
+  std::optional<double> base = {};
+  std::optional<double> head = {};
   MetricUnit unit = MetricUnit::count;
-  std::string words;                 // one sentence
-  std::string mechanism;             // where it comes from; may be empty
-  Place place;                       // in the scenario's file; without a file where nobody knows
-  std::optional<Accepted> accepted;  // by which it is a note instead
+  std::string words = {};      // one sentence
+  std::string mechanism = {};  // where it comes from; may be empty
+  Place place = {};            // in the scenario's file; without a file where nobody knows
+  std::optional<Accepted> accepted = {};  // by which it is a note instead
 };
 
 // What both builds say of one work.

@@ -89,8 +89,9 @@ class Gate {
   std::vector<std::filesystem::path> inputs() const {
     std::vector<std::filesystem::path> all = arguments_.files;
     all.insert(all.end(), arguments_.gate.head_files.begin(), arguments_.gate.head_files.end());
-    for (const std::string& program : {subject_.base, subject_.head})
-      all.emplace_back(program_path(program));
+    for (const std::string& program : {arguments_.gate.base, arguments_.gate.head}) {
+      if (!program.empty()) all.emplace_back(program_path(program));
+    }
     all.push_back(arguments_.gate.accepted);
     return all;
   }
@@ -209,16 +210,8 @@ class Gate {
 
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }
   void add(FindingKind kind, Severity severity, const std::string& what, std::string words) {
-    findings_.push_back({.kind = kind,
-                         .severity = severity,
-                         .work = {},
-                         .what = what,
-                         .base = {},
-                         .head = {},
-                         .words = std::move(words),
-                         .mechanism = {},
-                         .place = {},
-                         .accepted = {}});
+    findings_.push_back(
+        {.kind = kind, .severity = severity, .what = what, .words = std::move(words)});
   }
 
   // Where a work is described, for findings that have no line of their own.
