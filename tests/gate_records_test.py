@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The figures of docs/gate.md are those of the gates recorded in baselines/nvidia-h200/gate."""
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+SOURCE = pathlib.Path(sys.argv[1])
+RECORDS = SOURCE / "baselines/nvidia-h200/gate"
+# In the order of the table.
+PLANTED = ["products", "memory", "launches", "copies", "wait", "pageable", "allocation", "host", "twice"]
+
+
+def works(name):
+    lines = (RECORDS / f"2026-11-23.{name}.jsonl").read_text().splitlines()
+    return {line["work"]: line for line in map(json.loads, lines) if line["kind"] == "work"}
+
+
+def spread(work):
+    """Of the contrasts of pairs of launches, in percent."""
+    return 100 * statistics.stdev(work["timed"]["contrasts"])
+
+
+def is_rounded(written, value):
+    """Whether the figure is the value to the digits that it has."""
+    digits = len(written.split(".")[1]) if "." in written else 0
+    return abs(float(written) - value) <= 0.5 * 10**-digits + 1e-9
+
+
+def wrong_rows(page):
+    rows = re.findall(r"^\| .* \| \+([\d.]+) % \[([\d.]+), ([\d.]+)\], (\d+)", page, re.M)
+    if len(rows) != len(PLANTED):
+        return [f"{len(rows)} rows of planted slowdowns, {len(PLANTED)} records"]
+    wrong = []
+    for row, name in zip(rows, PLANTED):
+        (work,) = works("planted_" + name).values()
+        values = [work["timed"]["ratio"], *work["timed"]["interval"]]
+        fits = all(is_rounded(text, 100 * (value - 1)) for text, value in zip(row, values))
+        if not fits or int(row[3]) != work["pairs"] or work["outcome"] != "refuted":
+            wrong.append(f"{name}: the page says {row}, the record {values} over {work['pairs']} pairs")
+    return wrong
+
+
+def wrong_counts(page):
+    suite = works("suite").values()
+    between = lambda low, high: [work for work in suite if low <= spread(work) < high]
+    held = lambda chosen: sum(work["outcome"] == "holds" for work in chosen)
+    quiet, noisy, wild = between(0, 1), between(1, 4), between(4, 1e9)
+    words = (f"Of these {len(suite)} works, the contrasts of {len(quiet)} scatter by less than 1 % from pair to pair, and all of "
+             f"them held; of the {len(noisy)} between 1 and 4 %, {held(noisy)} held; of the {len(wild)} above, {held(wild)}:")
+    if held(quiet) != len(quiet) or words not in " ".join(page.split()):
+        return [f"the page does not say: {words}"]
+    return []
+
+
+def wrong_spreads(page):
+    before, after = works("smoke_any_processor"), works("smoke_one_processor")
+    text = " ".join(page.split())
+    wrong = []
+    for name, pattern in (("graph_launch/baseline", r"scatter by ([\d.]+) % instead of ([\d.]+) \(`graph_launch/baseline`\)"),
+                          ("sync_every_step/fix", r"by ([\d.]+) instead of ([\d.]+) \(`sync_every_step/fix`\)")):
+        found = re.search(pattern, text)
+        if not found or not (is_rounded(found[1], spread(after[name])) and is_rounded(found[2], spread(before[name]))):
+            wrong.append(f"{name}: {spread(after[name]):.2f} % on one processor, {spread(before[name]):.2f} % on any")
+    return wrong
+
+
+def wrong_processes(page):
+    times = json.loads((RECORDS / "2026-11-23.processes.json").read_text()).values()
+    spreads = [100 * statistics.stdev(of_work) / statistics.mean(of_work) for of_work in times]
+    words = f"differed there by {min(spreads):.0f} to {max(spreads):.0f} % (standard deviation, six works)"
+    return [] if words in " ".join(page.split()) and len(spreads) == 6 else [f"the page does not say: {words}"]
+
+
+def faults(page):
+    return wrong_rows(page) + wrong_counts(page) + wrong_spreads(page) + wrong_processes(page)
+
+
+def main():
+    page = (SOURCE / "docs/gate.md").read_text()
+    found = faults(page)
+    # Each figure changed in its last digit is found.
+    for figure, changed in (("+7.1 %", "+7.2 %"), ("[22, 28], 7", "[22, 28], 8"), ("of 63 scatter", "of 64 scatter"),
+                            ("by 1.3 % instead", "by 1.4 % instead"), ("by 1 to 12 %", "by 2 to 12 %")):
+        if figure not in page or not faults(page.replace(figure, changed, 1)):
+            found.append(f"'{changed}' instead of '{figure}' is not found")
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
