@@ -136,6 +136,26 @@ TEST_F(Gates, FindSlowerProducts) {
   EXPECT_TRUE(contains(run.out, "kernels limited by arithmetic")) << run.out;
 }
 
+TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  const auto with_own = [&](const std::string& own, const std::string& of_all) {
+    write("wide.toml",
+          tensor_cores + "[variant.quiet]\n[variant.step.gate]\nmargin = \"" + own + "\"\n");
+    return gate({"wide"}, {"--no-sentences", "--work", "wide/step", "--margin", of_all});
+  };
+  const Finished wide = with_own("20%", "1%");
+  EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
+  EXPECT_TRUE(contains(wide.out, "; margin 1 %, more for 1 work, ")) << wide.out;
+  EXPECT_EQ(lines().at(1).at("margin"), 0.2);
+  const Finished narrow = with_own("3%", "1%");
+  EXPECT_EQ(narrow.exit_code, 1) << narrow.out << narrow.err;
+  EXPECT_TRUE(contains(narrow.out, "the limit is +3 %")) << narrow.out;
+  // It widens what is asked of all, and narrows nothing.
+  const Finished asked = with_own("3%", "20%");
+  EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
+  EXPECT_FALSE(contains(asked.out, "more for")) << asked.out;
+}
+
 TEST_F(Gates, FindSlowerMemory) {
   head_on_a_device_with("memory_bytes_per_second", 0.5);
   const Finished run = gate({"tensor_cores"});
@@ -343,6 +363,9 @@ TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
   EXPECT_EQ(slower.exit_code, 4) << slower.out << slower.err;
   EXPECT_TRUE(contains(slower.out, "not gated  time  tensor_cores/step")) << slower.out;
   EXPECT_TRUE(contains(slower.out, "machine slower: raw 1.0")) << slower.out;
+  write("tensor_cores.toml", tensor_cores + "[variant.step.gate]\nmargin = \"20%\"\n");
+  const Finished allowed = gate_of_stored({"tensor_cores"});
+  EXPECT_EQ(allowed.exit_code, 0) << allowed.out << allowed.err;
   script("head", "exec " + program + " \"$@\" --set batch.size=1040\n");
   const Finished more = gate_of_stored({"tensor_cores"});
   EXPECT_EQ(more.exit_code, 4) << more.out << more.err;

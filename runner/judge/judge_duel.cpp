@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::int64_t default_pairs = 30;
 
-TimedSentence test_of(std::size_t works, const DuelSettings& settings) {
-  const std::array no_slower{Bound{Direction::below, std::log1p(settings.margin)}};
+TimedSentence test_of(double margin, std::size_t works, const DuelSettings& settings) {
+  const std::array no_slower{Bound{Direction::below, std::log1p(margin)}};
   return TimedSentence(no_slower, settings.alpha / static_cast<double>(works), settings.beta);
 }
 
@@ -89,7 +89,7 @@ std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
 std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   if (!work.timed) return "no pair of launches was measured";
   const TimedEvidence& timed = *work.timed;
-  const auto change = [&](double ratio) { return change_in_words(ratio, settings.margin); };
+  const auto change = [&](double ratio) { return change_in_words(ratio, work.margin); };
   std::string words = fmt::format("step time {}", change(timed.ratio));
   if (work.outcome == Outcome::holds && timed.shown.high) {
     // An interval spends its rate on both sides, and may end beyond a limit that this one is below.
@@ -100,7 +100,7 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
                          change(timed.interval->low), change(timed.interval->high));
   }
   words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
-                       change(1 + settings.margin));
+                       change(1 + work.margin));
   if (work.outcome == Outcome::undecided) {
     words += missing_in_words(work, fewest_pairs_to_hold(settings));
   }
@@ -124,7 +124,8 @@ WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
                        const DuelSettings& settings) {
   WorkVerdict work;
   work.name = measurement.works[static_cast<std::size_t>(index)];
-  TimedSentence test = test_of(measurement.works.size(), settings);
+  work.margin = settings.margin_of(work.name);
+  TimedSentence test = test_of(work.margin, measurement.works.size(), settings);
   std::array<Total, 2> totals;
   for (const LaunchPair& pair : measurement.pairs) {
     for (const WorkInPair& measured : pair.works) {
@@ -156,6 +157,11 @@ Outcome worst_of(const std::vector<WorkVerdict>& works) {
 }
 
 }  // namespace
+
+double DuelSettings::margin_of(const std::string& work) const {
+  const auto own = wider.find(work);
+  return own == wider.end() ? margin : std::max(own->second, margin);
+}
 
 DuelSubject duel_subject(const Introduction& both, std::span<const std::string> patterns) {
   refuse_different_devices(both);
@@ -222,9 +228,11 @@ std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
 }
 
 std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
-    std::size_t works, const DuelSettings& settings) {
+    std::span<const std::string> works, const DuelSettings& settings) {
   // A std::function must be copyable; its copies share the tests.
-  const auto tests = std::make_shared<std::vector<TimedSentence>>(works, test_of(works, settings));
+  const auto tests = std::make_shared<std::vector<TimedSentence>>();
+  for (const std::string& work : works)
+    tests->push_back(test_of(settings.margin_of(work), works.size(), settings));
   return [tests, seen = std::size_t{0},
           fewest = fewest_pairs_to_hold(settings)](const DuelMeasurement& measurement) mutable {
     for (; seen < measurement.pairs.size(); ++seen) {

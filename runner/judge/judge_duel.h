@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,9 +19,13 @@ namespace stepgate {
 
 struct DuelSettings {
   double margin = 0.01;  // HEAD's step time may be this much longer, relative
-  double alpha = 0.01;   // of any work wrongly refuted: divided over the works
-  double beta = 0.05;    // of a work wrongly held
+  // Of works of which more than that is allowed.
+  std::map<std::string, double> wider = {};
+  double alpha = 0.01;  // of any work wrongly refuted: divided over the works
+  double beta = 0.05;   // of a work wrongly held
   double confidence = 0.95;
+
+  double margin_of(const std::string& work) const;
 };
 
 // What both programs have in common and what is to be compared.
@@ -49,11 +54,12 @@ std::int64_t fewest_pairs_to_hold(const DuelSettings&);
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works, const DuelSettings&);
 
 // For DuelRequest::undecided. Use it for one measurement: it remembers the pairs that it has seen.
-std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(std::size_t works,
-                                                                        const DuelSettings&);
+std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
+    std::span<const std::string> works, const DuelSettings&);
 
 struct WorkVerdict {
   std::string name;
+  double margin = 0;
   Outcome outcome = Outcome::undecided;
   std::optional<double> base_step_seconds;  // over all scored steps
   std::optional<double> head_step_seconds;

@@ -43,7 +43,7 @@ DuelVerdict duel(double effect, double launch_noise, double segment_noise, std::
   make_noisy(script, effect, launch_noise, segment_noise, seed);
   const DuelSettings settings{.margin = 0.005};
   DuelRequest request = request_of(script, seed, 30);
-  request.undecided = undecided_works(works, settings);
+  request.undecided = undecided_works(script.works, settings);
   const DuelSubject subject{.works = script.works, .notes = {}};
   return judge_duel(request.introduction, subject, measure_duel(request), settings);
 }
@@ -193,7 +193,7 @@ TEST_F(JudgeDuel, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
   DuelMeasurement measurement;
   measurement.works = {"work"};
   const DuelSettings settings{.margin = 0.01};
-  const auto undecided = undecided_works(1, settings);
+  const auto undecided = undecided_works(measurement.works, settings);
   // Head takes twice as long.
   using namespace std::chrono_literals;
   const Superblock block{DuelSegment{DuelSide::base, 10, 10ms},
@@ -210,6 +210,27 @@ TEST_F(JudgeDuel, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
   EXPECT_NEAR(verdict.works.at(0).timed->ratio, 2, 0.05);
   EXPECT_DOUBLE_EQ(verdict.works.at(0).head_step_seconds.value(), 0.002);
+}
+
+TEST_F(JudgeDuel, AllowsAWorkMoreWhereItHasAMarginOfItsOwn) {
+  DuelScript script;
+  script.works = {"strict", "noisy"};
+  make_noisy(script, 0.03, 0.001, 0.001, 5);
+  const auto outcomes = [&](const DuelSettings& settings) {
+    DuelRequest request = request_of(script, 5, 30);
+    request.undecided = undecided_works(script.works, settings);
+    const DuelMeasurement measured = measure_duel(request);
+    const DuelVerdict verdict =
+        judge_duel(request.introduction, {script.works, {}}, measured, settings);
+    // The same limit says when to stop.
+    EXPECT_LT(std::ssize(measured.pairs), 30);
+    return std::pair{verdict.works.at(0), verdict.works.at(1)};
+  };
+  const auto [strict, noisy] = outcomes({.margin = 0.01, .wider = {{"noisy", 0.06}}});
+  EXPECT_EQ(strict.outcome, Outcome::refuted);
+  EXPECT_EQ(noisy.outcome, Outcome::holds);
+  EXPECT_EQ(noisy.margin, 0.06);
+  EXPECT_EQ(outcomes({.margin = 0.06, .wider = {{"noisy", 0.01}}}).second.margin, 0.06);
 }
 
 TEST(DuelSubject, ComparesWhatBothHaveInTheOrderOfBase) {

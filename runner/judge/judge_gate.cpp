@@ -10,6 +10,7 @@
 #include <set>
 
 #include "judge/words.h"
+#include "support/units.h"
 
 namespace stepgate {
 namespace {
@@ -201,6 +202,21 @@ void compare_sentences(const Scenario& base, std::span<const Expectation> before
   }
 }
 
+// A variant that is new in HEAD has no margin to compare.
+void compare_margins(const Scenario& base, const Scenario& head, std::vector<Finding>& findings) {
+  const auto in_words = [](const std::optional<double>& margin) {
+    return margin ? percent_text(*margin) : std::string("none of its own");
+  };
+  for (const Variant& before : base.variants) {
+    const auto after = std::ranges::find(head.variants, before.name, &Variant::name);
+    if (after == head.variants.end() || after->gate == before.gate) continue;
+    findings.push_back(
+        of_scenario(base, Severity::blocks,
+                    fmt::format("HEAD changes gate.margin of '{}': {} -> {}", before.name,
+                                in_words(before.gate.margin), in_words(after->gate.margin))));
+  }
+}
+
 void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Finding>& findings) {
   const std::size_t before = findings.size();
   compare_sentences(base, base.expect, head.expect, findings);
@@ -210,6 +226,7 @@ void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Fi
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [regime]"));
   if (!(base.measure == head.measure))
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [measure]"));
+  compare_margins(base, head, findings);
   if (!(base.requirements == head.requirements))
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [requires]"));
   if (base.tags != head.tags) {

@@ -292,6 +292,10 @@ TEST_F(ScenariosOfBoth, AChangedLimitBlocksAndIsQuoted) {
   EXPECT_EQ(found(scenario + "[requires]\ngpus = 2\n").front().words, "HEAD changes [requires]");
   EXPECT_EQ(found(scenario + "[regime]\nbig = \"b.host_share >= 99.9%\"\n").front().words,
             "HEAD changes [regime]");
+  EXPECT_EQ(found(scenario + "[variant.b.gate]\nmargin = \"50%\"\n").front().words,
+            "HEAD changes gate.margin of 'b': none of its own -> 50%");
+  EXPECT_EQ(found(scenario + "[variant.b.gate]\nmargin = \"50%\"\n").front().severity,
+            Severity::blocks);
   const auto more = found(scenario + "also = \"b.launches_per_step <= 100\"\n");
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more.front().severity, Severity::note);

@@ -51,7 +51,7 @@ CalibrationRange calibration_range(const Calibration& calibration, const Scenari
   const Field* field = field_named(calibration.knob);
   require(field != nullptr, "a calibrated knob is a field");
   const std::size_t index = index_of(as_written, calibration.metric.variant);
-  const FieldValue written = field->get({scenario.variants[index].knobs, {}, {}});
+  const FieldValue written = field->get({scenario.variants[index].knobs, {}, {}, {}});
   CalibrationRange range{
       .start = field->values.least, .least = field->values.least, .most = field->values.most};
   if (const auto* whole = std::get_if<std::int64_t>(&written)) {

@@ -21,6 +21,9 @@ using std::chrono::nanoseconds;
 
 // A wrong number changes every loss that follows; a few tell as surely as many.
 constexpr std::int64_t steps_of_losses = 4;
+// Counts are the same in every step, or in every few; times only say where a step that is slower
+// has grown.
+constexpr std::int64_t most_steps_of_counts = 8;
 
 // Of values by the plan: whether they are the trace's to confirm.
 bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
@@ -51,8 +54,8 @@ StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carri
   counts.untraced = device.reason_against_tracing();
   if (!counts.untraced.empty()) return counts;
   const nanoseconds step_time = pilot_step_time(*loaded);
-  const auto trace =
-      trace_loaded(*loaded, carried_out, step_time, traced_steps({&carried_out, 1}, step_time));
+  const auto trace = trace_loaded(*loaded, carried_out, step_time,
+                                  traced_steps({&carried_out, 1}, step_time, most_steps_of_counts));
   if (!trace) {
     counts.untraced = "the device recorded no trace";
     return counts;

@@ -120,7 +120,8 @@ std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel
       append(change, " [{}, {}]", percent_in_words(work.timed->interval->low),
              percent_in_words(work.timed->interval->high));
     }
-    const double limit = 1 + duel.settings.margin;
+    const double limit = 1 + work.margin;
+    if (work.margin > duel.settings.margin) append(change, ", limit {}", percent_in_words(limit));
     picture = draw_interval({.value = work.timed->ratio,
                              .interval = work.timed->interval,
                              .limit = limit,
@@ -151,8 +152,9 @@ std::string html_works(const DuelVerdict& duel) {
       "BASE step",
       "HEAD step",
       "change",
-      fmt::format("from {} to {}, limit {}", percent_in_words(axis.low),
-                  percent_in_words(axis.high), percent_in_words(1 + duel.settings.margin)),
+      fmt::format("from {} to {}, limit {}{}", percent_in_words(axis.low),
+                  percent_in_words(axis.high), percent_in_words(1 + duel.settings.margin),
+                  duel.settings.wider.empty() ? "" : " or as said"),
       "pairs"};
   std::string html = "<section>\n<h2>Time</h2>\n";
   html += html_paragraph(

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "judge/words.h"
+#include "report/verdict_words.h"
 #include "support/units.h"
 #include "support/visible_text.h"
 
@@ -129,13 +130,20 @@ std::string answer_in_words(const GateVerdict& verdict) {
   return "";
 }
 
+std::string margin_in_words(const GateSubject& subject) {
+  std::string words = fmt::format("{:.3g} %", 100 * subject.margin);
+  if (subject.wider > 0)
+    words += fmt::format(", more for {}", counted_in_words(subject.wider, "work"));
+  return words;
+}
+
 void print_gate_terms(std::ostream& out, const GateSubject& subject) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
   out << fmt::format("gate: BASE {} -> HEAD {}",
                      program_in_words(subject.base, both ? &both->base : nullptr),
                      program_in_words(subject.head, both ? &both->head : nullptr));
   if (both && !both->base.device.empty()) out << " on " << both->base.device;
-  out << fmt::format("; margin {:.3g} %", 100 * subject.margin);
+  out << "; margin " << margin_in_words(subject);
   if (subject.most_timing.count() > 0)
     out << fmt::format(", at most {} of timing",
                        seconds_text(std::chrono::duration<double>(subject.most_timing).count()));

@@ -22,6 +22,7 @@ struct GateSubject {
   std::string head;
   std::optional<Introduction> both;  // absent where one of them did not even say hello
   double margin = 0;
+  std::int64_t wider = 0;                   // works that have a larger one of their own
   std::chrono::nanoseconds most_timing{0};  // of a duel; 0 where there is none
 };
 
@@ -31,6 +32,9 @@ struct GateLooks {
   std::optional<DuelVerdict> duel;
   std::vector<HeadSentence> sentences;
 };
+
+// "2 %, more for 9 works".
+std::string margin_in_words(const GateSubject&);
 
 void print_gate_terms(std::ostream&, const GateSubject&);
 

@@ -47,6 +47,7 @@ Json work_json(const WorkVerdict& work) {
   Json line{{"kind", "work"},
             {"work", work.name},
             {"outcome", in_words(work.outcome)},
+            {"margin", work.margin},
             {"pairs", work.pairs},
             {"base_step_seconds", json_or_null(work.base_step_seconds)},
             {"head_step_seconds", json_or_null(work.head_step_seconds)}};

@@ -111,11 +111,11 @@ std::string tally_of(const ReportedCases& run) {
 
 std::string terms_of(const GateSubject& subject) {
   const Introduction* both = subject.both ? &*subject.both : nullptr;
-  return fmt::format("BASE {}, HEAD {}{}; margin {:.3g} %",
+  return fmt::format("BASE {}, HEAD {}{}; margin {}",
                      program_in_words(subject.base, both ? &both->base : nullptr),
                      program_in_words(subject.head, both ? &both->head : nullptr),
                      both && !both->base.device.empty() ? ", on " + both->base.device : "",
-                     100 * subject.margin);
+                     margin_in_words(subject));
 }
 
 std::string html_headline(const ReportedCases& run) {
@@ -196,7 +196,7 @@ std::string html_environment(const ReportedCases& run) {
     add_fact(rows, "BASE", program_in_words(subject.base, base));
     add_fact(rows, "HEAD", program_in_words(subject.head, head));
     if (base != nullptr) add_fact(rows, "device", base->device);
-    add_fact(rows, "margin", fmt::format("{:.3g} %", 100 * subject.margin));
+    add_fact(rows, "margin", margin_in_words(subject));
     html += html_facts("What was compared", rows);
   }
   return html + html_facts("Run", facts_of(run.run)) + "</section>\n";

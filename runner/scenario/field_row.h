@@ -96,6 +96,12 @@ constexpr Field unscored(Field field) {
   return field;
 }
 
+// Of a part that holds for the whole scenario otherwise.
+constexpr Field of_variants(Field field) {
+  field.scope = FieldScope::variant;
+  return field;
+}
+
 constexpr Field not_built(std::string_view name) {
   return {.name = name};
 }
@@ -110,6 +116,10 @@ constexpr FieldValues whole(double least, double most) {
 // Bytes, a multiple of what a step needs, or a share of a device's memory.
 constexpr FieldValues capacity(double least, double most) {
   return {.kind = FieldKind::capacity, .least = least, .most = most};
+}
+// Of 0.05 files write "5%".
+constexpr FieldValues percent(double least, double most) {
+  return {.kind = FieldKind::percent, .least = least, .most = most};
 }
 // A list of such numbers, 2 to 64 of them.
 constexpr FieldValues list_of(FieldValues whole) {

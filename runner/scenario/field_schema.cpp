@@ -37,6 +37,8 @@ Json schema_of(const FieldValues& values) {
       return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB)$"}};
     case FieldKind::version:
       return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?$"}};
+    case FieldKind::percent:
+      return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?%$"}};
     case FieldKind::capacity:
       return {{"type", "string"},
               {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|% of need|% of device)$"}};

@@ -23,6 +23,7 @@ std::vector<std::string> built_choices(const FieldValues& values) {
 std::string limit_text(const FieldValues& values, double limit) {
   if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
     return bytes_text(static_cast<std::int64_t>(limit));
+  if (values.kind == FieldKind::percent) return percent_text(limit);
   return values.kind == FieldKind::version ? fmt::format("{:.1f}", limit)
                                            : fmt::format("{}", limit);
 }
@@ -31,6 +32,7 @@ std::string field_value_text(const Field& field, const FieldValue& value) {
   if (std::holds_alternative<std::monostate>(value)) return std::string(field.values.word);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   if (const auto* real = std::get_if<double>(&value)) {
+    if (field.values.kind == FieldKind::percent) return percent_text(*real);
     return field.values.kind == FieldKind::version ? fmt::format("{:.1f}", *real)
                                                    : fmt::format("{}", *real);
   }

@@ -29,6 +29,7 @@ constexpr std::array groups{
     FieldGroup{"eval", "evaluation of the model between steps"},
     FieldGroup{"dist", "several devices"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
+    FieldGroup{"gate", "what `stepgate gate` lets pass"},
     FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
 };
 
@@ -224,6 +225,10 @@ constexpr std::array field_rows{
         "measure.confidence", number(0.5, 0.9999), "of the intervals in the report")),
     not_built("measure.flush_l2"),
     not_built("measure.clock"),
+
+    unscored(of_variants(field<&Settings::gate, &GateKnobs::margin>(
+        "gate.margin", or_word("auto", percent(0.0001, 1)),
+        "HEAD's step may take this much longer, where that is more than the gate's --margin"))),
 
     field<&Settings::requirements, &Requirements::compute>(
         "requires.compute", or_word("any", version(1, 99)), "compute capability, at least"),

@@ -24,10 +24,21 @@ struct Settings {
   Knobs knobs;
   MeasureKnobs measure;
   Requirements requirements;
+  GateKnobs gate;
 };
 
-// `version` is a number that files write as text: "8.0".
-enum class FieldKind { integer, number, boolean, choice, bytes, version, integers, capacity };
+// `version` and `percent` are numbers that files write as text: "8.0", "5%".
+enum class FieldKind {
+  integer,
+  number,
+  boolean,
+  choice,
+  bytes,
+  version,
+  percent,
+  integers,
+  capacity
+};
 
 // Whether variants may override it.
 enum class FieldScope { variant, scenario };

@@ -51,7 +51,8 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
     FieldValue other;
     if (field.values.kind == FieldKind::choice) {
       other = field.values.choices[1].value.value_or(-1);
-    } else if (field.values.kind == FieldKind::number || field.values.kind == FieldKind::version) {
+    } else if (field.values.kind == FieldKind::number || field.values.kind == FieldKind::version ||
+               field.values.kind == FieldKind::percent) {
       other = field.values.least;
     } else if (field.values.kind == FieldKind::capacity) {
       other = MemoryCap{CapOf::need, 1.5};

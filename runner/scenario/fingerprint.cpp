@@ -67,7 +67,7 @@ void append_sentences(std::string& text, const std::vector<Expectation>& sentenc
 
 std::uint64_t fingerprint_of(const Knobs& knobs) {
   std::string text;
-  append_settings(text, {knobs, {}, {}}, FieldScope::variant);
+  append_settings(text, {knobs, {}, {}, {}}, FieldScope::variant);
   return fnv1a(text);
 }
 
@@ -75,9 +75,9 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
   std::string text;
   for (const Variant& variant : by_name(scenario.variants)) {
     text += variant.name + ':';
-    append_settings(text, {variant.knobs, {}, {}}, FieldScope::variant);
+    append_settings(text, {variant.knobs, {}, {}, {}}, FieldScope::variant);
   }
-  append_settings(text, {{}, scenario.measure, {}}, FieldScope::scenario);
+  append_settings(text, {{}, scenario.measure, {}, {}}, FieldScope::scenario);
   const std::string_view first =
       scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
   if (const auto& aim = scenario.calibrate) {

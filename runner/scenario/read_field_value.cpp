@@ -27,6 +27,8 @@ std::string kind_text(FieldKind kind) {
       return "a size as a string";
     case FieldKind::version:
       return "a version as a string";
+    case FieldKind::percent:
+      return "a share as a string";
     case FieldKind::integers:
       return "a list of whole numbers";
     case FieldKind::capacity:
@@ -40,6 +42,7 @@ std::string example_of(const Field& field) {
   if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
   if (field.values.kind == FieldKind::capacity)
     return fmt::format("{} = \"4 GiB\", \"105% of need\" or \"60% of device\"", field.name);
+  if (field.values.kind == FieldKind::percent) return fmt::format("{} = \"5%\"", field.name);
   FieldValue value = default_of(field);
   if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
     return fmt::format("{} = \"{}\"", field.name, field.values.word);
@@ -73,6 +76,8 @@ class ValueReader {
         return text != nullptr ? bytes(*text) : wrong_type();
       case FieldKind::version:
         return version(text);
+      case FieldKind::percent:
+        return text != nullptr ? percent(*text) : wrong_type();
       case FieldKind::integers:
         return integers();
       case FieldKind::capacity:
@@ -224,6 +229,15 @@ class ValueReader {
                           : "no allocator can take more than the device has");
     }
     return MemoryCap{of_need ? CapOf::need : CapOf::device, percent / 100};
+  }
+
+  std::optional<FieldValue> percent(const std::string& text) {
+    const auto prefix = number_prefix(text);
+    if (!prefix || text.substr(prefix->length) != "%") {
+      return fail(fmt::format("'{}' must be a share, but is '{}'", field_.name, text),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    return in_range(prefix->value / 100, prefix->value / 100);
   }
 
   std::optional<FieldValue> version(const std::string* text) {

@@ -147,7 +147,7 @@ class ScenarioReader {
         diagnostics_.push_back(std::move(diagnostic));
       }
     }
-    return {variant.name, settings.knobs, variant.place};
+    return {variant.name, settings.knobs, variant.place, settings.gate};
   }
 
   // What the variant is like, from the furthest, and the variant itself.

@@ -109,6 +109,18 @@ TEST(ReadScenario, MakesVariantsFromTheBaseKnobByKnob) {
   EXPECT_EQ(scenario.variants[2].knobs, again);
 }
 
+TEST(ReadScenario, GivesVariantsAMarginOfTheirOwnThatIsNoPartOfTheStep) {
+  const Scenario plain = scenario_of(good);
+  for (const Variant& variant : plain.variants) EXPECT_EQ(variant.gate.margin, std::nullopt);
+  const Scenario own = scenario_of(good + "[variant.zeta.gate]\nmargin = \"5%\"\n");
+  EXPECT_DOUBLE_EQ(own.variants[0].gate.margin.value(), 0.05);
+  EXPECT_EQ(own.variants[1].gate.margin, std::nullopt);
+  EXPECT_EQ(own.variants[2].gate, own.variants[0].gate) << "like zeta";
+  EXPECT_EQ(own.fingerprint, plain.fingerprint);
+  const Scenario all = scenario_of(good + "[gate]\nmargin = \"2.5%\"\n");
+  EXPECT_DOUBLE_EQ(all.variants[1].gate.margin.value(), 0.025);
+}
+
 TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
   const Scenario scenario = scenario_of(
       good, {"batch.size=128", "sync.where=phase", "measure.rounds=3", "h2d.blocking=true"});

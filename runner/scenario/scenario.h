@@ -198,10 +198,19 @@ struct Knobs {
   bool operator==(const Knobs&) const = default;
 };
 
+// What `stepgate gate` lets pass of this variant. No part of the step.
+struct GateKnobs {
+  // HEAD's step time may be this much longer, relative; absent: what is asked of all. The larger of
+  // the two counts.
+  std::optional<double> margin = {};
+  bool operator==(const GateKnobs&) const = default;
+};
+
 struct Variant {
   std::string name;
   Knobs knobs;
   Place place;  // of the variant's table
+  GateKnobs gate = {};
 };
 
 // How the scenario as a whole is measured; the same for all its variants.

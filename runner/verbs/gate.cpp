@@ -237,6 +237,7 @@ class Gate {
     refuse_namesakes(base_);
     refuse_unknown_works();
     (void)pairs_for(1);
+    take_own_margins();
     arguments_.files.clear();
     for (const Scenario& scenario : base_) arguments_.files.emplace_back(scenario.file);
     if (arguments_.gate.head_files.empty()) return;
@@ -275,6 +276,18 @@ class Gate {
         throw RequestError("no work is named '" + pattern + "'",
                            did_you_mean(pattern, names, "a work is SCENARIO/VARIANT"));
     }
+  }
+
+  void take_own_margins() {
+    for (const Scenario& scenario : base_) {
+      if (is_planned_only(scenario)) continue;
+      for (const Variant& variant : scenario.variants) {
+        const std::string work = scenario.name + "/" + variant.name;
+        if (is_wanted(work) && variant.gate.margin > settings_.margin)
+          settings_.wider[work] = *variant.gate.margin;
+      }
+    }
+    subject_.wider = std::ssize(settings_.wider);
   }
 
   // Of launches at most, to time so many works. Refuses what could never decide them.

@@ -71,7 +71,11 @@ void StoredSentences::extend(const Scenario& scenario, double margin, std::uint6
   // A path is UTF-8, and a JSON string is one of TOML's.
   out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
       << "\n[expect]\n";
-  for (const StepPlan& plan : build_step_plans(scenario, seed)) out << sentences_of(plan, margin);
+  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    const double own = scenario.variants[index].gate.margin.value_or(0);
+    out << sentences_of(plans[index], std::max(own, margin));
+  }
   files_.push_back(file);
   extended_.push_back({file, scenario});
 }

@@ -19,7 +19,8 @@ namespace stepgate {
 // scenarios have already stay.
 class StoredSentences {
  public:
-  // `margin`: how much longer than in the stored runs a step may take. What is planned only, or
+  // `margin`: how much longer than in the stored runs a step may take, unless the variant's own is
+  // larger. What is planned only, or
   // calibrated anew by every run, is left out. `seed` is of the contents.
   StoredSentences(std::span<const Scenario>, double margin, std::uint64_t seed);
 

@@ -65,7 +65,7 @@ DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
   request.fewest_pairs = fewest_pairs_to_hold(settings);
   if (arguments.budget_seconds) request.budget = of_seconds(*arguments.budget_seconds);
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  request.undecided = undecided_works(subject.works.size(), settings);
+  request.undecided = undecided_works(subject.works, settings);
   return request;
 }
 
