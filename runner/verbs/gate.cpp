@@ -126,6 +126,7 @@ class Gate {
   }
 
   void compare_with_base() {
+    start_ = Clock::now();
     const bool comparable = introduce_both();
     print_gate_terms(std::cout, subject_);
     if (!comparable) return;
@@ -394,24 +395,21 @@ class Gate {
     return works;
   }
 
-  // All of one side, then all of the other, so that neither waits for its turn on a GPU at every
-  // work.
+  // Both sides at once: nothing is timed here, and most of it is the hosts' work.
   void count() try {
-    const Clock::time_point start = Clock::now();
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     std::vector<std::string> works = works_of_both(&Hello::works);
     const std::vector<std::string> planned = works_of_both(&Hello::planned);
     works.insert(works.end(), planned.begin(), planned.end());
-    std::vector<StepCounts> of_base;
     for (const std::string& work : works) {
-      line.show("BASE's counts of " + work);
-      of_base.push_back(base_worker_->count(work));
+      line.show("counts of " + work);
+      for (const auto& worker : {base_worker_.get(), head_worker_.get()})
+        worker->ask_ahead(CountWork{work});
+      CountedPair pair{work, base_worker_->count(work), {}};
+      pair.head = head_worker_->count(work);
+      compare(std::move(pair));
     }
     base_worker_->quit();
-    for (std::size_t index = 0; index < works.size(); ++index) {
-      line.show("HEAD's counts of " + works[index]);
-      compare({works[index], std::move(of_base[index]), head_worker_->count(works[index])});
-    }
     head_worker_->quit();
     base_worker_.reset();
     head_worker_.reset();
@@ -419,13 +417,14 @@ class Gate {
     print_gate_stage(
         std::cout, "counts",
         counted(std::ssize(works), "work") + ", " + std::to_string(differing_.size()) + " differ",
-        seconds(Clock::now() - start));
+        seconds(Clock::now() - start_));
   } catch (const WorkerError& error) {
     add(FindingKind::counts, Severity::failed, "counts", error.what());
   } catch (const WaitStopped&) {
   }
 
   void compare(CountedPair pair) {
+    for (StepCounts* counts : {&pair.base, &pair.head}) counts->time.clear();  // a shared device's
     std::vector<Finding> found = compare_counts(pair);
     if (std::ranges::any_of(
             found, [](const Finding& finding) { return finding.severity != Severity::note; }))
@@ -440,6 +439,26 @@ class Gate {
     std::stable_partition(works.begin(), works.end(),
                           [this](const std::string& work) { return differing_.contains(work); });
     return works;
+  }
+
+  // Where a step that is not known to be as fast has grown: traced again, one side after the other.
+  void trace_alone(const DuelVerdict& duel) try {
+    std::vector<CountedPair*> open;
+    for (CountedPair& pair : counted_) {
+      const auto work = std::ranges::find(duel.works, pair.work, &WorkVerdict::name);
+      if (work != duel.works.end() && work->outcome != Outcome::holds && pair.base.untraced.empty())
+        open.push_back(&pair);
+    }
+    if (open.empty()) return;
+    for (const DuelSide side : both_sides) {
+      const auto started = start_counting(side);
+      if (!started) return;
+      for (CountedPair* pair : open)
+        (side == DuelSide::base ? pair->base : pair->head).time = started->count(pair->work).time;
+      started->quit();
+    }
+  } catch (const WorkerError& error) {
+    add(FindingKind::counts, Severity::failed, "counts", error.what());
   }
 
   void time() try {
@@ -479,6 +498,7 @@ class Gate {
     if (measured.stopped) return;
     line.clear();
     duel_ = judge_duel(*both, subject, measured, settings_);
+    trace_alone(*duel_);
     add(findings_of(*duel_, counted_));
     const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
     print_gate_stage(std::cout, "duel",
@@ -583,6 +603,7 @@ class Gate {
   std::vector<std::string> calibrated_;  // "scenario=value", by BASE, for all workers
   std::unique_ptr<Worker> base_worker_;  // that count
   std::unique_ptr<Worker> head_worker_;
+  Clock::time_point start_;  // of the two programs
   std::vector<CountedPair> counted_;
   std::set<std::string> differing_;  // works whose counts do
   std::optional<DuelVerdict> duel_;
