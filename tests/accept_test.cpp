@@ -382,7 +382,8 @@ TEST_F(AcceptVerb, StoresNothingWhenItIsInterrupted) {
   child.send(SIGTERM);
   const Finished finished = child.wait();
   EXPECT_EQ(finished.exit_code, 128 + SIGTERM) << finished.out;
-  EXPECT_TRUE(contains(finished.err, "interrupted: nothing was stored")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "interrupted: this run of small was not stored"))
+      << finished.err;
   EXPECT_FALSE(exists(stored));
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "judge/baseline.h"
 #include "judge/stored_reasons.h"
 #include "judge/words.h"
@@ -12,14 +14,14 @@ namespace {
 
 constexpr double equal_within = 0.03;
 
-Expectation equal(const std::string& variant, const std::string& copy) {
+Expectation equal(const std::string& variant, const std::string& copy, double within) {
   Expectation sentence;
   sentence.name = variant;
   sentence.text = fmt::format("'{}' takes as long as a copy of itself", variant);
   sentence.left = {{MetricOf{variant, Metric::step_ms_mean}}};
   sentence.relation = Relation::about;
   sentence.right = {{MetricOf{copy, Metric::step_ms_mean}}};
-  sentence.within = equal_within;
+  sentence.within = within;
   return sentence;
 }
 
@@ -35,7 +37,8 @@ SelfCheck self_check(const Scenario& scenario, const Variant& variant,
   check.scenario.file = scenario.file;
   check.scenario.measure = scenario.measure;
   check.scenario.variants = {variant, copy};
-  check.scenario.expect = {equal(variant.name, copy.name)};
+  check.scenario.expect = {
+      equal(variant.name, copy.name, std::max(equal_within, variant.gate.margin.value_or(0)))};
   check.plans = {plan, plan};
   check.plans.back().variant = copy.name;
   return check;

@@ -14,8 +14,9 @@
 namespace stepgate {
 
 // The gate against itself: a variant beside a copy of it, and the sentence that their times are
-// equal within 3 %. Where that cannot be shown, the machine tells differences where there are none,
-// and nothing that it measures should be kept.
+// equal within 3 %, or within the variant's margin of a gate where that is more. Where that cannot
+// be shown, the machine tells differences where there are none, and nothing that it measures should
+// be kept.
 struct SelfCheck {
   Scenario scenario;
   std::vector<StepPlan> plans;

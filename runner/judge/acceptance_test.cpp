@@ -79,6 +79,11 @@ TEST(SelfCheck, PlansTheSameStepTwice) {
   EXPECT_EQ(check.plans[1].seed, check.plans[0].seed);
   EXPECT_EQ(check.plans[1].operations.size(), check.plans[0].operations.size());
   EXPECT_EQ(check.scenario.expect[0].within, 0.03);
+  Variant noisy = scenario.variants[0];
+  noisy.gate.margin = 0.1;
+  EXPECT_EQ(self_check(scenario, noisy, plans).scenario.expect[0].within, 0.1);
+  noisy.gate.margin = 0.01;
+  EXPECT_EQ(self_check(scenario, noisy, plans).scenario.expect[0].within, 0.03);
 }
 
 }  // namespace

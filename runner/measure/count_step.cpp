@@ -13,6 +13,7 @@
 #include "plan/counted_metrics.h"
 #include "plan/step_names.h"
 #include "scenario/metric.h"
+#include "support/one_cpu.h"
 
 namespace stepgate {
 namespace {
@@ -46,9 +47,12 @@ StepCounts planned_counts(const StepPlan& plan) {
   return counts;
 }
 
-StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out) {
+StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out,
+                     std::optional<std::uint64_t> cpu_draw) {
   StepCounts counts = planned_counts(plan);
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
+  std::optional<OneCpu> pinned;
+  if (cpu_draw) pinned.emplace(*cpu_draw);
   for (const float loss : loaded->run({.steps = steps_of_losses}).losses)
     counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
   counts.untraced = device.reason_against_tracing();

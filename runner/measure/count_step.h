@@ -3,6 +3,9 @@
 // device did. Compares nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "device/device.h"
 #include "device/worker/protocol.h"
 #include "plan/step_plan.h"
@@ -13,7 +16,9 @@ namespace stepgate {
 StepCounts planned_counts(const StepPlan&);
 
 // Those, and what the device does when it is given `carried_out`, which is the plan itself but for
-// tests: one trace where it can trace, and the first losses. Throws DeviceError.
-StepCounts counts_of(Device&, const StepPlan&, const StepPlan& carried_out);
+// tests: one trace where it can trace, and the first losses. `cpu_draw` is the processor's that
+// issues the steps (support/one_cpu.h); absent: any. Throws DeviceError.
+StepCounts counts_of(Device&, const StepPlan&, const StepPlan& carried_out,
+                     std::optional<std::uint64_t> cpu_draw = {});
 
 }  // namespace stepgate

@@ -25,7 +25,7 @@ struct WorkerSubject {
   std::vector<std::string> calibrated;  // "scenario=value"
   bool stand_in = false;                // see OpenedDevice
   bool counts = false;                  // says what steps consist of; the device traces
-  // Which processor issues the steps that are timed; absent: any.
+  // Which processor issues the steps that are timed or traced; absent: any.
   std::optional<std::uint64_t> cpu_draw;
   // Done besides, though no plan says so: what a gate must find. For tests.
   std::vector<Injection> injected;

@@ -20,7 +20,8 @@ class ServeWorker : public testing::Test {
     std::istringstream in(requests);
     std::ostringstream out;
     ScriptedDevice device(script);
-    serve_worker(in, out, device, {.timed = plans, .cpu_draw = cpu_draw}, "1.2.3");
+    serve_worker(in, out, device, {.timed = plans, .counts = counts, .cpu_draw = cpu_draw},
+                 "1.2.3");
     std::vector<std::string> lines;
     std::istringstream written(out.str());
     for (std::string line; std::getline(written, line);) lines.push_back(line);
@@ -32,6 +33,7 @@ class ServeWorker : public testing::Test {
   }};
   std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
   std::optional<std::uint64_t> cpu_draw;
+  bool counts = false;
 };
 
 int processors_allowed() {
@@ -91,6 +93,11 @@ TEST_F(ServeWorker, IssuesTimedStepsFromOneProcessorWhereItIsToldAndLoadsFromAny
   EXPECT_EQ(seen.front(), all) << "what is loaded may start threads";
   EXPECT_EQ(seen.back(), 1);
   EXPECT_EQ(processors_allowed(), all);
+  seen.clear();
+  counts = true;
+  answers("{\"do\":\"count\",\"work\":\"scripted/fix\"}\n");
+  EXPECT_EQ(std::ranges::count(seen, 1), std::ssize(seen));
+  EXPECT_FALSE(seen.empty());
 }
 
 TEST_F(ServeWorker, CannotTimeOnADeviceWithoutTime) {

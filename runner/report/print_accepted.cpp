@@ -8,6 +8,7 @@
 #include "judge/words.h"
 #include "report/print_verdict.h"
 #include "report/table.h"
+#include "report/verdict_words.h"
 
 namespace stepgate {
 
@@ -25,6 +26,14 @@ void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIde
                      in_words(variant.anchor_seconds, MetricUnit::seconds), variant.anchor)});
   }
   print_table(out, {Align::left, Align::right, Align::left}, rows);
+}
+
+void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
+  out << fmt::format("{} asked for: {} stored, {} not accepted",
+                     counted_in_words(runs.asked, "run"), runs.stored, runs.refused);
+  if (const std::int64_t rest = runs.asked - runs.stored - runs.refused; rest > 0)
+    out << fmt::format(", {} not ended", rest);
+  out << '\n';
 }
 
 void print_not_accepted(std::ostream& out, const std::string& scenario, const std::string& reason) {

@@ -58,7 +58,7 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
                          .plans = std::move(check.plans),
                          .stretches = planned.stretches};
     const auto reason = reason_against_gate(
-        decide_one(itself, device, seed, {.counted = counted}, Forecasts::printed).verdict);
+        decide_one(itself, device, seed, {.counted = counted}, Forecasts::hidden).verdict);
     if (reason || interrupted) return reason;
   }
   return std::nullopt;
@@ -96,10 +96,10 @@ int accept_here(const Arguments& arguments) {
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
   const Decided decided =
-      decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::printed);
+      decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::hidden);
   const auto reason = reason_against(planned, decided, arguments.new_era, *opened.device, seed);
   if (interrupted) {
-    std::cerr << "interrupted: nothing was stored\n";
+    std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
     return interrupted_exit_code(interrupted);
   }
   if (reason) return refuse(planned, *reason);
@@ -146,15 +146,21 @@ int accept_runs(const Arguments& arguments) {
   if (files.empty()) refuse_planned_only(all);
   refuse_stand_in(arguments.device);
   int worst = 0;
+  AcceptedRuns runs{.asked = std::ssize(files) * arguments.runs};
   for (const std::filesystem::path& file : files) {
     for (std::int64_t run = 0; run < arguments.runs; ++run) {
       std::cout << std::flush;
       const int code = run_this_program(one_run(arguments, file, static_cast<std::uint64_t>(run)));
+      if (code == 0) ++runs.stored;
+      if (code == not_accepted_code) ++runs.refused;
+      const bool goes_on = !interrupted && (code == 0 || code == not_accepted_code);
+      if (!goes_on) print_accepted_runs(std::cout, runs);
       if (interrupted) return interrupted_exit_code(interrupted);
-      if (code != 0 && code != not_accepted_code) return code;
+      if (!goes_on) return code;
       worst = std::max(worst, code);
     }
   }
+  print_accepted_runs(std::cout, runs);
   return worst;
 }
 

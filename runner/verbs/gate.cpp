@@ -17,6 +17,7 @@
 #include "report/reported_gate.h"
 #include "scenario/read_scenario.h"
 #include "support/nearest.h"
+#include "support/random.h"
 #include "support/seconds.h"
 #include "support/units.h"
 #include "support/write_file.h"
@@ -42,6 +43,8 @@ constexpr int warm_up_segments_of_a_gate = 1;
 constexpr std::int64_t first_superblocks_of_a_gate = 1;
 // Nobody who waits for a merge waits longer, unless told to.
 constexpr std::chrono::seconds most_timing_of_a_gate{240};
+// Of a step that may be slower, to say where.
+constexpr int loads_to_trace = 3;
 // The time is over first.
 constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
@@ -326,11 +329,12 @@ class Gate {
   }
 
   // A worker of one side that counts; null, and a finding, where there is none.
-  std::unique_ptr<Worker> start_counting(DuelSide side) {
+  std::unique_ptr<Worker> start_counting(DuelSide side, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--counts", "--seed", std::to_string(seed_)});
     const std::string& program = side == DuelSide::base ? subject_.base : subject_.head;
     try {
-      auto started = start_worker(worker_request(
-          arguments_, worker(program, {"--counts", "--seed", std::to_string(seed_)}), side));
+      auto started =
+          start_worker(worker_request(arguments_, worker(program, std::move(more)), side));
       (void)started->hello();
       return started;
     } catch (const WorkerError& error) {
@@ -441,6 +445,16 @@ class Gate {
     return works;
   }
 
+  // By part of a step, of several loads.
+  static StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
+    StepCounts::Numbers mean;
+    for (int load = 0; load < loads_to_trace; ++load) {
+      for (const auto& [part, seconds] : worker.count(work).time)
+        mean[part] += seconds / loads_to_trace;
+    }
+    return mean;
+  }
+
   // Where a step that is not known to be as fast has grown: traced again, one side after the other.
   void trace_alone(const DuelVerdict& duel) try {
     std::vector<CountedPair*> open;
@@ -451,10 +465,14 @@ class Gate {
     }
     if (open.empty()) return;
     for (const DuelSide side : both_sides) {
-      const auto started = start_counting(side);
+      // The noise is its own where it is simulated, and the processor that of both.
+      const auto started = start_counting(
+          side,
+          {"--noise-seed", std::to_string(random_bits(seed_, static_cast<std::uint64_t>(side)))});
       if (!started) return;
       for (CountedPair* pair : open)
-        (side == DuelSide::base ? pair->base : pair->head).time = started->count(pair->work).time;
+        (side == DuelSide::base ? pair->base : pair->head).time =
+            mean_time_of(*started, pair->work);
       started->quit();
     }
   } catch (const WorkerError& error) {
