@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <memory>
 
+#include "measure/schedule.h"
 #include "measure/time_split.h"
 #include "measure/trace_metrics.h"
 #include "measure/trace_rounds.h"
@@ -22,9 +24,20 @@ using std::chrono::nanoseconds;
 
 // A wrong number changes every loss that follows; a few tell as surely as many.
 constexpr std::int64_t steps_of_losses = 4;
-// Counts are the same in every step, or in every few; times only say where a step that is slower
-// has grown.
-constexpr std::int64_t most_steps_of_counts = 8;
+// Counts are the same in every step, or in every few.
+constexpr std::int64_t most_steps_of_counts = 4;
+constexpr std::int64_t most_steps_of_times = 8;
+
+// The queue of a step whose times are wanted has to be as deep as it gets; counts do not depend on
+// it.
+std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, bool times) {
+  const nanoseconds step_time = pilot_step_time(step);
+  const std::int64_t steps =
+      traced_steps({&plan, 1}, step_time, times ? most_steps_of_times : most_steps_of_counts);
+  if (times) return trace_loaded(step, plan, step_time, steps);
+  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), steps);
+  return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
+}
 
 // Of values by the plan: whether they are the trace's to confirm.
 bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
@@ -48,18 +61,16 @@ StepCounts planned_counts(const StepPlan& plan) {
 }
 
 StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out,
-                     std::optional<std::uint64_t> cpu_draw) {
+                     const CountRequest& request) {
   StepCounts counts = planned_counts(plan);
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
   std::optional<OneCpu> pinned;
-  if (cpu_draw) pinned.emplace(*cpu_draw);
+  if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
   for (const float loss : loaded->run({.steps = steps_of_losses}).losses)
     counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
   counts.untraced = device.reason_against_tracing();
   if (!counts.untraced.empty()) return counts;
-  const nanoseconds step_time = pilot_step_time(*loaded);
-  const auto trace = trace_loaded(*loaded, carried_out, step_time,
-                                  traced_steps({&carried_out, 1}, step_time, most_steps_of_counts));
+  const auto trace = trace_of(*loaded, carried_out, request.times);
   if (!trace) {
     counts.untraced = "the device recorded no trace";
     return counts;
@@ -72,6 +83,7 @@ StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carri
     const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;
     if (waits > 0) counts.waits[std::string(name_of(static_cast<Phase>(phase)))] = waits;
   }
+  if (!request.times) return counts;
   for (const auto& [part, seconds] : named_parts(step.time))
     counts.time[std::string(part)] = seconds;
   return counts;

@@ -15,10 +15,13 @@ namespace stepgate {
 // Nothing is loaded.
 StepCounts planned_counts(const StepPlan&);
 
+struct CountRequest {
+  bool times = false;  // of the parts of a step, for which nothing else may use the device
+  // Of the processor that issues the steps (support/one_cpu.h); absent: any.
+  std::optional<std::uint64_t> cpu_draw = {};
+};
 // Those, and what the device does when it is given `carried_out`, which is the plan itself but for
-// tests: one trace where it can trace, and the first losses. `cpu_draw` is the processor's that
-// issues the steps (support/one_cpu.h); absent: any. Throws DeviceError.
-StepCounts counts_of(Device&, const StepPlan&, const StepPlan& carried_out,
-                     std::optional<std::uint64_t> cpu_draw = {});
+// tests: one trace where it can trace, and the first losses. Throws DeviceError.
+StepCounts counts_of(Device&, const StepPlan&, const StepPlan& carried_out, const CountRequest&);
 
 }  // namespace stepgate

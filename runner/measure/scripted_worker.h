@@ -59,7 +59,7 @@ class ScriptedWorker : public Worker {
                 static_cast<std::int64_t>(step * static_cast<double>(run.steps) * 1e9))};
   }
   void unload() override { work_.clear(); }
-  StepCounts count(const std::string&) override { return {}; }
+  StepCounts count(const CountWork&) override { return {}; }
   void quit() override {}
 
  private:

@@ -88,7 +88,8 @@ class Server {
     const StepPlan* plan = named(count.work, subject_.timed);
     if (plan == nullptr) return no_such_work(count.work);
     loaded_.reset();
-    return to_line(counts_of(device_, *plan, carried_out(*plan), subject_.cpu_draw));
+    return to_line(counts_of(device_, *plan, carried_out(*plan),
+                             {.times = count.times, .cpu_draw = subject_.cpu_draw}));
   }
 
   std::string answer_loaded(const StepPlan& plan) {

@@ -409,8 +409,8 @@ class Gate {
       line.show("counts of " + work);
       for (const auto& worker : {base_worker_.get(), head_worker_.get()})
         worker->ask_ahead(CountWork{work});
-      CountedPair pair{work, base_worker_->count(work), {}};
-      pair.head = head_worker_->count(work);
+      CountedPair pair{work, base_worker_->count({work}), {}};
+      pair.head = head_worker_->count({work});
       compare(std::move(pair));
     }
     base_worker_->quit();
@@ -428,7 +428,8 @@ class Gate {
   }
 
   void compare(CountedPair pair) {
-    for (StepCounts* counts : {&pair.base, &pair.head}) counts->time.clear();  // a shared device's
+    for (StepCounts* counts : {&pair.base, &pair.head})
+      counts->time.clear();  // of an older build, unasked
     std::vector<Finding> found = compare_counts(pair);
     if (std::ranges::any_of(
             found, [](const Finding& finding) { return finding.severity != Severity::note; }))
@@ -449,7 +450,7 @@ class Gate {
   static StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
     StepCounts::Numbers mean;
     for (int load = 0; load < loads_to_trace; ++load) {
-      for (const auto& [part, seconds] : worker.count(work).time)
+      for (const auto& [part, seconds] : worker.count({work, true}).time)
         mean[part] += seconds / loads_to_trace;
     }
     return mean;

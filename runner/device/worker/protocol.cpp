@@ -235,7 +235,9 @@ std::string to_line(const Request& request) {
                    return {{"do", "unload"}};
                  },
                  [](const CountWork& count) -> Json {
-                   return {{"do", "count"}, {"work", count.work}};
+                   Json line{{"do", "count"}, {"work", count.work}};
+                   if (count.times) line["times"] = true;
+                   return line;
                  },
                  [](const Quit&) -> Json {
                    return {{"do", "quit"}};
@@ -304,7 +306,8 @@ std::variant<Request, Problem> read_request(std::string_view line) {
   } else if (what == "unload") {
     request = UnloadWork{};
   } else if (what == "count") {
-    request = CountWork{reader.name("work")};
+    const std::string work = reader.name("work");
+    request = CountWork{work, reader.has("times") && reader.flag("times")};
   } else if (what == "quit") {
     request = Quit{};
   } else {

@@ -32,6 +32,7 @@ struct UnloadWork {};
 // Only for a worker whose hello `counts`.
 struct CountWork {
   std::string work;
+  bool times = false;  // of the parts of a step besides
 };
 struct Quit {};
 
@@ -83,7 +84,7 @@ struct StepCounts {
   std::string untraced;             // why there is none
   Numbers operations;               // of the plan, by "phase: name", how often
   Numbers waits;                    // of the trace: calls that can block, by phase
-  Numbers time;                     // of the trace: its parts by their names, in seconds
+  Numbers time;                     // of the trace: its parts by their names, in seconds, if asked
   std::vector<std::string> losses;  // the bits of the first ones, in hexadecimal
 };
 

@@ -67,6 +67,10 @@ TEST(Protocol, WritesWhatAWorkerThatCountsSaysSoThatItReadsItBack) {
   EXPECT_EQ(read.losses, counts.losses);
   const Request count = std::get<Request>(read_request(to_line(Request{CountWork{"a/b"}})));
   EXPECT_EQ(std::get<CountWork>(count).work, "a/b");
+  EXPECT_FALSE(std::get<CountWork>(count).times);
+  EXPECT_TRUE(
+      std::get<CountWork>(std::get<Request>(read_request(to_line(Request{CountWork{"a/b", true}}))))
+          .times);
 }
 
 TEST(Protocol, BelievesNoCountThatIsNoNumber) {

@@ -55,7 +55,7 @@ class ChildWorker : public Worker {
   }
 
   void unload() override { ask(UnloadWork{}, read_unloaded); }
-  StepCounts count(const std::string& work) override { return ask(CountWork{work}, read_counts); }
+  StepCounts count(const CountWork& count) override { return ask(count, read_counts); }
   void quit() override { child_.finish(to_line(Quit{})); }
 
  private:

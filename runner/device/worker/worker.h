@@ -23,7 +23,7 @@ class Worker {
   // What `load` left. The answer's steps are the scored ones asked for.
   virtual Ran run(const RunSteps&) = 0;
   virtual void unload() = 0;
-  virtual StepCounts count(const std::string& work) = 0;
+  virtual StepCounts count(const CountWork&) = 0;
   // The worker ends; nothing else may be asked of it.
   virtual void quit() = 0;
 };
