@@ -5,7 +5,7 @@
 Any PyTorch 2 will do, on any machine; it runs in double precision on the CPU. Weights and batches are
 drawn as stepgate draws them, so the file holds results alone: ten losses, and of every tensor of the
 first gradient and of the weights after ten steps its norm and its products with two random directions,
-which no wrong element escapes. The test that reads it is tests/pytorch_transformer_test.cpp.
+which no wrong element escapes. The test that reads it is tests/numbers/pytorch_transformer_test.cpp.
 """
 
 import json
@@ -50,7 +50,7 @@ def uniform_signed(seed, count, first=0):
     return ((bits.astype(np.int64) - 2**23) * 2.0**-23).astype(np.float32)
 
 
-# --- the parameters, in the order of stepgate's flat buffer (plan/transformer_shape.cpp) -------------
+# --- the parameters, in the order of stepgate's flat buffer (plan/build/transformer/transformer_shape.cpp) -------------
 
 
 def tensors_of(case):

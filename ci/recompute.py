@@ -61,7 +61,7 @@ def added_by_slots(contrasts, slots):  # to the next one; ridge regression on th
             rows[row] = [a - rows[row][pivot] / rows[pivot][pivot] * b for a, b in zip(rows[row], rows[pivot])]
     return operator.sub(*(rows[slot][-1] / rows[slot][slot] for slot in slots[len(contrasts)]))
 
-def compared(sentence, contrasts, totals, report, replayed):  # outcome and e-values of a comparison: judge/timed_sentence.h
+def compared(sentence, contrasts, totals, report, replayed):  # outcome and e-values of a comparison: judge/sentences/timed_sentence.h
     favour = against = [[weight for _, weight in BETS] for _ in sentence.bounds]
     most = [1.0 for _ in sentence.bounds]
     for n, (contrast, total) in enumerate(zip(contrasts, totals)):

@@ -4,7 +4,7 @@
 
     ci/record_allocator.py FILE [--events N] [--seed N] [--growable] [--round N] [--split-max MIB] [--garbage SHARE]
 
-Needs a GPU and any PyTorch from 2.2 on. FILE is what runner/allocators/recording.h describes: put it into
+Needs a GPU and any PyTorch from 2.2 on. FILE is what runner/allocators/testing/recording.h describes: put it into
 runner/allocators/recorded/ and replay_test compares stepgate's allocator with it, event by event.
 
 A block that another stream uses is freed when that stream is done, and when that is must not depend on how fast this

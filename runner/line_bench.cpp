@@ -10,10 +10,10 @@
 #include "device/profile.h"
 #include "device/simulated/simulated_device.h"
 #include "judge/judge.h"
-#include "measure/measure.h"
-#include "plan/build_step_plan.h"
-#include "plan/counted_metrics.h"
-#include "scenario/read_scenario.h"
+#include "measure/rounds/measure.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "scenario/read/read_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "device/worker/child.h"
 #include "report/exit_code.h"
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 #include "verbs/command_line.h"
 #include "verbs/interruption.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <variant>
 
-#include "support/read_file.h"
-#include "support/write_file.h"
+#include "support/files/read_file.h"
+#include "support/files/write_file.h"
 
 namespace stepgate {
 

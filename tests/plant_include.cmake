@@ -1,24 +1,35 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
-# that points to the right in each of several ways, and fails unless check_layers.cmake names every one of them.
-set(planted_in runner/stats/moments.h runner/allocators/block_pool.h runner/scenario/scenario.h runner/judge/words.cpp kernels/kernel.h)
+# that points to the right in each of several ways and a floor of too many files, and fails unless check_layers.cmake names every one of them.
+set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
+  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/build/build_mlp.cpp)
 set(planted
-  "#include \"judge/verdict.h\""
+  "#include \"judge/verdict/verdict.h\""
   "#include \"scenario/scenario.h\""
   "#  include \"device/device.h\""
-  "#include \"runner/report/table.h\""
-  "#include \"support/units.h\"")
+  "#include \"runner/report/text/table.h\""
+  "#include \"support/text/units.h\""
+  # Between the rooms of a station, and of a fixture.
+  "#include \"support/toml/toml.h\""
+  "#include \"judge/stored/baseline.h\""
+  "#include \"plan/testing/plan_by_hand.h\"")
 
 file(REMOVE_RECURSE ${PLACE})
 file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})
 foreach(file include IN ZIP_LISTS planted_in planted)
   file(APPEND ${PLACE}/${file} "${include}\n")
 endforeach()
+foreach(number RANGE 40)
+  file(WRITE ${PLACE}/runner/stats/many/${number}.h "")
+endforeach()
 execute_process(COMMAND ${CMAKE_COMMAND} -D SOURCE=${PLACE} -P ${PLACE}/runner/check_layers.cmake
   RESULT_VARIABLE result ERROR_VARIABLE report OUTPUT_QUIET)
 file(REMOVE_RECURSE ${PLACE})
 if(result EQUAL 0)
   message(FATAL_ERROR "includes that point to the right went unnoticed")
+endif()
+if(NOT report MATCHES "runner/stats/many: 41 files on one floor")
+  message(FATAL_ERROR "a floor of 41 files is not reported:\n${report}")
 endif()
 foreach(file include IN ZIP_LISTS planted_in planted)
   string(FIND "${report}" "${file}: ${include}" at)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "allocators/first_fit_allocator.h"
 
-#include "allocators/allocator_by_hand.h"
 #include "allocators/modelled_memory.h"
+#include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
 namespace {

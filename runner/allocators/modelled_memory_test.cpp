@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "allocators/allocator_by_hand.h"
+#include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
 namespace {

@@ -10,10 +10,10 @@
 #include "device/profile.h"
 #include "device/reference/reference_device.h"
 #include "device/simulated/simulated_device.h"
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 #ifdef STEPGATE_WITH_CUDA
+#include "device/cuda/calibrate/measure_profile.h"
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/measure_profile.h"
 #endif
 
 namespace stepgate {

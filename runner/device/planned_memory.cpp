@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "device/device.h"
-#include "plan/counted_metrics.h"
-#include "plan/step_memory.h"
-#include "support/units.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/count/step_memory.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <variant>
 
-#include "support/nearest.h"
 #include "support/require.h"
-#include "support/toml.h"
+#include "support/text/nearest.h"
+#include "support/toml/toml.h"
 
 namespace stepgate {
 namespace {

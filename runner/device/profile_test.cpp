@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

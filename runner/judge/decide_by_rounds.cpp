@@ -5,11 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include "judge/doubts.h"
-#include "judge/estimate.h"
 #include "judge/judge_clocks.h"
-#include "judge/reasons.h"
 #include "judge/sentence_test.h"
+#include "judge/sentences/doubts.h"
+#include "judge/sentences/estimate.h"
+#include "judge/sentences/reasons.h"
 #include "stats/e_process.h"
 #include "stats/quantile.h"
 

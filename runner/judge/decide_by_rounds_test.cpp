@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "judge/scripted_scenario.h"
-#include "judge/stored_runs_by_hand.h"
+#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/stored_runs_by_hand.h"
 #include "support/random.h"
 
 namespace stepgate {

@@ -7,10 +7,10 @@
 #include "judge/judge.h"
 #include "judge/judge_environment.h"
 #include "judge/sentence_test.h"
-#include "judge/sides.h"
-#include "judge/stored_sentence.h"
+#include "judge/stored/stored_sentence.h"
+#include "judge/verdict/sides.h"
 #include "support/fnv1a.h"
-#include "support/toml_text.h"
+#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/measurement.h"
+#include "measure/rounds/measurement.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "judge/scripted_scenario.h"
-#include "judge/timed_sentence.h"
+#include "judge/sentences/timed_sentence.h"
+#include "judge/testing/scripted_scenario.h"
 #include "support/random.h"
 #include "tests/sanitized.h"
 

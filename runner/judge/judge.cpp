@@ -8,17 +8,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/conformance.h"
-#include "judge/counted_sentence.h"
 #include "judge/decide_by_rounds.h"
-#include "judge/diagnose.h"
 #include "judge/judge_clocks.h"
 #include "judge/judge_environment.h"
-#include "judge/library_notes.h"
-#include "judge/reasons.h"
-#include "judge/stored_sentence.h"
+#include "judge/mechanism/conformance.h"
+#include "judge/mechanism/diagnose.h"
+#include "judge/mechanism/library_notes.h"
+#include "judge/sentences/counted_sentence.h"
+#include "judge/sentences/reasons.h"
+#include "judge/stored/stored_sentence.h"
 #include "judge/summary.h"
-#include "judge/words.h"
+#include "judge/verdict/words.h"
 
 namespace stepgate {
 namespace {

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 
-#include "judge/baseline.h"
 #include "judge/earlier_evidence.h"
-#include "judge/sides.h"
-#include "judge/verdict.h"
-#include "measure/measurement.h"
+#include "judge/stored/baseline.h"
+#include "judge/verdict/sides.h"
+#include "judge/verdict/verdict.h"
+#include "measure/rounds/measurement.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 
@@ -24,7 +24,7 @@ struct JudgeSettings {
   double suite_alpha = 0.01;     // of any refuted one among them
   // Timed sentences about stored runs, which share another suite_alpha: they have no e-values.
   std::int64_t stored_lines = 1;
-  Counted counted{};  // `counted` of plan/counted_metrics.h
+  Counted counted{};  // `counted` of plan/count/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
   // What earlier runs of the same pair found; their timed sentences go on from there. Alpha and

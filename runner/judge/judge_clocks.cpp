@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/sides.h"
-#include "judge/timed_sentence.h"
-#include "support/units.h"
+#include "judge/sentences/timed_sentence.h"
+#include "judge/verdict/sides.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "judge/verdict.h"
-#include "measure/measurement.h"
-#include "scenario/expectation.h"
+#include "judge/verdict/verdict.h"
+#include "measure/rounds/measurement.h"
+#include "scenario/sentences/expectation.h"
 
 namespace stepgate {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "judge/words.h"
-#include "support/units.h"
+#include "judge/verdict/words.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "device/environment.h"
-#include "measure/measurement.h"
+#include "measure/rounds/measurement.h"
 
 namespace stepgate {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/verdict.h"
+#include "judge/verdict/verdict.h"
 
 namespace stepgate {
 

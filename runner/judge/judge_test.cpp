@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "judge/scripted_scenario.h"
 #include "judge/sentence_test.h"
+#include "judge/testing/scripted_scenario.h"
 #include "stats/e_process.h"
 #include "support/random.h"
 

@@ -10,8 +10,8 @@
 #include <map>
 #include <sstream>
 
-#include "judge/scripted_scenario.h"
-#include "judge/timed_sentence.h"
+#include "judge/sentences/timed_sentence.h"
+#include "judge/testing/scripted_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "judge/earlier_evidence.h"
 #include "judge/judge.h"
-#include "judge/sides.h"
-#include "judge/timed_sentence.h"
-#include "judge/verdict.h"
+#include "judge/sentences/timed_sentence.h"
+#include "judge/verdict/sides.h"
+#include "judge/verdict/verdict.h"
 #include "stats/place_effects.h"
 
 namespace stepgate {

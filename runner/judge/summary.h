@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "judge/sides.h"
-#include "judge/verdict.h"
-#include "measure/measurement.h"
+#include "judge/verdict/sides.h"
+#include "judge/verdict/verdict.h"
+#include "measure/rounds/measurement.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {

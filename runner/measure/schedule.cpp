@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/access.h"
+#include "plan/analyse/access.h"
 
 namespace stepgate {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "measure/scripted_device.h"
+#include "measure/testing/scripted_device.h"
 
 namespace stepgate {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <map>
 
-#include "plan/access.h"
-#include "plan/counted_metrics.h"
-#include "plan/plan_by_hand.h"
+#include "plan/analyse/access.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
 namespace {

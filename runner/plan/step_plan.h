@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "allocators/caching_rules.h"
+#include "allocators/caching/caching_rules.h"
 #include "kernels/kernel.h"
 #include "plan/allocator_course.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "judge/judge_suite.h"
-#include "judge/verdict.h"
+#include "judge/verdict/verdict.h"
 
 namespace stepgate {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/kernel.h"
-#include "scenario/expectation.h"
-#include "support/diagnostic.h"
+#include "scenario/sentences/expectation.h"
+#include "support/text/diagnostic.h"
 
 namespace stepgate {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "device/open_device.h"
-#include "report/annotations.h"
+#include "report/ci/annotations.h"
 #include "report/exit_code.h"
-#include "report/export_formats.h"
+#include "report/export/export_formats.h"
 #include "verbs/baselines_folder.h"
 
 namespace stepgate {

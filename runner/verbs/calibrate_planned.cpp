@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/calibrate_planned.h"
 
-#include "measure/calibrate.h"
+#include "measure/trace/calibrate.h"
 #include "verbs/fit_to_device.h"
 
 namespace stepgate {

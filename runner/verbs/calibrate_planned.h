@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // [calibrate] of one planned scenario, on a device that traces: what `run`'s tracing process and a
-// worker that counts share. The search is measure/calibrate.h's.
+// worker that counts share. The search is measure/trace/calibrate.h's.
 #pragma once
 
-#include "measure/traced.h"
+#include "measure/trace/traced.h"
 #include "verbs/planned.h"
 
 namespace stepgate {

@@ -8,10 +8,10 @@
 
 #include <iostream>
 
-#include "judge/certificate_file.h"
-#include "judge/gate_process.h"
-#include "report/print_certificate.h"
-#include "report/progress_line.h"
+#include "judge/certificate/certificate_file.h"
+#include "judge/certificate/gate_process.h"
+#include "report/text/print_certificate.h"
+#include "report/text/progress_line.h"
 #include "support/random.h"
 #include "verbs/interruption.h"
 #include "verbs/own_command.h"

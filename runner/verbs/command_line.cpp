@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "support/diagnostic.h"
-#include "support/nearest.h"
+#include "support/text/diagnostic.h"
+#include "support/text/nearest.h"
 #include "verbs/version.h"
 
 namespace stepgate {

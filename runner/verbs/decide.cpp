@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include "measure/measure.h"
-#include "report/print_verdict.h"
-#include "report/progress_line.h"
+#include "measure/rounds/measure.h"
+#include "report/text/print_verdict.h"
+#include "report/text/progress_line.h"
 #include "verbs/interruption.h"
 
 namespace stepgate {

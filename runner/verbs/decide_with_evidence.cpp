@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "judge/evidence_file.h"
-#include "support/diagnostic.h"
-#include "support/run_program.h"
-#include "support/toml_text.h"
-#include "support/write_file.h"
+#include "judge/evidence/evidence_file.h"
+#include "support/files/write_file.h"
+#include "support/process/run_program.h"
+#include "support/text/diagnostic.h"
+#include "support/toml/toml_text.h"
 #include "verbs/interruption.h"
 
 namespace stepgate {

@@ -2,8 +2,8 @@
 // `stepgate devices`: what can be run on, and the profile of the local GPU.
 #include <iostream>
 
-#include "report/print_list.h"
-#include "support/write_file.h"
+#include "report/text/print_list.h"
+#include "support/files/write_file.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

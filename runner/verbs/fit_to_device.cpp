@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/build_step_plan.h"
-#include "plan/dtype_hardware.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/build/dtype_hardware.h"
 
 namespace stepgate {
 namespace {

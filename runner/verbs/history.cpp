@@ -8,13 +8,13 @@
 #include <sstream>
 #include <system_error>
 
-#include "judge/baseline_file.h"
-#include "judge/history.h"
-#include "report/draw_history.h"
-#include "report/print_history.h"
-#include "scenario/read_scenario.h"
-#include "support/diagnostic.h"
-#include "support/write_file.h"
+#include "judge/stored/baseline_file.h"
+#include "judge/stored/history.h"
+#include "report/picture/draw_history.h"
+#include "report/text/print_history.h"
+#include "scenario/read/read_scenario.h"
+#include "support/files/write_file.h"
+#include "support/text/diagnostic.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"

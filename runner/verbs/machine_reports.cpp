@@ -10,15 +10,15 @@
 #include <random>
 #include <sstream>
 
-#include "judge/history.h"
-#include "report/annotations.h"
-#include "report/draw_history.h"
-#include "report/draw_memory.h"
-#include "report/draw_timeline.h"
-#include "report/write_html.h"
-#include "report/write_junit.h"
-#include "report/write_summary.h"
-#include "support/write_file.h"
+#include "judge/stored/history.h"
+#include "report/ci/annotations.h"
+#include "report/ci/write_junit.h"
+#include "report/ci/write_summary.h"
+#include "report/html/write_html.h"
+#include "report/picture/draw_history.h"
+#include "report/picture/draw_memory.h"
+#include "report/picture/draw_timeline.h"
+#include "support/files/write_file.h"
 
 namespace stepgate {
 namespace {

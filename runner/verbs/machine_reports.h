@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/reported_run.h"
+#include "report/ci/reported_run.h"
 #include "verbs/arguments.h"
 #include "verbs/planned.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

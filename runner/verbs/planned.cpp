@@ -12,19 +12,19 @@
 #include <random>
 #include <set>
 
-#include "judge/baseline_file.h"
-#include "judge/certificate_file.h"
-#include "judge/stored_sentence.h"
-#include "plan/anchors.h"
-#include "plan/build_step_plan.h"
-#include "plan/counted_metrics.h"
-#include "scenario/read_scenario.h"
+#include "judge/certificate/certificate_file.h"
+#include "judge/stored/baseline_file.h"
+#include "judge/stored/stored_sentence.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/derive/anchors.h"
+#include "scenario/read/read_scenario.h"
 #include "support/fnv1a.h"
-#include "support/nearest.h"
+#include "support/process/run_program.h"
 #include "support/random.h"
-#include "support/run_program.h"
-#include "support/toml_text.h"
-#include "support/units.h"
+#include "support/text/nearest.h"
+#include "support/text/units.h"
+#include "support/toml/toml_text.h"
 
 namespace stepgate {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "judge/baseline.h"
 #include "judge/judge.h"
-#include "measure/traced.h"
+#include "judge/stored/baseline.h"
+#include "measure/trace/traced.h"
 #include "plan/step_plan.h"
 #include "report/run_info.h"
 #include "scenario/scenario.h"

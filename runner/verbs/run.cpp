@@ -8,12 +8,12 @@
 #include <sstream>
 #include <utility>
 
-#include "report/draw_timeline.h"
-#include "report/print_verdict.h"
-#include "report/write_json.h"
-#include "report/write_trace.h"
-#include "support/line_file.h"
-#include "support/write_file.h"
+#include "report/json/write_json.h"
+#include "report/picture/draw_timeline.h"
+#include "report/text/print_verdict.h"
+#include "report/trace/write_trace.h"
+#include "support/files/line_file.h"
+#include "support/files/write_file.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
 #include "verbs/fit_to_device.h"

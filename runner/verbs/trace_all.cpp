@@ -10,12 +10,12 @@
 #include <system_error>
 
 #include "device/worker/child.h"
-#include "measure/traced_file.h"
-#include "plan/access.h"
-#include "plan/build_step_plan.h"
-#include "report/progress_line.h"
-#include "support/attached_tool.h"
-#include "support/temporary_folder.h"
+#include "measure/trace/traced_file.h"
+#include "plan/analyse/access.h"
+#include "plan/build/build_step_plan.h"
+#include "report/text/progress_line.h"
+#include "support/files/temporary_folder.h"
+#include "support/process/attached_tool.h"
 #include "verbs/interruption.h"
 #include "verbs/own_command.h"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "measure/traced.h"
+#include "measure/trace/traced.h"
 #include "verbs/planned.h"
 
 namespace stepgate {

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "judge/decide_by_rounds.h"
-#include "measure/trace_rounds.h"
-#include "measure/traced_file.h"
-#include "scenario/read_scenario.h"
+#include "measure/trace/trace_rounds.h"
+#include "measure/trace/traced_file.h"
+#include "scenario/read/read_scenario.h"
 #include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "judge/gate_process.h"
-#include "measure/measure.h"
-#include "plan/counted_metrics.h"
+#include "judge/certificate/gate_process.h"
+#include "measure/rounds/measure.h"
+#include "plan/count/counted_metrics.h"
 #include "support/seconds.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "device/cuda/check.h"
-#include "support/units.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 

@@ -10,14 +10,14 @@
 #include <string>
 
 #include "device/cuda/check.h"
-#include "device/cuda/cuda_step.h"
-#include "device/cuda/may_use_cudnn.h"
-#include "device/cuda/nvml.h"
-#include "device/cuda/nvtx_ranges.h"
+#include "device/cuda/cupti/nvtx_ranges.h"
+#include "device/cuda/nvml/nvml.h"
+#include "device/cuda/step/cuda_step.h"
+#include "device/cuda/step/may_use_cudnn.h"
 #include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/matmul/measured_products.h"
-#include "plan/access.h"
+#include "plan/analyse/access.h"
 
 namespace stepgate {
 namespace {

@@ -9,10 +9,10 @@
 #include <memory>
 
 #include "device/cuda/check.h"
-#include "device/cuda/cuda_buffers.h"
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/handles.h"
-#include "plan/build_step_plan.h"
+#include "device/cuda/step/cuda_buffers.h"
+#include "plan/build/build_step_plan.h"
 
 namespace stepgate {
 namespace {

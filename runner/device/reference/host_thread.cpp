@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
-#include "plan/access.h"
+#include "plan/analyse/access.h"
 #include "support/require.h"
 
 namespace stepgate {

@@ -9,8 +9,8 @@
 
 #include "device/planned_memory.h"
 #include "device/simulated/timeline.h"
-#include "plan/access.h"
-#include "plan/counted_metrics.h"
+#include "plan/analyse/access.h"
+#include "plan/count/counted_metrics.h"
 #include "support/random.h"
 #include "support/require.h"
 #include "support/seconds.h"

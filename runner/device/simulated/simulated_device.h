@@ -12,7 +12,7 @@
 
 #include "device/device.h"
 #include "device/profile.h"
-#include "plan/inject.h"
+#include "plan/derive/inject.h"
 
 namespace stepgate {
 

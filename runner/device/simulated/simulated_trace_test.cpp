@@ -7,9 +7,9 @@
 #include <random>
 
 #include "device/simulated/simulated_device.h"
-#include "plan/build_step_plan.h"
-#include "plan/counted_metrics.h"
-#include "plan/plan_by_hand.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
 namespace {

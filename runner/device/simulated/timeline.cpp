@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
-#include "plan/access.h"
+#include "plan/analyse/access.h"
 #include "support/seconds.h"
 
 namespace stepgate {

@@ -14,7 +14,7 @@
 #include "device/profile.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
-#include "plan/step_allocator.h"
+#include "plan/allocate/step_allocator.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {

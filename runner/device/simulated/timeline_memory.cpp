@@ -3,9 +3,9 @@
 // timeline.cpp's.
 #include "device/device.h"
 #include "device/simulated/timeline.h"
-#include "plan/pool_refusal.h"
-#include "plan/step_memory.h"
-#include "support/units.h"
+#include "plan/allocate/pool_refusal.h"
+#include "plan/count/step_memory.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plan/access.h"
+#include "plan/analyse/access.h"
 #include "support/require.h"
 
 namespace stepgate {

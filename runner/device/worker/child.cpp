@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/units.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

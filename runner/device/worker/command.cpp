@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

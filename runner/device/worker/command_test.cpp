@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "support/diagnostic.h"
+#include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {

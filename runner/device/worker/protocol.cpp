@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "support/json_line.h"
+#include "support/text/json_line.h"
 
 namespace stepgate {
 namespace {

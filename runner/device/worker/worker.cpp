@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "support/require.h"
-#include "support/units.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 namespace {

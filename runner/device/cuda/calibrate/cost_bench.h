@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What costs are measured with: a stream, scratch memory with random content, a small kernel, and
+// three ways to take a time. What is measured is measure_*_costs.cpp's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "device/cuda/handles.h"
+#include "kernels/kernel.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+
+constexpr int cost_repeats = 21;  // every cost is a median of so many
+// How long a kernel holds the stream while the host queues what is timed behind it.
+constexpr std::int64_t hold_microseconds = 2000;
+
+std::int64_t median_of(std::vector<std::int64_t>);
+
+class CostBench {
+ public:
+  static constexpr std::int64_t scratch_bytes = 512 * mebibyte;
+
+  CostBench();
+
+  // Nanoseconds, all of them. Of the call on the host, on an idle device.
+  std::int64_t host_time(const std::function<void()>& call) const;
+  // Of the work on the device.
+  std::int64_t device_time(const std::function<void()>& enqueue) const;
+  // From start to start on the device while the host is far ahead: a long kernel first holds the
+  // stream.
+  std::int64_t time_in_full_queue(const std::function<void()>& enqueue, int count) const;
+
+  // The shortest kernel there is.
+  void launch_small() const;
+  // A kernel that keeps the stream busy for this long.
+  void hold(std::int64_t microseconds) const;
+  // Prepares a matrix product; multiply() enqueues it on scratch memory.
+  Launch prepare_product(KernelShape, DType) const;
+  void multiply(const Launch&) const;
+  // Fills both factors: zeros multiply faster than data.
+  void fill_factors(DType) const;
+
+  cudaStream_t stream() const { return stream_.get(); }
+  std::byte* scratch(std::size_t index) const {
+    return static_cast<std::byte*>(scratch_[index].get());
+  }
+
+ private:
+  std::int64_t elapsed_nanoseconds() const;
+
+  Stream stream_;
+  BlasHandle blas_;
+  CudaEvent begin_, end_;
+  DeviceMemoryBlock scratch_[3];
+  DeviceMemoryBlock workspace_;
+  Launch small_;
+};
+
+}  // namespace stepgate

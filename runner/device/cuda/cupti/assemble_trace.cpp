@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "device/cuda/cupti/activity_records.h"
+#include "device/cuda/cupti/call_kinds.h"
+
+namespace stepgate {
+namespace {
+
+// Libraries ask for the device, for attributes and for errors all the time; a trace of a step need
+// not show it.
+bool only_asks(std::string_view call) {
+  return call.starts_with("cudaGet") || call.starts_with("cudaPeek") ||
+         call.starts_with("cudaFuncGet") || call.starts_with("cudaDeviceGet");
+}
+
+constexpr auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
+
+// Index of the span that the time lies in; -1: none. Spans are in order and do not overlap.
+int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
+  const auto after =
+      std::upper_bound(spans.begin(), spans.end(), time,
+                       [](TraceTime value, const HostSpan& span) { return value < span.begin; });
+  if (after == spans.begin()) return -1;
+  const auto found = std::prev(after);
+  return time <= found->end ? static_cast<int>(found - spans.begin()) : -1;
+}
+
+class Assembly {
+ public:
+  Assembly(const StepPlan& plan, ActivityRecords records, Trace& trace)
+      : plan_(plan), records_(std::move(records)), trace_(trace) {}
+
+  void assemble() {
+    std::sort(records_.calls.begin(), records_.calls.end(), [](const auto& a, const auto& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.of_driver < b.of_driver;
+    });
+    std::sort(records_.work.begin(), records_.work.end(), by_begin);
+    take_calls();
+    take_work();
+    take_memory_changes();
+    for (const Unsteady& unsteady : records_.unsteady) {
+      if (inside(unsteady.begin)) trace_.unsteady.push_back(unsteady);
+    }
+    std::sort(trace_.unsteady.begin(), trace_.unsteady.end(), by_begin);
+    take_page_events();
+  }
+
+ private:
+  bool inside(TraceTime time) const {
+    return !trace_.spans.empty() && time >= trace_.spans.front().begin &&
+           time <= trace_.spans.back().end;
+  }
+
+  void take_calls() {
+    TraceTime runtime_end{-1};
+    for (CallRecord& record : records_.calls) {
+      const int span = span_at(trace_.spans, record.begin);
+      if (span < 0 || only_asks(record.name)) continue;
+      const bool nested = record.of_driver && record.begin <= runtime_end;
+      if (!record.of_driver) runtime_end = record.end;
+      if (nested) continue;
+      const CallMeaning meaning = meaning_within(span, record.name);
+      if (meaning.kind == CallKind::poll && continues_polling(span)) {
+        HostCall& polls = trace_.calls.back();
+        polls.end = record.end;
+        ++polls.count;
+        continue;
+      }
+      if (record.correlation != 0) {
+        call_of_[record.correlation] = static_cast<int>(trace_.calls.size());
+      }
+      trace_.calls.push_back({.name = std::move(record.name),
+                              .kind = meaning.kind,
+                              .can_block = meaning.always_can_block,
+                              .span = span,
+                              .correlation = record.correlation,
+                              .begin = record.begin,
+                              .end = record.end});
+    }
+  }
+
+  // An allocator that looks whether another stream is done with a block polls nothing that the step
+  // waits for, and how often it looks depends on the time.
+  CallMeaning meaning_within(int span, std::string_view name) const {
+    CallMeaning meaning = meaning_of_call(name);
+    const int index = trace_.spans[static_cast<std::size_t>(span)].operation;
+    if (meaning.kind != CallKind::poll || index < 0) return meaning;
+    const Action& action = plan_.operations[static_cast<std::size_t>(index)].action;
+    if (std::holds_alternative<Allocate>(action) || std::holds_alternative<Release>(action)) {
+      meaning.kind = CallKind::other;
+    }
+    return meaning;
+  }
+
+  bool continues_polling(int span) const {
+    return !trace_.calls.empty() && trace_.calls.back().kind == CallKind::poll &&
+           trace_.calls.back().span == span;
+  }
+
+  void take_work() {
+    std::map<std::uint32_t, std::vector<int>> of_graph;  // by correlation
+    for (DeviceWork& work : records_.work) {
+      const auto found = call_of_.find(work.correlation);
+      if (found == call_of_.end()) continue;
+      HostCall& call = trace_.calls[static_cast<std::size_t>(found->second)];
+      const HostSpan& span = trace_.spans[static_cast<std::size_t>(call.span)];
+      work.operation = span.operation;
+      work.step = span.step;
+      const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
+      if (work.kind == WorkKind::copy && pageable) call.can_block = true;
+      work.from_graph = call.kind == CallKind::graph_launch;
+      if (work.from_graph) {
+        of_graph[work.correlation].push_back(static_cast<int>(trace_.work.size()));
+      }
+      trace_.work.push_back(std::move(work));
+    }
+    const std::vector<int>& operations = records_.graph_work;
+    for (const auto& [correlation, works] : of_graph) {
+      if (works.size() != operations.size()) continue;  // they stay with the launch
+      for (std::size_t index = 0; index < works.size(); ++index) {
+        trace_.work[static_cast<std::size_t>(works[index])].operation = operations[index];
+      }
+    }
+  }
+
+  void take_memory_changes() {
+    std::sort(records_.memory_changes.begin(), records_.memory_changes.end(),
+              [](const MemoryChange& a, const MemoryChange& b) { return a.at < b.at; });
+    for (MemoryChange& change : records_.memory_changes) {
+      const int span = span_at(trace_.spans, change.at);
+      if (span < 0) continue;
+      change.operation = trace_.spans[static_cast<std::size_t>(span)].operation;
+      trace_.memory_changes.push_back(change);
+    }
+  }
+
+  // They belong to no call. While the steps are steady, as many of earlier steps lie within the
+  // spans as of traced ones lie behind them.
+  void take_page_events() {
+    if (!records_.page_events) return;
+    trace_.page_events.emplace();
+    for (const PageEvent& event : *records_.page_events) {
+      if (inside(event.begin)) trace_.page_events->push_back(event);
+    }
+    std::sort(trace_.page_events->begin(), trace_.page_events->end(), by_begin);
+  }
+
+  const StepPlan& plan_;
+  ActivityRecords records_;
+  Trace& trace_;
+  std::map<std::uint32_t, int> call_of_;  // index of the call with that correlation
+};
+
+}  // namespace
+
+Trace assemble_trace(const StepPlan& plan, ActivityRecords records, std::vector<HostSpan> spans,
+                     std::int64_t first_step, std::int64_t steps) {
+  Trace trace;
+  trace.first_step = first_step;
+  trace.steps = steps;
+  trace.spans = std::move(spans);
+  Assembly(plan, std::move(records), trace).assemble();
+  return trace;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/nvml/nvml.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <limits>
+
+#include "device/cuda/nvml/nvml_api.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+using namespace nvml_api;
+
+constexpr double watts_per_milliwatt = 1e-3;
+constexpr unsigned long long not_known = std::numeric_limits<unsigned long long>::max();
+
+struct Reason {
+  std::uint64_t bit;
+  ClockEvent event;
+};
+constexpr std::array reasons{Reason{reason_idle, ClockEvent::idle},
+                             Reason{reason_applications_clocks, ClockEvent::applications_clocks},
+                             Reason{reason_software_power_cap, ClockEvent::software_power_cap},
+                             Reason{reason_hardware_slowdown, ClockEvent::hardware_slowdown},
+                             Reason{reason_sync_boost, ClockEvent::sync_boost},
+                             Reason{reason_software_thermal, ClockEvent::software_thermal},
+                             Reason{reason_hardware_thermal, ClockEvent::hardware_thermal},
+                             Reason{reason_hardware_power_brake, ClockEvent::hardware_power_brake},
+                             Reason{reason_display_clocks, ClockEvent::display_clocks}};
+
+struct Counter {
+  unsigned field;
+  ClockEvent event;
+};
+constexpr std::array counters{
+    Counter{field_software_power_cap, ClockEvent::software_power_cap},
+    Counter{field_sync_boost, ClockEvent::sync_boost},
+    Counter{field_software_thermal, ClockEvent::software_thermal},
+    Counter{field_hardware_thermal, ClockEvent::hardware_thermal},
+    Counter{field_hardware_power_brake, ClockEvent::hardware_power_brake}};
+
+std::optional<std::int64_t> integer_in(const FieldValue& field) {
+  if (field.result != success) return std::nullopt;
+  switch (field.type) {
+    case value_unsigned_int:
+      return field.value.as_unsigned_int;
+    case value_unsigned_long:
+      return static_cast<std::int64_t>(field.value.as_unsigned_long);
+    case value_unsigned_long_long:
+      return static_cast<std::int64_t>(field.value.as_unsigned_long_long);
+    case value_signed_long_long:
+      return field.value.as_signed_long_long;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+// The functions, by their exported names; null where this driver does not have one.
+struct Nvml::Library {
+  void* handle = nullptr;
+  Handle device = nullptr;
+  bool started = false;
+  std::string unavailable;
+
+  Result (*init)() = nullptr;
+  Result (*shutdown)() = nullptr;
+  const char* (*error_string)(Result) = nullptr;
+  Result (*by_uuid)(const char*, Handle*) = nullptr;
+  Result (*by_pci_bus)(const char*, Handle*) = nullptr;
+  Result (*clock)(Handle, unsigned, unsigned*) = nullptr;
+  Result (*max_clock)(Handle, unsigned, unsigned*) = nullptr;
+  Result (*active_reasons)(Handle, unsigned long long*) = nullptr;
+  Result (*field_values)(Handle, int, FieldValue*) = nullptr;
+  Result (*temperature)(Handle, unsigned, unsigned*) = nullptr;
+  Result (*power)(Handle, unsigned*) = nullptr;
+  Result (*power_limit)(Handle, unsigned*) = nullptr;
+  Result (*processes)(Handle, unsigned*, ProcessInfo*) = nullptr;
+  Result (*vbios)(Handle, char*, unsigned) = nullptr;
+  Result (*ecc)(Handle, unsigned*, unsigned*) = nullptr;
+  Result (*mig)(Handle, unsigned*, unsigned*) = nullptr;
+  Result (*link_generation)(Handle, unsigned*) = nullptr;
+  Result (*link_width)(Handle, unsigned*) = nullptr;
+
+  ~Library() {
+    if (started) (void)shutdown();
+    if (handle) (void)dlclose(handle);
+  }
+
+  template <class Function>
+  bool find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    return function != nullptr;
+  }
+
+  void open(const std::string& name) {
+    handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      const char* reason = dlerror();
+      unavailable = reason ? reason : name + " cannot be opened";
+      return;
+    }
+    const bool usable = find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
+                        find(by_uuid, "nvmlDeviceGetHandleByUUID");
+    if (!usable) unavailable = name + " is not the management library of an NVIDIA driver";
+    find(error_string, "nvmlErrorString");
+    find(by_pci_bus, "nvmlDeviceGetHandleByPciBusId_v2");
+    find(clock, "nvmlDeviceGetClockInfo");
+    find(max_clock, "nvmlDeviceGetMaxClockInfo");
+    // Its name in older drivers.
+    if (!find(active_reasons, "nvmlDeviceGetCurrentClocksEventReasons")) {
+      find(active_reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    }
+    find(field_values, "nvmlDeviceGetFieldValues");
+    find(temperature, "nvmlDeviceGetTemperature");
+    find(power, "nvmlDeviceGetPowerUsage");
+    find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
+    find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    find(vbios, "nvmlDeviceGetVbiosVersion");
+    find(ecc, "nvmlDeviceGetEccMode");
+    find(mig, "nvmlDeviceGetMigMode");
+    find(link_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
+    find(link_width, "nvmlDeviceGetCurrPcieLinkWidth");
+  }
+
+  std::string words_of(Result result) const {
+    const char* words = error_string ? error_string(result) : nullptr;
+    return words ? words : fmt::format("error {}", result);
+  }
+
+  void start(const GpuName& gpu) {
+    if (!unavailable.empty()) return;
+    Result result = init();
+    started = result == success;
+    if (!started) {
+      unavailable = "the management library does not start: " + words_of(result);
+      return;
+    }
+    result = by_uuid(gpu.uuid.c_str(), &device);
+    if (result != success && by_pci_bus && !gpu.pci_bus.empty()) {
+      result = by_pci_bus(gpu.pci_bus.c_str(), &device);
+    }
+    if (result != success) {
+      unavailable = fmt::format("the management library does not know the GPU {}: {}", gpu.uuid,
+                                words_of(result));
+    }
+  }
+
+  // One number; nothing where the function is missing or refuses.
+  std::optional<unsigned> number(Result (*ask)(Handle, unsigned*)) const {
+    unsigned value = 0;
+    if (!ask || ask(device, &value) != success) return std::nullopt;
+    return value;
+  }
+  std::optional<unsigned> number(Result (*ask)(Handle, unsigned, unsigned*), unsigned which) const {
+    unsigned value = 0;
+    if (!ask || ask(device, which, &value) != success) return std::nullopt;
+    return value;
+  }
+
+  static std::optional<double> scaled(std::optional<unsigned> value, double unit) {
+    return value ? std::optional(*value * unit) : std::nullopt;
+  }
+
+  std::optional<std::vector<ClockEvent>> active() const {
+    unsigned long long bits = 0;
+    if (!active_reasons || active_reasons(device, &bits) != success) return std::nullopt;
+    std::vector<ClockEvent> events;
+    for (const Reason& reason : reasons) {
+      if (bits & reason.bit) events.push_back(reason.event);
+    }
+    return events;
+  }
+
+  std::vector<ClockEventTime> times() const {
+    std::array<FieldValue, counters.size()> fields{};
+    for (std::size_t index = 0; index < counters.size(); ++index) {
+      fields[index].field = counters[index].field;
+    }
+    if (!field_values ||
+        field_values(device, static_cast<int>(fields.size()), fields.data()) != success)
+      return {};
+    std::vector<ClockEventTime> known;
+    for (std::size_t index = 0; index < counters.size(); ++index) {
+      const auto nanoseconds = integer_in(fields[index]);
+      if (!nanoseconds) continue;
+      known.push_back({counters[index].event, std::chrono::nanoseconds(*nanoseconds)});
+    }
+    return known;
+  }
+
+  std::optional<ComputeProcesses> compute_processes() const {
+    if (!processes) return std::nullopt;
+    std::vector<ProcessInfo> listed(16);
+    Result result = insufficient_size;
+    // The list may grow between being told its length and asking again; not for ever.
+    for (int attempt = 0; attempt < 4 && result == insufficient_size; ++attempt) {
+      auto count = static_cast<unsigned>(listed.size());
+      result = processes(device, &count, listed.data());
+      listed.resize(result == success ? count : count + 16);
+    }
+    if (result != success) return std::nullopt;
+    ComputeProcesses found{.others = {}, .self_is_listed = false};
+    for (const ProcessInfo& process : listed) {
+      if (process.pid == static_cast<unsigned>(getpid())) {
+        found.self_is_listed = true;
+        continue;
+      }
+      ComputeProcess& other = found.others.emplace_back();
+      other.pid = process.pid;
+      if (process.used_bytes != not_known)
+        other.memory_bytes = static_cast<std::int64_t>(process.used_bytes);
+    }
+    return found;
+  }
+};
+
+Nvml::Nvml(const GpuName& gpu, const std::string& library) : library_(std::make_unique<Library>()) {
+  library_->open(library);
+  library_->start(gpu);
+}
+
+Nvml::~Nvml() = default;
+
+EnvironmentReading Nvml::read() const {
+  const Library& nvml = *library_;
+  EnvironmentReading reading;
+  reading.unavailable = nvml.unavailable;
+  if (!nvml.unavailable.empty()) return reading;
+  // First what an idle GPU soon changes.
+  reading.sm_clock_hertz = nvml.scaled(nvml.number(nvml.clock, clock_sm), hertz_per_megahertz);
+  reading.active = nvml.active();
+  reading.power_watts = nvml.scaled(nvml.number(nvml.power), watts_per_milliwatt);
+  reading.times = nvml.times();
+  reading.memory_clock_hertz =
+      nvml.scaled(nvml.number(nvml.clock, clock_memory), hertz_per_megahertz);
+  reading.temperature_celsius = nvml.scaled(nvml.number(nvml.temperature, temperature_gpu), 1);
+  reading.power_limit_watts = nvml.scaled(nvml.number(nvml.power_limit), watts_per_milliwatt);
+  reading.processes = nvml.compute_processes();
+  return reading;
+}
+
+std::vector<DeviceKey> Nvml::keys() const {
+  const Library& nvml = *library_;
+  if (!nvml.unavailable.empty()) return {};
+  std::vector<DeviceKey> keys;
+  const auto add = [&](const char* name, std::optional<std::string> value) {
+    if (value) keys.push_back({name, std::move(*value)});
+  };
+  const auto in = [](std::optional<unsigned> value, const char* format) {
+    return value ? std::optional(fmt::format(fmt::runtime(format), *value)) : std::nullopt;
+  };
+  const auto mode = [&](Result (*ask)(Handle, unsigned*, unsigned*)) -> std::optional<std::string> {
+    unsigned current = 0;
+    unsigned pending = 0;
+    if (!ask || ask(nvml.device, &current, &pending) != success) return std::nullopt;
+    return current ? "on" : "off";
+  };
+  std::array<char, 64> version{};
+  if (nvml.vbios && nvml.vbios(nvml.device, version.data(), version.size()) == success) {
+    version.back() = '\0';
+    add("vbios", version.data());
+  }
+  if (const auto limit = nvml.number(nvml.power_limit)) {
+    add("power limit", fmt::format("{:g} W", *limit * watts_per_milliwatt));
+  }
+  add("ecc", mode(nvml.ecc));
+  add("mig", mode(nvml.mig));
+  add("pcie generation", in(nvml.number(nvml.link_generation), "{}"));
+  add("pcie width", in(nvml.number(nvml.link_width), "x{}"));
+  add("highest sm clock", in(nvml.number(nvml.max_clock, clock_sm), "{} MHz"));
+  return keys;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/step/cuda_buffers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "device/cuda/check.h"
+#include "device/cuda/check_allocation.h"
+#include "device/cuda/step/fill_on_device.h"
+#include "device/device.h"
+#include "device/planned_memory.h"
+#include "plan/analyse/access.h"
+
+namespace stepgate {
+namespace {
+
+// The buffers that the step page-locks itself.
+bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [&](const Operation& operation) {
+                       const auto* lock = std::get_if<PageLock>(&operation.action);
+                       return lock && static_cast<std::size_t>(lock->buffer) == buffer;
+                     });
+}
+
+bool comes_and_goes(const Buffer& buffer) {
+  return buffer.allocated_by != AllocatedBy::the_plan;
+}
+
+bool is_page_locked(const void* memory) {
+  cudaPointerAttributes attributes{};
+  return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
+         attributes.type == cudaMemoryTypeHost;
+}
+
+}  // namespace
+
+CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept,
+                         const StepStreams& streams)
+    : plan_(plan), managed_(plan) {
+  begin_use(kept);
+  if (plan.allocator) open_allocator(streams);
+  const bool pooled = std::any_of(
+      plan.buffers.begin(), plan.buffers.end(),
+      [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
+  if (pooled) pool_.emplace(plan);
+  for (std::size_t index = 0; index < plan.buffers.size(); ++index) {
+    const Buffer& buffer = plan.buffers[index];
+    std::vector<void*>& slots =
+        slots_.emplace_back(static_cast<std::size_t>(buffer.slots), nullptr);
+    if (comes_and_goes(buffer)) continue;
+    count(buffer, buffer.bytes * buffer.slots);
+    take(index, slots);
+    fill(buffer, contents, slots, streams[static_cast<std::size_t>(StreamName::compute)]);
+  }
+}
+
+CudaBuffers::~CudaBuffers() {
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    if (plan_.buffers[index].allocated_by == AllocatedBy::step_allocator) continue;
+    if (comes_and_goes(plan_.buffers[index])) {
+      for (void* left : slots_[index]) (void)cudaFree(left);
+    } else if (locked_by_the_step(plan_, index)) {
+      // A step that failed half-way may have left them locked, and the driver would still know the
+      // pages after they have been freed.
+      for (void* left : slots_[index]) {
+        if (is_page_locked(left)) (void)cudaHostUnregister(left);
+      }
+    }
+  }
+  for (void* left : overwritten_) (void)cudaFree(left);
+  (void)cudaGetLastError();  // the next launch must not see what failed here
+}
+
+void CudaBuffers::begin_use(KeptMemory& kept) {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  const auto free = static_cast<std::int64_t>(free_bytes);
+  require_memory(plan_, {free + kept.device_bytes(), static_cast<std::int64_t>(total_bytes)});
+  KeptSizes wanted;
+  std::int64_t other_bytes = planned_memory(plan_).peak_reserved_bytes;
+  for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
+    const auto kind = kept_kind(index);
+    if (!kind) continue;
+    const Buffer& buffer = plan_.buffers[index];
+    auto& sizes = wanted[static_cast<std::size_t>(*kind)];
+    sizes.insert(sizes.end(), static_cast<std::size_t>(buffer.slots), buffer.bytes);
+    if (kind == KeptKind::device) other_bytes -= buffer.bytes * buffer.slots;
+  }
+  kept.begin(std::move(wanted), other_bytes, free);
+  kept_.reset(&kept);
+}
+
+void CudaBuffers::open_allocator(const StepStreams& streams) {
+  driver_ = std::make_unique<CudaDeviceMemory>(streams);
+  served_ = std::make_unique<StepAllocator>(plan_, *driver_);
+  if (const auto refusal = served_->take_kept()) {
+    throw DeviceError(fmt::format("variant '{}': {}; {}", plan_.variant,
+                                  in_words(*refusal, "what stays from step to step"),
+                                  way_out(*refusal)));
+  }
+}
+
+void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, StreamName stream) {
+  if (const auto refusal = served_->allocate(buffer, step, stream)) {
+    const std::string& name = plan_.buffers[static_cast<std::size_t>(buffer)].name;
+    throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
+                                  in_words(*refusal, name), way_out(*refusal)));
+  }
+  slot = reinterpret_cast<void*>(served_->address(buffer, step));
+}
+
+void CudaBuffers::empty_cache() {
+  if (served_) served_->empty_cache();
+}
+
+void CudaBuffers::begin_capture() {
+  if (!served_by_capture(plan_).empty()) served_->begin_capture();
+}
+
+void CudaBuffers::end_capture() {
+  if (!served_by_capture(plan_).empty()) served_->end_capture();
+}
+
+std::optional<KeptKind> CudaBuffers::kept_kind(std::size_t index) const {
+  const Buffer& buffer = plan_.buffers[index];
+  if (comes_and_goes(buffer)) return std::nullopt;
+  switch (buffer.memory) {
+    case MemoryKind::device:
+      // Without bytes it lies in an arena.
+      if (plan_.allocator || buffer.bytes == 0) return std::nullopt;
+      return KeptKind::device;
+    case MemoryKind::pinned:
+      return KeptKind::pinned;
+    case MemoryKind::registered:
+      return locked_by_the_step(plan_, index) ? KeptKind::pageable : KeptKind::registered;
+    case MemoryKind::pageable:
+      return KeptKind::pageable;
+    case MemoryKind::managed:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void CudaBuffers::take(std::size_t index, std::vector<void*>& slots) {
+  const Buffer& buffer = plan_.buffers[index];
+  const auto kind = kept_kind(index);
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    if (kind == KeptKind::device) {
+      check_allocation(kept_->take(*kind, slots[slot], buffer.bytes), buffer);
+    } else if (kind) {
+      check(kept_->take(*kind, slots[slot], buffer.bytes),
+            fmt::format("allocate {} bytes of host memory for '{}'", buffer.bytes, buffer.name));
+    } else if (buffer.memory == MemoryKind::managed) {
+      slots[slot] = managed_.take(buffer);
+    } else if (served_) {
+      slots[slot] = reinterpret_cast<void*>(
+          served_->address(static_cast<int>(index), static_cast<std::int64_t>(slot)));
+    }
+  }
+}
+
+void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
+                       const std::vector<void*>& slots, cudaStream_t stream) const {
+  const auto bytes = static_cast<std::size_t>(buffer.bytes);
+  if (bytes == 0) return;
+  for (std::size_t index = 0; index < slots.size(); ++index) {
+    const auto slot = static_cast<std::int64_t>(index);
+    if (buffer.memory == MemoryKind::device) {
+      check(fill_on_device(buffer, slot, plan_.seed, slots[index], stream),
+            fmt::format("fill '{}'", buffer.name));
+    } else if (buffer.content == Content::zeros) {
+      std::memset(slots[index], 0, bytes);
+    } else {
+      const auto content = contents.of(buffer, slot, plan_.seed);
+      std::copy(content.begin(), content.end(), static_cast<std::byte*>(slots[index]));
+    }
+  }
+}
+
+void CudaBuffers::allocate(int buffer, std::int64_t step, StreamName name, cudaStream_t stream) {
+  const Buffer& asked = plan_.buffers[static_cast<std::size_t>(buffer)];
+  std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+  void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
+  const auto bytes = static_cast<std::size_t>(asked.bytes);
+  count(asked, asked.bytes);
+  if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, name);
+  // A step that never releases comes back to a slot that it still holds.
+  if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
+  if (asked.allocated_by == AllocatedBy::cuda) {
+    check_allocation(cudaMalloc(&slot, bytes), asked);
+  } else {
+    slot = pool_->take(asked, step, stream);
+  }
+}
+
+void CudaBuffers::release(int buffer, std::int64_t step, cudaStream_t stream) {
+  std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+  void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
+  const Buffer& given = plan_.buffers[static_cast<std::size_t>(buffer)];
+  count(given, -given.bytes);
+  if (given.allocated_by == AllocatedBy::step_allocator) {
+    served_->release(buffer, step);
+    slot = nullptr;
+    return;
+  }
+  if (given.allocated_by == AllocatedBy::cuda) {
+    check(cudaFree(slot), "free within the step");
+  } else {
+    check(cudaFreeAsync(slot, stream), "free to the pool within the step");
+  }
+  slot = nullptr;
+}
+
+void CudaBuffers::count(const Buffer& buffer, std::int64_t bytes) {
+  if (takes_device_memory(buffer.memory)) {
+    by_purpose_[static_cast<std::size_t>(buffer.purpose)].change(bytes);
+    device_.change(bytes);
+    if (buffer.allocated_by == AllocatedBy::cuda) from_driver_.change(bytes);
+  } else if (buffer.memory != MemoryKind::pageable) {
+    pinned_.change(bytes);
+  }
+}
+
+// A pool knows what it took from the driver. What the plan keeps counts as if it lay in memory of
+// its own: that a block was larger for another step in its place is no property of this one.
+MemoryUse CudaBuffers::use() const {
+  MemoryUse use;
+  for (std::size_t purpose = 0; purpose < by_purpose_.size(); ++purpose) {
+    use.allocated_bytes[purpose] = by_purpose_[purpose].most;
+  }
+  use.peak_allocated_bytes =
+      served_ ? served_->statistics().allocated_bytes.all.peak : device_.most;
+  use.pinned_bytes = pinned_.most;
+  const std::int64_t in_pool = pool_ ? pool_->most_reserved_bytes() : 0;
+  use.peak_reserved_bytes = kept_->asked_device_bytes() + from_driver_.most + managed_.bytes() +
+                            in_pool + (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
+  return use;
+}
+
+std::vector<std::byte> CudaBuffers::read(int buffer, std::int64_t step) const {
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(plan_.buffers[static_cast<std::size_t>(buffer)].bytes));
+  check(cudaMemcpy(bytes.data(), address(buffer, step), bytes.size(), cudaMemcpyDefault),
+        "read a buffer back");
+  return bytes;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The memory of one loaded step: every buffer of its plan, with its contents, and the address of
+// each slot.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/contents.h"
+#include "device/cuda/cuda_device_memory.h"
+#include "device/cuda/handles.h"
+#include "device/cuda/step/kept_memory.h"
+#include "device/cuda/step/managed_buffers.h"
+#include "device/cuda/step/step_pool.h"
+#include "device/trace.h"
+#include "plan/allocate/step_allocator.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class CudaBuffers {
+ public:
+  // Takes everything that the plan keeps and fills it, device memory in the order of the compute
+  // stream. Throws DeviceError; for a lack of memory with
+  // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
+  // outlive it.
+  CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept, const StepStreams&);
+  ~CudaBuffers();
+
+  // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
+  void* address(int buffer, std::int64_t step) const {
+    const std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
+    return slots[static_cast<std::size_t>(step) % slots.size()];
+  }
+
+  // For buffers that come and go.
+  void allocate(int buffer, std::int64_t step, StreamName, cudaStream_t);
+  void release(int buffer, std::int64_t step, cudaStream_t stream);
+  // Of the step's own allocator, if it has one.
+  void empty_cache();
+  // Around the capture of a graph: what it allocates lies in memory that stays its own.
+  void begin_capture();
+  void end_capture();
+
+  // Since it was loaded.
+  MemoryUse use() const;
+
+  // Copies a slot to host memory, waiting for it.
+  std::vector<std::byte> read(int buffer, std::int64_t step) const;
+
+ private:
+  void begin_use(KeptMemory&);
+  void open_allocator(const StepStreams&);
+  void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
+  // Which memory that is kept the buffer lies in, if it does.
+  std::optional<KeptKind> kept_kind(std::size_t buffer) const;
+  void take(std::size_t buffer, std::vector<void*>& slots);
+  void count(const Buffer&, std::int64_t bytes);
+  void fill(const Buffer&, ContentsCache&, const std::vector<void*>& slots, cudaStream_t) const;
+
+  // Gives the memory back for the next step, after everything below has gone.
+  struct EndOfUse {
+    void operator()(KeptMemory* kept) const noexcept { kept->end(); }
+  };
+
+  const StepPlan& plan_;
+  std::unique_ptr<KeptMemory, EndOfUse> kept_;
+  std::vector<std::vector<void*>> slots_;     // by buffer, then slot
+  std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
+  std::unique_ptr<StepAllocator> served_;
+  ManagedBuffers managed_;
+  std::optional<StepPool> pool_;
+  std::vector<void*> overwritten_;  // allocated within the step and never released by it
+  // Now and at most, in program order: device memory by purpose, all of it together, what of it
+  // came straight from the driver while steps ran, and locked host memory.
+  struct Level {
+    std::int64_t now = 0;
+    std::int64_t most = 0;
+    void change(std::int64_t bytes) {
+      now += bytes;
+      if (now > most) most = now;
+    }
+  };
+  std::array<Level, purpose_count> by_purpose_;
+  Level device_;
+  Level from_driver_;
+  Level pinned_;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// Runs of a loaded step: wash-out, scored steps, traces. What one operation makes the host do is
+// issue_operations.cpp's, what is read back afterwards read_step.cpp's.
+#include "device/cuda/step/cuda_step.h"
+
+#include <algorithm>
+
+#include "device/cuda/check.h"
+#include "device/cuda/cupti/span_recorder.h"
+#include "plan/analyse/access.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+unsigned flags_of(WaitStyle style) {
+  switch (style) {
+    case WaitStyle::spin:
+      return cudaDeviceScheduleSpin;
+    case WaitStyle::yield:
+      return cudaDeviceScheduleYield;
+    case WaitStyle::block:
+      return cudaDeviceScheduleBlockingSync;
+  }
+  require(false, "every way to wait is known");
+  return cudaDeviceScheduleSpin;
+}
+
+}  // namespace
+
+void CudaStep::begin_run() {
+  // What a failed run left in queues, slots and loader is not a step's beginning.
+  if (running_) {
+    throw DeviceError("variant '" + plan_.variant +
+                      "' failed in an earlier run and must be loaded again");
+  }
+  running_ = true;
+  check(cudaSetDeviceFlags(flags_of(plan_.wait_style)), "choose how the host waits");
+  losses_.clear();
+  stamps_.clear();
+  cycles_.clear();
+}
+
+StepResult CudaStep::run(const Observe& observe) {
+  require(observe.steps >= 1, "at least one step is scored");
+  begin_run();
+  StepResult result;
+  result.first_step = next_step_;
+  result.steps = observe.steps;
+  run_steps(observe.wash_out_steps);
+  if (observe.trace && cupti_) {
+    result.trace = traced(observe, result);
+  } else {
+    run_scored(observe, result, always_watches_);
+  }
+  harvest();
+  result.losses = losses_;
+  for (auto step = static_cast<std::size_t>(std::max<std::int64_t>(observe.wash_out_steps, 1));
+       step < stamps_.size(); ++step) {
+    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[step] - stamps_[step - 1]));
+  }
+  result.sm_clock_hertz = mean_clock_since(observe.wash_out_steps);
+  if (result.trace) result.trace->clocks = clocks_of(*result.trace, observe.wash_out_steps);
+  if (observe.tensors) read_tensors(result);
+  running_ = false;
+  return result;
+}
+
+void CudaStep::begin_interleaved() {
+  begin_run();
+  waited_ = nanoseconds(0);
+  issued_ = nanoseconds(0);
+  unscored_segments_ = 0;
+}
+
+void CudaStep::issue_segment(const Interleaving& how, bool scored) {
+  require(how.wash_out_steps >= 1, "a scored step follows one of its own kind");
+  run_steps(how.wash_out_steps);
+  if (!scored) {
+    ++unscored_segments_;
+    return run_steps(how.steps);
+  }
+  const nanoseconds waited_before = waited_;
+  const auto begin = steady_clock::now();
+  run_steps(how.steps);
+  issued_ += steady_clock::now() - begin - (waited_ - waited_before);
+}
+
+// The stamps of a segment lie one after the other, so a scored step's time is that since the stamp
+// of its own step before.
+StepResult CudaStep::end_interleaved(const Interleaving& how) {
+  StepResult result;
+  harvest();
+  const std::int64_t length = how.wash_out_steps + how.steps;
+  const auto run = std::ssize(stamps_);
+  result.first_step = next_step_ - run;
+  result.elapsed = nanoseconds(0);
+  for (std::int64_t step = unscored_segments_ * length; step < run; ++step) {
+    if (step % length < how.wash_out_steps) continue;
+    const auto at = static_cast<std::size_t>(step);
+    result.step_times.emplace_back(static_cast<std::int64_t>(stamps_[at] - stamps_[at - 1]));
+    *result.elapsed += result.step_times.back();
+  }
+  result.steps = std::ssize(result.step_times);
+  result.host_busy = issued_;
+  result.sm_clock_hertz = mean_clock_since(0);
+  result.losses = losses_;
+  running_ = false;
+  return result;
+}
+
+void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserver* observer) {
+  if (observer) observer->begin_run(plan_);
+  observer_ = observer;
+  check(cudaEventRecord(first_mark_.get(), streams_->compute.get()), "mark the first scored step");
+  waited_ = nanoseconds(0);
+  const auto begin = steady_clock::now();
+  run_steps(observe.steps);
+  result.host_busy = steady_clock::now() - begin - waited_;
+  check(cudaEventRecord(last_mark_.get(), streams_->compute.get()), "mark the last scored step");
+  check(cudaStreamSynchronize(streams_->compute.get()), "finish the scored steps");
+  check(cudaStreamSynchronize(streams_->side.get()), "finish the scored steps' copies");
+  check(cudaStreamSynchronize(cudaStreamLegacy), "finish the scored steps' synchronous calls");
+  result.elapsed = time_between(first_mark_, last_mark_);
+  observer_ = nullptr;
+  if (observer) observer->end_run();
+}
+
+// Work of the wash-out is still running when the spans begin, so that queues are as deep as in a
+// run that nobody traces.
+Trace CudaStep::traced(const Observe& observe, StepResult& result) {
+  const std::int64_t first = next_step_;
+  // Every operation, and three spans of the runner's own, at every step.
+  const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
+  SpanRecorder recorder(spans);
+  run_scored(observe, result, &recorder);
+  ActivityRecords records = cupti_->take();
+  records.graph_work = graph_work_;
+  Trace trace = assemble_trace(plan_, std::move(records), recorder.take(), first, observe.steps);
+  trace.memory = buffers_.use();
+  return trace;
+}
+
+void CudaStep::run_steps(std::int64_t count) {
+  if (next_step_ == first_step_ && count > 0) {
+    for (std::int64_t step = first_step_ - furthest_ahead_; step < first_step_; ++step)
+      issue_step(step);
+  }
+  for (std::int64_t done = 0; done < count; ++done) {
+    {
+      const Observed own(observer_, -1, next_step_, next_step_);
+      if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
+        waiting([&] { harvest(); });
+      }
+      hold_back();
+    }
+    issue_step(next_step_);
+    ++next_step_;
+    mark_progress();
+  }
+}
+
+// The driver accepts about a thousand launches and then blocks; a real input pipeline holds back
+// far earlier. Progress is looked at once every half of the run-ahead, since marking it takes time
+// on the device: then the half before the last one must be done.
+void CudaStep::hold_back() {
+  const std::int64_t half = plan_.run_ahead_steps / 2;
+  if (next_step_ % half != 0) return;
+  const cudaEvent_t before_last = progress_[static_cast<std::size_t>(next_step_ / half % 2)].get();
+  if (cudaEventQuery(before_last) == cudaSuccess) return;
+  (void)cudaGetLastError();  // "not ready" must not look like the error of the next launch
+  waiting([&] { check(cudaEventSynchronize(before_last), "wait for earlier steps"); });
+}
+
+void CudaStep::mark_progress() {
+  const std::int64_t half = plan_.run_ahead_steps / 2;
+  if (next_step_ % half != 0) return;
+  const std::int64_t finished = next_step_ / half - 1;
+  check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(),
+                        streams_->compute.get()),
+        "mark the end of some steps");
+}
+
+}  // namespace stepgate

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A plan loaded on the GPU: issues its operations, step after step, and reads the times and losses
+// afterwards.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "device/cuda/cupti/cupti.h"
+#include "device/cuda/handles.h"
+#include "device/cuda/step/cuda_buffers.h"
+#include "device/cuda/step_observer.h"
+#include "device/device.h"
+#include "device/loader.h"
+#include "device/mean_clock.h"
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+// Of one loaded step, or of several that run interleaved. The compute stream is ordered with the
+// legacy stream, the side stream is not: cudaMemcpy stays correct.
+struct CudaStreams {
+  Stream compute = make_stream(cudaStreamDefault);
+  Stream side = make_stream(cudaStreamNonBlocking);
+};
+
+// What steps of one device share. All of it outlives them.
+struct CudaServices {
+  cublasLtHandle_t blas = nullptr;
+  Cudnn* dnn = nullptr;  // null: kernels do without
+  MeasuredProducts* products = nullptr;
+  std::string_view without_dnn = {};
+  ContentsCache& contents;           // of host memory
+  Cupti* cupti = nullptr;            // null: nothing is recorded
+  StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
+};
+
+class CudaStep : public LoadedStep {
+ public:
+  // In memory that outlives it, or in its own when `kept` is null.
+  CudaStep(const StepPlan&, const CudaServices&, const LoadDraw&, KeptMemory* kept,
+           std::shared_ptr<CudaStreams>);
+  ~CudaStep() override;
+
+  std::vector<KernelChoice> choices() const override { return choices_; }
+  StepResult run(const Observe&) override;
+
+  // An interleaved run of several steps on their common stream: each begins, issues its segments
+  // when their turn comes, and is read at the end.
+  void begin_interleaved();
+  void issue_segment(const Interleaving&, bool scored);
+  StepResult end_interleaved(const Interleaving&);
+
+ private:
+  // One operation, prepared as far as it can be before the step runs.
+  struct Prepared {
+    const Operation* operation = nullptr;
+    cudaStream_t stream = nullptr;
+    Launch launch;  // of a LaunchKernel
+    std::vector<void*>
+        operands;  // period x operands addresses; empty when one of them comes and goes
+    std::int64_t period = 1;
+    std::int64_t operand_count = 0;
+  };
+
+  void begin_run();
+  void prepare(const CudaServices&);
+  Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
+  void bind_operands(Prepared&, const LaunchKernel&);
+  void capture_graphs();
+
+  void run_steps(std::int64_t count);
+  void run_scored(const Observe&, StepResult&, StepObserver*);
+  Trace traced(const Observe&, StepResult&);
+  void issue_step(std::int64_t step);
+  void issue(const Prepared&, std::int64_t step);
+  void issue_launch(const Prepared&, std::int64_t step);
+  void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
+  void issue_prefetch(const Prefetch&, cudaStream_t, std::int64_t step);
+  void wait(const HostWaits&, cudaStream_t, std::int64_t step);
+  void launch_graph(std::int64_t step);
+  void hold_back();
+  void mark_progress();
+  void pass_launch_time() const;
+
+  void* address(const BufferUse& use, std::int64_t step) const;
+  cudaStream_t stream(StreamName) const;
+  cudaEvent_t event(int index, std::int64_t step) const;
+
+  // Reads the losses and stamps of the steps since the last time, before their ring is overwritten.
+  void harvest();
+  void read_tensors(StepResult&) const;
+  std::optional<double> mean_clock_since(std::int64_t wash_out_steps) const;
+  std::vector<ClockReading> clocks_of(const Trace&, std::int64_t wash_out_steps) const;
+  std::vector<ClockStamp> stamps_since(std::int64_t first) const;
+
+  // Host time that does not count as issuing work: everything inside the call may be a wait for the
+  // GPU.
+  template <class Call>
+  void waiting(Call call) {
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    waited_ += std::chrono::steady_clock::now() - begin;
+  }
+
+  const StepPlan& plan_;
+  Cupti* cupti_;
+  StepObserver* always_watches_;
+  StepObserver* observer_ = nullptr;  // of the scored steps, while they run
+  KeptMemory own_memory_;
+  // Before the buffers: a step's allocator still waits for its streams when it goes.
+  std::shared_ptr<CudaStreams> streams_;
+  CudaBuffers buffers_;
+  std::vector<std::vector<CudaEvent>> events_;
+  std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns
+  CudaEvent first_mark_;
+  CudaEvent last_mark_;
+  std::vector<Prepared> prepared_;
+  std::vector<KernelChoice> choices_;
+  std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
+  std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
+  std::optional<Loader> loader_;
+  int furthest_ahead_ = 0;
+  bool running_ = false;  // stays set when a run throws
+  std::int64_t first_step_;
+  std::int64_t next_step_;
+  std::int64_t harvested_;              // before which step losses and stamps have been read
+  std::vector<float> losses_;           // of the steps of the current run
+  std::vector<std::uint64_t> stamps_;   // likewise
+  std::vector<std::uint64_t> cycles_;   // likewise, pairs of cycles and multiprocessor
+  std::chrono::nanoseconds waited_{0};  // in the current run
+  std::chrono::nanoseconds issued_{0};  // host time of scored steps, in an interleaved run
+  std::int64_t unscored_segments_ = 0;  // of an interleaved run, before the scored ones
+};
+
+}  // namespace stepgate

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Compiled without fused multiply-adds (device/CMakeLists.txt): see drawn_number.
+#include "device/cuda/step/fill_on_device.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "device/contents.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr std::int64_t most_blocks = 2048;  // of a stretch: more than run at once
+
+// A transformer's parameters are hundreds of stretches, most of them tiny: a launch takes many. As
+// an argument of a kernel, where 4 KiB have room.
+struct Stretches {
+  static constexpr std::size_t most = 64;
+  DrawnStretch all[most];
+};
+static_assert(sizeof(Stretches) <= 4000);
+
+template <class Stored>
+__device__ void store(Stored* to, DType dtype, std::int64_t place, double number) {
+  if constexpr (sizeof(Stored) == 2) {
+    to[place] = narrow_from_double(dtype, number);
+  } else {
+    to[place] = static_cast<float>(number);
+  }
+}
+
+// Blocks in x share a stretch, y is which.
+template <class Stored>
+__global__ void __launch_bounds__(threads)
+    draw(Stored* to, DType dtype, std::uint64_t seed, const __grid_constant__ Stretches stretches) {
+  const DrawnStretch& stretch = stretches.all[blockIdx.y];
+  const std::int64_t together = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+       i < stretch.elements; i += together) {
+    const std::int64_t place = stretch.first + i;
+    store(to, dtype, place, drawn_number(seed, stretch, place));
+  }
+}
+
+std::int64_t most_elements(std::span<const DrawnStretch> stretches) {
+  std::int64_t most = 0;
+  for (const DrawnStretch& stretch : stretches) most = std::max(most, stretch.elements);
+  return most;
+}
+
+cudaError_t draw_on_device(const DrawnContent& content, std::span<const DrawnStretch> stretches,
+                           void* to, cudaStream_t stream) {
+  const std::int64_t most = most_elements(stretches);
+  if (most == 0) return cudaSuccess;
+  Stretches argument{};
+  std::copy(stretches.begin(), stretches.end(), argument.all);
+  const std::int64_t blocks = std::min((most + threads - 1) / threads, most_blocks);
+  const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(stretches.size()));
+  if (is_narrow(content.dtype)) {
+    draw<<<grid, threads, 0, stream>>>(static_cast<std::uint16_t*>(to), content.dtype, content.seed,
+                                       argument);
+  } else {
+    draw<<<grid, threads, 0, stream>>>(static_cast<float*>(to), content.dtype, content.seed,
+                                       argument);
+  }
+  return cudaGetLastError();
+}
+
+std::int64_t drawn_bytes(const DrawnContent& content) {
+  std::int64_t elements = 0;
+  for (const DrawnStretch& stretch : content.stretches) elements += stretch.elements;
+  return elements * bytes_of(content.dtype);
+}
+
+}  // namespace
+
+cudaError_t fill_on_device(const Buffer& buffer, std::int64_t slot, std::uint64_t seed, void* to,
+                           cudaStream_t stream) {
+  const DrawnContent content = drawn_content(buffer, slot, seed);
+  if (drawn_bytes(content) < buffer.bytes) {
+    const auto bytes = static_cast<std::size_t>(buffer.bytes);
+    if (const cudaError_t status = cudaMemsetAsync(to, 0, bytes, stream); status != cudaSuccess)
+      return status;
+  }
+  std::span<const DrawnStretch> left = content.stretches;
+  while (!left.empty()) {
+    const std::size_t count = std::min(left.size(), Stretches::most);
+    if (const cudaError_t status = draw_on_device(content, left.first(count), to, stream);
+        status != cudaSuccess)
+      return status;
+    left = left.subspan(count);
+  }
+  return cudaSuccess;
+}
+
+}  // namespace stepgate

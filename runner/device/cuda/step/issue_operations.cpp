@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// What the operations of a step make the host do.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "device/cuda/check.h"
+#include "device/cuda/step/cuda_step.h"
+#include "plan/analyse/access.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+void spin_for(std::int64_t duration_nanoseconds) {
+  const auto end = steady_clock::now() + nanoseconds(duration_nanoseconds);
+  while (steady_clock::now() < end) {
+  }
+}
+
+}  // namespace
+
+void* CudaStep::address(const BufferUse& use, std::int64_t step) const {
+  return static_cast<std::byte*>(buffers_.address(use.buffer, step)) + use.offset_bytes;
+}
+
+cudaStream_t CudaStep::stream(StreamName name) const {
+  switch (name) {
+    case StreamName::compute:
+      return streams_->compute.get();
+    case StreamName::side:
+      return streams_->side.get();
+    case StreamName::legacy:
+      return cudaStreamLegacy;
+  }
+  require(false, "every stream is known");
+  return nullptr;
+}
+
+cudaEvent_t CudaStep::event(int index, std::int64_t step) const {
+  const std::vector<CudaEvent>& slots = events_[static_cast<std::size_t>(index)];
+  return slots[static_cast<std::size_t>(step) % slots.size()].get();
+}
+
+void CudaStep::issue_step(std::int64_t step) {
+  bool graph_launched = false;
+  for (std::size_t index = 0; index < prepared_.size(); ++index) {
+    const Prepared& prepared = prepared_[index];
+    const Operation& operation = *prepared.operation;
+    const std::int64_t acted_for = step + operation.ahead;
+    if (!acts_for(operation, acted_for, first_step_)) continue;
+    if (operation.captured && graph_launched) continue;
+    const Observed observed(observer_, static_cast<int>(index), step, acted_for);
+    if (operation.captured) {
+      launch_graph(acted_for);
+      graph_launched = true;
+    } else if (prepared.launch) {
+      pass_launch_time();
+      issue_launch(prepared, acted_for);
+    } else {
+      issue(prepared, acted_for);
+    }
+  }
+}
+
+void CudaStep::launch_graph(std::int64_t step) {
+  pass_launch_time();
+  check(cudaGraphLaunch(graphs_[static_cast<std::size_t>(step) % graphs_.size()].get(),
+                        streams_->compute.get()),
+        "launch the step's graph");
+}
+
+void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
+  const Operation& operation = *prepared.operation;
+  const cudaStream_t on = prepared.stream;
+  if (prepared.launch) return issue_launch(prepared, step);
+  struct Issue {
+    CudaStep& self;
+    StreamName name;
+    cudaStream_t on;
+    std::int64_t step;
+
+    void operator()(const LaunchKernel&) const { require(false, "launches are prepared"); }
+    void operator()(const CopyBytes& copy) const { self.issue_copy(copy, on, step); }
+    void operator()(const FillZero& fill) const {
+      check(cudaMemsetAsync(self.address(fill.what, step), 0,
+                            static_cast<std::size_t>(fill.what.bytes), on),
+            "zero a buffer");
+    }
+    void operator()(const HostCopies& copy) const {
+      std::memcpy(self.address(copy.to, step), self.address(copy.from, step),
+                  static_cast<std::size_t>(copy.to.bytes));
+    }
+    void operator()(const Prefetch& prefetch) const { self.issue_prefetch(prefetch, on, step); }
+    void operator()(const Allocate& allocate) const {
+      self.buffers_.allocate(allocate.buffer, step, name, on);
+    }
+    void operator()(const Release& release) const {
+      const Buffer& buffer = self.plan_.buffers[static_cast<std::size_t>(release.buffer)];
+      if (buffer.allocated_by == AllocatedBy::cuda) {
+        return self.waiting([&] { self.buffers_.release(release.buffer, step, on); });
+      }
+      self.buffers_.release(release.buffer, step, on);
+    }
+    void operator()(const EmptyCache&) const {
+      self.waiting([&] { self.buffers_.empty_cache(); });
+    }
+    void operator()(const PageLock& lock) const {
+      const auto bytes =
+          static_cast<std::size_t>(self.plan_.buffers[static_cast<std::size_t>(lock.buffer)].bytes);
+      check(cudaHostRegister(self.buffers_.address(lock.buffer, step), bytes,
+                             cudaHostRegisterDefault),
+            "page-lock a host buffer");
+    }
+    void operator()(const PageUnlock& unlock) const {
+      self.waiting([&] {
+        check(cudaHostUnregister(self.buffers_.address(unlock.buffer, step)),
+              "unlock a host buffer");
+      });
+    }
+    void operator()(const RecordEvent& record) const {
+      check(cudaEventRecord(self.event(record.event, step), on), "record an event");
+    }
+    void operator()(const StreamWaitsEvent& waits) const {
+      check(cudaStreamWaitEvent(on, self.event(waits.event, step), 0),
+            "let a stream wait for an event");
+    }
+    void operator()(const HostWaits& waits) const { self.wait(waits, on, step); }
+    void operator()(const TakeBatch&) const {
+      self.waiting([&] { self.loader_->take(step); });
+    }
+    void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
+  };
+  std::visit(Issue{*this, operation.stream, on, step}, operation.action);
+}
+
+void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {
+  if (!prepared.operands.empty()) {
+    const std::int64_t row =
+        prepared.period == 1 ? 0 : step % prepared.period * prepared.operand_count;
+    return prepared.launch(prepared.operands.data() + row, prepared.stream);
+  }
+  const auto& uses = std::get<LaunchKernel>(prepared.operation->action).operands;
+  std::array<void*, 8> operands{};
+  require(uses.size() <= operands.size(), "a kernel has at most eight operands");
+  std::transform(uses.begin(), uses.end(), operands.begin(),
+                 [&](const BufferUse& use) { return address(use, step); });
+  prepared.launch(operands.data(), prepared.stream);
+}
+
+void CudaStep::pass_launch_time() const {
+  if (plan_.launch_host_nanoseconds > 0) spin_for(plan_.launch_host_nanoseconds);
+}
+
+void CudaStep::issue_copy(const CopyBytes& copy, cudaStream_t on, std::int64_t step) {
+  void* to = address(copy.to, step);
+  const void* from = address(copy.from, step);
+  const auto bytes = static_cast<std::size_t>(copy.to.bytes);
+  if (copy.host_waits) {
+    return waiting([&] { check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy, waiting"); });
+  }
+  const auto enqueue = [&] {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, on), "copy");
+  };
+  if (is_pageable(plan_, copy)) return waiting(enqueue);
+  enqueue();
+}
+
+void CudaStep::issue_prefetch(const Prefetch& prefetch, cudaStream_t on, std::int64_t step) {
+  int device = 0;
+  check(cudaGetDevice(&device), "ask for the current device");
+  const cudaMemLocation location{.type = cudaMemLocationTypeDevice, .id = device};
+  check(cudaMemPrefetchAsync(address(prefetch.what, step),
+                             static_cast<std::size_t>(prefetch.what.bytes), location, 0, on),
+        "prefetch managed memory");
+}
+
+void CudaStep::wait(const HostWaits& waits, cudaStream_t on, std::int64_t step) {
+  waiting([&] {
+    switch (waits.what) {
+      case WaitFor::device:
+        return check(cudaDeviceSynchronize(), "wait for the device");
+      case WaitFor::stream:
+        return check(cudaStreamSynchronize(on), "wait for a stream");
+      case WaitFor::event:
+        return check(cudaEventSynchronize(event(waits.event, step)), "wait for an event");
+      case WaitFor::poll:
+        cudaError_t status = cudaErrorNotReady;
+        while (status == cudaErrorNotReady) status = cudaEventQuery(event(waits.event, step));
+        (void)cudaGetLastError();  // "not ready" must not look like the error of the next launch
+        return check(status, "poll an event");
+    }
+  });
+}
+
+}  // namespace stepgate

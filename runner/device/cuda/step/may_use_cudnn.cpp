@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/step/may_use_cudnn.h"
+
+#include <algorithm>
+
+#include "kernels/attention/cudnn/cudnn_attention.h"
+
+namespace stepgate {
+
+bool may_use_cudnn(const StepPlan& plan) {
+  return std::any_of(
+      plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
+        const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+        return launch != nullptr &&
+               (launch->kernel == "attention" || launch->kernel == "attention_gradient") &&
+               suits_cudnn(launch->shape, launch->dtype);
+      });
+}
+
+}  // namespace stepgate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Which plans depend on cuDNN: a version of it must not make others incomparable.
+#include "device/cuda/step/may_use_cudnn.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+bool depends(void (*change)(Knobs&)) {
+  Knobs knobs = small_transformer();
+  change(knobs);
+  return may_use_cudnn(plan_of(knobs));
+}
+
+TEST(MayUseCudnn, IsTrueOfAttentionOf16BitNumbersInWholeTiles) {
+  EXPECT_TRUE(depends([](Knobs&) {}));
+  EXPECT_TRUE(depends([](Knobs& knobs) { knobs.model.dtype = DType::fp16; }));
+  EXPECT_TRUE(depends([](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }));
+}
+
+TEST(MayUseCudnn, IsTrueOfTheForwardPassWhereOnlyTheGradientHasNoWorkspace) {
+  EXPECT_TRUE(depends([](Knobs& knobs) { knobs.model.attention_workspace_bytes = 0; }));
+}
+
+TEST(MayUseCudnn, IsFalseOfEveryOtherStep) {
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.dtype = DType::fp32; }));
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.dtype = DType::tf32; }));
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.seq = 120; }));
+  EXPECT_FALSE(depends([](Knobs& knobs) {
+    knobs.model.hidden = 512;
+    knobs.model.heads = 2;  // of 256 columns
+  }));
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.launch.fuse = Fuse::pointwise; }));
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }));
+  EXPECT_FALSE(depends([](Knobs& knobs) { knobs.model.kind = ModelKind::mlp; }));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// The part of CudaStep that happens once: streams, events, addresses, algorithms and graphs.
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "device/cuda/check.h"
+#include "device/cuda/step/cuda_step.h"
+#include "kernels/catalogue.h"
+#include "plan/analyse/access.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+// A capture that an exception interrupts is ended all the same: until then the thread may not call
+// what a capture forbids, which is most of what cleaning up needs.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t stream) : stream_(stream) {
+    // Thread-local: what loader threads of other variants do must not invalidate the capture.
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          "begin to capture the step");
+  }
+  ~Capture() {
+    if (!stream_) return;
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamEndCapture(stream_, &graph);
+    if (graph) (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError();
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // How many there are so far.
+  std::size_t nodes() const {
+    cudaStreamCaptureStatus status{};
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph), "ask what was captured");
+    std::size_t count = 0;
+    check(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
+    return count;
+  }
+
+  Graph end() {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph),
+          "capture the step as a graph");
+    return Graph(graph);
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+// Something of it runs on the device. What a graph allocates does not.
+bool makes_work(const Operation& operation) {
+  return std::holds_alternative<LaunchKernel>(operation.action) ||
+         std::holds_alternative<CopyBytes>(operation.action) ||
+         std::holds_alternative<FillZero>(operation.action);
+}
+
+}  // namespace
+
+CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const LoadDraw& draw,
+                   KeptMemory* kept, std::shared_ptr<CudaStreams> streams)
+    : plan_(plan),
+      cupti_(services.cupti),
+      always_watches_(services.observer),
+      streams_(std::move(streams)),
+      buffers_(plan, services.contents, kept ? *kept : own_memory_,
+               {streams_->compute.get(), streams_->side.get(), cudaStreamLegacy}),
+      first_mark_(make_event(cudaEventDefault)),
+      last_mark_(make_event(cudaEventDefault)),
+      furthest_ahead_(furthest_ahead(plan)),
+      first_step_(draw.first_step),
+      next_step_(draw.first_step),
+      harvested_(draw.first_step) {
+  // Waits for events sleep only where the event says so. The runner's own marks never do.
+  const unsigned wait =
+      plan.wait_style == WaitStyle::block ? cudaEventBlockingSync : cudaEventDefault;
+  for (const Event& event : plan.events) {
+    std::vector<CudaEvent>& slots = events_.emplace_back();
+    for (std::int64_t slot = 0; slot < event.slots; ++slot)
+      slots.push_back(make_event(cudaEventDisableTiming | wait));
+  }
+  for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
+  prepare(services);
+  capture_graphs();
+  const bool takes_batches =
+      std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
+        return std::holds_alternative<TakeBatch>(operation.action);
+      });
+  if (takes_batches) loader_.emplace(plan.loader, loader_seed(plan, draw), draw.first_step);
+  check(cudaDeviceSynchronize(), "finish loading the step");
+}
+
+CudaStep::~CudaStep() {
+  // Nothing may still be running when the buffers go, on the legacy stream neither. An error of the
+  // work was reported by the run; the next step's launches must not see it.
+  (void)cudaDeviceSynchronize();
+  (void)cudaGetLastError();
+}
+
+void CudaStep::prepare(const CudaServices& services) {
+  LaunchContext context{.blas = services.blas,
+                        .dnn = services.dnn,
+                        .without_dnn = services.without_dnn,
+                        .choices = &choices_};
+  if (plan_.algorithms_by == AlgorithmsBy::measurement) context.products = services.products;
+  for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
+    if (plan_.buffers[index].purpose != Purpose::workspace) continue;
+    context.workspace = buffers_.address(static_cast<int>(index), 0);
+    context.workspace_bytes = plan_.buffers[index].bytes;
+  }
+  for (const Operation& operation : plan_.operations) {
+    Prepared& prepared = prepared_.emplace_back();
+    prepared.operation = &operation;
+    prepared.stream = stream(operation.stream);
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (!launch) continue;
+    prepared.launch = prepare_launch(*launch, context);
+    bind_operands(prepared, *launch);
+  }
+}
+
+Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext& context) {
+  // Layers of one shape share what was prepared for the first.
+  for (const Prepared& earlier : prepared_) {
+    if (!earlier.launch) continue;
+    const auto& other = std::get<LaunchKernel>(earlier.operation->action);
+    if (other.kernel == launch.kernel && other.shape == launch.shape &&
+        other.dtype == launch.dtype && other.scalars == launch.scalars) {
+      return earlier.launch;
+    }
+  }
+  const Kernel& launched = kernel(launch.kernel);
+  require(launched.prepare != nullptr, "the CUDA build has a launcher for every kernel");
+  return launched.prepare(launch.shape, launch.dtype, launch.scalars, context);
+}
+
+void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
+  prepared.operand_count = static_cast<std::int64_t>(launch.operands.size());
+  bool fixed = true;
+  for (const BufferUse& use : launch.operands) {
+    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(use.buffer)];
+    fixed = fixed && buffer.allocated_by == AllocatedBy::the_plan;
+    prepared.period = std::lcm(prepared.period, buffer.slots);
+  }
+  if (!fixed) return;
+  for (std::int64_t step = 0; step < prepared.period; ++step) {
+    for (const BufferUse& use : launch.operands) prepared.operands.push_back(address(use, step));
+  }
+}
+
+void CudaStep::capture_graphs() {
+  std::int64_t period = 1;
+  bool any = false;
+  for (const Operation& operation : plan_.operations) {
+    if (!operation.captured) continue;
+    any = true;
+    for (const BufferAccess& access : accesses_of(plan_, operation)) {
+      period = std::lcm(period, plan_.buffers[static_cast<std::size_t>(access.use.buffer)].slots);
+    }
+  }
+  if (!any) return;
+  for (std::int64_t step = 0; step < period; ++step) {
+    buffers_.begin_capture();
+    Capture capture(streams_->compute.get());
+    graph_work_.clear();
+    std::size_t nodes = 0;
+    for (std::size_t index = 0; index < prepared_.size(); ++index) {
+      if (!prepared_[index].operation->captured) continue;
+      issue(prepared_[index], step);
+      if (!cupti_) continue;  // only traces ask whose a node is
+      const std::size_t before = std::exchange(nodes, capture.nodes());
+      if (!makes_work(*prepared_[index].operation)) continue;
+      graph_work_.insert(graph_work_.end(), nodes - before, static_cast<int>(index));
+    }
+    const Graph graph = capture.end();
+    buffers_.end_capture();
+    cudaGraphExec_t executable = nullptr;
+    check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiate the step's graph");
+    graphs_.emplace_back(executable);
+    check(cudaGraphUpload(executable, streams_->compute.get()), "upload the step's graph");
+  }
+}
+
+}  // namespace stepgate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The table of keys.
+#include "judge/environment/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace stepgate {
+namespace {
+
+using Compare = EnvironmentKey::Compare;
+
+constexpr std::array keys{
+    EnvironmentKey{"kind", "device kind", &Environment::kind, Compare::whole},
+    EnvironmentKey{"gpu", "GPU", &Environment::gpu, Compare::whole},
+    EnvironmentKey{"uuid", "GPU's UUID", &Environment::uuid, Compare::device},
+    EnvironmentKey{"driver", "driver branch", &Environment::driver, Compare::branch},
+    EnvironmentKey{"cuda_runtime", "CUDA runtime", &Environment::cuda_runtime, Compare::whole},
+    EnvironmentKey{"compute_capability", "compute capability", &Environment::compute_capability,
+                   Compare::whole},
+    EnvironmentKey{"memory_mib", "device memory in MiB", &Environment::memory_mib, Compare::whole},
+    EnvironmentKey{"power_limit", "power limit", &Environment::power_limit, Compare::whole},
+    EnvironmentKey{"pcie", "PCIe link", &Environment::pcie, Compare::whole},
+    EnvironmentKey{"cpu", "CPU", &Environment::cpu, Compare::whole},
+    EnvironmentKey{"ecc", "ECC", &Environment::ecc, Compare::whole, true},
+    EnvironmentKey{"mig", "MIG mode", &Environment::mig, Compare::whole, true},
+    EnvironmentKey{"vbios", "VBIOS", &Environment::vbios, Compare::whole, true},
+    EnvironmentKey{"highest_sm_clock", "highest SM clock", &Environment::highest_sm_clock,
+                   Compare::whole, true}};
+
+std::string compared_part(const std::string& value, Compare compare) {
+  return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
+}
+
+// What can stand in a file of ASCII as it is.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+// Empty where the device does not have the key.
+std::string value_of(const DeviceIdentity& device, std::string_view name) {
+  const auto found = std::ranges::find(device.keys, name, &DeviceKey::name);
+  return found == device.keys.end() ? std::string() : printable(found->value);
+}
+
+// Lower case, one hyphen for everything else between letters and digits.
+std::string as_folder(std::string_view name) {
+  std::string folder;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c))) {
+      folder += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!folder.empty() && folder.back() != '-') {
+      folder += '-';
+    }
+  }
+  while (folder.ends_with('-')) folder.pop_back();
+  return folder.empty() ? "unnamed" : folder;
+}
+
+}  // namespace
+
+std::span<const EnvironmentKey> environment_keys() {
+  return keys;
+}
+
+Environment environment_of(const DeviceIdentity& device) {
+  constexpr std::int64_t mebibyte = 1024 * 1024;
+  return {.kind = std::string(name_of(device.kind)),
+          .gpu = printable(device.name),
+          .uuid = device.uuid,
+          .driver = device.driver,
+          .cuda_runtime = device.runtime,
+          .compute_capability = fmt::format("{:.1f}", device.compute_capability),
+          .memory_mib = fmt::format("{}", device.memory_bytes / mebibyte),
+          .power_limit = device.power_limit,
+          .pcie = device.pcie,
+          .cpu = printable(device.cpu),
+          .ecc = value_of(device, "ecc"),
+          .mig = value_of(device, "mig"),
+          .vbios = value_of(device, "vbios"),
+          .highest_sm_clock = value_of(device, "highest sm clock")};
+}
+
+std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
+                                                     const Environment& now) {
+  for (const EnvironmentKey& key : keys) {
+    if (key.compare == Compare::device) continue;
+    const std::string then = compared_part(stored.*key.value, key.compare);
+    const std::string here = compared_part(now.*key.value, key.compare);
+    if (then == here || then.empty() || here.empty()) continue;
+    return EnvironmentMismatch{.key = key.words, .stored = then, .now = here};
+  }
+  return std::nullopt;
+}
+
+std::string libraries_in_words(std::span<const DeviceKey> libraries) {
+  std::string words;
+  for (const DeviceKey& library : libraries) {
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", library.name, library.value);
+  }
+  return printable(std::move(words));
+}
+
+std::string folder_of_baselines(const DeviceIdentity& device) {
+  const std::string folder = as_folder(device.name);
+  return device.kind == DeviceKind::cuda ? folder
+                                         : fmt::format("{}/{}", name_of(device.kind), folder);
+}
+
+}  // namespace stepgate

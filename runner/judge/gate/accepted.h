@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What a team has accepted of a change, in a file of its repository that a reviewer sees: who says
+// so, why, and until when. Nothing else makes a gate pass what it found.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// One [[accepted]] of the file.
+struct Accepted {
+  std::string work;  // pattern (*, ?, [a-z]) of "scenario/variant", or of a scenario's name
+  std::string what;  // "time", "losses", "scenario", a sentence's name, or that of a metric
+  // Of time, relative: 0.05 is 5 % longer; of a metric its value in base units: at most, or at
+  // least of arithmetic, of which less is what blocks.
+  double limit = 0;
+  std::string limit_text = {};  // as written; empty where there is nothing to limit
+  std::string who;
+  std::string why;
+  std::string until;  // "2026-12-31": the last day on which it counts
+  Place place;
+};
+
+// Throws RequestError with everything that is wrong with the file.
+std::vector<Accepted> read_accepted(const std::filesystem::path&);
+
+// Whether the entry speaks of it at all.
+bool speaks_of(const Accepted&, const std::string& work, const std::string& what);
+
+// "2026-11-23" is not after "2026-12-31". `day` is a date, or a date and a time.
+bool counts_on(const Accepted&, const std::string& day);
+
+}  // namespace stepgate

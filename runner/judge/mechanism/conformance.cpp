@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "judge/mechanism/conformance.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "judge/verdict/words.h"
+#include "measure/trace/trace_metrics.h"
+#include "plan/count/counted_metrics.h"
+
+namespace stepgate {
+namespace {
+
+// Averages over steps are divided once in a plan and once in a trace.
+bool agrees(double planned, double traced) {
+  return std::abs(planned - traced) <= 1e-6 * std::max(std::abs(planned), std::abs(traced));
+}
+
+bool is_a_count(const MetricRow& row) {
+  return row.evidence <= Evidence::exact && row.name.ends_with("_per_step") &&
+         row.unit != MetricUnit::flops;
+}
+
+// What the timeline has of a metric, by operation of the plan.
+struct OfOperation {
+  double amount = 0;
+  std::set<std::string> calls;
+};
+
+std::map<int, OfOperation> by_operation(const StepPlan& plan, const Trace& trace, Metric metric) {
+  std::map<std::uint32_t, std::string> name_of_call;
+  std::map<int, OfOperation> found;
+  for (const HostCall& call : trace.calls) {
+    if (call.correlation != 0) name_of_call[call.correlation] = call.name;
+    const double amount = amount_of(trace, call, metric);
+    if (amount == 0 || call.span < 0 || call.span >= std::ssize(trace.spans)) continue;
+    OfOperation& of = found[trace.spans[static_cast<std::size_t>(call.span)].operation];
+    of.amount += amount;
+    of.calls.insert(call.name);
+  }
+  for (const DeviceWork& work : trace.work) {
+    const double amount = amount_of(work, plan, metric);
+    if (amount == 0) continue;
+    OfOperation& of = found[work.operation];
+    of.amount += amount;
+    const auto call = name_of_call.find(work.correlation);
+    if (call != name_of_call.end()) of.calls.insert(call->second);
+  }
+  return found;
+}
+
+// "; in 'upload batch' the timeline has 2 (cudaMemcpyAsync), the plan 1": the first operation in
+// which they part. Empty where the timeline does not tell.
+std::string where_they_part(const StepPlan& plan, const Trace& trace, Metric metric,
+                            const Counted& counted) {
+  if (trace.steps <= 0) return "";
+  std::map<int, OfOperation> traced = by_operation(plan, trace, metric);
+  for (int index = 0; index < std::ssize(plan.operations); ++index) {
+    const Operation& operation = plan.operations[static_cast<std::size_t>(index)];
+    if (operation.captured) continue;  // a graph's operations are one launch
+    StepPlan alone = plan;
+    alone.operations = {operation};
+    const double planned = counted(alone, metric).value_or(0);
+    const OfOperation& of = traced[index];
+    const double found = of.amount / static_cast<double>(trace.steps);
+    if (agrees(planned, found)) continue;
+    const MetricUnit unit = row_of(metric).unit;
+    return fmt::format("; in '{}' the timeline has {} a step{}, the plan {}", operation.name,
+                       in_words(found, unit),
+                       of.calls.empty() ? "" : fmt::format(" ({})", fmt::join(of.calls, ", ")),
+                       in_words(planned, unit));
+  }
+  return "";
+}
+
+struct Disagreement {
+  std::size_t variant = 0;
+  Metric metric = Metric::launches_per_step;
+  double planned = 0;
+  double traced = 0;
+  std::size_t round = 0;
+};
+
+// At most one of a variant's metric: that of the first round in which it differs.
+std::vector<Disagreement> disagreements(std::span<const StepPlan> plans, const Traced& traced,
+                                        const Counted& counted) {
+  std::vector<Disagreement> all;
+  for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+    for (const MetricRow& row : metric_table()) {
+      const auto planned = is_a_count(row) ? counted(plans[variant], row.metric) : std::nullopt;
+      if (!planned || trace_may_differ(plans[variant], row.metric)) continue;
+      for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
+        const auto value = traced_value(traced.rounds[round], variant, row.metric);
+        if (!value || agrees(*planned, *value)) continue;
+        all.push_back({variant, row.metric, *planned, *value, round});
+        break;
+      }
+    }
+  }
+  return all;
+}
+
+std::string in_words(const Disagreement& found, std::span<const StepPlan> plans,
+                     const Traced& traced, const Counted& counted) {
+  const StepPlan& plan = plans[found.variant];
+  const MetricRow& row = row_of(found.metric);
+  std::string words = fmt::format(
+      "the trace of '{}' is not its plan: {} is {} in traced round {} and {} by the plan",
+      plan.variant, row.name, in_words(found.traced, row.unit), found.round + 1,
+      in_words(found.planned, row.unit));
+  if (found.variant < traced.timelines.size()) {
+    words += where_they_part(plan, traced.timelines[found.variant], found.metric, counted);
+  }
+  return words;
+}
+
+// Of buffers in device memory, in words; nothing when no variant holds more than planned.
+std::optional<std::string> reason_against_memory(std::span<const StepPlan> plans,
+                                                 const Traced& traced, const Counted& counted) {
+  for (const TracedRound& round : traced.rounds) {
+    for (std::size_t variant = 0; variant < std::min(plans.size(), round.variants.size());
+         ++variant) {
+      const auto held = static_cast<double>(round.variants[variant].memory.peak_allocated_bytes);
+      const auto planned = counted(plans[variant], Metric::peak_live);
+      // What grows has no most.
+      const bool grows = counted(plans[variant], Metric::live_slope).value_or(0) > 0;
+      if (!planned || grows || held <= *planned) continue;
+      return fmt::format(
+          "the trace of '{}' is not its plan: its buffers held {} of device memory at once ({:.0f} "
+          "bytes), and {} by the plan ({:.0f})",
+          plans[variant].variant, in_words(held, MetricUnit::bytes), held,
+          in_words(*planned, MetricUnit::bytes), *planned);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string unsteady_note(const std::string& variant, UnsteadyKind kind, std::int64_t times) {
+  const std::string head = fmt::format("in the traced steps of '{}' ", variant);
+  switch (kind) {
+    case UnsteadyKind::module_loading:
+      return head + fmt::format(
+                        "{} kernel module{} loaded, lazily, which no steady step does; a "
+                        "longer warm-up ('measure.warmup') or CUDA_MODULE_LOADING=EAGER "
+                        "moves that out of them",
+                        times, times == 1 ? " was" : "s were");
+    case UnsteadyKind::jit_compilation:
+      return head + fmt::format(
+                        "the driver compiled {} kernel{} for this GPU, which no steady step "
+                        "does; build with its architecture in CMAKE_CUDA_ARCHITECTURES",
+                        times, times == 1 ? "" : "s");
+    case UnsteadyKind::command_buffer_full:
+      return head + fmt::format(
+                        "the queue of launches was full {}, so that the host waited in "
+                        "launch calls; no count has those waits",
+                        times == 1 ? "once" : fmt::format("{} times", times));
+    case UnsteadyKind::other:
+      break;
+  }
+  return head + fmt::format("the driver was busy with something else {}",
+                            times == 1 ? "once" : fmt::format("{} times", times));
+}
+
+}  // namespace
+
+std::optional<std::string> reason_against_conformance(std::span<const StepPlan> plans,
+                                                      const Traced& traced,
+                                                      const Counted& counted) {
+  const std::vector<Disagreement> found = disagreements(plans, traced, counted);
+  if (found.empty()) return reason_against_memory(plans, traced, counted);
+  std::string words = in_words(found.front(), plans, traced, counted);
+  if (found.size() > 1) {
+    words +=
+        fmt::format("; {} more such difference{}", found.size() - 1, found.size() == 2 ? "" : "s");
+  }
+  return words;
+}
+
+std::vector<std::string> unsteady_notes(std::span<const StepPlan> plans, const Traced& traced) {
+  std::vector<std::string> notes;
+  for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+    std::map<UnsteadyKind, std::int64_t> times;
+    for (const TracedRound& round : traced.rounds) {
+      if (variant >= round.variants.size()) continue;
+      for (const auto& [kind, count] : round.variants[variant].unsteady) times[kind] += count;
+    }
+    for (const auto& [kind, count] : times) {
+      if (count > 0) notes.push_back(unsteady_note(plans[variant].variant, kind, count));
+    }
+  }
+  return notes;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Whether a step did what its plan says: where the trace counts what the plan counts, both must
+// agree, or no number of the run means what it says.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "judge/verdict/sides.h"
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// The first disagreement, in words, with both numbers and, where the timeline tells, the operation
+// in which they part; how many more there are. Counts must be equal up to the rounding of
+// fractions, in every round; device memory in buffers must not exceed the plan's peak (a device
+// that books none has nothing to compare). Nothing when all agree.
+std::optional<std::string> reason_against_conformance(std::span<const StepPlan>, const Traced&,
+                                                      const Counted&);
+
+// What does not belong into a steady step and happened in the traced ones, with what to do about
+// it.
+std::vector<std::string> unsteady_notes(std::span<const StepPlan>, const Traced&);
+
+}  // namespace stepgate

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "judge/mechanism/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "device/planned_memory.h"
+#include "judge/mechanism/separate.h"
+#include "judge/verdict/words.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::array parts_that_keep_kernels_waiting{
+    TimePart::copies, TimePart::idle_after_wait, TimePart::idle_for_data, TimePart::idle_for_host};
+constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::idle_in_queue};
+
+double share(const TimeSplit& time, TimePart part) {
+  return time.step > 0 ? part_of(time, part) / time.step : 0;
+}
+
+std::string part_share_in_words(const TimeSplit& time, TimePart part) {
+  return share_in_words(share(time, part));
+}
+
+struct LargestTwo {
+  TimePart largest;
+  TimePart second;
+};
+
+LargestTwo largest_two(std::span<const TimePart> parts, const TimeSplit& time) {
+  std::vector<TimePart> sorted(parts.begin(), parts.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [&](TimePart one, TimePart other) { return share(time, one) > share(time, other); });
+  return {sorted[0], sorted[1]};
+}
+
+// The candidates of rule 1 or, where it does not apply, of rule 2.
+LargestTwo candidates(const TimeSplit& time) {
+  const LargestTwo waiting = largest_two(parts_that_keep_kernels_waiting, time);
+  if (share(time, waiting.largest) >= share_that_binds) return waiting;
+  return largest_two(parts_of_work, time);
+}
+
+// What a variant's values say of a metric, as words of a sentence; empty where they do not or where
+// it is nothing.
+class Told {
+ public:
+  explicit Told(const std::map<Metric, double>& values) : values_(values) {}
+
+  std::string operator()(Metric metric, std::string_view before, std::string_view after) const {
+    const auto found = values_.find(metric);
+    if (found == values_.end() || found->second == 0) return "";
+    return fmt::format("{}{}{}", before, in_words(found->second, row_of(metric).unit), after);
+  }
+
+ private:
+  const std::map<Metric, double>& values_;
+};
+
+std::string bound_in_words(TimePart part, const TimeSplit& time,
+                           const std::map<Metric, double>& values) {
+  const Told told(values);
+  const std::string of_time = part_share_in_words(time, part) + " of the time";
+  switch (part) {
+    case TimePart::math:
+      return fmt::format("compute-bound: kernels that arithmetic limits run {}", of_time);
+    case TimePart::memory:
+      return fmt::format("memory-bound: kernels and fills that device memory limits run {}",
+                         of_time);
+    case TimePart::copies:
+      return fmt::format("copy-bound: copies run with no kernel beside them {}{}{}", of_time,
+                         told(Metric::copy_bytes_per_step, "; it copies ", " a step"),
+                         told(Metric::pageable_copies_per_step, ", ",
+                              " of the copies from or to pageable memory"));
+    case TimePart::idle_after_wait: {
+      const std::string waits =
+          told(Metric::host_waits_per_step, "waits for the device ", "x a step");
+      if (!waits.empty()) {
+        return fmt::format("sync-bound: {} and leaves it idle {}", waits, of_time);
+      }
+      return fmt::format("sync-bound: the device is idle {} because the host waited for it{}",
+                         of_time, told(Metric::polls_per_step, ", polling ", "x a step"));
+    }
+    case TimePart::idle_for_data: {
+      const std::string faults =
+          told(Metric::host_page_faults_per_step, "writes it, with ", " page faults a step");
+      return fmt::format("data-bound: the device is idle {} while the host {}", of_time,
+                         faults.empty() ? "waits for a batch" : "gets its batch and " + faults);
+    }
+    case TimePart::idle_for_host:
+      return fmt::format("launch-bound: the device is idle {} while the host issues its work{}",
+                         of_time, told(Metric::launches_per_step, ", ", " launches a step"));
+    case TimePart::idle_in_queue:
+      return fmt::format("launch-bound: the device pauses between pieces of work {}{}", of_time,
+                         told(Metric::launches_per_step, ", ", " launches a step"));
+  }
+  return {};
+}
+
+// Means over the traced rounds of one variant.
+class Mean {
+ public:
+  Mean(const Traced& traced, std::size_t variant) : traced_(traced), variant_(variant) {}
+
+  template <class Value>
+  double operator()(Value&& value) const {
+    double sum = 0;
+    for (const TracedRound& round : traced_.rounds) sum += value(round.variants[variant_]);
+    return sum / static_cast<double>(traced_.rounds.size());
+  }
+
+  TimeSplit time() const {
+    const auto mean = [&](double TimeSplit::*part) {
+      return (*this)([&](const TracedStep& step) { return step.time.*part; });
+    };
+    return {.step = mean(&TimeSplit::step),
+            .math = mean(&TimeSplit::math),
+            .memory = mean(&TimeSplit::memory),
+            .copies = mean(&TimeSplit::copies),
+            .idle_after_wait = mean(&TimeSplit::idle_after_wait),
+            .idle_for_data = mean(&TimeSplit::idle_for_data),
+            .idle_for_host = mean(&TimeSplit::idle_for_host),
+            .idle_in_queue = mean(&TimeSplit::idle_in_queue)};
+  }
+
+  PhaseSplit phase(std::size_t index) const {
+    const auto mean = [&](double PhaseSplit::*part) {
+      return (*this)([&](const TracedStep& step) { return step.phases[index].*part; });
+    };
+    return {.host_blocked = mean(&PhaseSplit::host_blocked),
+            .device_busy = mean(&PhaseSplit::device_busy),
+            .host_waits = mean(&PhaseSplit::host_waits),
+            .copying = mean(&PhaseSplit::copying)};
+  }
+
+  std::map<Metric, double> values() const {
+    std::map<Metric, double> means;
+    for (const MetricRow& row : metric_table()) {
+      const bool known =
+          std::all_of(traced_.rounds.begin(), traced_.rounds.end(), [&](const TracedRound& round) {
+            return traced_value(round, variant_, row.metric).has_value();
+          });
+      if (!known) continue;
+      means[row.metric] =
+          (*this)([&](const TracedStep& step) { return step.values.at(row.metric); });
+    }
+    return means;
+  }
+
+ private:
+  const Traced& traced_;
+  std::size_t variant_;
+};
+
+VariantMechanism mechanism_of_variant(const StepPlan& plan, std::size_t variant,
+                                      const Traced& traced,
+                                      std::span<const VariantSummary> summaries) {
+  const Mean mean(traced, variant);
+  VariantMechanism mechanism;
+  mechanism.variant = plan.variant;
+  mechanism.time = mean.time();
+  mechanism.values = mean.values();
+  for (std::size_t phase = 0; phase < phase_count; ++phase) {
+    mechanism.phases[phase] = mean.phase(phase);
+  }
+  mechanism.bound_by = bound_of(mechanism.time);
+  mechanism.diagnosis = diagnosis_of(mechanism.time, mechanism.values);
+  const bool timed = variant < summaries.size() && summaries[variant].step_seconds_mean;
+  if (timed && *summaries[variant].step_seconds_mean > 0 && mechanism.time.step > 0) {
+    mechanism.slowdown = mechanism.time.step / *summaries[variant].step_seconds_mean;
+  }
+  mechanism.planned = planned_memory(plan);
+  mechanism.memory = traced.rounds.back().variants[variant].memory;
+  return mechanism;
+}
+
+}  // namespace
+
+std::optional<TimePart> bound_of(const TimeSplit& time) {
+  const auto [largest, second] = candidates(time);
+  const double lead = share(time, largest) - share(time, second);
+  if (share(time, largest) <= 0 || lead < clear_lead) return std::nullopt;
+  return largest;
+}
+
+std::string diagnosis_of(const TimeSplit& time, const std::map<Metric, double>& values) {
+  if (time.step <= 0) return "nothing was traced";
+  if (const auto bound = bound_of(time)) return bound_in_words(*bound, time, values);
+  const auto [largest, second] = candidates(time);
+  return fmt::format("no single bound: {} {}, {} {}", part_share_in_words(time, largest),
+                     in_words(largest), part_share_in_words(time, second), in_words(second));
+}
+
+Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced& traced,
+                       const Counted& counted, std::span<const VariantSummary> summaries) {
+  Mechanism mechanism{.unavailable = traced.unavailable,
+                      .rounds = std::ssize(traced.rounds),
+                      .steps = traced.steps,
+                      .wall_time = traced.wall_time,
+                      .variants = {},
+                      .separations = {}};
+  std::size_t known = traced.rounds.empty() ? 0 : variants.size();
+  for (const TracedRound& round : traced.rounds) known = std::min(known, round.variants.size());
+  for (std::size_t variant = 0; variant < known; ++variant) {
+    mechanism.variants.push_back(
+        mechanism_of_variant(variants[variant], variant, traced, summaries));
+  }
+  for (std::size_t other = 1; other < known; ++other) {
+    mechanism.separations.push_back(separation_of(variants, other, traced, counted));
+  }
+  return mechanism;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What bounds a step, by stated rules on the shares of its traced time, and the mechanism of a
+// whole scenario. What separates two variants is separate.h's.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "judge/verdict/mechanism.h"
+#include "judge/verdict/sides.h"
+#include "judge/verdict/verdict.h"
+
+namespace stepgate {
+
+// The rules, in this order:
+// 1. A step is bound by what keeps kernels from running when that takes at least this share of it:
+//    copies alone, idle time after waits, for data or for the host; the largest of them. A step
+//    that loses less gains less than 1.25x by losing nothing.
+constexpr double share_that_binds = 0.2;
+// 2. Otherwise it is bound by its work: by what the kernels wait for while they run, arithmetic or
+//    device memory, or by the pauses between them; the largest of them.
+// 3. Where the second largest is this close to the largest, in shares of the step, no single one
+//    bounds it.
+constexpr double clear_lead = 0.05;
+
+// The part that bounds the step; nothing where no single one does or nothing was traced.
+std::optional<TimePart> bound_of(const TimeSplit&);
+
+// The class and the numbers behind it: "sync-bound: waits for the device 1x a step, after which it
+// is idle 23 % of the time". `values` may lack any metric, which is then not mentioned.
+std::string diagnosis_of(const TimeSplit&, const std::map<Metric, double>& values);
+
+// Of the scenario's variants, which come first in every traced round. The summaries are theirs, for
+// what tracing costs.
+Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced&, const Counted&,
+                       std::span<const VariantSummary>);
+
+}  // namespace stepgate

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "judge/mechanism/separate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "judge/mechanism/variant_pair.h"
+#include "judge/verdict/words.h"
+#include "plan/build/step_names.h"
+
+namespace stepgate {
+namespace {
+
+const CountWords& words_of(Metric metric) {
+  return *std::find_if(count_words().begin(), count_words().end(),
+                       [&](const CountWords& words) { return words.metric == metric; });
+}
+
+std::string phase_in_words(std::optional<Phase> phase) {
+  return phase ? fmt::format(" ({})", name_of(*phase)) : "";
+}
+
+// Of the two that differ, with as many digits as show it.
+std::string count_in_words(const CountDifference& count, double value) {
+  const double other = value == count.first ? count.other : count.first;
+  return told_from(value, other, [&](double number, int more_digits) {
+    return in_words(number, row_of(count.metric).unit, more_digits);
+  });
+}
+
+// Idle time is told as a share of the step, which is what one sees in a timeline; work as time,
+// since its share changes with all the rest.
+bool is_idle(TimePart part) {
+  return part >= TimePart::idle_after_wait;
+}
+
+std::string part_in_words(const VariantPair& pair, std::size_t variant, TimePart part) {
+  const double seconds = pair.mean(variant, part);
+  if (!is_idle(part)) return in_words(seconds, MetricUnit::seconds);
+  const double step = pair.mean_step(variant);
+  return share_in_words(step > 0 ? seconds / step : 0);
+}
+
+// "leaves it idle 23 % of the time after waits" of a variant that was just said to do something
+// with "it".
+std::string part_clause(TimePart part, std::string_view device, const std::string& amount) {
+  switch (part) {
+    case TimePart::math:
+      return fmt::format("spends {} a step in kernels that arithmetic limits", amount);
+    case TimePart::memory:
+      return fmt::format("spends {} a step in kernels and fills that device memory limits", amount);
+    case TimePart::copies:
+      return fmt::format("spends {} a step in copies with no kernel beside them", amount);
+    case TimePart::idle_after_wait:
+      return fmt::format("leaves {} idle {} of the time after waits", device, amount);
+    case TimePart::idle_for_data:
+      return fmt::format("leaves {} idle {} of the time for lack of data", device, amount);
+    case TimePart::idle_for_host:
+      return fmt::format("leaves {} idle {} of the time for lack of issued work", device, amount);
+    case TimePart::idle_in_queue:
+      return fmt::format("has {} pause between pieces of work {} of the time", device, amount);
+  }
+  return {};
+}
+
+// The count to tell first: one that can move the part, or the first of all.
+std::optional<std::size_t> leading_count(const Separation& separation) {
+  if (separation.counts.empty()) return std::nullopt;
+  for (std::size_t index = 0; index < separation.counts.size() && separation.part; ++index) {
+    if (words_of(separation.counts[index].metric).moves == *separation.part) return index;
+  }
+  return separation.part ? std::nullopt : std::optional<std::size_t>(0);
+}
+
+// ", besides launches_per_step 50 and 1": at most three, the report has all of them for programs.
+std::string other_counts(const Separation& separation, std::optional<std::size_t> told,
+                         bool swapped) {
+  constexpr std::size_t most = 3;
+  std::string words;
+  std::size_t listed = 0;
+  for (std::size_t index = 0; index < separation.counts.size(); ++index) {
+    if (told == index) continue;
+    if (++listed > most) continue;
+    const CountDifference& count = separation.counts[index];
+    words += fmt::format("{} {} {} and {}", listed == 1 ? "; also" : ",", row_of(count.metric).name,
+                         count_in_words(count, swapped ? count.other : count.first),
+                         count_in_words(count, swapped ? count.first : count.other));
+  }
+  if (listed > most) words += fmt::format(" and {} more", listed - most);
+  return words;
+}
+
+std::string sentence_of(const Separation& separation, const VariantPair& pair) {
+  const std::string& first = separation.first;
+  const std::string& other = separation.other;
+  if (separation.counts.empty() && !separation.part) {
+    return fmt::format(
+        "nothing separates {} and {}: the same counts, and no part of the time differs by more "
+        "than the traced rounds scatter",
+        first, other);
+  }
+  const auto lead = leading_count(separation);
+  const CountDifference* count = lead ? &separation.counts[*lead] : nullptr;
+  // Whoever does more is the subject: "item copies 1x a step; baseline 0x".
+  const bool swapped =
+      count ? count->first < count->other
+            : pair.mean(0, *separation.part) < pair.mean(pair.other(), *separation.part);
+  const std::size_t subject = swapped ? pair.other() : 0;
+  const std::size_t object = swapped ? 0 : pair.other();
+  std::vector<std::string> of_subject;
+  std::vector<std::string> of_object;
+  bool says_device = false;
+  if (count) {
+    const auto amount_of = [&](std::size_t variant) {
+      return count_in_words(*count, variant == 0 ? count->first : count->other);
+    };
+    const std::string says =
+        fmt::format(fmt::runtime(words_of(count->metric).says), amount_of(subject));
+    says_device = says.find("the device") != std::string::npos;
+    of_subject.push_back(says + phase_in_words(count->phase));
+    const bool times = words_of(count->metric).says.find("{}x") != std::string_view::npos;
+    of_object.push_back(amount_of(object) + (times ? "x" : ""));
+  }
+  if (separation.part) {
+    const std::optional<Phase> told = count ? count->phase : std::nullopt;
+    const std::string phase = separation.phase == told ? "" : phase_in_words(separation.phase);
+    of_subject.push_back(part_clause(*separation.part, says_device ? "it" : "the device",
+                                     part_in_words(pair, subject, *separation.part)) +
+                         phase);
+    of_object.push_back(part_in_words(pair, object, *separation.part));
+  }
+  std::string words =
+      fmt::format("{} {}; {} {}", swapped ? other : first, fmt::join(of_subject, " and "),
+                  swapped ? first : other, fmt::join(of_object, " and "));
+  words += other_counts(separation, lead, swapped);
+  if (separation.counts.empty()) words += "; no count differs";
+  if (!separation.part) words += "; where the time goes does not differ by more than its scatter";
+  return words;
+}
+
+}  // namespace
+
+Separation separation_of(std::span<const StepPlan> variants, std::size_t other,
+                         const Traced& traced, const Counted& counted) {
+  const VariantPair pair(variants, other, traced, counted);
+  Separation separation{.first = variants.front().variant,
+                        .other = variants[other].variant,
+                        .counts = pair.counts(),
+                        .part = pair.part(),
+                        .phase = {},
+                        .sentence = {}};
+  if (separation.part) separation.phase = pair.phase_of(*separation.part);
+  separation.sentence = sentence_of(separation, pair);
+  return separation;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Two variants in the same traced rounds: which counts differ, and which part of the time. How that
+// is said is separate.cpp's.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "judge/verdict/mechanism.h"
+#include "judge/verdict/sides.h"
+
+namespace stepgate {
+
+// What a difference in a count is called, and the part of the time that it can move.
+struct CountWords {
+  Metric metric;
+  TimePart moves;
+  std::string_view says;  // with {} for the count
+};
+
+// Of every count that is compared, in the order in which differences are looked for.
+std::span<const CountWords> count_words();
+
+// The first variant and another one. What it is made from must outlive it.
+class VariantPair {
+ public:
+  VariantPair(std::span<const StepPlan> variants, std::size_t other, const Traced& traced,
+              const Counted& counted)
+      : first_(variants.front()),
+        other_(variants[other]),
+        index_(other),
+        traced_(traced),
+        counted_(counted) {}
+
+  std::vector<CountDifference> counts() const;
+  std::optional<TimePart> part() const;
+  std::optional<Phase> phase_of(TimePart part) const;
+  // Mean over the rounds, in seconds a step.
+  double mean(std::size_t variant, TimePart part) const;
+  double mean_step(std::size_t variant) const;
+  std::size_t other() const { return index_; }
+
+ private:
+  bool differs_everywhere(Metric metric) const;
+  // By the plans, whose counts are those of the trace. What a graph launches has no phase.
+  std::optional<Phase> phase_of(Metric metric) const;
+  std::optional<double> count_in(const StepPlan& plan, Phase phase, Metric metric) const;
+  std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
+  // Every round of the one beyond every round of the other.
+  bool is_shown(TimePart part) const;
+  std::pair<double, double> range(std::size_t variant, TimePart part) const;
+
+  const StepPlan& first_;
+  const StepPlan& other_;
+  std::size_t index_;
+  const Traced& traced_;
+  const Counted& counted_;
+};
+
+}  // namespace stepgate

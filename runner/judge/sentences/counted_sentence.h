@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Decides sentences of counts: plan metrics by the plan, exact ones by the traced rounds, in which
+// they must be the same every time. Compares and never estimates.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "judge/verdict/sides.h"
+#include "judge/verdict/verdict.h"
+#include "measure/rounds/measurement.h"
+
+namespace stepgate {
+
+// A sentence of plan or exact evidence, into the verdict that names it. `stored` gives the value of
+// metrics with `stored.`; it may be empty. Sides stay absent where a value is not known, with the
+// reason in words.
+void decide_counted(const Expectation&, std::span<const StepPlan>, const Measurement&,
+                    const Counted&,
+                    const std::function<std::optional<double>(const MetricOf&)>& stored,
+                    SentenceVerdict&);
+
+}  // namespace stepgate

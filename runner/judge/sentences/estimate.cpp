@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "judge/sentences/estimate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "judge/verdict/sides.h"
+#include "judge/verdict/words.h"
+
+namespace stepgate {
+
+double ratio_of(const SentenceVerdict& verdict) {
+  return verdict.timed ? verdict.timed->ratio : verdict.level->typical;
+}
+
+double value_at(double ratio, const Estimate& estimate, const SentenceVerdict& verdict) {
+  return estimate.value * ratio / ratio_of(verdict);
+}
+
+Estimate estimate_of(const Expectation& sentence, const SentenceVerdict& verdict) {
+  Estimate estimate;
+  estimate.limit = 1;
+  const auto left = factor_of_single_metric(sentence.left);
+  const auto right = factor_of_single_metric(sentence.right);
+  if (left && right) {
+    estimate.limit = *right / *left;
+  } else if (left && metrics_in(sentence.right).empty()) {
+    estimate.limit = verdict.right.value_or(0) / *left;
+    estimate.unit = verdict.unit;
+  }
+  estimate.value = estimate.limit * ratio_of(verdict);
+  const std::optional<RatioInterval>& interval =
+      verdict.timed ? verdict.timed->interval : std::optional(verdict.level->range);
+  if (interval) {
+    estimate.interval = {.low = estimate.limit * interval->low,
+                         .high = estimate.limit * interval->high};
+  }
+  return estimate;
+}
+
+std::string value_in_words(double value, const Estimate& estimate) {
+  return told_from(value, estimate.limit, [&](double number, int more_digits) {
+    return estimate.unit ? in_words(number, *estimate.unit, more_digits)
+                         : factor_in_words(number, more_digits);
+  });
+}
+
+std::string limit_in_words(const Estimate& estimate) {
+  return estimate.unit ? in_words(estimate.limit, *estimate.unit)
+                       : fmt::format("{:.6g}x", estimate.limit);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// Sentences about sentences.
+#include "judge/sentences/reasons.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "judge/sentence_test.h"
+#include "judge/sentences/estimate.h"
+#include "judge/verdict/words.h"
+#include "support/text/number_words.h"
+
+namespace stepgate {
+namespace {
+
+std::optional<double> seconds_per_round(const Measurement& measurement, Evidence evidence) {
+  const auto share = [](std::chrono::nanoseconds time, std::size_t rounds) {
+    return std::chrono::duration<double>(time).count() / static_cast<double>(rounds);
+  };
+  if (evidence == Evidence::traced) {
+    if (!measurement.traced || measurement.traced->rounds.empty()) return std::nullopt;
+    return share(measurement.traced->wall_time, measurement.traced->rounds.size());
+  }
+  if (measurement.rounds.empty()) return std::nullopt;
+  return share(measurement.wall_time - measurement.wall_time_before_rounds,
+               measurement.rounds.size());
+}
+
+std::string rounds_in_words(std::int64_t rounds, Evidence evidence = Evidence::timed) {
+  return fmt::format("{} {}round{}", rounds, evidence == Evidence::traced ? "traced " : "",
+                     rounds == 1 ? "" : "s");
+}
+
+// "0.4 % against 23 %, ": a ratio of two shares says little where one of them is next to nothing.
+std::string traced_values(const Expectation& sentence, const SentenceVerdict& verdict) {
+  const auto left = factor_of_single_metric(sentence.left);
+  const auto right = factor_of_single_metric(sentence.right);
+  if (verdict.evidence != Evidence::traced || !left || !right) return "";
+  if (!verdict.left || !verdict.right) return "";
+  return fmt::format("{} against {}, ", in_words(*verdict.left / *left, verdict.unit),
+                     in_words(*verdict.right / *right, verdict.unit));
+}
+
+// What an undecided comparison would need.
+std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
+                             const Measurement& measurement, std::int64_t fewest_rounds) {
+  if (timed.held_back_by_total) {
+    const bool by_turns = measurement.segments_because.empty() && !measurement.rounds.empty();
+    return fmt::format(
+        "; in total time it is beyond the limit, so it does not hold: few of its {} took far "
+        "longer than the others",
+        by_turns ? "steps" : "rounds");
+  }
+  const std::int64_t rounds = std::ssize(timed.contrasts);
+  if (rounds < fewest_rounds) {
+    return fmt::format("; {} cannot decide it, {} are the fewest that can",
+                       rounds_in_words(rounds, evidence), fewest_rounds);
+  }
+  std::string words;
+  if (timed.smallest_seen) {
+    words += fmt::format("; a change of {} would have shown", share_in_words(*timed.smallest_seen));
+  }
+  if (timed.rounds_missing) {
+    words += fmt::format("; {}about {} more rounds",
+                         *timed.rounds_missing > most_within_reach ? "out of reach: " : "",
+                         number_in_words(*timed.rounds_missing, 3));
+    if (const auto seconds = seconds_per_round(measurement, evidence)) {
+      words += fmt::format(" ({})", seconds_in_words(*timed.rounds_missing * *seconds));
+    }
+    words += " would decide it";
+  } else {
+    words += "; it lies too close to the limit for more rounds to decide it";
+  }
+  return words;
+}
+
+std::string missing_in_words(const Level& level, Evidence evidence) {
+  const std::int64_t rounds = std::ssize(level.contrasts);
+  if (rounds < fewest_rounds_of_a_level) {
+    return fmt::format("; {} cannot decide it, {} are the fewest that can",
+                       rounds_in_words(rounds, evidence), fewest_rounds_of_a_level);
+  }
+  return "; its rounds lie on both sides of the limit";
+}
+
+// ", at most 1.049x when it was shown": of what holds although its interval, which spends its rate
+// on both sides, ends beyond the limit. Nothing where the interval says it.
+std::optional<std::string> bound_that_decided(const SentenceVerdict& verdict) {
+  const Estimate& estimate = *verdict.estimate;
+  const Bounds& shown = verdict.timed->shown;
+  if (!estimate.interval || verdict.outcome != Outcome::holds) return std::nullopt;
+  const auto words_of = [&](double ratio) {
+    return value_in_words(value_at(ratio, estimate, verdict), estimate);
+  };
+  if (shown.high && !shown.low && estimate.interval->high > estimate.limit)
+    return fmt::format(", at most {} when that was shown", words_of(*shown.high));
+  if (shown.low && !shown.high && estimate.interval->low < estimate.limit)
+    return fmt::format(", at least {} when that was shown", words_of(*shown.low));
+  return std::nullopt;
+}
+
+// Where it says something else than the typical round.
+std::string total_in_words(const Expectation& sentence, const SentenceVerdict& verdict) {
+  const TimedEvidence& timed = *verdict.timed;
+  if (!timed.total_ratio) return "";
+  const double apart = std::abs(std::log(*timed.total_ratio / timed.ratio));
+  if (apart <= negligible_share * std::abs(way_to_limit(sentence, timed.ratio))) return "";
+  const double value = value_at(*timed.total_ratio, *verdict.estimate, verdict);
+  return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
+}
+
+}  // namespace
+
+MetricUnit unit_of(const Expectation& sentence) {
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  return metrics.empty() ? MetricUnit::ratio : row_of(metrics.front().metric).unit;
+}
+
+std::string limit_in_words(const Expectation& sentence, const std::string& limit) {
+  switch (sentence.relation) {
+    case Relation::equal:
+      return fmt::format("it must be {}", limit);
+    case Relation::about:
+      return fmt::format("it must be within {:.3g} % of {}", 100 * sentence.within.value_or(0),
+                         limit);
+    default:
+      return fmt::format("the limit is {}", limit);
+  }
+}
+
+std::optional<std::string> reason_without_trace(const Measurement& measurement) {
+  if (!measurement.traced) return "not traced (--no-trace)";
+  if (!measurement.traced->unavailable.empty()) {
+    return fmt::format("trace unavailable: {}", measurement.traced->unavailable);
+  }
+  if (measurement.traced->rounds.empty()) return "no round was traced";
+  return std::nullopt;
+}
+
+std::string planned_instead(const Expectation& sentence, double left, double right,
+                            MetricUnit unit) {
+  return fmt::format("; the plan says {}; {}", in_words(left, unit),
+                     limit_in_words(sentence, in_words(right, unit)));
+}
+
+std::string absent_reason(const MetricOf& metric) {
+  switch (metric.metric) {
+    case Metric::copy_overlap:
+    case Metric::h2d_gbps:
+    case Metric::h2d_share:
+      return fmt::format("'{}' copied nothing to the device in its traced steps, so it has no {}",
+                         metric.variant, row_of(metric.metric).name);
+    case Metric::short_kernel_share:
+      return fmt::format(
+          "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
+          metric.variant, row_of(metric.metric).name);
+    case Metric::host_us:
+    case Metric::host_share:
+      return "this device does not know host time";
+    case Metric::step_ms_p50:
+    case Metric::step_ms_p95:
+    case Metric::step_ms_p99:
+      return "this device does not time single steps";
+    case Metric::kernel_gbps:
+      return fmt::format(
+          "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",
+          metric.variant, row_of(metric.metric).name);
+    default:
+      return fmt::format(
+          "the {} of '{}' do not tell its {}",
+          row_of(metric.metric).evidence == Evidence::timed ? "rounds" : "traced steps",
+          metric.variant, row_of(metric.metric).name);
+  }
+}
+
+std::string changing_count_reason(const MetricOf& metric, double first, double value,
+                                  std::size_t round) {
+  const MetricRow& row = row_of(metric.metric);
+  return fmt::format(
+      "{}.{} is {} in the first traced round and {} in round {}: no count to rely on",
+      metric.variant, row.name, in_words(first, row.unit), in_words(value, row.unit), round);
+}
+
+std::string no_rounds_reason() {
+  return "no round was timed on this device";
+}
+
+std::string counted_reason(const Expectation& sentence, const SentenceVerdict& verdict) {
+  return fmt::format("{}; {}", in_words(verdict.left.value_or(0), verdict.unit),
+                     limit_in_words(sentence, in_words(verdict.right.value_or(0), verdict.unit)));
+}
+
+std::string measured_in_words(const Expectation& sentence, const SentenceVerdict& verdict,
+                              double confidence) {
+  const Estimate& estimate = *verdict.estimate;
+  const auto words_of = [&](double value) { return value_in_words(value, estimate); };
+  const std::string limit = limit_in_words(sentence, limit_in_words(estimate));
+  if (verdict.level) {
+    return fmt::format(
+        "{}, {} to {} in {}, an estimate without an error rate; {}", words_of(estimate.value),
+        words_of(estimate.interval->low), words_of(estimate.interval->high),
+        rounds_in_words(std::ssize(verdict.level->contrasts), verdict.evidence), limit);
+  }
+  std::string words =
+      traced_values(sentence, verdict) + words_of(estimate.value) + " in a typical round";
+  if (const auto bound = bound_that_decided(verdict)) {
+    words += *bound;
+  } else if (estimate.interval) {
+    words += fmt::format(", {:.3g} % interval [{}, {}]", 100 * confidence,
+                         words_of(estimate.interval->low), words_of(estimate.interval->high));
+  }
+  words += fmt::format(" over {}",
+                       rounds_in_words(std::ssize(verdict.timed->contrasts), verdict.evidence));
+  return words + total_in_words(sentence, verdict) + "; " + limit;
+}
+
+std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict& verdict,
+                             const Measurement& measurement, double confidence,
+                             std::int64_t fewest_rounds) {
+  std::string words = measured_in_words(sentence, verdict, confidence);
+  if (verdict.outcome != Outcome::undecided) return words;
+  return words + (verdict.level ? missing_in_words(*verdict.level, verdict.evidence)
+                                : missing_in_words(*verdict.timed, verdict.evidence, measurement,
+                                                   fewest_rounds));
+}
+
+std::string reason_in_doubt(const std::string& doubt, const Expectation& sentence,
+                            const SentenceVerdict& verdict, double confidence) {
+  return fmt::format("{}; measured, but not to be trusted: {}", doubt,
+                     measured_in_words(sentence, verdict, confidence));
+}
+
+std::string disagreement_reason(const Measurement& measurement) {
+  const LossDisagreement& found = *measurement.disagreement;
+  const auto name = [&](int variant) {
+    return measurement.variants[static_cast<std::size_t>(variant)].name;
+  };
+  return fmt::format(
+      "variant '{}' does not train what '{}' trains: at step {} its loss is {:.8g} instead of "
+      "{:.8g}, and they may differ by {:.2g} of the larger",
+      name(found.variant), name(found.against), found.step, found.loss, found.expected,
+      found.bound);
+}
+
+std::string unsteady_note(const Measurement& measurement) {
+  return fmt::format("the step times were still drifting after {} steps of warm-up",
+                     measurement.warmup_steps);
+}
+
+std::string budget_reason(const Measurement& measurement, const MeasureKnobs& knobs) {
+  const ExpectedCost& expected = measurement.expected;
+  if (knobs.rounds < expected.fewest_rounds) {
+    return fmt::format("'measure.rounds' allows {}, and no verdict takes fewer than {}; raise it",
+                       rounds_in_words(knobs.rounds), expected.fewest_rounds);
+  }
+  const double round = std::chrono::duration<double>(expected.round).count();
+  const double needed = std::chrono::duration<double>(measurement.wall_time).count() +
+                        round * static_cast<double>(expected.fewest_rounds);
+  return fmt::format(
+      "its {} s have room for {}, and no verdict takes fewer than {}, {} each; raise "
+      "'measure.max_seconds' or --budget to {:.0f} s",
+      number_in_words(knobs.max_seconds, 3), rounds_in_words(expected.most_rounds),
+      expected.fewest_rounds, seconds_in_words(round), std::ceil(1.2 * needed));
+}
+
+}  // namespace stepgate

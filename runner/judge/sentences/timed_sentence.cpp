@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Claims, their e-processes and their outcome.
+#include "judge/sentences/timed_sentence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+Direction opposite_of(Direction direction) {
+  return direction == Direction::above ? Direction::below : Direction::above;
+}
+
+// Rounds until the e-value is expected to reach `wanted`.
+std::optional<double> rounds_until(double wanted, const EProcess& process, double signal_to_noise) {
+  const double level = std::clamp(process.value() / wanted, 1e-9, 0.99);
+  return expected_rounds(signal_to_noise, level);
+}
+
+}  // namespace
+
+bool keeps(const Bound& bound, double contrast) {
+  return bound.direction == Direction::above ? contrast > bound.margin : contrast < bound.margin;
+}
+
+std::vector<Bound> bounds_of(const Expectation& sentence) {
+  const Relation relation = sentence.relation;
+  require(relation != Relation::equal, "the parser refuses == between timed metrics");
+  const double within = sentence.within.value_or(0);
+  std::vector<Bound> bounds;
+  if (relation != Relation::at_most && relation != Relation::less)
+    bounds.push_back({Direction::above, std::log(std::max(1 - within, 1e-9))});
+  if (relation != Relation::at_least && relation != Relation::greater)
+    bounds.push_back({Direction::below, std::log1p(within)});
+  return bounds;
+}
+
+double way_to_limit(const Expectation& sentence, double ratio) {
+  double nearest = std::numeric_limits<double>::max();
+  for (const Bound& bound : bounds_of(sentence)) {
+    const double way = bound.margin - std::log(ratio);
+    if (std::abs(way) < std::abs(nearest)) nearest = way;
+  }
+  return nearest;
+}
+
+TimedSentence::Claim::Claim(Direction claimed, double at)
+    : direction(claimed), margin(at), in_favour(claimed, at), against(opposite_of(claimed), at) {}
+
+TimedSentence::TimedSentence(const Expectation& sentence, double alpha, double beta)
+    : TimedSentence(bounds_of(sentence), alpha, beta) {}
+
+TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double beta)
+    : alpha_(alpha), beta_(beta) {
+  require(!bounds.empty(), "a sentence claims something");
+  for (const Bound& bound : bounds) claims_.emplace_back(bound.direction, bound.margin);
+}
+
+void TimedSentence::add(double contrast, std::optional<double> in_total) {
+  contrasts_.push_back(contrast);
+  in_total_ = in_total;
+  if (outcome_ != Outcome::undecided) return;
+  const double scale = scale_.value();
+  scale_.add(contrast);
+  for (Claim& claim : claims_) {
+    claim.in_favour.bet(contrast, scale);
+    claim.against.bet(contrast, scale);
+    claim.most_in_favour = std::max(claim.most_in_favour, claim.in_favour.value());
+    if (claim.most_in_favour >= wanted_for() && !claim.shown_after)
+      claim.shown_after = contrasts_.size();
+  }
+  evidence_for_ = evidence_for();
+  evidence_against_ = evidence_against();
+  if (evidence_against_ >= 1 / alpha_) {
+    outcome_ = Outcome::refuted;
+  } else if (evidence_for_ >= 1 / beta_ && (!in_total || all_claims_keep(*in_total))) {
+    outcome_ = Outcome::holds;
+  }
+}
+
+void TimedSentence::add_without_total(double contrast) {
+  add(contrast, std::numeric_limits<double>::quiet_NaN());  // on neither side of any limit
+  in_total_.reset();
+}
+
+double TimedSentence::evidence_for() const {
+  double least = std::numeric_limits<double>::max();
+  for (const Claim& claim : claims_) least = std::min(least, claim.most_in_favour);
+  return least;
+}
+
+double TimedSentence::evidence_against() const {
+  double sum = 0;
+  for (const Claim& claim : claims_)
+    sum += claim.against.value() / static_cast<double>(claims_.size());
+  return sum;
+}
+
+bool TimedSentence::all_claims_keep(double contrast) const {
+  return std::all_of(claims_.begin(), claims_.end(), [&](const Claim& claim) {
+    return keeps({.direction = claim.direction, .margin = claim.margin}, contrast);
+  });
+}
+
+// As the centre now lies, the sentence is either true and waits for its slowest claim, or false and
+// waits for the first of the claims that are.
+std::optional<double> TimedSentence::rounds_missing(double centre) const {
+  if (outcome_ != Outcome::undecided) return std::nullopt;
+  std::optional<double> until_holds = 0;
+  std::optional<double> until_refuted;
+  for (const Claim& claim : claims_) {
+    const double side = claim.direction == Direction::above ? 1 : -1;
+    const double signal = side * (centre - claim.margin) / scale_.value();
+    if (signal >= 0) {
+      const auto rounds = rounds_until(wanted_for(), claim.in_favour, signal);
+      until_holds =
+          until_holds && rounds ? std::optional(std::max(*until_holds, *rounds)) : std::nullopt;
+    } else {
+      until_holds.reset();
+      const auto rounds = rounds_until(wanted_against(), claim.against, -signal);
+      if (rounds) until_refuted = std::min(until_refuted.value_or(*rounds), *rounds);
+    }
+  }
+  return until_refuted ? until_refuted : until_holds;
+}
+
+Bounds TimedSentence::shown() const {
+  Bounds bounds;
+  if (outcome_ != Outcome::holds) return bounds;
+  for (const Claim& claim : claims_) {
+    // The sequence shares its level between its sides; the one that matters has all of beta.
+    const ConfidenceSequence at =
+        confidence_sequence(std::span(contrasts_).first(claim.shown_after.value()), 2 * beta_);
+    if (claim.direction == Direction::below && at.high) bounds.high = std::exp(*at.high);
+    if (claim.direction == Direction::above && at.low) bounds.low = std::exp(*at.low);
+  }
+  return bounds;
+}
+
+TimedEvidence TimedSentence::evidence(double confidence) const {
+  require(!contrasts_.empty(), "evidence needs a round");
+  const ConfidenceSequence interval = confidence_sequence(contrasts_, 1 - confidence);
+  // One-sided at the stricter of the two levels.
+  const ConfidenceSequence strict = confidence_sequence(contrasts_, 2 * std::min(alpha_, beta_));
+  TimedEvidence evidence;
+  evidence.ratio = std::exp(interval.centre);
+  if (interval.low && interval.high) {
+    evidence.interval = {.low = std::exp(*interval.low), .high = std::exp(*interval.high)};
+  }
+  evidence.shown = shown();
+  evidence.evidence_for = evidence_for_;
+  evidence.evidence_against = evidence_against_;
+  if (in_total_) evidence.total_ratio = std::exp(*in_total_);
+  evidence.held_back_by_total =
+      in_total_ && outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
+  if (strict.low && strict.high) {
+    evidence.smallest_seen =
+        std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));
+  }
+  evidence.rounds_missing = rounds_missing(interval.centre);
+  evidence.contrasts = contrasts_;
+  return evidence;
+}
+
+}  // namespace stepgate

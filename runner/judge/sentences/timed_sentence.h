@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// The statistical test of one timed sentence, fed a contrast a round. Where contrasts come from is
+// sides.h's; what the outcome means for a scenario is judge.h's.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "judge/verdict/verdict.h"
+#include "scenario/sentences/expectation.h"
+#include "stats/e_process.h"
+
+namespace stepgate {
+
+// A sentence is one claim about the contrasts' centre theta = log(left / right), or two:
+//   >=, >  theta > 0         <=, <  theta < 0
+//   ~=     theta > log(1 - within) and theta < log(1 + within)
+// It holds when every claim's e-value has reached 1 / beta: with probability at most beta if it is
+// false (one false claim suffices). It is refuted when the mean of the e-values against its claims
+// reaches 1 / alpha: with probability at most alpha if it is true. Both at whatever round one
+// stops. The e-value against it stays what it was when it was decided, so that those of a suite can
+// be put together.
+struct Bound {
+  Direction direction;  // theta is above the margin, or below it
+  double margin;
+};
+
+bool keeps(const Bound&, double contrast);
+// Of a sentence with <, <=, >=, > or ~=; the parser refuses == between measured values.
+std::vector<Bound> bounds_of(const Expectation&);
+
+// From log(ratio) to the nearest limit, negative where that is less. A fifth of it is what may be
+// neglected.
+double way_to_limit(const Expectation&, double ratio);
+constexpr double negligible_share = 0.2;
+
+class TimedSentence {
+ public:
+  TimedSentence(const Expectation&, double alpha, double beta);
+  // At least one bound; true when theta keeps all of them.
+  TimedSentence(std::span<const Bound>, double alpha, double beta);
+
+  // Where the sides are known in total time, log(left / right) of that: the sentence does not hold
+  // while it is beyond the limit, whatever a typical round says.
+  void add(double contrast, std::optional<double> in_total = {});
+  // Of an earlier run, whose total time is not known any more: what would hold by it waits for a
+  // round of this run that says the same in total time.
+  void add_without_total(double contrast);
+
+  // holds, refuted or undecided: the first that was reached.
+  Outcome outcome() const { return outcome_; }
+
+  // At least one contrast. The interval's level is 1 - confidence.
+  TimedEvidence evidence(double confidence) const;
+
+ private:
+  struct Claim {
+    Claim(Direction, double margin);
+
+    Direction direction;
+    double margin;
+    EProcess in_favour;
+    EProcess against;
+    double most_in_favour = 1;
+    std::optional<std::size_t> shown_after;  // contrasts
+  };
+
+  double evidence_for() const;
+  double evidence_against() const;
+  bool all_claims_keep(double contrast) const;
+  double wanted_for() const { return 1 / beta_; }
+  double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
+  std::optional<double> rounds_missing(double centre) const;
+  Bounds shown() const;
+
+  double alpha_;
+  double beta_;
+  std::vector<Claim> claims_;
+  std::vector<double> contrasts_;
+  RobustScale scale_;
+  std::optional<double> in_total_;
+  Outcome outcome_ = Outcome::undecided;
+  double evidence_for_ = 1;  // when it was decided, or now
+  double evidence_against_ = 1;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The error rates of a sentence's test, and what it reports when it is undecided.
+#include "judge/sentences/timed_sentence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "judge/testing/scripted_scenario.h"
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+struct Rates {
+  double holds = 0;
+  double refuted = 0;
+};
+
+// Outcomes over gates of 30 rounds, contrasts normal with standard deviation 1 % round `centre`.
+Rates rates_at(double centre, const Expectation& sentence, std::uint64_t seed) {
+  constexpr int gates = 4000;
+  Random random(seed);
+  Rates rates;
+  for (int gate = 0; gate < gates; ++gate) {
+    TimedSentence test(sentence, alpha, beta);
+    for (int round = 0; round < 30; ++round) test.add(centre + 0.01 * random.normal());
+    rates.holds += test.outcome() == Outcome::holds;
+    rates.refuted += test.outcome() == Outcome::refuted;
+  }
+  return {rates.holds / gates, rates.refuted / gates};
+}
+
+// Three standard errors of a rate over 4000 gates.
+constexpr double slack_at_alpha = 0.005;
+constexpr double slack_at_beta = 0.011;
+
+TEST(TimedSentence, KeepsItsErrorRatesAtTheLimit) {
+  SCOPED_TRACE("seed 17");
+  const Rates rates =
+      rates_at(0, fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), 17);
+  EXPECT_LE(rates.refuted, alpha + slack_at_alpha);
+  EXPECT_LE(rates.holds, beta + slack_at_beta);
+}
+
+TEST(TimedSentence, DecidesAwayFromTheLimit) {
+  SCOPED_TRACE("seed 18");
+  const auto slower = fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1);
+  EXPECT_GT(rates_at(-0.015, slower, 18).holds, 0.98);
+  EXPECT_GT(rates_at(0.015, slower, 18).refuted, 0.95);
+}
+
+TEST(TimedSentence, KeepsItsErrorRatesAtBothEndsOfAbout) {
+  SCOPED_TRACE("seed 19");
+  const auto about = fix_against_baseline(Metric::step_ms_mean, Relation::about, 1, 0.03);
+  for (const double end : {std::log(0.97), std::log(1.03)}) {
+    const Rates rates = rates_at(end, about, 19);
+    EXPECT_LE(rates.refuted, alpha + slack_at_alpha);
+    EXPECT_LE(rates.holds, beta + slack_at_beta);
+  }
+  EXPECT_GT(rates_at(0, about, 19).holds, 0.95);
+  EXPECT_GT(rates_at(0.06, about, 19).refuted, 0.95);
+}
+
+TEST(TimedSentence, KeepsTheOutcomeThatItReachedFirst) {
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  for (int round = 0; round < 5; ++round) test.add(0.1);
+  EXPECT_EQ(test.outcome(), Outcome::holds);
+  for (int round = 0; round < 30; ++round) test.add(-0.1);
+  EXPECT_EQ(test.outcome(), Outcome::holds);
+  EXPECT_GE(test.evidence(0.95).evidence_for, 20);
+}
+
+TEST(TimedSentence, EstimatesTheRoundsThatAreMissing) {
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  for (const double contrast : {0.01, -0.004, 0.012, 0.008, 0.009, -0.003}) {
+    test.add(contrast);
+  }
+  ASSERT_EQ(test.outcome(), Outcome::undecided);
+  const TimedEvidence evidence = test.evidence(0.95);
+  ASSERT_TRUE(evidence.rounds_missing);
+  EXPECT_GE(*evidence.rounds_missing, 1);
+  EXPECT_LE(*evidence.rounds_missing, 500);
+}
+
+TEST(TimedSentence, SaysWhatChangeWouldHaveShown) {
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  for (const double contrast : {0.01, -0.008, 0.012, -0.01, 0.009, -0.011, 0.008, -0.009}) {
+    test.add(contrast);
+  }
+  ASSERT_EQ(test.outcome(), Outcome::undecided);
+  const TimedEvidence evidence = test.evidence(0.95);
+  ASSERT_TRUE(evidence.smallest_seen);
+  EXPECT_GT(*evidence.smallest_seen, 0.005);
+  EXPECT_LT(*evidence.smallest_seen, 0.1);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// What earlier runs of a scenario measured, as stored: values, and what they mean. Files are
+// baseline_file.h's, decisions stored_sentence.h's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "judge/environment/environment.h"
+#include "judge/verdict/sides.h"
+#include "measure/rounds/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Of every run the same number, the first ones, so that all runs are alike.
+constexpr std::int64_t rounds_of_stored_run = 12;
+
+struct StoredTime {
+  Metric metric = Metric::step_ms_mean;
+  std::vector<double> contrasts;  // log(value / anchor's mean step time) in each round
+};
+
+struct StoredCount {
+  Metric metric = Metric::launches_per_step;
+  double value = 0;
+};
+
+struct StoredVariant {
+  std::string name;
+  std::uint64_t knobs = 0;    // fingerprint
+  std::string anchor;         // "hbm.1"
+  std::string libraries;      // "cuDNN 9.14.0"; empty where its steps depend on none
+  double step_seconds = 0;    // for readers only: comparisons use the contrasts
+  double anchor_seconds = 0;  // likewise
+  std::vector<StoredTime> times;
+  std::vector<StoredCount> counts;
+};
+
+// Where a run comes from; none of it decides whether it may be compared.
+struct Provenance {
+  std::string date;  // "2026-11-21T10:15:00Z"
+  std::string commit;
+  std::string stepgate;        // version
+  std::uint64_t scenario = 0;  // fingerprint
+  std::uint64_t seed = 0;
+  std::string boot;  // a number for the boot of the machine; empty where nobody knew
+  bool operator==(const Provenance&) const = default;
+};
+
+struct StoredRun {
+  Provenance provenance;
+  // Why earlier runs that it could be compared with count no more; empty where they do.
+  std::string new_era;
+  Environment environment;
+  std::vector<StoredVariant> variants;
+};
+
+struct Baseline {
+  std::string file;
+  std::string scenario;
+  std::vector<StoredRun> runs;  // in the order in which they were accepted
+};
+
+// The times that are stored for a sentence about this metric: throughput is that of the mean time.
+Metric stored_time_of(Metric);
+
+// log(value / anchor) of a timed metric of the variant in one round; `anchor` is the anchor's index
+// in the round. Nothing where the device does not know.
+std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, Metric);
+
+// The run as it will be stored. Plans are the measured ones, the scenario's variants first, then
+// anchors. At least rounds_of_stored_run rounds.
+StoredRun stored_run(const Scenario&, std::span<const StepPlan>, const Measurement&, const Counted&,
+                     Provenance, std::string new_era = "");
+
+// What a machine deals once for all runs that are made in a row, such as clocks and neighbours,
+// has one name: its boot and the hour, or the day where the boot is not known. A simulated device
+// deals everything by the seed, so that each of its runs is a sitting of its own.
+std::string sitting_of(const StoredRun&);
+
+const StoredVariant* find_variant(const StoredRun&, const std::string& name);
+const StoredTime* find_time(const StoredVariant&, Metric);
+const StoredCount* find_count(const StoredVariant&, Metric);
+
+}  // namespace stepgate

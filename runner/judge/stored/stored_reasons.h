@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Why a sentence about stored runs came out as it did, in words. Decides nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "judge/verdict/verdict.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// "no run is stored for this device; `stepgate accept scenarios/a.toml` stores one"
+std::string no_baseline_reason(const Scenario&);
+
+// "the driver branch is 590, the stored runs have 580"
+std::string mismatch_reason(std::string_view key, const std::string& stored,
+                            const std::string& now);
+std::string changed_knobs_reason(const std::string& variant);
+std::string other_device_reason(const std::string& stored, const std::string& now,
+                                std::size_t fewest_devices);
+// "; its steps take 2.00x as long as in the latest of them (1 ms -> 2 ms)": no verdict.
+std::string raw_in_words(double then_seconds, double now_seconds);
+// What to do next, after the reason why there is nothing to compare with: another device and a
+// baseline without runs ask for runs, everything else for a decision of whoever is responsible.
+std::string way_to_compare(const Scenario&, bool asks_for_runs);
+
+std::string too_few_rounds_reason(std::int64_t rounds);
+std::string unknown_time_reason(Metric);
+
+// "raw 0.962x (2 ms -> 2.08 ms) [..], anchor hbm.1 1.000x [..], normalised 0.962x [..], 95 %
+// intervals against 5 stored runs, which differ by 0.31 %, of 0123abc, newest 2026-11-21; the limit
+// is 0.99x", what that means where the three do not agree, and what is missing when it is
+// undecided.
+std::string stored_reason(const Expectation&, const SentenceVerdict&, const Scenario&);
+
+}  // namespace stepgate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a scenario of one small step, runs of it measured by nobody, and baselines of
+// such runs.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "judge/judge.h"
+#include "judge/stored/baseline.h"
+#include "judge/testing/scripted_scenario.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/derive/anchors.h"
+
+namespace stepgate {
+
+inline Scenario scenario_of_one(std::vector<Expectation> expect) {
+  Scenario scenario;
+  scenario.name = "small";
+  scenario.file = "scenarios/small.toml";
+  scenario.variants.push_back({.name = "fix", .knobs = {}, .place = {}});
+  scenario.variants.back().knobs.model.hidden = 64;
+  scenario.expect = std::move(expect);
+  return scenario;
+}
+
+// "fix.metric <relation> factor * stored.fix.metric"
+inline Expectation fix_against_stored(Metric metric, Relation relation, double factor,
+                                      std::optional<double> within = std::nullopt) {
+  const Factor stored = MetricOf{"fix", metric, true};
+  return sentence("line", {{of("fix", metric)}}, relation, {{factor, stored}}, within);
+}
+
+inline const Expectation no_slide =
+    fix_against_stored(Metric::samples_per_s, Relation::at_least, 0.98);
+// Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
+inline const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
+
+inline std::vector<StepPlan> plans_with_anchors(const Scenario& scenario) {
+  return with_anchors(build_step_plans(scenario, 1));
+}
+
+inline DeviceIdentity machine() {
+  return {.kind = DeviceKind::cuda,
+          .name = "NVIDIA H200",
+          .driver = "580.159.04",
+          .runtime = "13.0",
+          .compute_capability = 9,
+          .memory_bytes = std::int64_t{140} << 30,
+          .uuid = "GPU-1",
+          .cpu = "a CPU",
+          .power_limit = "700 W",
+          .pcie = "5 x16",
+          .keys = {{"ecc", "on"}}};
+}
+
+constexpr double anchor_seconds = 1e-4;
+inline const double log_of_anchor = std::log(anchor_seconds);
+
+// Rounds in which the step takes exp(contrast) times the anchor's 100 us, and everything so many
+// times as long.
+inline Measurement measured(const std::vector<StepPlan>& plans, double contrast,
+                            std::int64_t rounds = rounds_of_stored_run, double slower = 1) {
+  Measurement measurement;
+  measurement.device = machine();
+  for (const StepPlan& plan : plans) {
+    measurement.variants.push_back({.name = plan.variant, .batch_size = mean_batch_size(plan)});
+  }
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    Round made;
+    for (int variant = 0; variant < static_cast<int>(plans.size()); ++variant) {
+      const double seconds = slower * anchor_seconds * (variant == 0 ? std::exp(contrast) : 1);
+      const std::chrono::nanoseconds step(static_cast<std::int64_t>(std::round(1e9 * seconds)));
+      made.segments.push_back(
+          {.variant = variant, .steps = 1000, .elapsed = 1000 * step, .step_times = {step, step}});
+    }
+    measurement.rounds.push_back(std::move(made));
+  }
+  return measurement;
+}
+
+// One run for each contrast, each on a day of its own.
+inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>& contrasts) {
+  Baseline baseline{"baselines/nvidia-h200/small.toml", scenario.name, {}};
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  for (const double contrast : contrasts) {
+    const std::string day = std::to_string(10 + baseline.runs.size());
+    baseline.runs.push_back(stored_run(scenario, plans, measured(plans, contrast), counted,
+                                       {.date = "2026-11-" + day + "T10:00:00Z",
+                                        .commit = "0123abc",
+                                        .stepgate = "0.1.0",
+                                        .scenario = 0x1234,
+                                        .seed = baseline.runs.size(),
+                                        .boot = ""}));
+  }
+  return baseline;
+}
+
+// The verdict on the only sentence of a run with that contrast.
+inline SentenceVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
+                              const Measurement& measurement) {
+  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const JudgeSettings settings{.counted = counted, .baseline = baseline};
+  return judge(scenario, plans, measurement, settings).sentences.front();
+}
+
+inline SentenceVerdict judged(const Expectation& sentence, const std::vector<double>& stored,
+                              double contrast) {
+  const Scenario scenario = scenario_of_one({sentence});
+  return judged(scenario, baseline_of(scenario, stored),
+                measured(plans_with_anchors(scenario), contrast));
+}
+
+}  // namespace stepgate

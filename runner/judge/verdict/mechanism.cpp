@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "judge/verdict/mechanism.h"
+
+#include "support/require.h"
+
+namespace stepgate {
+
+double part_of(const TimeSplit& split, TimePart part) {
+  switch (part) {
+    case TimePart::math:
+      return split.math;
+    case TimePart::memory:
+      return split.memory;
+    case TimePart::copies:
+      return split.copies;
+    case TimePart::idle_after_wait:
+      return split.idle_after_wait;
+    case TimePart::idle_for_data:
+      return split.idle_for_data;
+    case TimePart::idle_for_host:
+      return split.idle_for_host;
+    case TimePart::idle_in_queue:
+      return split.idle_in_queue;
+  }
+  require(false, "a time split has seven parts");
+  return 0;
+}
+
+}  // namespace stepgate

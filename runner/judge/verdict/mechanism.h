@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// What traces show of the mechanism behind a number: what bounds each variant's step, what
+// separates two of them, and what memory they hold. Values of a verdict; how they come to be is
+// diagnose.h's.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+#include "scenario/sentences/metric.h"
+
+namespace stepgate {
+
+// The parts of a TimeSplit, in its order.
+enum class TimePart {
+  math,
+  memory,
+  copies,
+  idle_after_wait,
+  idle_for_data,
+  idle_for_host,
+  idle_in_queue
+};
+constexpr int time_part_count = 7;
+
+// In seconds a step.
+double part_of(const TimeSplit&, TimePart);
+
+struct VariantMechanism {
+  std::string variant;
+  // The part that bounds the step: math makes it compute-bound, memory memory-bound, copies
+  // copy-bound, and what the device idles for sync-, data- or launch-bound (pauses in the queue are
+  // those between launches). Absent when no single one does.
+  std::optional<TimePart> bound_by;
+  std::string diagnosis;                         // a sentence with the numbers
+  TimeSplit time;                                // mean over the traced rounds
+  std::array<PhaseSplit, phase_count> phases{};  // likewise
+  std::map<Metric, double> values;               // likewise, of those that every round tells
+  std::optional<double> slowdown;                // time of a traced step over that of a timed one
+  MemoryUse planned;  // by the plan; what it cannot know of reserved bytes is 0
+  MemoryUse memory;   // as the device booked it in the last round
+};
+
+// A count that differs between two variants.
+struct CountDifference {
+  Metric metric = Metric::launches_per_step;
+  double first = 0;
+  double other = 0;
+  std::optional<Phase> phase;  // where most of the difference lies; absent where plans do not tell
+};
+
+// What separates two variants.
+struct Separation {
+  std::string first;
+  std::string other;
+  std::vector<CountDifference> counts;
+  // The part of the time whose seconds a step differ most, when every traced round of the one is
+  // beyond every one of the other; otherwise absent.
+  std::optional<TimePart> part;
+  std::optional<Phase> phase;  // where the part differs; absent where that is not known
+  std::string sentence;
+};
+
+struct Mechanism {
+  std::string unavailable;  // why there is no trace; empty when there is
+  std::int64_t rounds = 0;
+  std::int64_t steps = 0;  // of each variant in each round
+  std::chrono::nanoseconds wall_time{0};
+  std::vector<VariantMechanism> variants;
+  std::vector<Separation> separations;  // of the first variant and each other
+};
+
+}  // namespace stepgate

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Diagnosis, separation and conformance of traces that are written down by hand.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "judge/mechanism/conformance.h"
+#include "judge/mechanism/diagnose.h"
+#include "judge/mechanism/separate.h"
+#include "judge/testing/scripted_scenario.h"
+
+namespace stepgate {
+namespace {
+
+std::string diagnosis(const PartsByHand& parts, std::map<Metric, double> values = {}) {
+  const TracedStep step = traced_step(parts, std::move(values));
+  return diagnosis_of(step.time, step.values);
+}
+
+TEST(Diagnose, NamesWhatBoundsAStepOfAKnownClass) {
+  EXPECT_EQ(diagnosis({.math = 88, .memory = 10, .idle_in_queue = 2}),
+            "compute-bound: kernels that arithmetic limits run 88 % of the time");
+  EXPECT_EQ(diagnosis({.math = 20, .memory = 75, .idle_in_queue = 5}),
+            "memory-bound: kernels and fills that device memory limits run 75 % of the time");
+  EXPECT_EQ(
+      diagnosis({.math = 60, .copies = 36, .idle_after_wait = 4},
+                {{Metric::copy_bytes_per_step, 12 << 20}, {Metric::pageable_copies_per_step, 1}}),
+      "copy-bound: copies run with no kernel beside them 36 % of the time; it copies 12 MiB a "
+      "step, 1 of the copies from or to pageable memory");
+  EXPECT_EQ(diagnosis({.math = 50, .memory = 20, .idle_after_wait = 23, .idle_for_host = 7},
+                      {{Metric::host_waits_per_step, 1}}),
+            "sync-bound: waits for the device 1x a step and leaves it idle 23 % of the time");
+  EXPECT_EQ(diagnosis({.math = 64, .idle_for_data = 36}),
+            "data-bound: the device is idle 36 % of the time while the host waits for a batch");
+  EXPECT_EQ(diagnosis({.math = 59, .idle_for_host = 41}, {{Metric::launches_per_step, 50}}),
+            "launch-bound: the device is idle 41 % of the time while the host issues its work, 50 "
+            "launches a step");
+}
+
+TEST(Diagnose, CallsAGraphOfTinyKernelsLaunchBoundByItsPauses) {
+  EXPECT_EQ(diagnosis({.math = 20, .memory = 10, .idle_in_queue = 70}),
+            "launch-bound: the device pauses between pieces of work 70 % of the time");
+}
+
+TEST(Diagnose, BlamesLittleLossesOnNobody) {
+  EXPECT_EQ(bound_of(traced_step({.math = 80, .idle_after_wait = 14, .idle_for_host = 6}).time),
+            TimePart::math);
+}
+
+TEST(Diagnose, SaysWhenNoSingleCauseBinds) {
+  EXPECT_EQ(diagnosis({.math = 42, .copies = 30, .idle_after_wait = 28}),
+            "no single bound: 30 % copies, 28 % idle after waits");
+  EXPECT_EQ(diagnosis({.math = 51, .memory = 49}), "no single bound: 51 % compute, 49 % memory");
+  EXPECT_EQ(diagnosis({}), "nothing was traced");
+}
+
+TEST(Diagnose, DoesNotSpeakOfWaitsThatNobodyCounted) {
+  EXPECT_EQ(diagnosis({.math = 70, .idle_after_wait = 30}, {{Metric::polls_per_step, 1}}),
+            "sync-bound: the device is idle 30 % of the time because the host waited for it, "
+            "polling 1x a step");
+}
+
+std::string separation(const Traced& traced) {
+  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  return separation_of(plans, 1, traced, counted_by_script).sentence;
+}
+
+TEST(Separate, NamesTheCountAndThePartOfTheTimeThatDiffer) {
+  Traced traced = traced_by_script();
+  for (TracedRound& round : traced.rounds) {
+    round.variants[0].phases[static_cast<std::size_t>(Phase::sync)].host_blocked = 4e-4;
+  }
+  EXPECT_EQ(separation(traced),
+            "baseline waits for the device 1x a step and leaves it idle 20 % of the time after "
+            "waits (sync); fix 0x and 0 %");
+}
+
+TEST(Separate, SaysThatNothingDiffers) {
+  const TracedStep same = traced_step({.math = 100}, {{Metric::host_waits_per_step, 1}});
+  EXPECT_EQ(separation(traced_rounds({same, same})),
+            "nothing separates baseline and fix: the same counts, and no part of the time differs "
+            "by more than the traced rounds scatter");
+}
+
+TEST(Separate, DoesNotCallScatterADifference) {
+  const TracedStep slow = traced_step({.math = 110});
+  const TracedStep fast = traced_step({.math = 100});
+  Traced traced = traced_rounds({slow, fast});
+  EXPECT_EQ(separation(traced),
+            "baseline spends 110 us a step in kernels that arithmetic limits; fix 100 us; no count "
+            "differs");
+  std::swap(traced.rounds[3].variants[0], traced.rounds[3].variants[1]);
+  EXPECT_EQ(separation(traced).find("nothing separates"), 0U) << separation(traced);
+}
+
+TEST(Separate, DoesNotTieACountToTimeThatItCannotMove) {
+  const TracedStep starved =
+      traced_step({.math = 64, .idle_for_data = 36}, {{Metric::memset_bytes_per_step, 4 << 20}});
+  const TracedStep fed = traced_step({.math = 64}, {{Metric::memset_bytes_per_step, 0}});
+  EXPECT_EQ(separation(traced_rounds({starved, fed})),
+            "baseline leaves the device idle 36 % of the time for lack of data (data wait); fix 0 "
+            "%; also memset_bytes_per_step 4 MiB and 0 B");
+}
+
+// Beside an optimizer of many kernels a copy that is hidden takes longer too: by more than the
+// kernels, and costs nothing.
+TEST(Separate, LooksForKernelsWhereKernelsAreAndForCopiesWhereCopiesAre) {
+  const auto of = [](const PartsByHand& parts, double optimizer, double h2d) {
+    TracedStep step = traced_step(parts);
+    step.phases[static_cast<std::size_t>(Phase::optimizer)] = {.device_busy = optimizer};
+    step.phases[static_cast<std::size_t>(Phase::h2d)] = {.device_busy = h2d, .copying = h2d};
+    return step;
+  };
+  const std::string kernels =
+      separation(traced_rounds({of({.memory = 200}, 2e-4, 9e-4), of({.memory = 100}, 1e-4, 1e-4)}));
+  EXPECT_NE(kernels.find("device memory limits (optimizer)"), std::string::npos) << kernels;
+  const std::string copies =
+      separation(traced_rounds({of({.copies = 200}, 9e-4, 2e-4), of({.copies = 100}, 1e-4, 1e-4)}));
+  EXPECT_NE(copies.find("no kernel beside them (h2d)"), std::string::npos) << copies;
+}
+
+TEST(Separate, WritesCountsThatDifferDifferently) {
+  const TracedStep more = traced_step(
+      {.math = 100}, {{Metric::copies_per_step, 2}, {Metric::copy_bytes_per_step, 131'178}});
+  const TracedStep less = traced_step(
+      {.math = 100}, {{Metric::copies_per_step, 1}, {Metric::copy_bytes_per_step, 131'174}});
+  const std::string words = separation(traced_rounds({more, less}));
+  EXPECT_NE(words.find("copy_bytes_per_step 128.104 KiB and 128.1 KiB"), std::string::npos)
+      << words;
+}
+
+TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
+  const TracedStep many = traced_step({.math = 100}, {{Metric::copies_per_step, 500}});
+  const TracedStep one = traced_step({.math = 100}, {{Metric::copies_per_step, 1}});
+  EXPECT_EQ(separation(traced_rounds({many, one})),
+            "baseline copies 500x a step; fix 1x; where the time goes does not differ by more "
+            "than its scatter");
+}
+
+std::string conformance(const Traced& traced) {
+  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  return reason_against_conformance(plans, traced, counted_by_script).value_or("agrees");
+}
+
+TEST(Conformance, FindsACountThatIsNotThePlans) {
+  Traced traced = traced_by_script();
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[2].variants[1].values[Metric::host_waits_per_step] = 2;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: host_waits_per_step is 2 in traced round 3 and 0 "
+            "by the plan");
+}
+
+TEST(Conformance, AllowsForTheRoundingOfFractionsOnly) {
+  const auto third = [](const StepPlan&, Metric metric) -> std::optional<double> {
+    if (metric == Metric::host_waits_per_step) return 1.0 / 3;
+    return std::nullopt;
+  };
+  const std::vector<StepPlan> plans = plans_named({"fix"});
+  const auto reason = [&](double traced) {
+    return reason_against_conformance(
+        plans, traced_rounds({traced_step({}, {{Metric::host_waits_per_step, traced}})}), third);
+  };
+  EXPECT_FALSE(reason(10.0 / 30));
+  EXPECT_TRUE(reason(11.0 / 30));
+}
+
+TEST(Conformance, SaysInWhichOperationTheyPart) {
+  std::vector<StepPlan> plans = plans_named({"fix"});
+  plans[0].operations = {{.name = "forward", .phase = Phase::forward, .action = HostWork{}},
+                         {.name = "log", .phase = Phase::log, .action = HostWork{}}};
+  const auto nothing = [](const StepPlan&, Metric metric) -> std::optional<double> {
+    if (metric == Metric::host_waits_per_step) return 0;
+    return std::nullopt;
+  };
+  Traced traced = traced_rounds({traced_step({}, {{Metric::host_waits_per_step, 1}})});
+  Trace timeline;
+  timeline.steps = 2;
+  timeline.spans = {{.operation = 1}, {.operation = -1}};
+  const HostCall wait{.name = "cudaMemcpy", .kind = CallKind::copy, .can_block = true, .span = 0};
+  HostCall of_the_runner = wait;
+  of_the_runner.span = 1;
+  timeline.calls = {wait, of_the_runner, wait};
+  traced.timelines = {timeline};
+  EXPECT_EQ(reason_against_conformance(plans, traced, nothing),
+            "the trace of 'fix' is not its plan: host_waits_per_step is 1 in traced round 1 and 0 "
+            "by the plan; in 'log' the timeline has 1 a step (cudaMemcpy), the plan 0");
+}
+
+TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
+  Traced traced = traced_by_script();
+  for (TracedRound& round : traced.rounds) {
+    round.variants[1].memory.peak_allocated_bytes = 32 << 20;  // as planned
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[0].variants[1].memory.peak_allocated_bytes += 1 << 20;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: its buffers held 33 MiB of device memory at once "
+            "(34603008 bytes), and 32 MiB by the plan (33554432)");
+}
+
+TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {
+  Script script;
+  script.step_time = noisy(1 / 1.3, 1);
+  Traced traced = traced_by_script();
+  set_values(traced, 1, Metric::host_waits_per_step, {1});
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1, traced)
+          .verdict;
+  ASSERT_TRUE(verdict.broken);
+  EXPECT_EQ(verdict.broken->find("the trace of 'fix' is not its plan"), 0U) << *verdict.broken;
+}
+
+TEST(Conformance, NotesWhatIsNoPartOfASteadyStep) {
+  Traced traced = traced_by_script();
+  traced.rounds[0].variants[0].unsteady[UnsteadyKind::module_loading] = 1;
+  traced.rounds[1].variants[0].unsteady[UnsteadyKind::module_loading] = 2;
+  traced.rounds[0].variants[1].unsteady[UnsteadyKind::command_buffer_full] = 1;
+  const std::vector<std::string> notes = unsteady_notes(plans_named({"baseline", "fix"}), traced);
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_EQ(notes[0].find("in the traced steps of 'baseline' 3 kernel modules were loaded"), 0U)
+      << notes[0];
+  EXPECT_EQ(notes[1].find("in the traced steps of 'fix' the queue of launches was full once"), 0U)
+      << notes[1];
+}
+
+TEST(Mechanism, IsPartOfTheVerdict) {
+  Script script;
+  script.step_time = [](const std::string& variant, std::int64_t) {
+    return std::chrono::microseconds(variant == "fix" ? 1600 : 1900);
+  };
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  ASSERT_TRUE(verdict.mechanism);
+  ASSERT_EQ(verdict.mechanism->variants.size(), 2U);
+  EXPECT_EQ(verdict.mechanism->variants[0].bound_by, TimePart::idle_after_wait);
+  EXPECT_EQ(verdict.mechanism->variants[1].bound_by, TimePart::math);
+  EXPECT_NEAR(verdict.mechanism->variants[0].slowdown.value(), 2000.0 / 1900, 1e-9);
+  ASSERT_EQ(verdict.mechanism->separations.size(), 1U);
+  EXPECT_EQ(verdict.mechanism->rounds, 7);
+  EXPECT_FALSE(measure_and_judge(scenario_of({}), script, 1, std::nullopt).verdict.mechanism);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Evaluating sides.
+#include "judge/verdict/sides.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "stats/quantile.h"
+#include "support/require.h"
+#include "support/seconds.h"
+
+namespace stepgate {
+namespace {
+
+// The segments of one variant of one round, added up.
+struct Totals {
+  double steps = 0;
+  double elapsed_seconds = 0;
+  double log_step_seconds = 0;  // mean over the segments
+  std::optional<double> host_seconds = 0;
+  std::vector<double> step_seconds;
+};
+
+Totals totals_of(const Round& round, int variant) {
+  Totals totals;
+  int segments = 0;
+  for (const Segment& segment : round.segments) {
+    if (segment.variant != variant) continue;
+    ++segments;
+    const double steps = static_cast<double>(segment.steps);
+    totals.steps += steps;
+    totals.elapsed_seconds += seconds(segment.elapsed);
+    totals.log_step_seconds += std::log(std::max(seconds(segment.elapsed), 1e-12) / steps);
+    if (!segment.host_busy) totals.host_seconds.reset();
+    if (totals.host_seconds) *totals.host_seconds += seconds(*segment.host_busy);
+    for (const auto time : segment.step_times) totals.step_seconds.push_back(seconds(time));
+  }
+  require(segments > 0, "every round has segments of every variant");
+  totals.log_step_seconds /= segments;
+  return totals;
+}
+
+std::optional<double> percentile(const Totals& totals, double share) {
+  if (totals.step_seconds.empty()) return std::nullopt;
+  return nearest_rank(totals.step_seconds, share);
+}
+
+std::optional<double> per(std::optional<double> value, double unit) {
+  if (!value || unit <= 0) return std::nullopt;
+  return *value / unit;
+}
+
+std::optional<double> metric_value(const MetricOf& metric, const Sources& sources) {
+  if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
+  const std::size_t variant = plan_named(sources.plans, metric.variant);
+  const StepPlan& plan = sources.plans[variant];
+  switch (row_of(metric.metric).evidence) {
+    case Evidence::plan:
+      return sources.counted(plan, metric.metric);
+    case Evidence::exact:
+      return sources.traced ? traced_value(*sources.traced, variant, metric.metric)
+                            : sources.counted(plan, metric.metric);
+    case Evidence::timed:
+      if (!sources.round) return std::nullopt;
+      return round_value(*sources.round, static_cast<int>(variant), mean_batch_size(plan),
+                         metric.metric);
+    case Evidence::traced:
+      return sources.traced ? traced_value(*sources.traced, variant, metric.metric) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+double nearly_nothing(const Expectation& sentence) {
+  if (evidence_of(sentence) != Evidence::traced) return 1e-12;
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  switch (row_of(metrics.front().metric).unit) {
+    case MetricUnit::ratio:
+    case MetricUnit::count:
+      return 1e-6;
+    case MetricUnit::bytes:
+      return 1e-3;
+    case MetricUnit::seconds:
+      return 1e-9;
+    default:
+      return 1e-12;
+  }
+}
+
+std::optional<double> factor_value(const Factor& factor, const Sources& sources) {
+  if (const auto* number = std::get_if<double>(&factor)) return *number;
+  if (const auto* metric = std::get_if<MetricOf>(&factor)) return metric_value(*metric, sources);
+  const StepPlan& first = sources.plans.front();
+  const bool batch = std::get<PlanSize>(factor) == PlanSize::batch_bytes;
+  return static_cast<double>(batch ? first.batch_bytes : first.param_bytes);
+}
+
+}  // namespace
+
+std::size_t plan_named(std::span<const StepPlan> plans, const std::string& variant) {
+  const auto found = std::find_if(plans.begin(), plans.end(),
+                                  [&](const StepPlan& plan) { return plan.variant == variant; });
+  require(found != plans.end(), "sentences name variants of their scenario");
+  return static_cast<std::size_t>(found - plans.begin());
+}
+
+std::optional<double> round_value(const Round& round, int variant, double batch_size,
+                                  Metric metric) {
+  const Totals totals = totals_of(round, variant);
+  switch (metric) {
+    case Metric::step_ms_mean:
+      return std::exp(totals.log_step_seconds);
+    case Metric::samples_per_s:
+      return batch_size / std::exp(totals.log_step_seconds);
+    case Metric::step_ms_p50:
+      return percentile(totals, 0.50);
+    case Metric::step_ms_p95:
+      return percentile(totals, 0.95);
+    case Metric::step_ms_p99:
+      return percentile(totals, 0.99);
+    case Metric::host_us:
+      return per(totals.host_seconds, totals.steps);
+    case Metric::host_share:
+      return per(totals.host_seconds, totals.elapsed_seconds);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<double> traced_value(const TracedRound& round, std::size_t variant, Metric metric) {
+  if (variant >= round.variants.size()) return std::nullopt;  // an anchor, which nobody traces
+  const std::map<Metric, double>& values = round.variants[variant].values;
+  const auto found = values.find(metric);
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<double> side_value(const Side& side, const Sources& sources) {
+  double sum = 0;
+  for (const Product& factors : side) {
+    double product = 1;
+    for (const Factor& factor : factors) {
+      const auto value = factor_value(factor, sources);
+      if (!value) return std::nullopt;
+      product *= *value;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+std::optional<double> contrast_of(const Expectation& sentence, const Sources& sources) {
+  const double least = nearly_nothing(sentence);
+  const auto left = side_value(sentence.left, sources);
+  const auto right = side_value(sentence.right, sources);
+  if (!left || !right) return std::nullopt;
+  return std::log(std::max(*left, least)) - std::log(std::max(*right, least));
+}
+
+std::vector<Sources> rounds_that_decide(const Expectation& sentence,
+                                        std::span<const StepPlan> plans,
+                                        const Measurement& measurement, const Counted& counted) {
+  std::vector<Sources> all;
+  if (evidence_of(sentence) != Evidence::traced) {
+    for (const Round& round : measurement.rounds) {
+      all.push_back({.plans = plans, .counted = counted, .round = &round});
+    }
+  } else if (measurement.traced) {
+    for (const TracedRound& round : measurement.traced->rounds) {
+      all.push_back({.plans = plans, .counted = counted, .traced = &round});
+    }
+  }
+  return all;
+}
+
+std::vector<MetricOf> metrics_in(const Side& side) {
+  std::vector<MetricOf> metrics;
+  for (const Product& factors : side) {
+    for (const Factor& factor : factors) {
+      if (const auto* metric = std::get_if<MetricOf>(&factor)) metrics.push_back(*metric);
+    }
+  }
+  return metrics;
+}
+
+std::vector<MetricOf> metrics_in(const Expectation& sentence) {
+  std::vector<MetricOf> metrics = metrics_in(sentence.left);
+  const std::vector<MetricOf> right = metrics_in(sentence.right);
+  metrics.insert(metrics.end(), right.begin(), right.end());
+  return metrics;
+}
+
+std::optional<MetricOf> unknown_metric(const Expectation& sentence, const Sources& sources) {
+  for (const MetricOf& metric : metrics_in(sentence)) {
+    if (!side_value({{metric}}, sources)) return metric;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> factor_of_single_metric(const Side& side) {
+  if (side.size() != 1) return std::nullopt;
+  double product = 1;
+  int metrics = 0;
+  for (const Factor& factor : side.front()) {
+    if (std::holds_alternative<PlanSize>(factor)) return std::nullopt;
+    if (const auto* number = std::get_if<double>(&factor)) {
+      product *= *number;
+    } else {
+      ++metrics;
+    }
+  }
+  return metrics == 1 ? std::optional(product) : std::nullopt;
+}
+
+double limit_of(const Expectation& sentence) {
+  return factor_of_single_metric(sentence.right).value_or(1) /
+         factor_of_single_metric(sentence.left).value_or(1);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// What the two sides of a sentence are worth: by the plan alone, in one timed round, or in one
+// traced round.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "measure/rounds/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/sentences/expectation.h"
+
+namespace stepgate {
+
+// What a plan says about a metric, in its base unit; nothing for metrics that a plan cannot know.
+// `counted` of the plan station, in every use but tests.
+using Counted = std::function<std::optional<double>(const StepPlan&, Metric)>;
+
+// Where values come from. Plan metrics come from the plan. Exact ones come from the traced round
+// where there is one, and from the plan elsewhere: conformance.h sees to it that both say the same.
+// Timed and traced ones come from their rounds.
+struct Sources {
+  std::span<const StepPlan> plans;
+  const Counted& counted;
+  const Round* round = nullptr;
+  const TracedRound* traced = nullptr;
+  // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
+  std::function<std::optional<double>(const MetricOf&)> stored = {};
+};
+
+// The index of the variant's plan, which exists.
+std::size_t plan_named(std::span<const StepPlan>, const std::string& variant);
+
+// Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
+// segments, shares and host time from their totals, percentiles by nearest rank over the steps
+// of both. Nothing where the device does not know.
+std::optional<double> round_value(const Round&, int variant, double batch_size, Metric);
+
+// Of a metric, for one variant of one traced round. Nothing where the trace does not tell.
+std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);
+
+// In base units. Nothing when a metric of the side is unknown.
+std::optional<double> side_value(const Side&, const Sources&);
+
+// log(left / right) in the round. A side of nothing counts as very little, so that the contrast
+// stays a number: of a traced share as a millionth, of a traced time as a nanosecond, which is as
+// fine as traces are, otherwise as a trillionth.
+std::optional<double> contrast_of(const Expectation&, const Sources&);
+
+// The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
+// the timed ones or the traced ones. What it was given must outlive it.
+std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const StepPlan>,
+                                        const Measurement&, const Counted&);
+
+// The metrics of a side or of a sentence, in order.
+std::vector<MetricOf> metrics_in(const Side&);
+std::vector<MetricOf> metrics_in(const Expectation&);
+
+// The first metric of the sentence that is not known there, if there is one.
+std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);
+
+// The product of the numbers of a side that is one product of numbers and exactly one metric, as in
+// "1.05 * baseline.samples_per_s". Nothing for any other side.
+std::optional<double> factor_of_single_metric(const Side&);
+
+// Of a sentence about two metrics: the factor between them that it allows, 0.98 for
+// "a.x >= 0.98 * b.x".
+double limit_of(const Expectation&);
+
+}  // namespace stepgate

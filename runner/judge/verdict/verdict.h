@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// What was decided: one outcome for every sentence, with its number, interval, reason and cost.
+// Printing is report's, the exit code main's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "judge/environment/certificate.h"
+#include "judge/verdict/mechanism.h"
+#include "scenario/sentences/expectation.h"
+
+namespace stepgate {
+
+// machine_slower: the step is slower than stored runs allow, and so is its anchor by as much.
+enum class Outcome {
+  holds,
+  refuted,
+  undecided,
+  skipped,
+  no_baseline,
+  not_comparable,
+  machine_slower
+};
+
+struct RatioInterval {
+  double low = 0;
+  double high = 0;
+};
+
+// Either end may be open.
+struct Bounds {
+  std::optional<double> low;
+  std::optional<double> high;
+};
+
+// The statistical part of a timed sentence. Ratios are left side / right side.
+struct TimedEvidence {
+  double ratio = 1;  // in a typical round: where evidence above and below balance
+  std::optional<RatioInterval> interval;  // confidence sequence of that, valid whenever one looks
+  // Of what holds, and on the sides that it claims: the bound at 1 - beta, one-sided, when it was
+  // shown, which decided. Within the limit, though the interval need not be.
+  Bounds shown;
+  std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
+  bool held_back_by_total = false;    // it would hold, but for total time
+  // E-values when the sentence was decided, or after the last round.
+  double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
+  double evidence_against = 1;  // that it is false: refuted at 1 / alpha
+  std::optional<double>
+      smallest_seen;  // smallest relative change that these rounds could have shown
+  std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
+  // log(left / right) of every round, in order, less what the slots are expected to add.
+  std::vector<double> contrasts;
+  std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
+};
+
+// A measured sentence in the terms that its author wrote: the ratio of two metrics, the value of
+// one, or the ratio of its sides. In base units.
+struct Estimate {
+  double value = 0;
+  std::optional<RatioInterval>
+      interval;  // of a comparison: that of TimedEvidence; of a level: its range
+  double limit = 0;
+  std::optional<MetricUnit> unit;  // absent: a factor
+};
+
+// Of a sentence that no coin deals, such as one variant against a number: the rounds say where it
+// lies and not how surely.
+struct Level {
+  double typical = 1;               // left side / right side: the median of the rounds
+  RatioInterval range;              // of the rounds
+  std::vector<double> contrasts;    // log(left / right) of every round, in order
+  std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
+};
+
+// A difference in time taken apart. Ratios are left variant / right variant; time = cycles / clock.
+struct ClockSplit {
+  std::string left;
+  std::string right;
+  double time_ratio = 1;
+  double cycle_ratio = 1;
+  double clock_ratio = 1;
+  double left_hertz = 0;
+  double right_hertz = 0;
+};
+
+// What is dealt once for several stored runs makes them one unit.
+enum class StoredUnit { run, sitting, device };
+
+// Against stored runs, with the prediction interval that they allow; nothing of it with too few
+// units.
+struct StoredValue {
+  double ratio = 1;
+  std::optional<RatioInterval> interval;
+  std::optional<double> deviation;  // of single runs of different units, relative
+};
+
+// What there is to say about a sentence on stored runs besides its outcome.
+enum class StoredNote {
+  none,
+  machine_is_slower,    // refuted: so is the step beside its anchor
+  machine_is_faster,    // not comparable: that alone carries the step over its limit
+  anchor_moved,         // undecided: beyond the limit beside an anchor that moved, within it alone
+  raw_is_not_shown,     // undecided: within the limit beside the anchor, and alone not shown to be
+  refresh_the_baseline  // holds: better than the stored runs by more than the sentence tolerates
+};
+
+// The statistical part of a timed sentence about stored runs.
+struct StoredEvidence {
+  std::int64_t runs = 0;  // that this one was compared with
+  StoredUnit unit = StoredUnit::run;
+  std::vector<std::int64_t> runs_of_units;
+  // In whose mean: this run and earlier ones, up to the one that decided.
+  std::int64_t new_runs = 1;
+  StoredValue normalised;   // left side / right side, of times divided by the anchor's
+  StoredValue raw;          // the same of the times themselves
+  StoredValue anchor;       // its time / its time then
+  std::string anchor_name;  // "hbm.1"
+  double raw_then = 0;      // the metric itself, in its base unit
+  double raw_now = 0;
+  StoredNote note = StoredNote::none;
+  std::vector<std::string> commits;      // of the stored runs, each once, in their order
+  std::string newest;                    // date of the latest of them
+  std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
+  std::vector<double> stored_contrasts;  // log(step time / anchor's) of each run, unit by unit
+  double contrast = 0;                   // of this run
+  std::vector<double> stored_anchors;    // log(anchor's seconds), likewise
+  double anchor_contrast = 0;
+};
+
+struct SentenceVerdict {
+  std::string name;
+  std::string text;
+  Place place;
+  Evidence evidence = Evidence::plan;
+  Outcome outcome = Outcome::undecided;
+  std::optional<double> left;  // values of the sides in base units, where they are known
+  std::optional<double> right;
+  MetricUnit unit = MetricUnit::ratio;
+  std::optional<TimedEvidence> timed;
+  std::optional<Level> level;
+  std::optional<Estimate> estimate;
+  std::optional<StoredEvidence> stored;
+  bool about_stored_runs = false;
+  bool in_doubt = false;             // undecided because its rounds are not to be trusted
+  std::string reason;                // one sentence in words
+  std::optional<ClockSplit> clocks;  // about two variants' times, where their clocks are known
+};
+
+struct VariantSummary {
+  std::string name;
+  std::optional<double> step_seconds_mean;
+  std::optional<double> step_seconds_p50;
+  std::optional<double> step_seconds_p95;
+  std::optional<double> samples_per_second;
+  std::optional<double> host_share;
+  std::optional<double> sm_clock_hertz;  // mean over the scored steps
+  std::optional<double> cycles_per_step;
+  std::int64_t peak_bytes = 0;
+  std::map<Metric, double> counts;        // that sentences name, by the plan, in base units
+  std::optional<AllocatorCourse> course;  // of the step's own allocator, by the plan
+};
+
+struct Verdict {
+  std::string scenario;
+  std::string claim;
+  DeviceIdentity device;
+  bool planned_only = false;  // no device took part
+  std::vector<VariantSummary> variants;
+  std::int64_t batch_bytes = 0;  // what sentences mean by them
+  std::int64_t param_bytes = 0;
+  std::vector<SentenceVerdict> regime;
+  std::vector<SentenceVerdict> sentences;
+  Outcome outcome = Outcome::undecided;  // the worst of the sentences
+  std::optional<std::string> broken;     // the run itself cannot be trusted, in words: exit 2
+  std::optional<std::string> failed;     // the device failed half-way, in words: exit 3
+  std::string skipped_because;           // a requirement that the machine does not meet
+  double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
+  double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
+  std::int64_t suite_lines = 1;
+  double beta = 0.05;             // P(holds) at most this when it is false
+  std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too
+  double confidence = 0.95;       // of the intervals
+  // What went on around the GPU, in words; nothing where the device has no surroundings.
+  std::vector<std::string> environment;
+  std::optional<std::string> disturbance;      // why no timed sentence is decided
+  std::vector<std::string> notes;              // what a reader of the numbers should know
+  std::optional<Calibrated> calibrated;        // the knob that the run gave its value
+  std::optional<Mechanism> mechanism;          // absent when nobody asked for a trace
+  std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing
+  // The unit of evidence is the round: every variant loaded anew.
+  std::int64_t rounds = 0;
+  std::int64_t earlier_rounds = 0;  // that this run went on from, and the runs that measured them
+  std::int64_t earlier_runs = 0;
+  std::int64_t loads_per_round = 0;  // of every variant
+  std::chrono::nanoseconds device_time{0};
+  std::chrono::nanoseconds wall_time{0};
+};
+
+// The worst: refuted, then machine_slower, not_comparable, no_baseline, undecided, skipped, holds:
+// what more evidence decides is better than what it does not. Of no sentences: undecided, since
+// nothing was shown.
+Outcome worst(const std::vector<SentenceVerdict>&);
+
+}  // namespace stepgate

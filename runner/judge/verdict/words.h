@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Numbers in words, the same in reasons and reports.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "judge/verdict/verdict.h"
+#include "scenario/sentences/metric.h"
+
+namespace stepgate {
+
+// A value in the metric's base unit: "1.234 ms", "4 MiB", "12", "34.1 %", "88.5k/s"; with so many
+// digits more.
+std::string in_words(double value, MetricUnit, int more_digits = 0);
+
+// A ratio of two like things: "1.31x", and "1.003x" close to 1.
+std::string factor_in_words(double ratio, int more_digits = 0);
+
+// How a number is written with so many digits more than usual.
+using Wording = std::function<std::string(double value, int more_digits)>;
+
+// With the fewest digits that tell it from the other number, which would be written alike.
+std::string told_from(double value, double other, const Wording&);
+
+// "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
+// "machine slower".
+std::string_view in_words(Outcome);
+
+// More rounds, or pairs of launches, than this nobody waits for.
+constexpr double most_within_reach = 1000;
+
+// "180 s", "0.25 s": what something will take, to two digits.
+std::string seconds_in_words(double seconds);
+
+// A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
+std::string share_in_words(double share);
+
+// "run", "sitting", "device".
+std::string_view in_words(StoredUnit);
+
+// "idle after waits".
+std::string_view in_words(TimePart);
+
+}  // namespace stepgate

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// When losses of two variants count as the same.
+#include "measure/rounds/loss_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "measure/testing/scripted_device.h"
+
+namespace stepgate {
+namespace {
+
+StepResult losses(std::int64_t first_step, std::vector<float> values) {
+  StepResult result;
+  result.first_step = first_step;
+  result.steps = static_cast<std::int64_t>(values.size());
+  result.losses = std::move(values);
+  return result;
+}
+
+TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
+  const auto plans = plans_named({"baseline", "fix"});
+  LossLedger ledger(plans, 0);
+  ledger.add(0, losses(0, {2.0F, 1.5F, 1.0F}));
+  ledger.add(1, losses(0, {2.0F, 1.5001F, 1.001F}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->variant, 1);
+  EXPECT_EQ(found->against, 0);
+  EXPECT_EQ(found->step, 2);
+  EXPECT_FLOAT_EQ(static_cast<float>(found->loss), 1.001F);
+  EXPECT_DOUBLE_EQ(found->bound, 1e-4);
+}
+
+TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
+  const auto plans = plans_named({"baseline", "fix"});
+  LossLedger ledger(plans, 0);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  ledger.add(0, losses(0, {none}));
+  ledger.add(1, losses(0, {none}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found) << "two variants that both diverged agree on nothing";
+  EXPECT_EQ(found->step, 0);
+}
+
+TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
+  const auto plans = plans_named({"baseline", "fix"});
+  LossLedger ledger(plans, 0);
+  ledger.add(0, losses(0, {1.0F, 1.0F}));
+  ledger.add(1, losses(0, {1.0F}));
+  EXPECT_FALSE(ledger.first_disagreement());
+  ledger.add(1, losses(1, {2.0F}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 1);
+}
+
+// How far losses may lie apart depends on how often a step has trained, not on its number.
+TEST(LossLedger, CountsFromTheStepThatItsLoadBeganWith) {
+  const auto plans = plans_named({"baseline", "fix"});
+  LossLedger ledger(plans, 5000);
+  ledger.add(0, losses(5000, {1.0F, 1.0F}));
+  ledger.add(1, losses(5000, {1.0F, 1.0005F}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 5001);
+  EXPECT_DOUBLE_EQ(found->bound, 1e-4);
+}
+
+TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
+  auto plans = plans_named({"baseline", "larger", "larger_fix"});
+  plans[1].batch_sizes = plans[2].batch_sizes = {128};
+  LossLedger ledger(plans, 0);
+  ledger.add(0, losses(0, {1.0F}));
+  ledger.add(1, losses(0, {3.0F}));
+  ledger.add(2, losses(0, {4.0F}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->variant, 2);
+  EXPECT_EQ(found->against, 1);
+}
+
+TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluation) {
+  auto plans = plans_named({"baseline", "evaluated", "tuned", "tuned_fix"});
+  LaunchKernel cross_entropy;
+  cross_entropy.kernel = "cross_entropy";
+  plans[1].operations.push_back(
+      {.name = "loss of an evaluation", .phase = Phase::evaluation, .action = cross_entropy});
+  for (const std::size_t variant : {2, 3}) {
+    plans[variant].buffers.push_back(
+        {.name = "product workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
+  }
+  LossLedger ledger(plans, 0);
+  for (int variant = 0; variant < 4; ++variant)
+    ledger.add(variant, losses(0, {variant < 2 ? 1.0F : 3.0F}));
+  EXPECT_FALSE(ledger.first_disagreement());
+  for (int variant = 0; variant < 4; ++variant)
+    ledger.add(variant, losses(1, {1.0F + static_cast<float>(variant)}));
+  const auto found = ledger.first_disagreement();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->variant, 1);
+  EXPECT_EQ(found->against, 0);
+}
+
+TEST(LossLedger, IsTenTimesWiderAfterAHundredSteps) {
+  for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16}) {
+    EXPECT_DOUBLE_EQ(loss_bound(dtype, 100), 10 * loss_bound(dtype, 99));
+  }
+  EXPECT_LT(loss_bound(DType::fp32, 0), loss_bound(DType::tf32, 0));
+  EXPECT_LT(loss_bound(DType::tf32, 0), loss_bound(DType::bf16, 0));
+}
+
+}  // namespace
+}  // namespace stepgate

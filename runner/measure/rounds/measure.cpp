@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+// Warm-up and rounds.
+#include "measure/rounds/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "measure/rounds/carry_over.h"
+#include "measure/rounds/loss_ledger.h"
+#include "measure/schedule.h"
+#include "plan/analyse/interleaving.h"
+#include "stats/moments.h"
+#include "support/require.h"
+#include "support/seconds.h"
+#include "support/text/number_words.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+// The warm-up ends when over so many blocks the step time has changed by less than this share, or
+// by less than its own noise explains. A block is a segment of every variant.
+constexpr std::int64_t steady_blocks = 4;
+constexpr double steady_change = 0.005;
+constexpr std::int64_t most_warm_up_blocks = 200;
+constexpr double most_warm_up_seconds = 5;
+constexpr double most_warm_up_share = 1.0 / 3;  // of the budget
+
+// Of the log-ratio of two identical steps from load to load, as measured on an H200: 0.2 to 0.9 %.
+constexpr double deviation_between_loads = 0.004;
+
+// Longer steps fill the queue within one or two: segments cost them nothing.
+constexpr nanoseconds longest_interleaved_step = 2ms;
+// Long beside a load and the filling of the queue, so that most of a round is measured.
+constexpr nanoseconds interleaved_round = 60ms;
+constexpr std::int64_t fewest_cycles = 12;  // of a short segment of every variant
+// Cycles after a load in which the queue fills, as with the wash-out of a long segment.
+constexpr nanoseconds time_to_fill = 5ms;
+// Before the first round, to see whether steps disturb each other.
+constexpr std::int64_t trials_of_interleaving = 6;
+// Where a round is so short that a variant seldom follows itself in it.
+constexpr std::int64_t most_trials_of_interleaving = 30;
+constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
+
+// Whose losses are compared all the same.
+constexpr std::int64_t steps_without_time = 8;
+
+class Run {
+ public:
+  Run(Device& device, std::span<const StepPlan> plans, const MeasureRequest& request)
+      : device_(device),
+        plans_(plans),
+        request_(request),
+        start_(device.now()),
+        random_(request.seed),
+        loaded_(plans.size()),
+        step_times_(plans.size()) {
+    result_.device = device.identity();
+    result_.scenario = plans.front().scenario;
+    result_.scenario_fingerprint = request.scenario_fingerprint;
+    result_.seed = request.seed;
+    for (const StepPlan& plan : plans) {
+      result_.variants.push_back({.name = plan.variant,
+                                  .batch_size = mean_batch_size(plan),
+                                  .libraries = device.libraries_for(plan)});
+    }
+  }
+
+  Measurement measure() {
+    load();
+    if (run_first_steps()) {
+      warm_up();
+      if (losses_agree()) choose_schedule();
+      result_.device_time_before_rounds = result_.device_time;
+      result_.wall_time_before_rounds = spent();
+      report_progress();
+      if (losses_agree() && fits_the_budget()) run_rounds();
+    }
+    result_.wall_time = spent();
+    return std::move(result_);
+  }
+
+ private:
+  nanoseconds spent() const { return device_.now() - start_; }
+  int variants() const { return static_cast<int>(plans_.size()); }
+
+  void report_progress() const {
+    if (!request_.progress) return;
+    request_.progress({.rounds = static_cast<std::int64_t>(result_.rounds.size()),
+                       .spent = spent(),
+                       .expected = result_.expected});
+  }
+
+  // Every variant into a slot of its own, in the order of the slots, when all have left. Which slot
+  // is dealt anew, and so are the step to begin with and the loader's draws.
+  void load() {
+    for (std::unique_ptr<LoadedStep>& step : loaded_) step.reset();
+    slots_ = permutation(variants(), random_);
+    const LoadDraw draw{.first_step = first_step(), .loader = random_.bits() | 1};
+    for (int slot = 0; slot < variants(); ++slot) {
+      const auto place = std::find(slots_.begin(), slots_.end(), slot);
+      const auto variant = static_cast<std::size_t>(place - slots_.begin());
+      loaded_[variant] = device_.load_into(slot, plans_[variant], draw);
+      note_choices(variant);
+    }
+    ledger_ = LossLedger(plans_, draw.first_step);
+  }
+
+  // Anywhere within the period of all that happens every n steps.
+  std::int64_t first_step() {
+    constexpr std::int64_t longest_period = 1'000'000;
+    std::int64_t period = 1;
+    for (const StepPlan& plan : plans_) {
+      const std::int64_t own = common_period(plan, longest_period).value_or(longest_period);
+      period = std::min(std::lcm(period, own), longest_period);
+    }
+    return static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(period)));
+  }
+
+  void note_choices(std::size_t variant) {
+    std::vector<KernelChoice>& known = result_.variants[variant].choices;
+    for (KernelChoice& choice : loaded_[variant]->choices()) {
+      if (std::find(known.begin(), known.end(), choice) == known.end())
+        known.push_back(std::move(choice));
+    }
+  }
+
+  // What was run and what it cost.
+  void note(std::size_t variant, const StepResult& result, std::int64_t wash_out_steps) {
+    ledger_.add(static_cast<int>(variant), result);
+    if (!result.elapsed) return;
+    // The wash-out has no time of its own; it costs what the scored steps cost. In this order a
+    // long warm-up does not overflow.
+    step_times_[variant] = *result.elapsed / result.steps;
+    result_.device_time += *result.elapsed + step_times_[variant] * wash_out_steps;
+  }
+
+  StepResult run(std::size_t variant, const Observe& observe) {
+    StepResult result = loaded_[variant]->run(observe);
+    require(result.steps == observe.steps, "a device runs the steps that it was asked for");
+    note(variant, result, observe.wash_out_steps);
+    return result;
+  }
+
+  bool losses_agree() {
+    if (!result_.disagreement) result_.disagreement = ledger_.first_disagreement();
+    return !result_.disagreement;
+  }
+
+  // The first step of a variant loads kernels and says nothing about its time. False when there is
+  // nothing to go on for: the device has no time, or the losses disagree.
+  bool run_first_steps() {
+    bool timed = true;
+    for (int step = 0; step < 2; ++step) {
+      for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+        timed = run(variant, {.steps = 1}).elapsed.has_value() && timed;
+      }
+    }
+    result_.warmup_steps = 2;
+    if (!timed) run_block(steps_without_time);
+    return losses_agree() && timed;
+  }
+
+  // So many steps of every variant, or a segment of each.
+  void run_block(std::optional<std::int64_t> steps = {}) {
+    std::int64_t most = 0;
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      const std::int64_t own =
+          steps.value_or(segment_steps(plans_[variant], request_.knobs, step_times_[variant]));
+      run(variant, {.steps = own});
+      most = std::max(most, own);
+    }
+    result_.warmup_steps += most;
+  }
+
+  // The log of the geometric mean over variants of the last block's time a step.
+  double log_step_time() const {
+    double sum = 0;
+    for (const nanoseconds time : step_times_) {
+      sum += std::log(std::max(seconds(time), 1e-9));
+    }
+    return sum / static_cast<double>(step_times_.size());
+  }
+
+  void warm_up() {
+    if (request_.knobs.warmup_steps) {
+      const std::int64_t rest = *request_.knobs.warmup_steps - result_.warmup_steps;
+      if (rest > 0) run_block(rest);
+      return;
+    }
+    const double cap =
+        std::min(most_warm_up_seconds, most_warm_up_share * request_.knobs.max_seconds);
+    std::vector<double> blocks;
+    std::vector<double> ratios;  // of the last variant to the first, in each block
+    while (losses_agree()) {
+      run_block();
+      blocks.push_back(log_step_time());
+      ratios.push_back(std::log(seconds(step_times_.back()) / seconds(step_times_.front())));
+      if (std::ssize(blocks) < steady_blocks) continue;
+      deviation_of_blocks_ = std::sqrt(moments_of(std::span(ratios).last(steady_blocks)).variance);
+      const Trend trend = trend_of(std::span(blocks).last(steady_blocks));
+      const double change = std::abs(trend.slope);
+      if (change * steady_blocks < steady_change || change < 2 * trend.standard_error) return;
+      result_.steady = std::ssize(blocks) < most_warm_up_blocks && seconds(spent()) < cap;
+      if (!result_.steady) return;
+    }
+  }
+
+  // Lengths by the step times, whether steps run interleaved, and what a round costs: one is run to
+  // see.
+  void choose_schedule() {
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      const StepPlan& plan = plans_[variant];
+      VariantSubject& subject = result_.variants[variant];
+      subject.wash_out_steps = wash_out_steps(plan, step_times_[variant]);
+      subject.segment_steps = segment_steps(plan, request_.knobs, step_times_[variant]);
+    }
+    result_.segments_because = reason_for_segments();
+    if (interleaves()) result_.segments_because = reason_by_trial();
+    const nanoseconds before = spent();
+    load();
+    (void)run_loaded();
+    result_.expected.round = spent() - before;
+    result_.expected.deviation = std::hypot(deviation_between_loads, deviation_of_blocks_);
+    result_.expected.fewest_rounds = request_.fewest_rounds;
+    const double left = std::max(request_.knobs.max_seconds - seconds(spent()), 0.0);
+    result_.expected.most_rounds =
+        std::min(request_.knobs.rounds,
+                 static_cast<std::int64_t>(left / std::max(seconds(result_.expected.round), 1e-9)));
+    if (request_.stretches) {
+      result_.expected.most_rounds = std::max(
+          result_.expected.most_rounds, std::min(request_.knobs.rounds, request_.fewest_rounds));
+    }
+  }
+
+  bool interleaves() const { return result_.segments_because.empty(); }
+
+  // What is known before anything is tried.
+  std::string reason_for_segments() const {
+    if (request_.knobs.interleave == Interleave::segments) return "the scenario asks for it";
+    if (plans_.size() == 1) return "there is one variant";
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      const std::string reason = reason_against_interleaving(plans_[variant]);
+      if (!reason.empty()) return reason;
+      if (step_times_[variant] > longest_interleaved_step)
+        return fmt::format("a step of '{}' takes more than {} ms", plans_[variant].variant,
+                           longest_interleaved_step / 1ms);
+    }
+    return "";
+  }
+
+  // Whether a variant's step takes another time after the others' than after its own: then some of
+  // its work is done, or waited for, in their time.
+  std::string reason_by_trial() {
+    load();
+    const double cap = most_warm_up_share * request_.knobs.max_seconds;
+    std::vector<Round> trials;
+    while (std::ssize(trials) < trials_of_interleaving ||
+           (!all_are_compared(trials) && std::ssize(trials) < most_trials_of_interleaving &&
+            seconds(spent()) < cap)) {
+      trials.push_back(run_loaded());
+    }
+    for (int variant = 1; variant < variants(); ++variant) {
+      const auto carried = carry_over_between(trials, 0, variant);
+      if (!carried) return "too few short segments follow one of their own kind to compare them";
+      const std::string& first = plans_.front().variant;
+      const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
+      if (matters(*carried)) {
+        return fmt::format(
+            "steps of '{}' and of '{}' disturb each other: their ratio changes by {} % where "
+            "they follow each other",
+            first, other, number_in_words(100 * std::abs(carried->size), 2));
+      }
+      const auto ahead = run_ahead_between(trials, 0, variant);
+      if (ahead && matters(*ahead)) {
+        return fmt::format(
+            "the host issues steps of '{}' while the device is at those of '{}': {} % of their "
+            "time would be hidden",
+            ahead->size > 0 ? first : other, ahead->size > 0 ? other : first,
+            number_in_words(100 * -std::expm1(-std::abs(ahead->size)), 2));
+      }
+    }
+    return "";
+  }
+
+  static bool matters(const CarryOver& carried) {
+    return std::abs(carried.size) > carry_over_allowed && is_shown(carried);
+  }
+
+  bool all_are_compared(std::span<const Round> trials) const {
+    for (int variant = 1; variant < variants(); ++variant) {
+      if (!carry_over_between(trials, 0, variant)) return false;
+    }
+    return true;
+  }
+
+  bool fits_the_budget() {
+    result_.budget_refused = result_.expected.most_rounds < result_.expected.fewest_rounds;
+    return !result_.budget_refused;
+  }
+
+  void run_rounds() {
+    result_.environment_before = device_.read_environment();
+    nanoseconds longest_round{0};
+    while (std::ssize(result_.rounds) < request_.knobs.rounds) {
+      const bool may_end =
+          !request_.stretches || std::ssize(result_.rounds) >= request_.fewest_rounds;
+      if (may_end && seconds(spent() + longest_round) > request_.knobs.max_seconds) {
+        result_.budget_spent = true;
+        return;
+      }
+      const nanoseconds before = spent();
+      load();
+      Round round = run_loaded();
+      if (!losses_agree()) return;
+      round.environment_after = device_.read_environment();
+      result_.rounds.push_back(std::move(round));
+      longest_round = std::max(longest_round, spent() - before);
+      report_progress();
+      if (request_.enough(result_)) return;
+    }
+  }
+
+  // The variants as they are loaded now.
+  Round run_loaded() {
+    if (interleaves()) return run_short_segments();
+    const std::vector<int> order = permutation(variants(), random_);
+    settle(order);
+    return run_segments(order);
+  }
+
+  // Steps after a load that are not scored, so that the first variant of the order runs last: as in
+  // the mirrored order, it then follows itself.
+  void settle(std::vector<int> order) {
+    std::reverse(order.begin(), order.end());
+    for (const int index : order) {
+      const auto variant = static_cast<std::size_t>(index);
+      const std::int64_t steps =
+          request_.knobs.warmup_steps.value_or(result_.variants[variant].wash_out_steps);
+      if (steps > 0) run(variant, {.steps = steps});
+    }
+  }
+
+  // The order and its mirror, a segment of every variant each.
+  Round run_segments(std::vector<int> order) {
+    Round round;
+    int previous = order.front();
+    for (int half = 0; half < 2; ++half) {
+      for (const int variant : order) {
+        round.segments.push_back(run_segment(variant, previous == variant));
+        previous = variant;
+      }
+      std::reverse(order.begin(), order.end());
+    }
+    return round;
+  }
+
+  Segment run_segment(int variant, bool follows_itself) {
+    const auto index = static_cast<std::size_t>(variant);
+    const VariantSubject& subject = result_.variants[index];
+    StepResult result =
+        run(index, {.wash_out_steps = subject.wash_out_steps, .steps = subject.segment_steps});
+    require(result.elapsed.has_value(), "a device that knew the time once knows it always");
+    Segment segment{.variant = variant,
+                    .slot = slots_[index],
+                    .first_step = result.first_step + subject.wash_out_steps,
+                    .steps = result.steps,
+                    .elapsed = *result.elapsed,
+                    .host_busy = result.host_busy,
+                    .sm_clock_hertz = result.sm_clock_hertz,
+                    .step_times = std::move(result.step_times)};
+    if (follows_itself) {
+      segment.own_steps = segment.steps;
+      segment.own_elapsed = segment.elapsed;
+    }
+    return segment;
+  }
+
+  // Cycles of a short segment of every variant, each cycle in a fresh order.
+  Round run_short_segments() {
+    Interleaving how;
+    const std::int64_t length = how.wash_out_steps + how.steps;
+    nanoseconds cycle{0};
+    for (const nanoseconds time : step_times_) cycle += length * std::max(time, nanoseconds(1));
+    const std::int64_t asked_for = request_.knobs.warmup_steps.value_or(0);  // after every load
+    const std::int64_t filling =
+        std::max<std::int64_t>(time_to_fill / cycle, (asked_for - 1) / length) + 1;
+    const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
+    how.unscored = filling * variants();
+    for (std::int64_t done = 0; done < cycles; ++done) {
+      const std::vector<int> order = permutation(variants(), random_);
+      how.order.insert(how.order.end(), order.begin(), order.end());
+    }
+    std::vector<LoadedStep*> steps;
+    for (const auto& step : loaded_) steps.push_back(step.get());
+    std::vector<StepResult> results = device_.run_interleaved(steps, how);
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      note(variant, results[variant], cycles * length - results[variant].steps);
+    }
+    return round_of(how, std::move(results));
+  }
+
+  // One segment of every variant: all its short ones together.
+  Round round_of(const Interleaving& how, std::vector<StepResult> results) const {
+    Round round{.segments = {}, .interleaved = true};
+    for (std::size_t variant = 0; variant < results.size(); ++variant) {
+      StepResult& result = results[variant];
+      require(result.elapsed.has_value(), "a device that knew the time once knows it always");
+      require(std::ssize(result.step_times) == result.steps, "steps by turns have a time each");
+      round.segments.push_back({.variant = static_cast<int>(variant),
+                                .slot = slots_[variant],
+                                .first_step = result.first_step,
+                                .steps = result.steps,
+                                .elapsed = *result.elapsed,
+                                .host_busy = result.host_busy,
+                                .sm_clock_hertz = result.sm_clock_hertz,
+                                .step_times = std::move(result.step_times)});
+    }
+    require(how.unscored >= 1, "every scored segment follows another one");
+    std::vector<std::size_t> next(results.size(), 0);  // scored step of each
+    for (auto place = static_cast<std::size_t>(how.unscored); place < how.order.size(); ++place) {
+      const auto variant = static_cast<std::size_t>(how.order[place]);
+      Segment& segment = round.segments[variant];
+      const bool follows_itself = how.order[place - 1] == how.order[place];
+      for (std::int64_t step = 0; step < how.steps; ++step, ++next[variant]) {
+        if (!follows_itself) continue;
+        ++segment.own_steps;
+        segment.own_elapsed += segment.step_times[next[variant]];
+      }
+    }
+    return round;
+  }
+
+  Device& device_;
+  std::span<const StepPlan> plans_;
+  const MeasureRequest& request_;
+  nanoseconds start_;
+  Random random_;
+  LossLedger ledger_{{}, 0};  // of the current load
+  std::vector<std::unique_ptr<LoadedStep>> loaded_;
+  std::vector<int> slots_;               // of each variant
+  std::vector<nanoseconds> step_times_;  // a step of each variant, when last run
+  double deviation_of_blocks_ = 0;       // of log-ratios between the blocks of the warm-up
+  Measurement result_;
+};
+
+}  // namespace
+
+Measurement measure(Device& device, std::span<const StepPlan> plans,
+                    const MeasureRequest& request) {
+  require(!plans.empty(), "there is something to measure");
+  return Run(device, plans, request).measure();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Runs the variants of a scenario interleaved until somebody says that it is enough, or the rounds
+// or the seconds are spent. Decides nothing about the variants, except that they must compute the
+// same losses; prints nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "measure/rounds/measurement.h"
+#include "plan/step_plan.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// After the warm-up (0 rounds) and after every round.
+struct Progress {
+  std::int64_t rounds = 0;
+  std::chrono::nanoseconds spent{0};
+  ExpectedCost expected;
+};
+
+struct MeasureRequest {
+  MeasureKnobs knobs;
+  std::uint64_t scenario_fingerprint = 0;
+  std::uint64_t seed = 0;  // of the orders
+  // With fewer rounds no sentence can hold: a budget without room for these is not begun.
+  std::int64_t fewest_rounds = 6;
+  bool stretches = false;  // it takes them all the same, for as long as they take
+  Enough enough;
+  std::function<void(const Progress&)> progress;  // may be empty
+};
+
+// Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
+// its losses are compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
+Measurement measure(Device&, std::span<const StepPlan>, const MeasureRequest&);
+
+}  // namespace stepgate

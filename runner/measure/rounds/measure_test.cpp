@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// Budget, warm-up, environment and losses on a scripted device. The order of segments is
+// measure_order_test.cpp's, how many steps they have schedule_test.cpp's.
+#include "measure/rounds/measure.h"
+
+#include <gtest/gtest.h>
+
+#include "measure/testing/scripted_request.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+TEST(Measure, StopsWhenThereIsEnoughEvidence) {
+  Script script{.step_time = always(1ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.enough = [](const Measurement& measurement) { return measurement.rounds.size() == 9; };
+  std::vector<std::int64_t> progress;
+  request.progress = [&](const Progress& done) { progress.push_back(done.rounds); };
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_EQ(measurement.rounds.size(), 9U);
+  EXPECT_FALSE(measurement.budget_spent);
+  EXPECT_EQ(progress, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
+  Script script{.step_time = always(1ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(100'000);
+  request.knobs.max_seconds = 3;
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_TRUE(measurement.budget_spent);
+  EXPECT_LE(measurement.wall_time, 3s);
+  EXPECT_GT(measurement.wall_time, 2800ms);
+  EXPECT_EQ(measurement.device_time, measurement.wall_time) << "this clock only runs during steps";
+}
+
+TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
+  Script script{.step_time = always(10ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.knobs.warmup_steps = 10;
+  request.knobs.max_seconds = 1;
+  const Measurement refused = measure(device, plans, request);
+  EXPECT_TRUE(refused.budget_refused);
+  EXPECT_TRUE(refused.rounds.empty());
+  EXPECT_GT(refused.expected.round, 100ms);
+  EXPECT_LT(refused.expected.most_rounds, 6);
+  const double enough =
+      std::chrono::duration<double>(script.now + refused.expected.round * request.fewest_rounds)
+          .count();
+  script.now = 0ms;
+  request.knobs.max_seconds = enough + 0.001;
+  const Measurement measured = measure(device, plans, request);
+  EXPECT_FALSE(measured.budget_refused);
+  EXPECT_GE(measured.rounds.size(), 6U);
+}
+
+TEST(Measure, ExpectsWhatARoundThenCosts) {
+  Script script{.step_time = always(3ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b", "c"});
+  const auto before = std::make_shared<nanoseconds>(0);
+  const auto cost = std::make_shared<nanoseconds>(0);
+  MeasureRequest request = request_for(10);
+  request.progress = [=](const Progress& now) {
+    if (now.rounds == 1) *cost = now.spent - *before;
+    *before = now.spent;
+  };
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_EQ(measurement.expected.round, *cost);
+  EXPECT_EQ(measurement.expected.most_rounds, 10);
+}
+
+TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
+  Script script{.step_time = always(1ms)};
+  std::vector<std::size_t> runs_before;
+  script.environment = [&](std::int64_t reading) {
+    runs_before.push_back(script.runs.size());
+    EnvironmentReading read;
+    read.temperature_celsius = static_cast<double>(reading);
+    return read;
+  };
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b", "c"});
+  const Measurement measurement = measure(device, plans, request_for(8));
+  ASSERT_EQ(runs_before.size(), 9U);
+  for (std::size_t reading = 1; reading < runs_before.size(); ++reading) {
+    // Every load settles each variant before its segments.
+    EXPECT_EQ(runs_before[reading] - runs_before[reading - 1],
+              3 + measurement.rounds[reading - 1].segments.size());
+  }
+  EXPECT_EQ(measurement.environment_before.value().temperature_celsius, 0);
+  for (std::size_t round = 0; round < 8; ++round) {
+    EXPECT_EQ(measurement.rounds[round].environment_after.value().temperature_celsius,
+              static_cast<double>(round + 1));
+  }
+}
+
+TEST(Measure, WarmsUpUntilTheStepTimesAreSteady) {
+  Script script{.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
+    return std::chrono::microseconds(1000 + std::max<std::int64_t>(0, 500 - step));
+  }};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  const Measurement measurement = measure(device, plans, request_for(10));
+  EXPECT_TRUE(measurement.steady);
+  EXPECT_GE(measurement.warmup_steps, 450);
+  EXPECT_LE(measurement.warmup_steps, 600);
+}
+
+TEST(Measure, SaysWhenItNeverBecameSteady) {
+  Script script;
+  script.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
+    return std::chrono::microseconds(1000 + step);
+  };
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(8);
+  request.knobs.max_seconds = 20;
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_FALSE(measurement.steady);
+  EXPECT_EQ(measurement.rounds.size(), 8U);
+}
+
+TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
+  Script script{.step_time = always(1ms)};
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(8);
+  request.knobs.warmup_steps = 33;
+  const Measurement measurement = measure(device, plans, request);
+  EXPECT_EQ(measurement.warmup_steps, 33);
+  ASSERT_EQ(measurement.rounds.size(), 8U);
+  for (const Round& round : measurement.rounds) {
+    EXPECT_EQ(round.segments[0].first_step, 33 + measurement.variants[0].wash_out_steps);
+  }
+}
+
+TEST(Measure, ScoresNothingWithoutAClockButComparesLosses) {
+  Script script;
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  const Measurement agreeing = measure(device, plans, request_for(5));
+  EXPECT_TRUE(agreeing.rounds.empty());
+  EXPECT_FALSE(agreeing.disagreement);
+  script.loss = [](const std::string& variant, std::int64_t step) {
+    return variant == "b" && step == 5 ? 2.0F : 1.0F;
+  };
+  const Measurement disagreeing = measure(device, plans, request_for(5));
+  ASSERT_TRUE(disagreeing.disagreement);
+  EXPECT_EQ(disagreeing.disagreement->step, 5);
+}
+
+TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
+  Script script{.step_time = always(1ms)};
+  std::int64_t lies_at = -1;
+  script.loss = [&](const std::string& variant, std::int64_t step) {
+    return variant == "b" && step == lies_at ? 2.0F : 1.0F;
+  };
+  ScriptedDevice device(script);
+  const auto plans = plans_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.progress = [&](const Progress& now) {
+    if (now.rounds == 3) lies_at = 10;
+  };
+  const Measurement measurement = measure(device, plans, request);
+  ASSERT_TRUE(measurement.disagreement);
+  EXPECT_EQ(measurement.disagreement->step, 10);
+  EXPECT_EQ(measurement.rounds.size(), 3U);
+}
+
+}  // namespace
+}  // namespace stepgate

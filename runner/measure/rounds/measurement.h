@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// What was measured: every segment of every round, in the order it ran. Enough for a third party to
+// recompute the verdict; nothing is decided here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "measure/trace/traced.h"
+
+namespace stepgate {
+
+// Scored steps of one variant in one round: one after the other, or in short segments between those
+// of the other variants.
+struct Segment {
+  int variant = 0;  // index into Measurement::variants
+  int slot = 0;     // where it was loaded
+  std::int64_t first_step =
+      0;  // number of the first scored step; when interleaved, of the first run
+  std::int64_t steps = 0;
+  std::chrono::nanoseconds elapsed{0};
+  std::optional<std::chrono::nanoseconds> host_busy = {};
+  // Mean over the scored steps; when interleaved, from the first step to the last of anybody.
+  std::optional<double> sm_clock_hertz = {};
+  std::vector<std::chrono::nanoseconds> step_times = {};
+  // Of these, what came right after steps of the same variant.
+  std::int64_t own_steps = 0;
+  std::chrono::nanoseconds own_elapsed{0};
+};
+
+// The unit of evidence. All variants are loaded anew, into slots and in an order that are dealt
+// anew, from a step number and with draws of the loader that are dealt anew and that all of them
+// share. Then a segment of each runs in that order and another in its mirror; or, where steps do
+// not disturb each other, short segments of them run interleaved, every cycle in an order of its
+// own, without the queue ever running empty. Swapping the labels of two variants leaves the
+// distribution of all of this unchanged.
+struct Round {
+  std::vector<Segment> segments;
+  bool interleaved = false;  // one segment of every variant, all its short ones together
+  std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
+};
+
+// What a run will cost, known once the variants are warm and before the first round.
+struct ExpectedCost {
+  std::chrono::nanoseconds round{0};
+  std::int64_t fewest_rounds = 0;  // with fewer no sentence can be decided
+  std::int64_t most_rounds = 0;    // that fit into rounds and seconds
+  double deviation = 0;  // of a round's log-ratio of two variants, as the warm-up lets expect
+};
+
+struct VariantSubject {
+  std::string name;
+  double batch_size = 0;  // samples a step, on average
+  // What its steps depend on besides the device, and which kernels they got: device.h. A choice
+  // that a later load made otherwise stands behind the first.
+  std::vector<DeviceKey> libraries = {};
+  std::vector<KernelChoice> choices = {};
+  std::int64_t wash_out_steps = 0;  // at the start of each of its long segments
+  std::int64_t segment_steps = 0;   // scored, of each
+};
+
+// The steps of two variants that should have computed the same loss and did not.
+struct LossDisagreement {
+  int variant = 0;
+  int against = 0;  // the first variant of the same arithmetic
+  std::int64_t step = 0;
+  double loss = 0;
+  double expected = 0;
+  double bound = 0;  // relative
+};
+
+struct Measurement {
+  // No device took part, and none is needed: what plans count is all that there is.
+  bool planned_only = false;
+  DeviceIdentity device;
+  std::string scenario;
+  std::uint64_t scenario_fingerprint = 0;
+  std::uint64_t seed = 0;
+  std::vector<VariantSubject> variants;
+  std::optional<EnvironmentReading> environment_before = {};  // read before the first round
+  std::vector<Round> rounds;
+  std::int64_t warmup_steps = 0;  // run of each variant before the first round, at most
+  std::string segments_because;   // why steps are not interleaved, in words; empty: they are
+  ExpectedCost expected;
+  bool steady =
+      true;  // false: the warm-up ended because it had to, with the step times still drifting
+  std::chrono::nanoseconds device_time{0};  // of all steps run, warm-up and wash-out included
+  std::chrono::nanoseconds wall_time{0};
+  std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for the warm-up
+  std::chrono::nanoseconds wall_time_before_rounds{0};
+  bool budget_spent = false;    // ended by the budget, not by enough evidence
+  bool budget_refused = false;  // not even the fewest rounds fit: none was run
+  std::optional<LossDisagreement> disagreement;
+  std::optional<Traced> traced = {};  // absent when nobody asked
+};
+
+// Asked after every round: is there enough evidence? `judge` makes it, `main` hands it over.
+using Enough = std::function<bool(const Measurement&)>;
+
+}  // namespace stepgate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// For tests only: traces written down record by record, in microseconds, and the plan that they are
+// of.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "device/trace.h"
+#include "measure/trace/traced.h"
+
+namespace stepgate {
+
+// The operations of plan_by_hand, by position.
+namespace by_hand {
+constexpr int take = 0;
+constexpr int copy = 1;
+constexpr int math = 2;
+constexpr int memory = 3;
+constexpr int fill = 4;
+constexpr int wait = 5;
+constexpr int work = 6;
+}  // namespace by_hand
+
+// A batch from the loader, its copy, a kernel of each kind, a fill, a wait and host work.
+inline StepPlan plan_by_hand(StreamName copies_on = StreamName::compute, int ahead = 0) {
+  StepPlan plan;
+  plan.variant = "by hand";
+  const auto add = [&](std::string name, Phase phase, StreamName stream, Action action) {
+    plan.operations.push_back(
+        {.name = std::move(name), .phase = phase, .stream = stream, .action = std::move(action)});
+  };
+  plan.buffers = {{.name = "device batch", .bytes = 1000},
+                  {.name = "host batch", .memory = MemoryKind::pinned, .bytes = 1000}};
+  add("take", Phase::data_wait, StreamName::compute, TakeBatch{});
+  add("copy", Phase::h2d, copies_on, CopyBytes{{0, 0, 1000}, {1, 0, 1000}});
+  plan.operations[by_hand::take].ahead = ahead;
+  plan.operations[by_hand::copy].ahead = ahead;
+  add("math", Phase::forward, StreamName::compute,
+      LaunchKernel{.kernel = "spin", .shape = {}, .operands = {}});
+  add("memory", Phase::optimizer, StreamName::compute,
+      LaunchKernel{.kernel = "sgd", .shape = {1024, 1024}, .operands = {}});
+  add("fill", Phase::backward, StreamName::compute, FillZero{{0, 0, 1000}});
+  add("wait", Phase::sync, StreamName::compute, HostWaits{WaitFor::device});
+  add("work", Phase::host, StreamName::compute, HostWork{1000});
+  return plan;
+}
+
+// Seconds, and how near a sum of them comes.
+constexpr double microsecond = 1e-6;
+constexpr double close = 1e-12;
+
+const DeviceWork a_kernel{.kind = WorkKind::kernel};
+const DeviceWork a_fill{.kind = WorkKind::fill, .bytes = 1000};
+const DeviceWork to_device{
+    .kind = WorkKind::copy, .bytes = 1000, .from = CopyEnd::pinned, .to = CopyEnd::device};
+const DeviceWork to_host{
+    .kind = WorkKind::copy, .bytes = 4, .from = CopyEnd::device, .to = CopyEnd::pageable};
+const HostCall device_wait{
+    .name = "cudaDeviceSynchronize", .kind = CallKind::wait_for_device, .can_block = true};
+
+inline HostCall launch(std::uint32_t correlation) {
+  return {.name = "cudaLaunchKernel", .kind = CallKind::launch, .correlation = correlation};
+}
+inline DeviceWork caused_by(std::uint32_t correlation) {
+  DeviceWork work = a_kernel;
+  work.correlation = correlation;
+  return work;
+}
+
+inline double sum_of_parts(const TimeSplit& time) {
+  return time.math + time.memory + time.copies + time.idle_after_wait + time.idle_for_data +
+         time.idle_for_host + time.idle_in_queue;
+}
+
+class TraceByHand {
+ public:
+  explicit TraceByHand(std::int64_t steps) { trace_.steps = steps; }
+
+  // What the host does for an operation, without a call.
+  TraceByHand& span(int operation, std::int64_t step, std::int64_t begin, std::int64_t end) {
+    trace_.spans.push_back({.operation = operation,
+                            .step = step,
+                            .acts_for = step,
+                            .begin = microseconds(begin),
+                            .end = microseconds(end)});
+    return *this;
+  }
+  // A span that is one call.
+  TraceByHand& call(int operation, std::int64_t step, HostCall made, std::int64_t begin,
+                    std::int64_t end) {
+    span(operation, step, begin, end);
+    made.span = static_cast<int>(trace_.spans.size()) - 1;
+    made.begin = microseconds(begin);
+    made.end = microseconds(end);
+    trace_.calls.push_back(std::move(made));
+    return *this;
+  }
+  TraceByHand& work(int operation, std::int64_t step, DeviceWork done, std::int64_t begin,
+                    std::int64_t end) {
+    done.operation = operation;
+    done.step = step;
+    done.begin = microseconds(begin);
+    done.end = microseconds(end);
+    trace_.work.push_back(std::move(done));
+    return *this;
+  }
+  Trace& trace() { return trace_; }
+
+ private:
+  static TraceTime microseconds(std::int64_t count) { return std::chrono::microseconds(count); }
+
+  Trace trace_;
+};
+
+}  // namespace stepgate

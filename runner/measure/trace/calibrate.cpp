@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/count/counted_metrics.h"
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/fields.h"
+#include "stats/quantile.h"
+#include "stats/solve_monotone.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+// Batches are copied in words.
+constexpr double word_bytes = 4;
+// Closer than the sentence asks for: what is found must still hold when it is traced again.
+constexpr double margin = 0.5;
+
+std::size_t index_of(std::span<const StepPlan> plans, const std::string& variant) {
+  const auto found = std::find_if(plans.begin(), plans.end(),
+                                  [&](const StepPlan& plan) { return plan.variant == variant; });
+  require(found != plans.end(), "a calibration names a variant of its scenario");
+  return static_cast<std::size_t>(found - plans.begin());
+}
+
+// As `--set` takes it: "64 KiB".
+std::string value_text(const Field& field, double value, const CalibrationRange& range) {
+  if (range.multiple_of <= 0) return field_value_text(field, value);
+  return field_value_text(field, static_cast<std::int64_t>(value));
+}
+
+double allowed(double value, const CalibrationRange& range) {
+  if (range.multiple_of <= 0) return value;
+  const double rounded = std::round(value / range.multiple_of) * range.multiple_of;
+  return std::clamp(rounded, range.least, range.most);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.3g} %", 100 * share);
+}
+
+}  // namespace
+
+CalibrationRange calibration_range(const Calibration& calibration, const Scenario& scenario,
+                                   std::span<const StepPlan> as_written) {
+  const Field* field = field_named(calibration.knob);
+  require(field != nullptr, "a calibrated knob is a field");
+  const std::size_t index = index_of(as_written, calibration.metric.variant);
+  const FieldValue written = field->get({scenario.variants[index].knobs, {}, {}, {}});
+  CalibrationRange range{
+      .start = field->values.least, .least = field->values.least, .most = field->values.most};
+  if (const auto* whole = std::get_if<std::int64_t>(&written)) {
+    range.start = static_cast<double>(*whole);
+  } else if (const auto* number = std::get_if<double>(&written)) {
+    range.start = *number;
+  } else {
+    // Left to the model, which reads so much of a sample and cannot do with less.
+    const StepPlan& plan = as_written[index];
+    const auto largest = *std::max_element(plan.batch_sizes.begin(), plan.batch_sizes.end());
+    range.start = static_cast<double>(plan.batch_bytes) / static_cast<double>(largest);
+    range.least = range.start;
+  }
+  const auto multiple = static_cast<double>(field->values.multiple_of);
+  const FieldKind kind = field->values.kind;
+  range.multiple_of = kind == FieldKind::number  ? 0
+                      : kind == FieldKind::bytes ? std::max(multiple, word_bytes)
+                                                 : multiple;
+  // A search by factors has no way to nothing.
+  range.least =
+      std::max(range.least, range.multiple_of > 0 ? range.multiple_of : range.most * 1e-9);
+  range.start = std::clamp(range.start, range.least, range.most);
+  return range;
+}
+
+Calibrated calibrate(Device& device, const Calibration& calibration, const CalibrationRange& range,
+                     const PlansWith& plans_with, const TraceRequest& request) {
+  const Field* field = field_named(calibration.knob);
+  require(field != nullptr, "a calibrated knob is a field");
+  const auto metric_at = [&](double argument) {
+    const std::vector<StepPlan> plans =
+        plans_with(value_text(*field, allowed(argument, range), range));
+    const std::size_t index = index_of(plans, calibration.metric.variant);
+    if (const auto known = counted(plans[index], calibration.metric.metric)) return *known;
+    const Traced traced = trace_rounds(device, std::span(&plans[index], 1), request);
+    std::vector<double> values;
+    for (const TracedRound& round : traced.rounds) {
+      const auto& seen = round.variants.front().values;
+      const auto found = seen.find(calibration.metric.metric);
+      values.push_back(found == seen.end() ? 0 : found->second);
+    }
+    return values.empty() ? 0 : nearest_rank(values, 0.5);
+  };
+  const Solution solution = solve_monotone(metric_at, {.aim = calibration.value,
+                                                       .tolerance = margin * calibration.within,
+                                                       .start = range.start,
+                                                       .least = range.least,
+                                                       .most = range.most});
+  Calibrated found{.knob = calibration.knob,
+                   .value = value_text(*field, allowed(solution.argument, range), range),
+                   .aim = calibration.text,
+                   .metric = solution.value,
+                   .unit = row_of(calibration.metric.metric).unit,
+                   .trials = solution.trials,
+                   .failure = {}};
+  const double distance = std::abs(solution.value - calibration.value);
+  if (distance <= calibration.within * calibration.value) return found;
+  const MetricRow& metric = row_of(calibration.metric.metric);
+  found.failure =
+      fmt::format("{} = {} comes closest to {}: {}.{} is {}", found.knob, found.value,
+                  calibration.text, calibration.metric.variant, metric.name,
+                  metric.unit == MetricUnit::ratio ? percent(solution.value)
+                                                   : fmt::format("{:.4g}", solution.value));
+  return found;
+}
+
+}  // namespace stepgate

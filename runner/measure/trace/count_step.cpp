@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/count_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <memory>
+
+#include "measure/schedule.h"
+#include "measure/trace/time_split.h"
+#include "measure/trace/trace_metrics.h"
+#include "measure/trace/trace_rounds.h"
+#include "plan/build/step_names.h"
+#include "plan/count/counted_metrics.h"
+#include "scenario/sentences/metric.h"
+#include "support/process/one_cpu.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// A wrong number changes every loss that follows; a few tell as surely as many.
+constexpr std::int64_t steps_of_losses = 4;
+// Counts are the same in every step, or in every few.
+constexpr std::int64_t most_steps_of_counts = 4;
+constexpr std::int64_t most_steps_of_times = 8;
+
+// The queue of a step whose times are wanted has to be as deep as it gets; counts do not depend on
+// it.
+std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, bool times) {
+  const nanoseconds step_time = pilot_step_time(step);
+  const std::int64_t steps =
+      traced_steps({&plan, 1}, step_time, times ? most_steps_of_times : most_steps_of_counts);
+  if (times) return trace_loaded(step, plan, step_time, steps);
+  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), steps);
+  return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
+}
+
+// Of values by the plan: whether they are the trace's to confirm.
+bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
+  return row.evidence <= Evidence::exact && counted(plan, row.metric) &&
+         !trace_may_differ(plan, row.metric);
+}
+
+}  // namespace
+
+StepCounts planned_counts(const StepPlan& plan) {
+  StepCounts counts;
+  for (const MetricRow& row : metric_table()) {
+    if (const auto value = counted(plan, row.metric))
+      counts.planned[std::string(row.name)] = *value;
+  }
+  for (const Operation& operation : plan.operations) {
+    counts.operations[fmt::format("{}: {}", name_of(operation.phase), operation.name)] +=
+        1.0 / static_cast<double>(operation.every);
+  }
+  return counts;
+}
+
+StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out,
+                     const CountRequest& request) {
+  StepCounts counts = planned_counts(plan);
+  const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
+  std::optional<OneCpu> pinned;
+  if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
+  for (const float loss : loaded->run({.steps = steps_of_losses}).losses)
+    counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+  counts.untraced = device.reason_against_tracing();
+  if (!counts.untraced.empty()) return counts;
+  const auto trace = trace_of(*loaded, carried_out, request.times);
+  if (!trace) {
+    counts.untraced = "the device recorded no trace";
+    return counts;
+  }
+  const TracedStep step = summary_of(*trace, carried_out);
+  for (const auto& [metric, value] : step.values) {
+    if (is_confirmed(plan, row_of(metric))) counts.traced[std::string(row_of(metric).name)] = value;
+  }
+  for (int phase = 0; phase < phase_count; ++phase) {
+    const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;
+    if (waits > 0) counts.waits[std::string(name_of(static_cast<Phase>(phase)))] = waits;
+  }
+  if (!request.times) return counts;
+  for (const auto& [part, seconds] : named_parts(step.time))
+    counts.time[std::string(part)] = seconds;
+  return counts;
+}
+
+}  // namespace stepgate

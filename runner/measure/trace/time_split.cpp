@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/time_split.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "plan/analyse/access.h"
+#include "plan/count/rough_speed.h"
+#include "support/seconds.h"
+
+namespace stepgate {
+namespace {
+
+// No call takes longer to reach an idle device. Where the queue is never empty, all calls seem to.
+constexpr std::int64_t longest_latency = 10'000;
+
+Interval interval_of(const auto& record) {
+  return {record.begin.count(), record.end.count()};
+}
+
+bool in_order_with_kernels(const StepPlan& plan, const DeviceWork& work) {
+  return operation_at(plan, work.operation).stream != StreamName::side;
+}
+
+// When the device could have begun what the host issued, had there been nothing before it.
+class IssuedWork {
+ public:
+  explicit IssuedWork(const Trace& trace) {
+    for (const HostCall& call : trace.calls) {
+      if (call.correlation != 0) calls_.emplace(call.correlation, &call);
+    }
+    for (const DeviceWork& work : trace.work) {
+      const HostCall* call = call_of(work);
+      if (call == nullptr) continue;
+      const std::int64_t latency = (work.begin - call->begin).count();
+      const auto [known, is_new] = latencies_.try_emplace(call->name, longest_latency);
+      known->second = std::clamp<std::int64_t>(latency, 0, known->second);
+    }
+  }
+
+  // Its begin where nothing is known: then nothing could have begun earlier.
+  std::int64_t could_begin(const DeviceWork& work) const {
+    const HostCall* call = call_of(work);
+    if (call == nullptr) return work.begin.count();
+    return call->begin.count() + latencies_.at(call->name);
+  }
+
+ private:
+  // A call that stays until its work is done hands it over at some moment that nobody sees.
+  const HostCall* call_of(const DeviceWork& work) const {
+    const auto found = calls_.find(work.correlation);
+    const bool known = found != calls_.end() && !found->second->can_block;
+    return known ? found->second : nullptr;
+  }
+
+  std::unordered_map<std::uint32_t, const HostCall*> calls_;
+  std::map<std::string, std::int64_t> latencies_;
+};
+
+// What the host did, for blaming idle time on it.
+struct HostTime {
+  std::vector<Interval> waits;  // ascending
+  IntervalUnion loader;
+
+  HostTime(const Trace& trace, const StepPlan& plan) {
+    for (const HostCall& call : trace.calls) {
+      if (waits_for_device(call) && operation_of(trace, call) >= 0)
+        waits.push_back(interval_of(call));
+    }
+    std::vector<Interval> taking;
+    for (const HostSpan& span : trace.spans) {
+      if (span.operation < 0) continue;
+      const Action& action = operation_at(plan, span.operation).action;
+      if (std::holds_alternative<TakeBatch>(action) || std::holds_alternative<HostCopies>(action))
+        taking.push_back(interval_of(span));
+    }
+    loader = union_of(std::move(taking));
+  }
+
+  // A wait that returns at that very moment counts too.
+  bool waited_at(std::int64_t when) const {
+    const auto later =
+        std::upper_bound(waits.begin(), waits.end(), when,
+                         [](std::int64_t time, const Interval& wait) { return time < wait.begin; });
+    return later != waits.begin() && when <= std::prev(later)->end;
+  }
+};
+
+struct IdleTime {
+  std::int64_t after_wait = 0;
+  std::int64_t for_data = 0;
+  std::int64_t for_host = 0;
+  std::int64_t in_queue = 0;
+};
+
+IdleTime blame(const Trace& trace, const StepPlan& plan, const IntervalUnion& gaps) {
+  const IssuedWork issued(trace);
+  const HostTime host(trace, plan);
+  IdleTime idle;
+  auto next = trace.work.begin();
+  for (const Interval& gap : gaps) {
+    // Work is in the order of its begin; the first of the plan's that begins when the gap ends.
+    next = std::find_if(next, trace.work.end(), [&](const DeviceWork& work) {
+      return work.operation >= 0 && work.begin.count() >= gap.end;
+    });
+    const std::int64_t possible = next == trace.work.end() ? gap.end : issued.could_begin(*next);
+    const Interval of_host{gap.begin, std::clamp(possible, gap.begin, gap.end)};
+    const std::int64_t length = of_host.end - of_host.begin;
+    idle.in_queue += gap.end - of_host.end;
+    if (length == 0) continue;
+    if (host.waited_at(gap.begin)) {
+      idle.after_wait += length;
+      continue;
+    }
+    const std::int64_t taking = length_of(intersection_of({&of_host, 1}, host.loader));
+    idle.for_data += taking;
+    idle.for_host += length - taking;
+  }
+  return idle;
+}
+
+}  // namespace
+
+bool waits_for_device(const HostCall& call) {
+  return call.can_block || call.kind == CallKind::poll;
+}
+
+bool is_to_device(const DeviceWork& work) {
+  const bool from_host = work.from == CopyEnd::pageable || work.from == CopyEnd::pinned;
+  return work.kind == WorkKind::copy && from_host && work.to == CopyEnd::device;
+}
+
+bool is_limited_by_math(const Operation& operation) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  if (launch == nullptr) return false;
+  if (launch->kernel == "spin") return true;
+  const RoughKernelTime time = rough_time_of(*launch);
+  return time.math > time.memory;
+}
+
+int operation_of(const Trace& trace, const HostCall& call) {
+  return call.span < 0 ? -1 : trace.spans.at(static_cast<std::size_t>(call.span)).operation;
+}
+
+TraceWindow window_of(const Trace& trace, const StepPlan& plan) {
+  const std::int64_t ahead = furthest_ahead(plan);
+  const std::int64_t skipped = ahead < trace.steps ? ahead : 0;
+  TraceWindow window{.time = {}, .steps = trace.steps - skipped};
+  bool is_empty = true;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || !in_order_with_kernels(plan, work)) continue;
+    if (work.step < trace.first_step + skipped) continue;
+    const Interval time = interval_of(work);
+    if (is_empty) window.time = time;
+    is_empty = false;
+    window.time.begin = std::min(window.time.begin, time.begin);
+    window.time.end = std::max(window.time.end, time.end);
+  }
+  return window;
+}
+
+DeviceTime device_time(const Trace& trace, const StepPlan& plan, const TraceWindow& window) {
+  std::vector<bool> math;
+  for (const Operation& operation : plan.operations) math.push_back(is_limited_by_math(operation));
+  DeviceTime time;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    const Interval interval = interval_of(work);
+    time.busy.push_back(interval);
+    if (work.kind == WorkKind::kernel) {
+      const bool by_math = math.at(static_cast<std::size_t>(work.operation));
+      (by_math ? time.math : time.memory).push_back(interval);
+      time.kernels.push_back(interval);
+    } else if (work.kind == WorkKind::copy) {
+      time.copies.push_back(interval);
+      if (is_to_device(work)) time.to_device.push_back(interval);
+    } else {
+      time.fills.push_back(interval);
+    }
+  }
+  for (const PageEvent& event : trace.page_events.value_or(std::vector<PageEvent>{})) {
+    const bool moves =
+        event.kind == PageEventKind::to_device || event.kind == PageEventKind::to_host;
+    if (!moves) continue;
+    time.busy.push_back(interval_of(event));
+    time.copies.push_back(interval_of(event));
+    if (event.kind == PageEventKind::to_device) time.to_device.push_back(interval_of(event));
+  }
+  for (IntervalUnion* part : {&time.math, &time.memory, &time.kernels, &time.copies,
+                              &time.to_device, &time.fills, &time.busy}) {
+    *part = intersection_of(union_of(std::move(*part)), {&window.time, 1});
+  }
+  return time;
+}
+
+TimeSplit time_split(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
+                     const DeviceTime& device) {
+  const IntervalUnion whole = union_of({window.time});
+  const IdleTime idle = blame(trace, plan, difference_of(whole, device.busy));
+  const auto a_step = [&](std::int64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) / nanoseconds_per_second /
+           static_cast<double>(window.steps);
+  };
+  const IntervalUnion fills_alone =
+      difference_of(difference_of(device.fills, device.kernels), device.copies);
+  return {.step = a_step(length_of(whole)),
+          .math = a_step(length_of(device.math)),
+          .memory =
+              a_step(length_of(difference_of(device.memory, device.math)) + length_of(fills_alone)),
+          .copies = a_step(length_of(difference_of(device.copies, device.kernels))),
+          .idle_after_wait = a_step(idle.after_wait),
+          .idle_for_data = a_step(idle.for_data),
+          .idle_for_host = a_step(idle.for_host),
+          .idle_in_queue = a_step(idle.in_queue)};
+}
+
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit& time) {
+  return {{"step", time.step},
+          {"math", time.math},
+          {"memory", time.memory},
+          {"copies", time.copies},
+          {"idle_after_wait", time.idle_after_wait},
+          {"idle_for_data", time.idle_for_data},
+          {"idle_for_host", time.idle_for_host},
+          {"idle_in_queue", time.idle_in_queue}};
+}
+
+}  // namespace stepgate

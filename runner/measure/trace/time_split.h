@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// What device and host did when, in a trace: unions of intervals within one window of whole steps.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+#include "stats/interval_union.h"
+
+namespace stepgate {
+
+// From the begin of a step's first work to the end of the last traced step's last work, of what is
+// queued in order with the kernels. A copy on a side stream belongs to a later step and opens and
+// closes nothing: it may run beside steps that were not traced. For the same reason the window
+// begins as many steps late as the plan prefetches; then every copy in it was traced. It holds one
+// pause between steps less than steps.
+struct TraceWindow {
+  Interval time;
+  std::int64_t steps = 0;
+};
+
+TraceWindow window_of(const Trace&, const StepPlan&);
+
+// What ran within the window, by what limits it. Only work of the plan's operations; pages that
+// move are copies.
+struct DeviceTime {
+  IntervalUnion math;    // kernels limited by their arithmetic, by the plan's formula; and spins
+  IntervalUnion memory;  // all other kernels
+  IntervalUnion kernels;
+  IntervalUnion copies;
+  IntervalUnion to_device;  // copies from the host
+  IntervalUnion fills;
+  IntervalUnion busy;
+};
+
+DeviceTime device_time(const Trace&, const StepPlan&, const TraceWindow&);
+
+// Partition of the window. Where several kinds run at once the first of math, memory, copies
+// counts. Idle time until the next work could have begun, as soon after its call as that kind of
+// call ever took effect, is the host's: if the host was waiting for the device when the device ran
+// dry, all that follows is `idle_after_wait`; otherwise what was spent with the loader, or with
+// writing the batch into managed memory, is `idle_for_data` and the rest `idle_for_host`. Idle time
+// that is left is the device's own, `idle_in_queue`.
+TimeSplit time_split(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
+
+// In a call that waits for the device: it can block, or it asks until the answer is yes.
+bool waits_for_device(const HostCall&);
+
+// From host memory.
+bool is_to_device(const DeviceWork&);
+
+// Whether it is a kernel whose arithmetic takes longer than its bytes do.
+bool is_limited_by_math(const Operation&);
+
+// The operation of a call; -1 where it is none of the plan.
+int operation_of(const Trace&, const HostCall&);
+
+// The whole step and its parts by the names that files and protocols use.
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit&);
+
+}  // namespace stepgate

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/trace_metrics.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "kernels/catalogue.h"
+#include "measure/trace/time_split.h"
+#include "plan/analyse/access.h"
+#include "plan/count/counted_metrics.h"
+#include "support/require.h"
+#include "support/seconds.h"
+
+namespace stepgate {
+namespace {
+
+// What a trace counts; the plan counts each of them too.
+constexpr Metric counts[] = {
+    Metric::launches_per_step,     Metric::copies_per_step,          Metric::copy_bytes_per_step,
+    Metric::memset_bytes_per_step, Metric::pageable_copies_per_step, Metric::host_waits_per_step,
+    Metric::device_syncs_per_step, Metric::polls_per_step,           Metric::device_allocs_per_step,
+    Metric::device_frees_per_step, Metric::pinned_allocs_per_step};
+
+double seconds(std::int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / nanoseconds_per_second;
+}
+
+double seconds(const auto& record) {
+  return seconds((record.end - record.begin).count());
+}
+
+using Values = std::map<Metric, double>;
+
+// What a library clears for itself within a kernel's launch is the kernel's business: a product's
+// few bytes of counters, of which no plan can know.
+bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
+  if (work.kind != WorkKind::fill || work.operation < 0) return false;
+  const Action& action = plan.operations[static_cast<std::size_t>(work.operation)].action;
+  return !std::holds_alternative<LaunchKernel>(action);
+}
+
+void count(const Trace& trace, const StepPlan& plan, Values& totals) {
+  for (const HostCall& call : trace.calls) {
+    if (operation_of(trace, call) < 0) continue;
+    for (const Metric metric : counts) totals[metric] += amount_of(trace, call, metric);
+  }
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    for (const Metric metric : counts) totals[metric] += amount_of(work, plan, metric);
+  }
+}
+
+// No call before it, for the same operation, launched a kernel.
+bool begins_a_launch(const Trace& trace, const HostCall& call) {
+  if (call.span < 0) return true;
+  for (const HostCall* before = &call; before != trace.calls.data();) {
+    --before;
+    if (before->span != call.span) return true;
+    if (before->kind == CallKind::launch) return false;
+  }
+  return true;
+}
+
+// In so many steps an operation that acts more rarely may act once more or once less.
+bool is_exact(const StepPlan& plan, Metric metric, std::int64_t steps) {
+  StepPlan one = plan;
+  for (const Operation& operation : plan.operations) {
+    if (steps % operation.every == 0) continue;
+    one.operations = {operation};
+    if (counted(one, metric).value() != 0) return false;
+  }
+  return true;
+}
+
+void add_counts(const Trace& trace, const StepPlan& plan, Values& values) {
+  Values totals;
+  for (const Metric metric : counts) totals[metric] = 0;
+  count(trace, plan, totals);
+  for (const auto& [metric, total] : totals) {
+    if (is_exact(plan, metric, trace.steps))
+      values[metric] = total / static_cast<double>(trace.steps);
+  }
+}
+
+// Nothing to divide by: no value.
+void add_ratio(Values& values, Metric metric, double part, double whole) {
+  if (whole > 0) values[metric] = part / whole;
+}
+
+// Kernels that have a launch call of their own; those of a graph have none.
+void add_short_kernels(const Trace& trace, Values& values) {
+  std::unordered_map<std::uint32_t, const HostCall*> launches;
+  for (const HostCall& call : trace.calls) {
+    if (call.kind == CallKind::launch && call.correlation != 0)
+      launches.emplace(call.correlation, &call);
+  }
+  double kernels = 0;
+  double brief = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::kernel || work.from_graph) continue;
+    const auto launch = launches.find(work.correlation);
+    if (launch == launches.end()) continue;
+    kernels += 1;
+    if (seconds(work) < seconds(*launch->second)) brief += 1;
+  }
+  add_ratio(values, Metric::short_kernel_share, brief, kernels);
+}
+
+void add_copy_speed(const Trace& trace, Values& values) {
+  double bytes = 0;
+  double time = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || !is_to_device(work)) continue;
+    bytes += static_cast<double>(work.bytes);
+    time += seconds(work);
+  }
+  add_ratio(values, Metric::h2d_gbps, bytes, time);
+}
+
+// A launch that takes several kernels moves its bytes once.
+void add_kernel_speed(const Trace& trace, const StepPlan& plan, Values& values) {
+  std::set<std::pair<int, std::int64_t>> launches;
+  double bytes = 0;
+  double time = 0;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::kernel) continue;
+    const Operation& operation = plan.operations.at(static_cast<std::size_t>(work.operation));
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || is_limited_by_math(operation)) continue;
+    time += seconds(work);
+    if (!launches.emplace(work.operation, work.step).second) continue;
+    const KernelWork useful =
+        kernel(launch->kernel).work(launch->shape, launch->dtype, launch->scalars);
+    bytes += static_cast<double>(useful.bytes_read + useful.bytes_written);
+  }
+  add_ratio(values, Metric::kernel_gbps, bytes, time);
+}
+
+double loader_seconds(const Trace& trace, const StepPlan& plan) {
+  double sum = 0;
+  for (const HostSpan& span : trace.spans) {
+    if (span.operation < 0) continue;
+    const Operation& operation = plan.operations.at(static_cast<std::size_t>(span.operation));
+    if (std::holds_alternative<TakeBatch>(operation.action)) sum += seconds(span);
+  }
+  return sum;
+}
+
+double blocked_seconds(const Trace& trace) {
+  double sum = 0;
+  for (const HostCall& call : trace.calls) {
+    if (waits_for_device(call) && operation_of(trace, call) >= 0) sum += seconds(call);
+  }
+  return sum;
+}
+
+Metric metric_of(PageEventKind kind) {
+  switch (kind) {
+    case PageEventKind::device_faults:
+      return Metric::page_faults_per_step;
+    case PageEventKind::host_faults:
+      return Metric::host_page_faults_per_step;
+    case PageEventKind::to_device:
+    case PageEventKind::to_host:
+      return Metric::migrated_bytes_per_step;
+  }
+  require(false, "every event of a page is counted");
+  return Metric::page_faults_per_step;
+}
+
+// A step without managed memory has none of it, whoever looks.
+void add_page_events(const Trace& trace, const StepPlan& plan, Values& values) {
+  const bool managed = uses_managed_memory(plan);
+  if (managed && !trace.page_events) return;
+  for (const Metric metric : {Metric::page_faults_per_step, Metric::host_page_faults_per_step,
+                              Metric::migrated_bytes_per_step}) {
+    values[metric] = 0;
+  }
+  if (!managed) return;
+  for (const PageEvent& event : *trace.page_events) {
+    values[metric_of(event.kind)] +=
+        static_cast<double>(event.amount) / static_cast<double>(trace.steps);
+  }
+}
+
+TimeSplit add_times(const Trace& trace, const StepPlan& plan, Values& values) {
+  const TraceWindow window = window_of(trace, plan);
+  const DeviceTime device = device_time(trace, plan, window);
+  const TimeSplit split = time_split(trace, plan, window, device);
+  const double whole = seconds(window.time.end - window.time.begin);
+  const auto window_steps = static_cast<double>(window.steps);
+  const double to_device = seconds(length_of(device.to_device));
+  const double hidden = seconds(length_of(intersection_of(device.to_device, device.kernels)));
+  const auto idle_share = [&](Metric metric, const IntervalUnion& busy) {
+    add_ratio(values, metric, whole - seconds(length_of(busy)), whole);
+  };
+  idle_share(Metric::gpu_idle, device.busy);
+  idle_share(Metric::kernel_idle, device.kernels);
+  add_ratio(values, Metric::copy_overlap, hidden, to_device);
+  add_ratio(values, Metric::h2d_share, to_device, whole - (to_device - hidden));
+  values[Metric::exposed_copy_us] = split.copies;
+  const auto steps = static_cast<double>(trace.steps);
+  add_ratio(values, Metric::data_share, loader_seconds(trace, plan) / steps,
+            whole / window_steps - split.idle_for_data);
+  values[Metric::host_blocked_us] = blocked_seconds(trace) / steps;
+  add_short_kernels(trace, values);
+  add_copy_speed(trace, values);
+  add_kernel_speed(trace, plan, values);
+  return split;
+}
+
+std::array<PhaseSplit, phase_count> phases_of(const Trace& trace, const StepPlan& plan) {
+  std::array<PhaseSplit, phase_count> phases{};
+  const auto phase_of = [&](int operation) -> PhaseSplit& {
+    const Phase phase = plan.operations.at(static_cast<std::size_t>(operation)).phase;
+    return phases[static_cast<std::size_t>(phase)];
+  };
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    phase_of(work.operation).device_busy += seconds(work);
+    if (work.kind == WorkKind::copy) phase_of(work.operation).copying += seconds(work);
+  }
+  for (const HostCall& call : trace.calls) {
+    const int operation = operation_of(trace, call);
+    if (operation < 0 || !waits_for_device(call)) continue;
+    phase_of(operation).host_blocked += seconds(call);
+    if (call.can_block) phase_of(operation).host_waits += 1;
+  }
+  const auto steps = static_cast<double>(trace.steps);
+  for (PhaseSplit& phase : phases) {
+    phase.host_blocked /= steps;
+    phase.device_busy /= steps;
+    phase.host_waits /= steps;
+    phase.copying /= steps;
+  }
+  return phases;
+}
+
+std::vector<CopyTally> copies_of(const Trace& trace) {
+  std::map<std::pair<CopyEnd, CopyEnd>, CopyTally> tallies;
+  const auto steps = static_cast<double>(trace.steps);
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0 || work.kind != WorkKind::copy) continue;
+    CopyTally& tally = tallies[{work.from, work.to}];
+    tally.copies += 1;
+    tally.bytes += static_cast<double>(work.bytes);
+  }
+  std::vector<CopyTally> copies;
+  for (const auto& [ends, tally] : tallies) {
+    copies.push_back({ends.first, ends.second, tally.copies / steps, tally.bytes / steps});
+  }
+  return copies;
+}
+
+}  // namespace
+
+double amount_of(const Trace& trace, const HostCall& call, Metric metric) {
+  switch (metric) {
+    case Metric::launches_per_step:
+      if (call.kind == CallKind::graph_launch) return 1;
+      return call.kind == CallKind::launch && begins_a_launch(trace, call) ? 1 : 0;
+    case Metric::host_waits_per_step:
+      return call.can_block ? 1 : 0;
+    case Metric::device_syncs_per_step:
+      return call.kind == CallKind::wait_for_device ? 1 : 0;
+    case Metric::polls_per_step:
+      return call.kind == CallKind::poll ? 1 : 0;
+    case Metric::device_allocs_per_step:
+      return call.kind == CallKind::allocate ? 1 : 0;
+    case Metric::device_frees_per_step:
+      return call.kind == CallKind::release ? 1 : 0;
+    case Metric::pinned_allocs_per_step:
+      return call.kind == CallKind::page_lock ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
+  const bool copy = work.kind == WorkKind::copy;
+  const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
+  switch (metric) {
+    case Metric::copies_per_step:
+      return copy ? 1 : 0;
+    case Metric::copy_bytes_per_step:
+      return copy ? static_cast<double>(work.bytes) : 0;
+    case Metric::pageable_copies_per_step:
+      return copy && pageable ? 1 : 0;
+    case Metric::memset_bytes_per_step:
+      return is_own_fill(work, plan) ? static_cast<double>(work.bytes) : 0;
+    default:
+      return 0;
+  }
+}
+
+TracedStep summary_of(const Trace& trace, const StepPlan& plan) {
+  require(trace.steps > 0, "a trace holds at least one step");
+  TracedStep summary;
+  add_counts(trace, plan, summary.values);
+  add_page_events(trace, plan, summary.values);
+  summary.time = add_times(trace, plan, summary.values);
+  summary.phases = phases_of(trace, plan);
+  summary.copies = copies_of(trace);
+  summary.memory = trace.memory;
+  for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
+  return summary;
+}
+
+}  // namespace stepgate

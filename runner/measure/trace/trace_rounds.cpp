@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/trace_rounds.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "measure/schedule.h"
+#include "measure/trace/trace_metrics.h"
+#include "support/random.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// As many as take so long, but a few of the longest steps.
+constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
+constexpr std::int64_t fewest_long_steps = 4;
+constexpr std::int64_t most_traced_steps = 200;
+constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
+constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
+constexpr int patience = 5;
+
+// Untraced steps of this variant before the traced ones. A host that is hardly faster than its
+// device, or a loader that is, fills the queue by a fraction of a step a step.
+std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
+  const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
+                                 ? time_to_settle_of_a_loader
+                                 : time_to_settle;
+  const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
+  const std::int64_t period = common_period(plan, most_traced_steps).value_or(1);
+  return std::max({wash_out_steps(plan, step_time), patient, period});
+}
+
+class Tracing {
+ public:
+  Tracing(Device& device, std::span<const StepPlan> plans, const TraceRequest& request)
+      : device_(device), plans_(plans), request_(request), random_(request.seed) {}
+
+  Traced run() {
+    const nanoseconds start = device_.now();
+    const auto most = std::chrono::duration_cast<nanoseconds>(
+        std::chrono::duration<double>(request_.max_seconds));
+    const auto goes_on = [&] {
+      if (request_.nothing_open && request_.nothing_open(traced_)) return false;
+      const bool enough = std::ssize(traced_.rounds) >= request_.enough_rounds;
+      return traced_.wall_time < (enough ? most : patience * most);
+    };
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
+      step_times_.push_back(time_of_a_step(variant));
+    }
+    traced_.steps = traced_steps(plans_, *std::max_element(step_times_.begin(), step_times_.end()));
+    do {
+      run_round();
+      traced_.wall_time = device_.now() - start;
+    } while (traced_.unavailable.empty() && std::ssize(traced_.rounds) < request_.rounds &&
+             goes_on());
+    return std::move(traced_);
+  }
+
+ private:
+  void run_round() {
+    const auto variants = static_cast<int>(plans_.size());
+    const std::vector<int> order = permutation(variants, random_);
+    TracedRound round;
+    round.variants.resize(plans_.size());
+    traced_.timelines.resize(plans_.size());
+    for (const int variant : order) {
+      const auto index = static_cast<std::size_t>(variant);
+      std::optional<Trace> trace = trace_of(index);
+      if (!trace) {
+        traced_ = {};
+        traced_.unavailable =
+            "the device recorded no trace of variant '" + plans_[index].variant + "'";
+        return;
+      }
+      round.variants[index] = summary_of(*trace, plans_[index]);
+      traced_.timelines[index] = *std::move(trace);
+    }
+    traced_.rounds.push_back(std::move(round));
+  }
+
+  nanoseconds time_of_a_step(std::size_t variant) {
+    return pilot_step_time(*device_.load_into(only_slot, plans_[variant]));
+  }
+
+  std::optional<Trace> trace_of(std::size_t variant) {
+    const StepPlan& plan = plans_[variant];
+    return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
+                        traced_.steps);
+  }
+
+  Device& device_;
+  std::span<const StepPlan> plans_;
+  const TraceRequest& request_;
+  Random random_;
+  std::vector<nanoseconds> step_times_;  // by variant
+  Traced traced_;
+};
+
+}  // namespace
+
+std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time,
+                          std::int64_t most) {
+  std::set<std::int64_t> periods;
+  for (const StepPlan& plan : plans) {
+    for (const Operation& operation : plan.operations) periods.insert(operation.every);
+  }
+  std::int64_t common = 1;
+  for (const std::int64_t period : periods) {
+    if (period > most_traced_steps) break;  // of a set: so are all that follow
+    const std::int64_t both = std::lcm(common, period);
+    if (both <= most_traced_steps) common = both;
+  }
+  const std::int64_t fewest =
+      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most);
+  return (fewest + common - 1) / common * common;
+}
+
+nanoseconds pilot_step_time(LoadedStep& step) {
+  const StepResult result = step.run({.wash_out_steps = 1, .steps = 1});
+  return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
+}
+
+std::optional<Trace> trace_loaded(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+                                  std::int64_t steps) {
+  StepResult traced = step.run(
+      {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true});
+  return std::move(traced.trace);
+}
+
+Traced trace_rounds(Device& device, std::span<const StepPlan> plans, const TraceRequest& request) {
+  require(!plans.empty(), "there is something to trace");
+  require(request.rounds >= 1, "at least one round is traced");
+  Traced traced;
+  traced.unavailable = device.reason_against_tracing();
+  if (!traced.unavailable.empty()) return traced;
+  return Tracing(device, plans, request).run();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Traces a few steady steps of every variant, again and again until rounds or seconds are spent.
+// For a process of its own: a device that traces is slower, so nothing is timed here.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "device/device.h"
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+struct TraceRequest {
+  std::int64_t rounds = 1;  // at least 1
+  // A sentence that lacks rounds is not decided at all, so the time ends nothing before there are
+  // enough, unless it is up five times over. The first round always is made.
+  std::int64_t enough_rounds = 1;
+  // Asked after each round: when nothing is open, no further one is begun.
+  std::function<bool(const Traced&)> nothing_open = {};
+  double max_seconds = 30;  // of the device's clock; after that no further round is begun
+  std::uint64_t seed = 0;   // of the orders
+};
+
+// How many steps a trace of these plans holds, whose longest takes so long: `most`, or as many as
+// take 10 ms, but 4 at least; rounded up so that everything that happens every n steps happens
+// equally often. What would need more than 200 is not waited for.
+std::int64_t traced_steps(std::span<const StepPlan>, std::chrono::nanoseconds step_time,
+                          std::int64_t most = 20);
+
+// About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
+// A device that does not know the time may be as fast as it likes.
+std::chrono::nanoseconds pilot_step_time(LoadedStep&);
+
+// One trace of a loaded step, once its queue is as deep as it gets. A step takes about `step_time`,
+// at least 1 ns. Absent where the device recorded none.
+std::optional<Trace> trace_loaded(LoadedStep&, const StepPlan&, std::chrono::nanoseconds step_time,
+                                  std::int64_t steps);
+
+// In each round every variant is loaded anew, one at a time into the same slot, in a random order,
+// and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At
+// least one plan. Throws DeviceError.
+Traced trace_rounds(Device&, std::span<const StepPlan>, const TraceRequest&);
+
+}  // namespace stepgate

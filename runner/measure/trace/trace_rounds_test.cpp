@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// How many steps are traced, how often and in which state; on a simulated device.
+#include "measure/trace/trace_rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "device/simulated/simulated_device.h"
+#include "measure/testing/scripted_device.h"
+#include "plan/build/build_step_plan.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+std::unique_ptr<Device> simulated(std::uint64_t seed) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  return make_simulated_device(read_profile(source / "baselines/nvidia-h200/device.toml"),
+                               {.seed = seed});
+}
+
+std::vector<StepPlan> plans_with_periods(const std::vector<std::int64_t>& periods) {
+  std::vector<StepPlan> plans = plans_named({"only"});
+  for (const std::int64_t every : periods) {
+    plans.front().operations.push_back({.name = "work", .action = HostWork{1000}, .every = every});
+  }
+  return plans;
+}
+
+std::vector<StepPlan> spinning_and_waiting() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 4, .kernel_us = 20};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"plain", knobs, {}});
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 3};
+  scenario.variants.push_back({"waiting", knobs, {}});
+  return build_step_plans(scenario, 1);
+}
+
+// A device whose clock moves by a second whenever it is read.
+class SteppedDevice : public Device {
+ public:
+  explicit SteppedDevice(std::uint64_t seed) : device_(simulated(seed)) {}
+
+  DeviceIdentity identity() const override { return device_->identity(); }
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return device_->load(plan, draw);
+  }
+  std::string reason_against_tracing() const override { return {}; }
+  nanoseconds now() const override { return now_ += seconds(1); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  mutable nanoseconds now_{0};
+};
+
+TEST(TraceRounds, TracesTheFewestStepsThatEveryPeriodDivides) {
+  EXPECT_EQ(traced_steps(plans_with_periods({}), nanoseconds(1000)), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({1, 4, 10}), nanoseconds(1000)), 20);
+  EXPECT_EQ(traced_steps(plans_with_periods({3}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({50}), nanoseconds(1000)), 50);
+  EXPECT_EQ(traced_steps(plans_with_periods({6, 50}), nanoseconds(1000)), 150);
+  EXPECT_EQ(traced_steps(plans_with_periods({200}), nanoseconds(1000)), 200);
+}
+
+TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
+  EXPECT_EQ(traced_steps(plans_with_periods({3, 1'000'000}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({7, 101}), nanoseconds(1000)), 21);
+  EXPECT_EQ(traced_steps(plans_with_periods({201}), nanoseconds(1000)), 20);
+}
+
+TEST(TraceRounds, TracesFewerOfLongSteps) {
+  EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
+  EXPECT_EQ(traced_steps(plans_with_periods({}), nanoseconds(1000), 8), 8);
+  EXPECT_EQ(traced_steps(plans_with_periods({10}), nanoseconds(1000), 8), 10);
+  EXPECT_EQ(traced_steps(plans_with_periods({10}), seconds(1)), 10);
+}
+
+TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {.rounds = 3, .seed = 5});
+  EXPECT_EQ(traced.unavailable, "");
+  EXPECT_EQ(traced.steps, 21);
+  ASSERT_EQ(traced.rounds.size(), 3u);
+  for (const TracedRound& round : traced.rounds) {
+    ASSERT_EQ(round.variants.size(), 2u);
+    EXPECT_EQ(round.variants[0].values.at(Metric::host_waits_per_step), 0);
+    EXPECT_EQ(round.variants[1].values.at(Metric::host_waits_per_step), 1.0 / 3);
+  }
+  ASSERT_EQ(traced.timelines.size(), 2u);
+  for (const Trace& timeline : traced.timelines) EXPECT_EQ(timeline.steps, 21);
+}
+
+// The device is never idle in a steady step of long kernels, however shallow the queue began.
+TEST(TraceRounds, TracesSteadySteps) {
+  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {});
+  const Trace& plain = traced.timelines.front();
+  EXPECT_GE(plain.first_step, plans.front().run_ahead_steps);
+  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
+  EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
+}
+
+// A loader that makes a batch in 80 us for steps of 100 us lies 8 steps ahead only after 40 of
+// them.
+TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 100};
+  knobs.loader = {.wait_us = 80, .jitter = 0, .depth = 2, .workers = 1};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"fed", knobs, {}});
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const auto device = simulated(3);
+  const Traced traced = trace_rounds(*device, plans, {});
+  EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
+}
+
+std::size_t rounds_made(const TraceRequest& request) {
+  SteppedDevice device(3);
+  return trace_rounds(device, spinning_and_waiting(), request).rounds.size();
+}
+
+TEST(TraceRounds, BeginsNoRoundWhenTheTimeIsUpButAlwaysTheFirst) {
+  EXPECT_EQ(rounds_made({.rounds = 100, .max_seconds = 0}), 1u);
+  EXPECT_EQ(rounds_made({.rounds = 100, .max_seconds = 4.5}), 5u);
+}
+
+TEST(TraceRounds, LacksNoRoundForALittleTime) {
+  const auto rounds_for = [](std::int64_t enough) {
+    return rounds_made({.rounds = 100, .enough_rounds = enough, .max_seconds = 2.5});
+  };
+  EXPECT_EQ(rounds_for(1), 3u);
+  EXPECT_EQ(rounds_for(7), 7u);
+  EXPECT_EQ(rounds_for(50), 13u);
+}
+
+TEST(TraceRounds, EndsWhenNothingIsOpen) {
+  const auto rounds_when = [](std::int64_t closed_after) {
+    TraceRequest request{.rounds = 12, .enough_rounds = 5};
+    request.nothing_open = [=](const Traced& traced) {
+      return std::ssize(traced.rounds) >= closed_after;
+    };
+    return rounds_made(request);
+  };
+  EXPECT_EQ(rounds_when(0), 1u);
+  EXPECT_EQ(rounds_when(8), 8u);
+  EXPECT_EQ(rounds_when(100), 12u);
+}
+
+TEST(TraceRounds, SaysWhyThereIsNoTrace) {
+  Script script;
+  ScriptedDevice device(script);
+  const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {});
+  EXPECT_EQ(traced.unavailable, "this device records nothing");
+  EXPECT_TRUE(traced.rounds.empty());
+  EXPECT_TRUE(script.runs.empty());
+}
+
+class ForgetfulDevice : public ScriptedDevice {
+ public:
+  using ScriptedDevice::ScriptedDevice;
+  std::string reason_against_tracing() const override { return {}; }
+};
+
+TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
+  Script script;
+  ForgetfulDevice device(script);
+  const Traced traced = trace_rounds(device, plans_named({"a"}), {});
+  EXPECT_EQ(traced.unavailable, "the device recorded no trace of variant 'a'");
+  EXPECT_TRUE(traced.rounds.empty());
+  EXPECT_TRUE(traced.timelines.empty());
+}
+
+// One that keeps memory, which shows by the slots that it is asked for.
+class PlacingDevice : public ForgetfulDevice {
+ public:
+  using ForgetfulDevice::ForgetfulDevice;
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    ADD_FAILURE() << "loaded into memory that does not stay";
+    return ForgetfulDevice::load(plan, draw);
+  }
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
+                                        const LoadDraw& draw) override {
+    slots.insert(slot);
+    return std::make_unique<TracingStep>(ForgetfulDevice::load(plan, draw));
+  }
+
+  std::set<int> slots;
+
+ private:
+  class TracingStep : public LoadedStep {
+   public:
+    explicit TracingStep(std::unique_ptr<LoadedStep> step) : step_(std::move(step)) {}
+    StepResult run(const Observe& observe) override {
+      StepResult result = step_->run(observe);
+      if (observe.trace) result.trace.emplace().steps = observe.steps;
+      return result;
+    }
+
+   private:
+    std::unique_ptr<LoadedStep> step_;
+  };
+};
+
+TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
+  Script script;
+  PlacingDevice device(script);
+  const Traced traced = trace_rounds(device, plans_named({"a", "b", "c"}), {.rounds = 3});
+  EXPECT_EQ(traced.rounds.size(), 3u);
+  EXPECT_EQ(device.slots.size(), 1u);
+}
+
+TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
+  const auto last_of = [](std::uint64_t seed) {
+    Script script;
+    script.step_time = [](const std::string&, std::int64_t) { return nanoseconds(1000); };
+    ForgetfulDevice device(script);
+    (void)trace_rounds(device, plans_named({"a", "b", "c"}), {.seed = seed});
+    return script.runs.back().first;
+  };
+  std::set<std::string> lasts;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) lasts.insert(last_of(seed));
+  EXPECT_EQ(lasts.size(), 3u);
+  EXPECT_EQ(last_of(7), last_of(7));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What was learned from traces of the variants' steady steps. Made in a process of its own, since
+// tracing slows steps down; nothing in it is compared with a timed round.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/trace.h"
+#include "scenario/sentences/metric.h"
+
+namespace stepgate {
+
+// Where the time of a step goes, in seconds a step. The device is busy with kernels, or with copies
+// and fills alone, or idle; the idle time is blamed on what the host did meanwhile. The parts after
+// `step` add up to it.
+struct TimeSplit {
+  double step = 0;
+  double math = 0;             // kernels that their arithmetic keeps busy
+  double memory = 0;           // kernels that device memory keeps busy, and fills
+  double copies = 0;           // copies while no kernel runs
+  double idle_after_wait = 0;  // the device ran dry while the host waited for it
+  double idle_for_data = 0;    // the host got the batch: from its loader, or by writing it
+  double idle_for_host = 0;    // the host issued work, too slowly
+  double idle_in_queue = 0;    // work had been issued already: the device's own pauses between
+                               // pieces of work, which no wait and no host can shorten
+};
+
+// One phase of a step, in seconds a step.
+struct PhaseSplit {
+  double host_blocked = 0;  // in calls that wait for the device
+  double device_busy = 0;   // sum over kernels, copies and fills
+  double host_waits = 0;    // calls that can block, a step
+  double copying = 0;       // of device_busy: copies
+};
+
+// Copies of one kind, a step.
+struct CopyTally {
+  CopyEnd from = CopyEnd::unknown;
+  CopyEnd to = CopyEnd::unknown;
+  double copies = 0;
+  double bytes = 0;
+};
+
+// One trace of one variant.
+struct TracedStep {
+  std::map<Metric, double> values;  // of every metric that the trace can tell, in base units
+  TimeSplit time;
+  std::array<PhaseSplit, phase_count> phases{};
+  std::vector<CopyTally> copies;  // of the kinds that there are, in the order of the ends
+  MemoryUse memory;
+  std::map<UnsteadyKind, std::int64_t> unsteady;  // how often
+};
+
+// All variants, each loaded anew, in an order of its own.
+struct TracedRound {
+  std::vector<TracedStep> variants;  // in the order of the plans
+};
+
+// The knob that [calibrate] names, at the value that was found.
+struct Calibrated {
+  std::string knob;
+  std::string value;  // as `--set` takes it
+  std::string aim;    // as written: "fix.h2d_share ~= 30% within 5%"
+  double metric = 0;  // what the value gives, in the metric's base unit
+  MetricUnit unit = MetricUnit::ratio;
+  std::int64_t trials = 0;
+  std::string failure;  // why no value will do, in words; empty when one does
+};
+
+struct Traced {
+  std::optional<Calibrated> calibrated;  // absent where nothing is to be calibrated
+  std::string unavailable;               // why there is no trace, in words; empty when there is one
+  std::int64_t steps = 0;                // of each trace
+  std::vector<TracedRound> rounds;
+  std::vector<Trace> timelines;  // of the last round, by variant
+  std::chrono::nanoseconds wall_time{0};
+};
+
+}  // namespace stepgate

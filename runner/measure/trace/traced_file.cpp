@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "measure/trace/traced_file.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+#include "measure/trace/timeline_json.h"
+#include "support/files/write_file.h"
+#include "support/fnv1a.h"
+#include "support/text/json_line.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
+
+// The members of TimeSplit and PhaseSplit in the order in which they are written.
+constexpr double TimeSplit::*time_parts[] = {&TimeSplit::step,
+                                             &TimeSplit::math,
+                                             &TimeSplit::memory,
+                                             &TimeSplit::copies,
+                                             &TimeSplit::idle_after_wait,
+                                             &TimeSplit::idle_for_data,
+                                             &TimeSplit::idle_for_host,
+                                             &TimeSplit::idle_in_queue};
+constexpr double PhaseSplit::*phase_parts[] = {&PhaseSplit::host_blocked, &PhaseSplit::device_busy,
+                                               &PhaseSplit::host_waits, &PhaseSplit::copying};
+
+template <class Split, std::size_t count>
+TraceJson json_of_parts(const Split& split, double Split::*const (&parts)[count]) {
+  TraceJson json = TraceJson::array();
+  for (const auto part : parts) json.push_back(split.*part);
+  return json;
+}
+
+template <class Split, std::size_t count>
+Split split_from(const TraceJson& json, double Split::*const (&parts)[count]) {
+  if (!json.is_array() || json.size() != count) throw WrongTrace("has times of the wrong number");
+  Split split;
+  for (std::size_t index = 0; index < count; ++index) {
+    split.*parts[index] = json.at(index).get<double>();
+  }
+  return split;
+}
+
+TraceJson json_of(const TracedStep& step) {
+  TraceJson values = TraceJson::object();
+  for (const auto& [metric, value] : step.values) values[std::string(row_of(metric).name)] = value;
+  TraceJson phases = TraceJson::array();
+  for (const PhaseSplit& phase : step.phases) phases.push_back(json_of_parts(phase, phase_parts));
+  TraceJson copies = TraceJson::array();
+  for (const CopyTally& tally : step.copies) {
+    copies.push_back(
+        {static_cast<int>(tally.from), static_cast<int>(tally.to), tally.copies, tally.bytes});
+  }
+  TraceJson unsteady = TraceJson::array();
+  for (const auto& [kind, times] : step.unsteady) {
+    unsteady.push_back({static_cast<int>(kind), times});
+  }
+  return {{"values", std::move(values)},    {"time", json_of_parts(step.time, time_parts)},
+          {"phases", std::move(phases)},    {"copies", std::move(copies)},
+          {"memory", json_of(step.memory)}, {"unsteady", std::move(unsteady)}};
+}
+
+CopyTally copies_from(const TraceJson& json) {
+  TraceRow row(json, 4);
+  CopyTally tally;
+  tally.from = row.choice<CopyEnd>(copy_end_count);
+  tally.to = row.choice<CopyEnd>(copy_end_count);
+  tally.copies = json.at(2).get<double>();
+  tally.bytes = json.at(3).get<double>();
+  return tally;
+}
+
+TracedStep step_from(const TraceJson& json) {
+  TracedStep step;
+  for (const auto& [name, value] : json.at("values").items()) {
+    const auto metric = metric_named(name);
+    if (!metric) throw WrongTrace(fmt::format("has a metric '{}' that does not exist", name));
+    step.values[*metric] = value.get<double>();
+  }
+  step.time = split_from<TimeSplit>(json.at("time"), time_parts);
+  const TraceJson& phases = json.at("phases");
+  if (phases.size() != step.phases.size()) throw WrongTrace("has phases of the wrong number");
+  for (std::size_t index = 0; index < step.phases.size(); ++index) {
+    step.phases[index] = split_from<PhaseSplit>(phases.at(index), phase_parts);
+  }
+  for (const TraceJson& copies : json.at("copies")) step.copies.push_back(copies_from(copies));
+  step.memory = memory_from(json.at("memory"));
+  for (const TraceJson& counted : json.at("unsteady")) {
+    TraceRow row(counted, 2);
+    const auto kind = row.choice<UnsteadyKind>(unsteady_kind_count);
+    step.unsteady[kind] = row.number();
+  }
+  return step;
+}
+
+TraceJson json_of(const Calibrated& found) {
+  return {{"knob", found.knob},
+          {"value", found.value},
+          {"aim", found.aim},
+          {"metric", found.metric},
+          {"unit", static_cast<int>(found.unit)},
+          {"trials", found.trials},
+          {"failure", found.failure}};
+}
+
+Calibrated calibrated_from(const TraceJson& json) {
+  return {.knob = json.at("knob").get<std::string>(),
+          .value = json.at("value").get<std::string>(),
+          .aim = json.at("aim").get<std::string>(),
+          .metric = json.at("metric").get<double>(),
+          .unit = static_cast<MetricUnit>(json.at("unit").get<int>()),
+          .trials = whole_number(json.at("trials")),
+          .failure = json.at("failure").get<std::string>()};
+}
+
+Traced traced_from(const TraceJson& json) {
+  Traced traced;
+  if (json.contains("calibrated")) traced.calibrated = calibrated_from(json.at("calibrated"));
+  traced.unavailable = json.at("unavailable").get<std::string>();
+  traced.steps = whole_number(json.at("steps"));
+  traced.wall_time = std::chrono::nanoseconds(whole_number(json.at("wall_nanoseconds")));
+  for (const TraceJson& timeline : json.at("timelines")) {
+    traced.timelines.push_back(trace_from(timeline));
+  }
+  for (const TraceJson& variants : json.at("rounds")) {
+    TracedRound round;
+    for (const TraceJson& variant : variants) round.variants.push_back(step_from(variant));
+    if (round.variants.size() != traced.timelines.size())
+      throw WrongTrace("has a round without all variants");
+    traced.rounds.push_back(std::move(round));
+  }
+  return traced;
+}
+
+std::string header_of(std::string_view body) {
+  return fmt::format("{}{} {:016x}\n", first_words, body.size(), fnv1a(body));
+}
+
+// Why the text is not the one that was written.
+std::string damage_of(std::string_view text, std::string_view body) {
+  if (!text.starts_with(first_words)) return "does not begin as traces of this stepgate do";
+  std::size_t written = 0;
+  const std::string_view rest = text.substr(first_words.size());
+  std::from_chars(rest.data(), rest.data() + rest.size(), written);
+  if (body.size() < written)
+    return fmt::format("is cut off after {} of {} bytes", body.size(), written);
+  return "was changed after it was written";
+}
+
+}  // namespace
+
+std::string traced_text(const Traced& traced) {
+  TraceJson rounds = TraceJson::array();
+  for (const TracedRound& round : traced.rounds) {
+    TraceJson variants = TraceJson::array();
+    for (const TracedStep& step : round.variants) variants.push_back(json_of(step));
+    rounds.push_back(std::move(variants));
+  }
+  TraceJson timelines = TraceJson::array();
+  for (const Trace& timeline : traced.timelines) timelines.push_back(json_of(timeline));
+  TraceJson json = {{"unavailable", traced.unavailable},
+                    {"steps", traced.steps},
+                    {"wall_nanoseconds", traced.wall_time.count()},
+                    {"rounds", std::move(rounds)},
+                    {"timelines", std::move(timelines)}};
+  if (traced.calibrated) json["calibrated"] = json_of(*traced.calibrated);
+  const std::string body = json_line(json) + "\n";
+  return header_of(body) + body;
+}
+
+TracedOrDamaged read_traced_text(std::string_view text) {
+  const std::size_t line = text.find('\n');
+  const std::string_view body =
+      line == std::string_view::npos ? std::string_view() : text.substr(line + 1);
+  if (text.substr(0, text.size() - body.size()) != header_of(body))
+    return DamagedTrace{damage_of(text, body)};
+  try {
+    return traced_from(TraceJson::parse(body));
+  } catch (const WrongTrace& wrong) {
+    return DamagedTrace{wrong.what()};
+  } catch (const TraceJson::exception& wrong) {
+    return DamagedTrace{fmt::format("is not in the form of this stepgate: {}", wrong.what())};
+  }
+}
+
+void write_traced(const std::filesystem::path& file, const Traced& traced) {
+  write_file(file, traced_text(traced));
+}
+
+TracedOrDamaged read_traced(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return DamagedTrace{"was not written"};
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return DamagedTrace{"cannot be read"};
+  return read_traced_text(text);
+}
+
+}  // namespace stepgate

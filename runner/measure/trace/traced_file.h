@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Traces on their way from the process that traced to the one that decides: JSON under a line that
+// says how long it is and what its digest is. Read by the same program that wrote it; no archive.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "measure/trace/traced.h"
+
+namespace stepgate {
+
+// What was traced, or why the text cannot be trusted, in words that go on after "the trace ": "is
+// cut off after 17 of 2048 bytes".
+struct DamagedTrace {
+  std::string reason;
+};
+using TracedOrDamaged = std::variant<Traced, DamagedTrace>;
+
+std::string traced_text(const Traced&);
+TracedOrDamaged read_traced_text(std::string_view text);
+
+// Throws RequestError as write_file does.
+void write_traced(const std::filesystem::path&, const Traced&);
+TracedOrDamaged read_traced(const std::filesystem::path&);
+
+}  // namespace stepgate

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// What is written is read back, and no damage goes unseen or does harm.
+#include "measure/trace/traced_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <random>
+
+#include "device/simulated/simulated_device.h"
+#include "measure/trace/trace_rounds.h"
+#include "plan/build/build_step_plan.h"
+#include "support/files/write_file.h"
+#include "support/fnv1a.h"
+
+namespace stepgate {
+namespace {
+
+// Of everything something.
+Traced traced_by_a_device() {
+  Knobs knobs;
+  knobs.model.layers = 2;
+  knobs.model.hidden = 32;
+  knobs.h2d = {.host = HostMemory::pageable};
+  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({"stream", knobs, {}});
+  knobs.alloc = {};
+  knobs.launch.via = LaunchVia::graph;
+  scenario.variants.push_back({"graph", knobs, {}});
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  const auto device = make_simulated_device(
+      read_profile(source / "baselines/nvidia-h200/device.toml"), {.seed = 1});
+  Traced traced = trace_rounds(*device, plans, {.rounds = 2});
+  traced.wall_time = std::chrono::nanoseconds(123456789);
+  Trace& timeline = traced.timelines.front();
+  timeline.unsteady.push_back({UnsteadyKind::jit_compilation, TraceTime(5), TraceTime(6)});
+  timeline.work.front().grid = {7, 8, 9};
+  timeline.work.front().block = {128, 2, 1};
+  timeline.work.front().registers_per_thread = 40;
+  timeline.work.front().shared_memory_bytes = 49152;
+  timeline.work.front().name = "void stepgate::kernel<float>(\"quoted\")\n";
+  timeline.calls.front().count = 17;
+  timeline.page_events->push_back({PageEventKind::host_faults, 1, TraceTime(8), TraceTime(9)});
+  timeline.clocks = {{TraceTime(7), 1.98e9}};
+  traced.timelines.back().page_events.reset();
+  traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
+  return traced;
+}
+
+Traced read_back(const Traced& traced) {
+  const TracedOrDamaged read = read_traced_text(traced_text(traced));
+  if (const auto* damaged = std::get_if<DamagedTrace>(&read))
+    throw std::runtime_error(damaged->reason);
+  return std::get<Traced>(read);
+}
+
+std::string reason_against(std::string_view text) {
+  const TracedOrDamaged read = read_traced_text(text);
+  const auto* damaged = std::get_if<DamagedTrace>(&read);
+  return damaged == nullptr ? "" : damaged->reason;
+}
+
+// A body under the header that belongs to it: what only a broken writer could make.
+std::string with_header(const std::string& body) {
+  return fmt::format("stepgate traces 1 {} {:016x}\n{}", body.size(), fnv1a(body), body);
+}
+
+TEST(TracedFile, ReadsBackWhatWasWritten) {
+  const Traced traced = traced_by_a_device();
+  const Traced read = read_back(traced);
+  EXPECT_EQ(read.unavailable, "");
+  EXPECT_EQ(read.steps, traced.steps);
+  EXPECT_EQ(read.wall_time, traced.wall_time);
+  ASSERT_EQ(read.rounds.size(), 2u);
+  ASSERT_EQ(read.timelines.size(), 2u);
+  const TracedStep& step = read.rounds[0].variants[0];
+  const TracedStep& expected = traced.rounds[0].variants[0];
+  EXPECT_EQ(step.values, expected.values);
+  EXPECT_EQ(step.unsteady, expected.unsteady);
+  EXPECT_EQ(step.time.idle_in_queue, expected.time.idle_in_queue);
+  EXPECT_EQ(step.time.step, expected.time.step);
+  EXPECT_EQ(step.phases[1].device_busy, expected.phases[1].device_busy);
+  ASSERT_EQ(step.copies.size(), expected.copies.size());
+  EXPECT_EQ(step.copies[0].from, CopyEnd::pageable);
+  EXPECT_EQ(step.memory.allocated_bytes, expected.memory.allocated_bytes);
+  const DeviceWork& work = read.timelines[0].work.front();
+  EXPECT_EQ(work.name, traced.timelines[0].work.front().name);
+  EXPECT_EQ(work.grid, (std::array{7, 8, 9}));
+  EXPECT_EQ(work.begin, traced.timelines[0].work.front().begin);
+  EXPECT_EQ(read.timelines[0].unsteady.front().begin, TraceTime(5));
+  ASSERT_TRUE(read.timelines[0].page_events);
+  EXPECT_EQ(read.timelines[0].page_events->back().kind, PageEventKind::host_faults);
+  EXPECT_EQ(read.timelines[0].clocks.at(0).hertz, 1.98e9);
+  EXPECT_FALSE(read.timelines[1].page_events) << "absent is not none";
+  // What was not looked at one by one: the same text means the same values.
+  EXPECT_EQ(traced_text(read), traced_text(traced));
+}
+
+TEST(TracedFile, ReadsBackWhyThereIsNoTrace) {
+  Traced traced;
+  traced.unavailable = "another tool holds CUPTI: \"nsys\"";
+  EXPECT_EQ(read_back(traced).unavailable, traced.unavailable);
+  traced.unavailable = "not UTF-8: \xff";
+  EXPECT_NE(read_back(traced).unavailable, "");
+}
+
+TEST(TracedFile, SeesThatItIsCutOff) {
+  const std::string text = traced_text(traced_by_a_device());
+  EXPECT_EQ(reason_against(""), "does not begin as traces of this stepgate do");
+  for (std::size_t length = 0; length < text.size(); length += 100) {
+    EXPECT_NE(reason_against(std::string_view(text).substr(0, length)), "") << length;
+  }
+  EXPECT_EQ(reason_against(std::string_view(text).substr(0, text.size() - 1)).substr(0, 10),
+            "is cut off");
+}
+
+TEST(TracedFile, SeesEveryFlippedBit) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::string text = traced_text(traced_by_a_device());
+  for (int trial = 0; trial < 500; ++trial) {
+    std::string flipped = text;
+    // The header often, which is a small part of the text.
+    const std::size_t place = random() % (trial % 2 == 0 ? 60 : flipped.size());
+    flipped[place] = static_cast<char>(flipped[place] ^ (1 << random() % 8));
+    EXPECT_NE(reason_against(flipped), "") << "byte " << place;
+  }
+}
+
+// Under a header of its own, so that the reader itself must cope: it may take the numbers for true,
+// but must not fall over them. Run with the sanitizers as well.
+TEST(TracedFile, FallsOverNothingThatABrokenWriterWrites) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::string text = traced_text(traced_by_a_device());
+  const std::string body = text.substr(text.find('\n') + 1);
+  int refused = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::string broken = body;
+    for (int change = 0; change < 3; ++change) {
+      constexpr std::string_view letters = "0123456789-,.e[]{}\":nt \\";
+      broken[random() % broken.size()] = letters[random() % letters.size()];
+    }
+    if (!reason_against(with_header(broken)).empty()) ++refused;
+  }
+  EXPECT_GT(refused, 50);
+}
+
+TEST(TracedFile, SaysWhatABrokenWriterWroteWrong) {
+  const std::string text = traced_text(traced_by_a_device());
+  const std::string body = text.substr(text.find('\n') + 1);
+  const auto reason_with = [&](const std::string& what, const std::string& instead) {
+    std::string changed = body;
+    const std::size_t place = changed.find(what);
+    EXPECT_NE(place, std::string::npos) << what;
+    changed.replace(place, what.size(), instead);
+    return reason_against(with_header(changed));
+  };
+  EXPECT_EQ(reason_with("\"gpu_idle\"", "\"gpu_idel\""),
+            "has a metric 'gpu_idel' that does not exist");
+  EXPECT_EQ(reason_with("\"calls\":[[", "\"calls\":[[1,"), "has a row of the wrong length");
+  EXPECT_EQ(reason_with("\"calls\":[[", "\"calls\":[[99"), "has a number that means nothing");
+  EXPECT_EQ(reason_with("\"spans\":[[0", "\"spans\":[[0.5"),
+            "has something that is no whole number");
+  EXPECT_EQ(reason_with("\"spans\":[[0,", "\"spans\":[[9223372036854775807,"),
+            "has a number that means nothing");
+  EXPECT_NE(reason_with("\"steps\"", "\"stages\""), "");
+}
+
+TEST(TracedFile, GoesThroughAFile) {
+  const std::filesystem::path file =
+      std::filesystem::path(testing::TempDir()) / "stepgate_traced_file_test.json";
+  const Traced traced = traced_by_a_device();
+  write_traced(file, traced);
+  const TracedOrDamaged read = read_traced(file);
+  ASSERT_TRUE(std::holds_alternative<Traced>(read));
+  EXPECT_EQ(traced_text(std::get<Traced>(read)), traced_text(traced));
+  std::filesystem::remove(file);
+  EXPECT_EQ(std::get<DamagedTrace>(read_traced(file)).reason, "was not written");
+}
+
+}  // namespace
+}  // namespace stepgate

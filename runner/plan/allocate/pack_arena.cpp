@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "plan/allocate/pack_arena.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+bool meet(const Lifetime& a, const Lifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
+
+// Who is placed first: who takes the most bytes, the most operations, or the most of both.
+enum class First { largest, longest, largest_area };
+
+std::int64_t weight_of(const Lifetime& live, First first) {
+  const std::int64_t operations = live.last - live.first + 1;
+  switch (first) {
+    case First::largest:
+      return live.bytes;
+    case First::longest:
+      return operations;
+    case First::largest_area:
+      break;
+  }
+  return live.bytes / block_alignment_bytes * operations;
+}
+
+// Among equals nothing may depend on the order in which they came.
+std::vector<std::size_t> in_order_of_placing(std::span<const Lifetime> lifetimes, First first) {
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto key = [&](std::size_t index) {
+    const Lifetime& live = lifetimes[index];
+    return std::tuple(!live.always(), -weight_of(live, first), -live.bytes, live.first, live.last,
+                      live.buffer, live.slots);
+  };
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  return order;
+}
+
+struct Placed {
+  std::int64_t begin;
+  std::int64_t end;
+  const Lifetime* lifetime;
+};
+
+// The beginning of the smallest gap between the placed ones that are live with it, or their end.
+std::int64_t place_for(const Lifetime& lifetime, const std::vector<Placed>& by_begin) {
+  std::int64_t smallest_gap = std::numeric_limits<std::int64_t>::max();
+  std::int64_t best = -1;
+  std::int64_t free_from = 0;
+  for (const Placed& other : by_begin) {
+    if (!meet(lifetime, *other.lifetime)) continue;
+    const std::int64_t gap = other.begin - free_from;
+    if (gap >= lifetime.bytes && gap < smallest_gap) {
+      smallest_gap = gap;
+      best = free_from;
+    }
+    free_from = std::max(free_from, other.end);
+  }
+  return best >= 0 ? best : free_from;
+}
+
+Arena pack(std::span<const Lifetime> lifetimes, First first) {
+  Arena arena;
+  arena.offsets_bytes.resize(lifetimes.size());
+  std::vector<Placed> by_begin;
+  for (const std::size_t index : in_order_of_placing(lifetimes, first)) {
+    const Lifetime& lifetime = lifetimes[index];
+    require(lifetime.bytes % block_alignment_bytes == 0, "device memory comes in whole blocks");
+    const std::int64_t begin = place_for(lifetime, by_begin);
+    const Placed placed{begin, begin + lifetime.bytes, &lifetime};
+    const auto at =
+        std::upper_bound(by_begin.begin(), by_begin.end(), placed,
+                         [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+    by_begin.insert(at, placed);
+    arena.offsets_bytes[index] = begin;
+    arena.bytes = std::max(arena.bytes, placed.end);
+  }
+  return arena;
+}
+
+}  // namespace
+
+Arena pack_arena(std::span<const Lifetime> lifetimes) {
+  const std::int64_t bound = most_live_bytes(lifetimes);
+  Arena best = pack(lifetimes, First::largest);
+  for (const First first : {First::longest, First::largest_area}) {
+    if (best.bytes == bound) break;
+    Arena other = pack(lifetimes, first);
+    if (other.bytes < best.bytes) best = std::move(other);
+  }
+  return best;
+}
+
+std::int64_t most_live_bytes(std::span<const Lifetime> lifetimes) {
+  std::map<int, std::int64_t> changes;  // by operation, before which they happen
+  for (const Lifetime& lifetime : lifetimes) {
+    changes[lifetime.first] += lifetime.bytes;
+    changes[lifetime.last + 1] -= lifetime.bytes;
+  }
+  std::int64_t live = 0;
+  std::int64_t most = 0;
+  for (const auto& [operation, change] : changes) {
+    live += change;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+}  // namespace stepgate

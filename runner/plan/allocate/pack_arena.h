@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Places for buffers in one piece of memory, so that those that live at once do not overlap.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/analyse/lifetimes.h"
+
+namespace stepgate {
+
+struct Arena {
+  std::vector<std::int64_t> offsets_bytes;  // of the lifetimes, in their order
+  std::int64_t bytes = 0;                   // of the whole
+};
+
+// Greedy, as compilers for neural networks plan their memory (Pisarchyk and Lee: Efficient Memory
+// Management for Deep Neural Net Inference, 2020): always live ones at the bottom, then the largest
+// first, each in the smallest gap that holds it between those that are live with it, or on top.
+// Where that is above the bound, also the longest first and those of the most bytes times
+// operations first; the smallest of the three. Deterministic, and no matter in which order the
+// lifetimes are given. Their bytes are whole blocks, so every offset is one.
+Arena pack_arena(std::span<const Lifetime>);
+
+// The most bytes that are live at one operation: no packing is smaller.
+std::int64_t most_live_bytes(std::span<const Lifetime>);
+
+}  // namespace stepgate

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+#include "plan/allocate/run_allocator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "allocators/modelled_memory.h"
+#include "plan/allocate/step_allocator.h"
+#include "plan/analyse/access.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t endless_bytes = std::int64_t{1} << 50;
+constexpr std::size_t most_slope_points = 1000;
+
+// So many values at most, from the second half, evenly apart.
+std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>& values) {
+  const std::size_t first = values.size() / 2;
+  const std::size_t apart = std::max<std::size_t>(1, (values.size() - first) / most_slope_points);
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t step = first; step < values.size(); step += apart)
+    points.emplace_back(static_cast<double>(step), static_cast<double>(values[step]));
+  return points;
+}
+
+double theil_sen_slope(const std::vector<std::pair<double, double>>& points) {
+  std::vector<double> slopes;
+  for (std::size_t one = 0; one < points.size(); ++one) {
+    for (std::size_t other = one + 1; other < points.size(); ++other) {
+      slopes.push_back((points[other].second - points[one].second) /
+                       (points[other].first - points[one].first));
+    }
+  }
+  if (slopes.empty()) return 0;
+  const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
+  std::nth_element(slopes.begin(), middle, slopes.end());
+  return *middle;
+}
+
+// Tells of every segment.
+class WatchedMemory : public ModelledMemory {
+ public:
+  explicit WatchedMemory(MemoryHistory* history)
+      : ModelledMemory(endless_bytes), history_(history) {}
+
+  std::optional<Address> take_segment(std::int64_t bytes) override {
+    const auto taken = ModelledMemory::take_segment(bytes);
+    if (taken) tell(MemoryAction::take_segment, *taken, bytes);
+    return taken;
+  }
+  void give_back_segment(Address address, std::int64_t bytes) override {
+    ModelledMemory::give_back_segment(address, bytes);
+    tell(MemoryAction::give_back_segment, address, bytes);
+  }
+  bool map_pages(Address address, std::int64_t bytes, std::int64_t page_bytes) override {
+    const bool mapped = ModelledMemory::map_pages(address, bytes, page_bytes);
+    if (mapped) tell(MemoryAction::take_segment, address, bytes);
+    return mapped;
+  }
+  void unmap_pages(Address address, std::int64_t bytes, std::int64_t page_bytes,
+                   StreamId stream) override {
+    ModelledMemory::unmap_pages(address, bytes, page_bytes, stream);
+    tell(MemoryAction::give_back_segment, address, bytes);
+  }
+
+  void stop_telling() { history_ = nullptr; }
+
+ private:
+  void tell(MemoryAction action, Address address, std::int64_t bytes) {
+    if (history_ != nullptr)
+      history_->events.push_back({.action = action, .address = address, .bytes = bytes});
+  }
+
+  MemoryHistory* history_;
+};
+
+class AllocatorRun {
+ public:
+  AllocatorRun(const StepPlan& plan, std::int64_t steps, MemoryHistory* history)
+      : plan_(plan), steps_(steps), history_(history), memory_(history), allocator_(plan, memory_) {
+    for (const Operation& operation : plan.operations) {
+      const bool acts = std::holds_alternative<Allocate>(operation.action) ||
+                        std::holds_alternative<Release>(operation.action) ||
+                        std::holds_alternative<EmptyCache>(operation.action);
+      if (acts && !operation.captured) operations_.push_back(&operation);
+    }
+    calls_.resize(plan.operations.size());
+    course_.steps = steps;
+    course_.depends_on_streams = frees_depend_on_streams(plan);
+  }
+
+  std::variant<CountedAllocations, CannotLoad> run() {
+    if (const auto refusal = allocator_.take_kept())
+      return CannotLoad{in_words(*refusal, "what stays from step to step"), way_out(*refusal)};
+    note_peak();
+    tell_what_is_kept();
+    if (auto cannot = capture_graph()) return *std::move(cannot);
+    std::vector<std::int64_t> live;
+    const std::int64_t last_steps = steps_that_repeat();
+    // In a few repetitions at least, only what is live after each: within one it comes and goes.
+    const std::int64_t steps_apart = last_steps <= steps_ / 4 ? last_steps : 1;
+    for (std::int64_t step = -furthest_ahead(plan_); step < steps_; ++step) {
+      if (step == steps_ - last_steps) steady_ = true;
+      issue_step(step);
+      // As if the device kept up with the host; only frees across streams can tell.
+      for (int stream = 0; stream < stream_count; ++stream) memory_.finish(stream);
+      const bool repeats = (step + 1) % steps_apart == 0;
+      if (step >= 0 && repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
+    }
+    finish(live, steps_apart);
+    return CountedAllocations{course_, mean_calls()};
+  }
+
+ private:
+  // After so many steps the allocator is asked for the same again.
+  std::int64_t steps_that_repeat() const {
+    std::int64_t period = 1;
+    for (const Operation* operation : operations_) {
+      period = std::lcm(period, operation->every);
+      if (period > steps_) return steps_;
+    }
+    return period;
+  }
+
+  void issue_step(std::int64_t step) {
+    for (const Operation* operation : operations_) {
+      const std::int64_t acted_for = step + operation->ahead;
+      if (!acts_for(*operation, acted_for)) continue;
+      const MemoryStatistics before = allocator_.statistics();
+      carry_out(*operation, acted_for);
+      note_calls(*operation, before);
+    }
+    refused_.erase(refused_.begin(), refused_.lower_bound(step));
+  }
+
+  void tell(MemoryAction action, int buffer, const Operation* operation, std::int64_t step) {
+    if (history_ == nullptr) return;
+    history_->events.push_back(
+        {.action = action,
+         .address = allocator_.address(buffer, step),
+         .bytes = plan_.buffers[static_cast<std::size_t>(buffer)].bytes,
+         .stream = operation ? static_cast<int>(operation->stream) : 0,
+         .buffer = buffer,
+         .operation = operation ? static_cast<int>(operation - plan_.operations.data()) : -1,
+         .step = step});
+  }
+
+  void tell_what_is_kept() {
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+      const std::int64_t slots = plan_.buffers[static_cast<std::size_t>(buffer)].slots;
+      for (std::int64_t step = 0; step < slots; ++step) {
+        if (allocator_.holds(buffer, step)) tell(MemoryAction::allocate, buffer, nullptr, step);
+      }
+    }
+  }
+
+  void tell_refusal(const Allocate& allocate, const Operation& operation, std::int64_t step,
+                    const Refusal& refusal) {
+    if (history_ == nullptr) return;
+    tell(MemoryAction::refuse, allocate.buffer, &operation, step);
+    history_->events.back().address = 0;
+    history_->events.back().free_bytes =
+        refusal.cap_bytes ? std::max<std::int64_t>(0, *refusal.cap_bytes - refusal.reserved_bytes)
+                          : refusal.device_free_bytes;
+  }
+
+  // Once, before the first step.
+  std::optional<CannotLoad> capture_graph() {
+    const auto captured = served_by_capture(plan_);
+    if (captured.empty()) return std::nullopt;
+    allocator_.begin_capture();
+    for (const Operation* operation : captured) {
+      const auto* release = std::get_if<Release>(&operation->action);
+      if (release) tell(MemoryAction::release, release->buffer, operation, 0);
+      if (const auto refusal = allocator_.serve(*operation, 0))
+        return CannotLoad{in_words(*refusal, "the graph: " + operation->name), way_out(*refusal)};
+      const auto* allocate = std::get_if<Allocate>(&operation->action);
+      if (allocate) tell(MemoryAction::allocate, allocate->buffer, operation, 0);
+      note_peak();
+    }
+    allocator_.end_capture();
+    return std::nullopt;
+  }
+
+  void carry_out(const Operation& operation, std::int64_t step) {
+    if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
+      if (refused_.contains(step)) return;
+      const auto refusal = allocator_.allocate(allocate->buffer, step, operation.stream);
+      note_peak();
+      if (!refusal) return tell(MemoryAction::allocate, allocate->buffer, &operation, step);
+      tell_refusal(*allocate, operation, step, *refusal);
+      give_up(step, allocate->steps);
+      if (course_.first_refusal.empty()) {
+        course_.first_refusal =
+            "step " + std::to_string(step) + ", '" + operation.name + "': " +
+            in_words(*refusal, plan_.buffers[static_cast<std::size_t>(allocate->buffer)].name);
+      }
+    } else if (const auto* release = std::get_if<Release>(&operation.action)) {
+      if (allocator_.holds(release->buffer, step))
+        tell(MemoryAction::release, release->buffer, &operation, step);
+      allocator_.release(release->buffer, step);
+    } else {
+      allocator_.empty_cache();
+    }
+  }
+
+  // All steps that would have used it.
+  void give_up(std::int64_t step, std::int64_t count) {
+    for (std::int64_t given_up = step; given_up < step + count; ++given_up) {
+      refused_.insert(given_up);
+      if (given_up < steps_) ++course_.refused_steps;
+    }
+  }
+
+  // After every request, since live memory is at its most right after one.
+  void note_peak() {
+    const MemoryStatistics& now = allocator_.statistics();
+    if (now.allocated_bytes.all.current <= course_.peak_live_bytes) return;
+    course_.peak_live_bytes = now.allocated_bytes.all.current;
+    course_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
+  }
+
+  // An operation's share of what the driver was asked for in the last steps.
+  void note_calls(const Operation& operation, const MemoryStatistics& before) {
+    if (!steady_) return;
+    const MemoryStatistics& after = allocator_.statistics();
+    Calls& calls = calls_[static_cast<std::size_t>(&operation - plan_.operations.data())];
+    ++calls.times;
+    calls.allocations += after.num_device_alloc - before.num_device_alloc;
+    calls.frees += after.num_device_free - before.num_device_free;
+  }
+
+  std::vector<DriverCalls> mean_calls() const {
+    std::vector<DriverCalls> means;
+    for (const Calls& calls : calls_) {
+      const auto times = static_cast<double>(std::max<std::int64_t>(calls.times, 1));
+      means.push_back({.allocations = static_cast<double>(calls.allocations) / times,
+                       .frees = static_cast<double>(calls.frees) / times});
+    }
+    return means;
+  }
+
+  void finish(const std::vector<std::int64_t>& live, std::int64_t steps_apart) {
+    const MemoryStatistics after = allocator_.statistics();
+    course_.ooms = after.num_ooms;
+    course_.retries = after.num_alloc_retries;
+    course_.peak_live_bytes = after.allocated_bytes.all.peak;
+    course_.peak_reserved_bytes = after.reserved_bytes.all.peak;
+    course_.live_slope_bytes = theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
+    if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
+    memory_.stop_telling();  // what follows is no part of the steps
+    allocator_.empty_cache();
+    course_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
+  }
+
+  struct Calls {
+    std::int64_t times = 0;
+    std::int64_t allocations = 0;
+    std::int64_t frees = 0;
+  };
+
+  const StepPlan& plan_;
+  std::int64_t steps_;
+  MemoryHistory* history_;
+  WatchedMemory memory_;
+  StepAllocator allocator_;
+  std::vector<const Operation*> operations_;  // that the allocator carries out
+  std::set<std::int64_t> refused_;            // steps given up that are still under way
+  bool steady_ = false;                       // within the last steps, in which everything repeats
+  std::vector<Calls> calls_;                  // by operation, in these
+  AllocatorCourse course_;
+};
+
+}  // namespace
+
+std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan& plan, std::int64_t steps,
+                                                           MemoryHistory* history) {
+  return AllocatorRun(plan, steps, history).run();
+}
+
+}  // namespace stepgate

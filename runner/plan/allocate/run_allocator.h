@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Carries out what a plan allocates and releases, on modelled memory that never ends.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plan/allocate/memory_event.h"
+#include "plan/allocator_course.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// Why the allocator refuses what stays from step to step, in words: then there is no step.
+struct CannotLoad {
+  std::string reason;
+  std::string way_out;
+};
+
+struct CountedAllocations {
+  AllocatorCourse course;
+  std::vector<DriverCalls> calls;  // by operation of the plan
+};
+
+// The plan has an allocator. `history`, where there is one, is told everything.
+std::variant<CountedAllocations, CannotLoad> run_allocator(const StepPlan&, std::int64_t steps,
+                                                           MemoryHistory* history = nullptr);
+
+}  // namespace stepgate

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// What the allocator of a step does over many steps, counted ahead.
+#include "plan/allocate/run_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "plan/allocate/step_allocator.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/count/step_memory.h"
+#include "plan/testing/plan_by_hand.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+Knobs served(Allocator with, AllocWhen when) {
+  Knobs knobs = small_mlp();
+  knobs.model.hidden = 512;
+  knobs.batch.size = 1024;  // activations of 2 MiB
+  knobs.alloc.with = with;
+  knobs.alloc.when = when;
+  return knobs;
+}
+
+StepPlan planned(const Knobs& knobs, std::int64_t steps = 50, bool planned_only = false) {
+  Scenario scenario = scenario_of(knobs);
+  scenario.measure.steps = steps;
+  if (planned_only) scenario.tags = {"no_gpu"};
+  return build_step_plans(scenario, 1).front();
+}
+
+TEST(RunAllocator, AsksTheDriverForNothingInASteadyStep) {
+  for (const Allocator with : {Allocator::caching, Allocator::expandable, Allocator::first_fit}) {
+    for (const AllocWhen when : {AllocWhen::never, AllocWhen::step, AllocWhen::op}) {
+      const StepPlan plan = planned(served(with, when));
+      EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::device_frees_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::host_waits_per_step), 0);
+      EXPECT_EQ(value(plan, Metric::ooms), 0);
+      EXPECT_EQ(value(plan, Metric::live_slope), 0);
+      EXPECT_GE(value(plan, Metric::peak_reserved), value(plan, Metric::peak_live));
+      EXPECT_GE(value(plan, Metric::peak_live), static_cast<double>(held_memory(plan).most_bytes));
+    }
+  }
+}
+
+TEST(RunAllocator, HoldsNoMoreThanWithoutItBeyondItsRounding) {
+  const StepPlan plan = planned(served(Allocator::caching, AllocWhen::op));
+  const auto raw = static_cast<double>(held_memory(plan).most_bytes);
+  // A block may be up to a mebibyte larger than what was asked for.
+  const auto rounding = static_cast<double>(plan.buffers.size()) * mebibyte;
+  EXPECT_LE(value(plan, Metric::peak_live), raw + rounding);
+}
+
+TEST(RunAllocator, SeesALeakToTheByteAndNoneInACacheThatGrows) {
+  Knobs leaking = served(Allocator::caching, AllocWhen::step);
+  leaking.alloc.leak_bytes = 1500;
+  const StepPlan leak = planned(leaking, 400);
+  EXPECT_EQ(value(leak, Metric::live_slope), 1536) << "in blocks of 512";
+  leaking.alloc.leak_bytes = 0;
+  const StepPlan clean = planned(leaking, 400);
+  EXPECT_EQ(value(leak, Metric::live_after_empty_cache),
+            value(clean, Metric::live_after_empty_cache) + 400 * 1536);
+  Knobs growing = served(Allocator::caching, AllocWhen::step);
+  growing.batch.sizes = {256, 512, 1024, 768};
+  EXPECT_EQ(value(planned(growing, 400), Metric::live_slope), 0);
+}
+
+TEST(RunAllocator, EmptyingTheCacheGivesBackAndTakesEveryTime) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::step);
+  knobs.alloc.empty_cache_every = 1;
+  const StepPlan every = planned(knobs);
+  EXPECT_GE(value(every, Metric::device_frees_per_step), 1);
+  EXPECT_EQ(value(every, Metric::device_allocs_per_step),
+            value(every, Metric::device_frees_per_step));
+  EXPECT_EQ(value(every, Metric::host_waits_per_step), value(every, Metric::device_frees_per_step))
+      << "each cudaFree is a wait";
+  knobs.alloc.empty_cache_every = 5;
+  EXPECT_DOUBLE_EQ(value(planned(knobs), Metric::device_frees_per_step),
+                   value(every, Metric::device_frees_per_step) / 5);
+}
+
+TEST(RunAllocator, BlamesTheDriversCallsOnTheOperationsThatNeedThem) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::step);
+  knobs.alloc.empty_cache_every = 5;
+  StepPlan plan = planned(knobs);
+  std::erase_if(plan.operations, [](const Operation& operation) {
+    return !std::holds_alternative<EmptyCache>(operation.action);
+  });
+  EXPECT_GE(value(plan, Metric::device_frees_per_step), 0.2);
+  EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0) << "which the next step makes";
+  plan.operations.clear();
+  EXPECT_EQ(value(plan, Metric::host_waits_per_step), 0);
+}
+
+TEST(RunAllocator, TemporariesRaiseWhatIsLiveAndAreGoneAfterTheStep) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  const double plain = value(planned(knobs), Metric::peak_live);
+  knobs.alloc.temps = 4;
+  const StepPlan temps = planned(knobs);
+  EXPECT_GE(value(temps, Metric::peak_live), plain + 4 * 2 * mebibyte);
+  EXPECT_EQ(value(temps, Metric::live_slope), 0);
+}
+
+TEST(RunAllocator, GivesUpAStepThatIsRefusedAndGoesOnWithTheNext) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.batch.sizes = {256, 8192};
+  const StepPlan roomy = planned(knobs);
+  knobs.alloc.cap = {CapOf::bytes, 0.85 * value(roomy, Metric::peak_reserved)};
+  const StepPlan plan = planned(knobs, 60, true);
+  ASSERT_TRUE(plan.course);
+  EXPECT_EQ(plan.course->refused_steps, 30) << "every step of the larger batch";
+  EXPECT_EQ(value(plan, Metric::ooms), 30) << "one request a step";
+  EXPECT_LE(value(plan, Metric::peak_reserved), *plan.allocator->cap_bytes);
+  EXPECT_EQ(value(plan, Metric::live_slope), 0) << "what a given-up step held went back";
+  EXPECT_EQ(plan.course->first_refusal.find("step 1, 'allocate "), 0U)
+      << plan.course->first_refusal;
+  EXPECT_NE(plan.course->first_refusal.find(" under a cap of "), std::string::npos);
+}
+
+TEST(RunAllocator, RefusesToTimeAVariantThatIsRefusedMemory) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.batch.sizes = {256, 8192};
+  knobs.alloc.cap = {CapOf::bytes, 0.85 * value(planned(knobs), Metric::peak_reserved)};
+  EXPECT_NE(refusal_of(knobs).find("is refused memory in 25 of 50 steps and cannot be timed"),
+            std::string::npos)
+      << refusal_of(knobs);
+}
+
+TEST(RunAllocator, CannotStartWhereTheCapIsBelowWhatStays) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.alloc.cap = {CapOf::bytes, 8.0 * mebibyte};
+  EXPECT_NE(refusal_of(knobs).find("has no memory to start with: cannot allocate "),
+            std::string::npos)
+      << refusal_of(knobs);
+  knobs = served(Allocator::arena, AllocWhen::never);
+  knobs.alloc.cap = {CapOf::bytes, 8.0 * mebibyte};
+  EXPECT_NE(refusal_of(knobs).find("its buffers and its arena take "), std::string::npos)
+      << refusal_of(knobs);
+}
+
+TEST(RunAllocator, CapsAtAShareOfWhatTheLargestBatchNeeds) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.batch.sizes = {256, 1024, 512};
+  knobs.alloc.cap = {CapOf::need, 1.5};
+  const StepPlan plan = planned(knobs);
+  EXPECT_EQ(static_cast<double>(*plan.allocator->cap_bytes), 1.5 * value(plan, Metric::need));
+}
+
+TEST(RunAllocator, AnArenaTakesWhatTheStepNeedsAndNoMore) {
+  Knobs knobs = served(Allocator::arena, AllocWhen::never);
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{}, {256, 1024, 512, 1024}}) {
+    knobs.batch.sizes = sizes;
+    const StepPlan plan = planned(knobs);
+    EXPECT_LE(static_cast<double>(held_memory(plan).most_bytes), value(plan, Metric::need) + 4096);
+    EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
+    EXPECT_EQ(value(plan, Metric::reserve_overhead), 0);
+    Knobs own = knobs;
+    own.alloc.with = Allocator::fixed;
+    EXPECT_LT(value(plan, Metric::peak_live), value(planned(own), Metric::peak_live));
+  }
+}
+
+TEST(RunAllocator, TellsAHistoryThatAddsUpToWhatIsHeldAtTheEnd) {
+  for (const Allocator with : {Allocator::caching, Allocator::expandable, Allocator::first_fit}) {
+    Knobs knobs = served(with, AllocWhen::op);
+    knobs.batch.sizes = {256, 8192, 512};
+    knobs.alloc.leak_bytes = 4096;
+    knobs.alloc.empty_cache_every = 7;
+    const StepPlan plan = planned(knobs);
+    MemoryHistory history;
+    const auto course = std::get<CountedAllocations>(run_allocator(plan, 20, &history)).course;
+    std::map<Address, std::int64_t> held;
+    std::int64_t reserved = 0;
+    for (const MemoryEvent& event : history.events) {
+      switch (event.action) {
+        case MemoryAction::take_segment:
+          reserved += event.bytes;
+          break;
+        case MemoryAction::give_back_segment:
+          reserved -= event.bytes;
+          break;
+        case MemoryAction::allocate:
+          EXPECT_TRUE(held.emplace(event.address, event.bytes).second) << event.address;
+          break;
+        case MemoryAction::release:
+          EXPECT_EQ(held.erase(event.address), 1U) << event.address;
+          break;
+        case MemoryAction::refuse:
+          ADD_FAILURE() << "nothing is refused here";
+      }
+      EXPECT_LE(reserved, course.peak_reserved_bytes);
+    }
+    std::int64_t in_segments = 0;
+    std::size_t live_blocks = 0;
+    for (const SegmentState& segment : history.segments) {
+      in_segments += segment.bytes;
+      for (const BlockState& block : segment.blocks) {
+        if (block.use != BlockUse::live) continue;
+        ++live_blocks;
+        EXPECT_TRUE(held.contains(block.address));
+      }
+    }
+    EXPECT_EQ(reserved, in_segments);
+    EXPECT_EQ(held.size(), live_blocks);
+  }
+}
+
+TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
+  StepPlan plan = planned(served(Allocator::caching, AllocWhen::op));
+  EXPECT_FALSE(frees_depend_on_streams(plan));
+  for (Operation& operation : plan.operations) {
+    if (operation.name == "loss") operation.stream = StreamName::side;
+  }
+  EXPECT_TRUE(frees_depend_on_streams(plan));
+  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
+  EXPECT_FALSE(counted(plan, Metric::peak_reserved));
+  EXPECT_FALSE(counted(plan, Metric::ooms));
+}
+
+TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
+  StepPlan plan = planned(served(Allocator::first_fit, AllocWhen::op));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::device_allocs_per_step));
+  for (Operation& operation : plan.operations) {
+    if (operation.name == "loss") operation.stream = StreamName::side;
+  }
+  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
+  EXPECT_TRUE(trace_may_differ(plan, Metric::device_allocs_per_step));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::device_frees_per_step)) << "nothing is given back";
+  EXPECT_FALSE(trace_may_differ(plan, Metric::host_waits_per_step));
+  EXPECT_FALSE(trace_may_differ(plan, Metric::launches_per_step));
+  plan.allocator->cap_bytes = std::int64_t{1} << 40;
+  EXPECT_TRUE(trace_may_differ(plan, Metric::device_frees_per_step)) << "or where the cap is met";
+  EXPECT_TRUE(trace_may_differ(plan, Metric::host_waits_per_step));
+}
+
+TEST(RunAllocator, KnowsThatWhatTheComputeStreamHasWaitedForIsFreeAtOnce) {
+  Knobs knobs = served(Allocator::caching, AllocWhen::op);
+  knobs.memory.offload = Offload::activations;
+  StepPlan plan = planned(knobs);
+  EXPECT_FALSE(frees_depend_on_streams(plan));
+  EXPECT_TRUE(counted(plan, Metric::peak_reserved));
+  EXPECT_GT(std::erase_if(plan.operations,
+                          [](const Operation& operation) {
+                            return operation.name.starts_with("wait until it is back");
+                          }),
+            0U);
+  EXPECT_TRUE(frees_depend_on_streams(plan));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "plan/analyse/access.h"
+
+#include <algorithm>
+#include <set>
+
+#include "kernels/catalogue.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<BufferAccess> whole_slot(const StepPlan& plan, int buffer, Access access) {
+  return {{{buffer, 0, buffer_at(plan, buffer).bytes}, access}};
+}
+
+struct Accesses {
+  const StepPlan& plan;
+
+  std::vector<BufferAccess> operator()(const LaunchKernel& launch) const {
+    const Kernel& launched = kernel(launch.kernel);
+    require(launched.operands.size() == launch.operands.size(),
+            "a launch has its kernel's operands");
+    std::vector<BufferAccess> accesses;
+    for (std::size_t index = 0; index < launch.operands.size(); ++index) {
+      accesses.push_back(
+          {launch.operands[index], access_of(launched.operands[index], launch.scalars)});
+    }
+    return accesses;
+  }
+  std::vector<BufferAccess> operator()(const CopyBytes& copy) const {
+    return {{copy.from, Access::read}, {copy.to, Access::write}};
+  }
+  std::vector<BufferAccess> operator()(const FillZero& fill) const {
+    return {{fill.what, Access::write}};
+  }
+  std::vector<BufferAccess> operator()(const HostCopies& copy) const {
+    return {{copy.from, Access::read}, {copy.to, Access::write}};
+  }
+  // The pages move, their content stays.
+  std::vector<BufferAccess> operator()(const Prefetch& prefetch) const {
+    return {{prefetch.what, Access::read}};
+  }
+  std::vector<BufferAccess> operator()(const Allocate& allocate) const {
+    return whole_slot(plan, allocate.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const Release& release) const {
+    return whole_slot(plan, release.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const PageLock& lock) const {
+    return whole_slot(plan, lock.buffer, Access::write);
+  }
+  std::vector<BufferAccess> operator()(const PageUnlock& unlock) const {
+    return whole_slot(plan, unlock.buffer, Access::write);
+  }
+  template <class Other>
+  std::vector<BufferAccess> operator()(const Other&) const {
+    return {};
+  }
+};
+
+// That the operation allocates or releases; -1 for any other.
+int buffer_that_comes_or_goes(const Operation& operation) {
+  if (const auto* allocate = std::get_if<Allocate>(&operation.action)) return allocate->buffer;
+  if (const auto* release = std::get_if<Release>(&operation.action)) return release->buffer;
+  return -1;
+}
+
+std::set<int> released_by(const StepPlan& plan) {
+  std::set<int> released;
+  for (const Operation& operation : plan.operations) {
+    if (const auto* release = std::get_if<Release>(&operation.action))
+      released.insert(release->buffer);
+  }
+  return released;
+}
+
+// There from one step to the next: in a step alone, all the time.
+std::set<int> allocated_over_steps(const StepPlan& plan, const std::set<int>& released) {
+  std::set<int> over_steps;
+  for (const Operation& operation : plan.operations) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    if (allocate && allocate->steps > 1 && released.contains(allocate->buffer))
+      over_steps.insert(allocate->buffer);
+  }
+  return over_steps;
+}
+
+}  // namespace
+
+std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
+  std::vector<BufferAccess> accesses = std::visit(Accesses{plan}, operation.action);
+  for (const BufferUse& kept : operation.keeps) accesses.push_back({kept, Access::read});
+  return accesses;
+}
+
+bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {
+  return buffer_at(plan, copy.from.buffer).memory == MemoryKind::pageable ||
+         buffer_at(plan, copy.to.buffer).memory == MemoryKind::pageable;
+}
+
+bool uses_managed_memory(const StepPlan& plan) {
+  return std::any_of(plan.buffers.begin(), plan.buffers.end(),
+                     [](const Buffer& buffer) { return buffer.memory == MemoryKind::managed; });
+}
+
+bool uses_workspace(const Operation& operation) {
+  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+  return launch != nullptr && kernel(launch->kernel).uses_workspace;
+}
+
+StepPlan turn_alone(const StepPlan& plan, std::int64_t turn) {
+  const auto turns = static_cast<std::int64_t>(plan.batch_sizes.size());
+  if (turns <= 1) return plan;
+  StepPlan alone = plan;
+  alone.batch_sizes = {plan.batch_sizes[static_cast<std::size_t>(turn)]};
+  alone.operations.clear();
+  const std::set<int> released = released_by(plan);
+  const std::set<int> over_steps = allocated_over_steps(plan, released);
+  const auto forgotten = [&](const Operation& operation) {
+    const auto* allocate = std::get_if<Allocate>(&operation.action);
+    return allocate && !released.contains(allocate->buffer);
+  };
+  // What other turns took and never gave back is there from the start. The rest of what they alone
+  // allocate keeps its index and is never allocated.
+  for (const Operation& operation : plan.operations) {
+    const bool of_another = operation.every == turns && operation.turn != (turn + 1) % turns;
+    if (of_another && forgotten(operation)) alone.operations.push_back(operation);
+  }
+  for (const Operation& operation : plan.operations) {
+    const bool of_turns = operation.every == turns;
+    if (of_turns && operation.turn != (turn + 1) % turns) continue;
+    if (over_steps.contains(buffer_that_comes_or_goes(operation))) continue;
+    Operation& kept = alone.operations.emplace_back(operation);
+    if (!of_turns || forgotten(operation)) continue;
+    kept.every = 1;
+    kept.turn = 0;
+  }
+  return alone;
+}
+
+StepPlan largest_turn(const StepPlan& plan) {
+  const auto& sizes = plan.batch_sizes;
+  if (sizes.empty()) return plan;
+  return turn_alone(plan, std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+}
+
+int furthest_ahead(const StepPlan& plan) {
+  int furthest = 0;
+  for (const Operation& operation : plan.operations) furthest = std::max(furthest, operation.ahead);
+  return furthest;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Which steps may run between those of another.
+#include "plan/analyse/interleaving.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+template <class Set>
+std::string reason_with(Set set) {
+  Knobs knobs = small_mlp();
+  set(knobs);
+  return reason_against_interleaving(plan_of(knobs));
+}
+
+TEST(Interleaving, AllowsStepsThatOnlyQueueWorkAndKeepTheHostBusy) {
+  EXPECT_EQ(reason_with([](Knobs&) {}), "");
+  EXPECT_EQ(reason_with([](Knobs& knobs) { knobs.host.step_us = 100; }), "");
+  EXPECT_EQ(reason_with([](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }), "");
+  EXPECT_EQ(reason_with([](Knobs& knobs) { knobs.memory.zero_grad = ZeroGrad::memset; }), "");
+}
+
+TEST(Interleaving, RefusesWhatWaitsOrWorksBesideTheComputeStream) {
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device};
+            }).find("waits for the device"),
+            std::string::npos);
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.h2d.host = HostMemory::pageable;
+            }).find("keeps the host in the call"),
+            std::string::npos);
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+            }).find("acts for another step"),
+            std::string::npos);
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.loader = {.wait_us = 100, .depth = 2};
+              knobs.h2d.host = HostMemory::pinned;
+            }).find("a loader that goes on meanwhile"),
+            std::string::npos);
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = {}};
+            }).find("asks the driver for memory"),
+            std::string::npos);
+}
+
+// A short segment would hold it or not by chance.
+TEST(Interleaving, RefusesWhatHappensInSomeStepsOnly) {
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.log = {.every = 10, .via = LogVia::mean_on_device};
+            }).find("not in every step"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepgate

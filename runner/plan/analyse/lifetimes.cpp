@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "plan/analyse/lifetimes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/analyse/access.h"
+#include "plan/analyse/prolong_lifetimes.h"
+#include "plan/analyse/stays.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+bool is_kept(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::weights:
+    case Purpose::optimizer_state:
+    case Purpose::batch:
+    case Purpose::bookkeeping:
+      return true;
+    case Purpose::gradients:
+    case Purpose::activations:
+    case Purpose::workspace:
+    case Purpose::staging:
+      return false;
+  }
+  require(false, "every purpose lives somehow");
+  return true;
+}
+
+struct Use {
+  int operation;
+  BufferAccess access;
+};
+
+// Bytes that have been written, in the steps that an operation acts for.
+struct Written {
+  std::int64_t from;
+  std::int64_t to;
+  const Operation* by;
+};
+
+// One operation acts for every step that the other acts for.
+bool acts_whenever(const Operation& one, const Operation& other) {
+  return other.every % one.every == 0 && other.turn % one.every == one.turn;
+}
+
+// From `from` on everything up to the result has been written before this operation reads.
+std::int64_t written_up_to(const std::vector<Written>& written, std::int64_t from,
+                           const Operation& reader) {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (const Written& range : written) {
+      if (range.from > from || range.to <= from || !acts_whenever(*range.by, reader)) continue;
+      from = range.to;
+      goes_on = true;
+    }
+  }
+  return from;
+}
+
+class LifetimeFinder {
+ public:
+  explicit LifetimeFinder(const StepPlan& plan)
+      : plan_(plan),
+        operations_(static_cast<int>(plan.operations.size())),
+        uses_(plan.buffers.size()) {
+    for (int index = 0; index < operations_; ++index) {
+      const Operation& operation = operation_at(index);
+      for (const BufferAccess& access : accesses_of(plan, operation)) {
+        uses_[static_cast<std::size_t>(access.use.buffer)].push_back({index, access});
+      }
+      if (uses_workspace(operation)) in_workspace_.push_back(index);
+      if (operation.captured) captured_.push_back(index);
+    }
+  }
+
+  std::vector<Lifetime> find_allocated() {
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+      if (buffer_at(buffer).allocated_by != AllocatedBy::the_plan) find_allocated(buffer);
+    }
+    return std::move(found_.device);
+  }
+
+  Lifetimes find() {
+    for (int buffer = 0; buffer < std::ssize(plan_.buffers); ++buffer) {
+      if (takes_device_memory(buffer_at(buffer).memory)) {
+        find_on_device(buffer);
+      } else {
+        find_page_locked(buffer);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  const Buffer& buffer_at(int index) const {
+    return plan_.buffers[static_cast<std::size_t>(index)];
+  }
+  const Operation& operation_at(int index) const {
+    return plan_.operations[static_cast<std::size_t>(index)];
+  }
+  const std::vector<Use>& uses_of(int buffer) const {
+    return uses_[static_cast<std::size_t>(buffer)];
+  }
+
+  Lifetime always(int buffer, std::int64_t slots, LiveBecause because) const {
+    const Buffer& described = buffer_at(buffer);
+    const bool on_device = takes_device_memory(described.memory);
+    const std::int64_t bytes = on_device ? in_blocks(described.bytes) : described.bytes;
+    return {buffer, slots, slots * bytes, 0, std::max(operations_ - 1, 0), because};
+  }
+  Lifetime between(int buffer, int first, int last, LiveBecause because) const {
+    Lifetime lifetime = always(buffer, 1, because);
+    lifetime.first = first;
+    lifetime.last = last;
+    return lifetime;
+  }
+
+  void find_page_locked(int buffer) {
+    const Buffer& described = buffer_at(buffer);
+    if (described.memory == MemoryKind::pageable) return;
+    const Stays stays = stays_page_locked(plan_, buffer);
+    if (stays.pairs.empty()) {
+      found_.page_locked.push_back(always(buffer, described.slots, LiveBecause::it_is_kept));
+      return;
+    }
+    for (const auto& [lock, unlock] : stays.pairs)
+      add_stay(found_.page_locked, buffer, lock, unlock);
+  }
+
+  void find_on_device(int buffer) {
+    const Buffer& described = buffer_at(buffer);
+    if (described.allocated_by != AllocatedBy::the_plan) return find_allocated(buffer);
+    found_.device.push_back(is_kept(described.purpose)
+                                ? always(buffer, described.slots, LiveBecause::it_is_kept)
+                                : of_its_uses(buffer));
+  }
+
+  void find_allocated(int buffer) {
+    const Stays stays = stays_allocated(plan_, buffer);
+    const bool stays_over_steps = stays.pairs.empty() && stays.unmatched.empty();
+    if (stays_over_steps && !uses_of(buffer).empty())
+      found_.device.push_back(always(buffer, 1, LiveBecause::it_spans_steps));
+    for (const auto& [take, give] : stays.pairs) add_stay(found_.device, buffer, take, give);
+    for (const int take : stays.unmatched) {
+      found_.device.push_back(
+          between(buffer, take, operations_ - 1, LiveBecause::it_is_never_released));
+    }
+  }
+
+  // A slot that is taken for a step by one operation and given back for it by another; these may
+  // belong to different steps of the host, and several slots may be out at once.
+  void add_stay(std::vector<Lifetime>& to, int buffer, int take, int give) const {
+    const std::int64_t steps = operation_at(take).ahead - operation_at(give).ahead;
+    std::int64_t length = steps * operations_ + (give - take);
+    // Given back first: what the slot still has from its turn before.
+    while (length < 0) length += buffer_at(buffer).slots * operations_;
+    std::int64_t slots_always = length / operations_;
+    const auto last = take + static_cast<int>(length % operations_);
+    if (last >= operations_) ++slots_always;  // over the end of the step
+    if (slots_always > 0) to.push_back(always(buffer, slots_always, LiveBecause::it_spans_steps));
+    if (last < operations_) to.push_back(between(buffer, take, last, LiveBecause::it_is_allocated));
+  }
+
+  Lifetime of_its_uses(int buffer) const {
+    const std::vector<Use>& uses = uses_of(buffer);
+    const std::int64_t slots = buffer_at(buffer).slots;
+    if (uses.empty()) {
+      const bool shared = buffer_at(buffer).purpose == Purpose::workspace && !in_workspace_.empty();
+      if (!shared) return always(buffer, slots, LiveBecause::nobody_names_it);
+      return through_the_graph(
+          between(buffer, in_workspace_.front(), in_workspace_.back(), LiveBecause::it_is_used));
+    }
+    const int ahead = operation_at(uses.front().operation).ahead;
+    const bool spans = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return operation_at(use.operation).ahead != ahead;
+    });
+    if (spans) return always(buffer, slots, LiveBecause::it_spans_steps);
+    if (reads_before_writing(uses)) return always(buffer, slots, LiveBecause::it_is_carried_over);
+    return through_the_graph(
+        between(buffer, uses.front().operation, uses.back().operation, LiveBecause::it_is_used));
+  }
+
+  bool reads_before_writing(const std::vector<Use>& uses) const {
+    std::vector<Written> written;
+    for (auto use = uses.begin(); use != uses.end();) {
+      // All reads of an operation come before its writes.
+      const auto same = [&](const Use& other) { return other.operation != use->operation; };
+      const auto end = std::find_if(use, uses.end(), same);
+      const Operation& operation = operation_at(use->operation);
+      for (auto read = use; read != end; ++read) {
+        if (read->access.access == Access::write) continue;
+        const BufferUse& range = read->access.use;
+        if (written_up_to(written, range.offset_bytes, operation) <
+            range.offset_bytes + range.bytes)
+          return true;
+      }
+      for (; use != end; ++use) {
+        if (use->access.access == Access::read) continue;
+        const BufferUse& range = use->access.use;
+        written.push_back({range.offset_bytes, range.offset_bytes + range.bytes, &operation});
+      }
+    }
+    return false;
+  }
+
+  Lifetime through_the_graph(Lifetime lifetime) const {
+    if (captured_.empty()) return lifetime;
+    const bool touches = lifetime.first <= captured_.back() && lifetime.last >= captured_.front();
+    if (!touches) return lifetime;
+    lifetime.first = std::min(lifetime.first, captured_.front());
+    lifetime.last = std::max(lifetime.last, captured_.back());
+    lifetime.because = LiveBecause::the_graph_uses_it;
+    return lifetime;
+  }
+
+  const StepPlan& plan_;
+  int operations_;
+  std::vector<std::vector<Use>> uses_;  // by buffer, in the order of the host
+  std::vector<int> in_workspace_;
+  std::vector<int> captured_;
+  Lifetimes found_;
+};
+
+}  // namespace
+
+std::string_view in_words(LiveBecause because) {
+  switch (because) {
+    case LiveBecause::it_is_kept:
+      return "kept from step to step";
+    case LiveBecause::it_is_carried_over:
+      return "read before the step writes it";
+    case LiveBecause::it_spans_steps:
+      return "used across steps";
+    case LiveBecause::nothing_orders_it:
+      return "not over when another stream goes on";
+    case LiveBecause::nobody_names_it:
+      return "no operation names it";
+    case LiveBecause::it_is_used:
+      return "from its first to its last use";
+    case LiveBecause::the_graph_uses_it:
+      return "through the graph";
+    case LiveBecause::it_is_allocated:
+      return "from its allocation to its release";
+    case LiveBecause::it_is_never_released:
+      return "never released";
+  }
+  require(false, "every reason has words");
+  return {};
+}
+
+Lifetimes lifetimes_of(const StepPlan& plan) {
+  Lifetimes found = LifetimeFinder(plan).find();
+  prolong_for_streams(plan, found.device);
+  return found;
+}
+
+std::vector<Lifetime> allocated_lifetimes_of(const StepPlan& plan) {
+  return LifetimeFinder(plan).find_allocated();
+}
+
+double growth_bytes_per_step(const StepPlan& plan) {
+  double grows = 0;
+  for (const Operation& operation : plan.operations) {
+    const auto bytes = [&](int buffer) {
+      return static_cast<double>(plan.buffers[static_cast<std::size_t>(buffer)].bytes) /
+             static_cast<double>(operation.every);
+    };
+    if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
+      grows += bytes(allocate->buffer);
+    } else if (const auto* release = std::get_if<Release>(&operation.action)) {
+      grows -= bytes(release->buffer);
+    }
+  }
+  return grows;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+// How long buffers live, on steps of a few operations written down here and on planned ones.
+#include "plan/analyse/lifetimes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "plan/testing/plan_by_hand.h"
+#include "plan/testing/steps_by_hand.h"
+
+namespace stepgate {
+
+namespace {
+
+TEST(Lifetimes, LastFromTheFirstToTheLastUse) {
+  Step step;
+  const int a = step.buffer("a");
+  const int b = step.buffer("b");
+  step.write(a).write(b).read(a).read(b).write(b);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 4, LiveBecause::it_is_used));
+}
+
+TEST(Lifetimes, AreOneOperationLongForWhatIsWrittenAndNeverRead) {
+  Step step;
+  const int a = step.buffer("a");
+  step.write(a).act(HostWork{1});
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
+}
+
+TEST(Lifetimes, AreWholeStepsForWeightsStateBatchesAndBookkeeping) {
+  for (const Purpose purpose :
+       {Purpose::weights, Purpose::optimizer_state, Purpose::batch, Purpose::bookkeeping}) {
+    Step step;
+    const int a = step.buffer("a", purpose, 3 * block, 2);
+    step.act(HostWork{1}).write(a).read(a).act(HostWork{1});
+    EXPECT_EQ(only(step, a), (Lifetime{a, 2, 6 * block, 0, 3, LiveBecause::it_is_kept}));
+  }
+}
+
+TEST(Lifetimes, CountBytesInWholeBlocks) {
+  Step step;
+  const int a = step.buffer("a", Purpose::weights, block + 1, 3);
+  step.act(HostWork{1});
+  EXPECT_EQ(only(step, a).bytes, 3 * 2 * block);
+}
+
+TEST(Lifetimes, AreWholeStepsForWhatIsReadBeforeItIsWritten) {
+  Step step;
+  const int a = step.buffer("a", Purpose::gradients);
+  step.read(a).write(a);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 1, LiveBecause::it_is_carried_over));
+}
+
+TEST(Lifetimes, AreWholeStepsWhenOneByteOfARangeIsNotWrittenBefore) {
+  Step step;
+  const int a = step.buffer("a");
+  step.write(a, 0, 100).write(a, 101, block - 101).read(a);
+  EXPECT_EQ(only(step, a).because, LiveBecause::it_is_carried_over);
+  Step whole;
+  const int b = whole.buffer("b");
+  whole.write(b, 100, block - 100).write(b, 0, 100).read(b);
+  EXPECT_EQ(only(whole, b), in_blocks_of(b, 0, 2, LiveBecause::it_is_used));
+}
+
+TEST(Lifetimes, DoNotTakeARareWriteForOneBeforeEveryRead) {
+  const auto reason = [](std::int64_t write_every, std::int64_t read_every) {
+    Step step;
+    const int a = step.buffer("a");
+    step.builder.only_every(write_every);
+    step.write(a);
+    step.builder.only_every(read_every);
+    step.read(a);
+    return only(step, a).because;
+  };
+  EXPECT_EQ(reason(1, 1), LiveBecause::it_is_used);
+  EXPECT_EQ(reason(1, 3), LiveBecause::it_is_used);
+  EXPECT_EQ(reason(3, 3), LiveBecause::it_is_used);
+  EXPECT_EQ(reason(3, 6), LiveBecause::it_is_used);
+  EXPECT_EQ(reason(3, 1), LiveBecause::it_is_carried_over);
+  EXPECT_EQ(reason(2, 3), LiveBecause::it_is_carried_over);
+}
+
+TEST(Lifetimes, AreWholeStepsWhenUsesActForDifferentSteps) {
+  Step step;
+  const int a = step.buffer("a", Purpose::staging, block, 2);
+  step.builder.look_ahead(1);
+  step.write(a);
+  step.builder.look_ahead(0);
+  step.read(a);
+  EXPECT_EQ(only(step, a), (Lifetime{a, 2, 2 * block, 0, 1, LiveBecause::it_spans_steps}));
+}
+
+TEST(Lifetimes, GoThroughTheWholeGraphThatUsesThem) {
+  Step step;
+  const int a = step.buffer("a");
+  const int b = step.buffer("b");
+  step.write(b).write(b).captured().write(a).captured().write(b).captured().read(b);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LiveBecause::the_graph_uses_it));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 0, 4, LiveBecause::the_graph_uses_it));
+}
+
+TEST(Lifetimes, OfWorkspaceLastFromTheFirstProductToTheLast) {
+  const StepPlan plan = plan_of(small_mlp());
+  const auto workspace =
+      std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                   [](const Buffer& buffer) { return buffer.purpose == Purpose::workspace; });
+  ASSERT_NE(workspace, plan.buffers.end());
+  const auto found =
+      of_buffer(lifetimes_of(plan).device, static_cast<int>(workspace - plan.buffers.begin()));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].first)].name, "layer 0: product");
+  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].last)].name,
+            "layer 0: weight gradient");
+}
+
+TEST(Lifetimes, AreWholeStepsForWhatNobodyNames) {
+  Step step;
+  const int a = step.buffer("a");
+  step.act(HostWork{1});
+  EXPECT_EQ(only(step, a).because, LiveBecause::nobody_names_it);
+}
+
+// --- allocators ----------------------------------------------------------------------------------
+
+int allocated(Step& step, std::int64_t slots = 1) {
+  return step.builder.add({.name = "allocated",
+                           .bytes = block,
+                           .slots = slots,
+                           .allocated_by = AllocatedBy::cuda_async});
+}
+
+TEST(Lifetimes, OfAllocatedBuffersLastFromTheAllocationToTheRelease) {
+  Step step;
+  const int a = allocated(step);
+  step.act(HostWork{1}).act(Allocate{a}).write(a).act(Release{a}).act(HostWork{1});
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LiveBecause::it_is_allocated));
+}
+
+TEST(Lifetimes, KnowThatABatchAllocatedAStepAheadIsThereTwiceForAWhile) {
+  Step step;
+  const int a = allocated(step, 2);
+  step.builder.look_ahead(1);
+  step.act(Allocate{a}).write(a);
+  step.builder.look_ahead(0);
+  step.read(a).act(Release{a}).act(HostWork{1});
+  EXPECT_EQ(of_buffer(lifetimes_of(step.plan).device, a),
+            (std::vector{Lifetime{a, 1, block, 0, 4, LiveBecause::it_spans_steps},
+                         in_blocks_of(a, 0, 3, LiveBecause::it_is_allocated)}));
+}
+
+TEST(Lifetimes, AreWholeStepsForWhatTheNextStepReleases) {
+  Step step;
+  const int a = allocated(step);
+  step.act(Release{a}).act(Allocate{a}).write(a);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_spans_steps));
+}
+
+TEST(Lifetimes, OfWhatIsNeverReleasedGrowByOneAStep) {
+  Step step;
+  const int a = allocated(step, 1000);
+  step.act(HostWork{1});
+  step.builder.only_every(4);
+  step.act(Allocate{a}).write(a);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 2, LiveBecause::it_is_never_released));
+  EXPECT_EQ(growth_bytes_per_step(step.plan), block / 4.0);
+}
+
+TEST(Lifetimes, OfAPlanThatReleasesWhatItAllocatesDoNotGrow) {
+  Knobs knobs = small_mlp();
+  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = std::nullopt};
+  EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 0);
+  knobs.log = {.every = 2, .via = LogVia::keep_on_device};
+  EXPECT_EQ(growth_bytes_per_step(plan_of(knobs)), 4.0 / 2);
+}
+
+TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
+  Step step;
+  const int kept = step.buffer("kept");
+  const int other = step.buffer("other");
+  step.write(kept).write(other).write(other).write(other);
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 0, LiveBecause::it_is_used));
+  step.plan.operations[2].keeps = {step.builder.whole(kept)};
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 2, LiveBecause::it_is_used));
+}
+
+// --- host memory ---------------------------------------------------------------------------------
+
+TEST(Lifetimes, OfPageLockedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
+  Knobs knobs = small_mlp();
+  const auto page_locked = [&](HostMemory host) {
+    knobs.h2d.host = host;
+    return lifetimes_of(plan_of(knobs)).page_locked;
+  };
+  EXPECT_TRUE(page_locked(HostMemory::resident).empty());
+  EXPECT_TRUE(page_locked(HostMemory::pageable).empty());
+  const auto pinned = page_locked(HostMemory::pinned);
+  ASSERT_EQ(pinned.size(), 1U);
+  EXPECT_EQ(pinned[0].because, LiveBecause::it_is_kept);
+  EXPECT_EQ(pinned[0].bytes, pinned[0].slots * plan_of(knobs).batch_bytes);
+  const auto locked = page_locked(HostMemory::pin_each_step);
+  const StepPlan plan = plan_of(knobs);
+  ASSERT_EQ(locked.size(), 1U);
+  EXPECT_EQ(locked[0].bytes, plan.batch_bytes);
+  const auto name = [&](int index) {
+    return plan.operations[static_cast<std::size_t>(index)].name;
+  };
+  EXPECT_EQ(name(locked[0].first), "page-lock the host batch");
+  EXPECT_EQ(name(locked[0].last), "unlock the host batch");
+}
+
+// --- planned steps -------------------------------------------------------------------------------
+
+TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) {
+  const StepPlan plan = plan_of(small_mlp());
+  const auto gradients =
+      std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                   [](const Buffer& buffer) { return buffer.purpose == Purpose::gradients; });
+  const int index = static_cast<int>(gradients - plan.buffers.begin());
+  const auto found = of_buffer(lifetimes_of(plan).device, index);
+  ASSERT_EQ(found.size(), 1U);
+  const auto operation_at = [&](int at) { return plan.operations[static_cast<std::size_t>(at)]; };
+  EXPECT_EQ(operation_at(found[0].first).name, "layer 2: bias gradient");
+  EXPECT_EQ(operation_at(found[0].last).name, "update all parameters");
+
+  // The same step without its zeroing adds to what the step before has left.
+  Knobs knobs = small_mlp();
+  knobs.memory.zero_grad = ZeroGrad::memset;
+  StepPlan adding = plan_of(knobs);
+  EXPECT_FALSE(of_buffer(lifetimes_of(adding).device, index).front().always());
+  std::erase_if(adding.operations, [](const Operation& operation) {
+    return std::holds_alternative<FillZero>(operation.action);
+  });
+  EXPECT_EQ(of_buffer(lifetimes_of(adding).device, index).front().because,
+            LiveBecause::it_is_carried_over);
+}
+
+}  // namespace
+}  // namespace stepgate

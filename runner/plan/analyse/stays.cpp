@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "plan/analyse/stays.h"
+
+namespace stepgate {
+namespace {
+
+// So many steps in a row, from the one that takes to the one that gives back.
+std::int64_t steps_of(const Allocate& allocate) {
+  return allocate.steps;
+}
+std::int64_t steps_of(const PageLock&) {
+  return 1;
+}
+
+template <class Take>
+bool belong_together(const Operation& take, const Operation& give) {
+  if (take.every != give.every) return false;
+  const std::int64_t apart = (give.turn - take.turn + take.every) % take.every;
+  return apart + 1 == steps_of(std::get<Take>(take.action));
+}
+
+template <class Take, class Give>
+Stays stays_of(const StepPlan& plan, int buffer) {
+  std::vector<int> takes;
+  std::vector<int> gives;
+  for (int index = 0; index < std::ssize(plan.operations); ++index) {
+    const Action& action = plan.operations[static_cast<std::size_t>(index)].action;
+    if (const auto* take = std::get_if<Take>(&action); take && take->buffer == buffer)
+      takes.push_back(index);
+    if (const auto* give = std::get_if<Give>(&action); give && give->buffer == buffer)
+      gives.push_back(index);
+  }
+  Stays stays;
+  for (std::size_t index = 0; index < takes.size(); ++index) {
+    const bool given_back =
+        index < gives.size() &&
+        belong_together<Take>(plan.operations[static_cast<std::size_t>(takes[index])],
+                              plan.operations[static_cast<std::size_t>(gives[index])]);
+    if (given_back) {
+      stays.pairs.emplace_back(takes[index], gives[index]);
+    } else {
+      stays.unmatched.push_back(takes[index]);
+    }
+  }
+  return stays;
+}
+
+}  // namespace
+
+Stays stays_allocated(const StepPlan& plan, int buffer) {
+  return stays_of<Allocate, Release>(plan, buffer);
+}
+
+Stays stays_page_locked(const StepPlan& plan, int buffer) {
+  return stays_of<PageLock, PageUnlock>(plan, buffer);
+}
+
+}  // namespace stepgate

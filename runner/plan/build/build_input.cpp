@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/build_input.h"
+
+#include <algorithm>
+#include <string>
+
+#include "plan/build/build_managed_input.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+MemoryKind memory_of(HostMemory host) {
+  switch (host) {
+    case HostMemory::pinned:
+      return MemoryKind::pinned;
+    case HostMemory::registered:
+    case HostMemory::pin_each_step:
+      return MemoryKind::registered;
+    case HostMemory::pageable:
+      return MemoryKind::pageable;
+    case HostMemory::managed:
+    case HostMemory::managed_prefetch:
+    case HostMemory::resident:
+      break;
+  }
+  require(false, "only batches that are copied have host memory of their own");
+  return MemoryKind::pageable;
+}
+
+// One batch from host memory to the device, in as many copies as it has tensors.
+class HostInput {
+ public:
+  HostInput(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes)
+      : builder_(builder),
+        knobs_(knobs),
+        bytes_(batch_bytes),
+        stream_(stream_of(knobs.h2d.stream)) {
+    host_ = builder.add({.name = "host batch",
+                         .memory = memory_of(knobs.h2d.host),
+                         .purpose = Purpose::staging,
+                         .bytes = bytes_,
+                         .slots = distinct_batches,
+                         .content = Content::payload});
+    device_ = builder.add(
+        {.name = "device batch",
+         .purpose = Purpose::batch,
+         .bytes = bytes_,
+         .slots = knobs.h2d.buffers,
+         .allocated_by = per_step() ? allocated_by(knobs.alloc.with) : AllocatedBy::the_plan});
+  }
+
+  InputParts build() {
+    InputParts parts{.batch = device_, .consumed = std::nullopt, .release_batch = per_step()};
+    // With one resident buffer there is nobody to hand it to; the race is found by find_races, not
+    // hidden by a wait.
+    const bool handed_off = on_side() && !per_step() && knobs_.h2d.buffers > 1;
+    const int ahead = on_side() ? static_cast<int>(knobs_.h2d.buffers) - 1 : 0;
+    if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.h2d.buffers);
+    builder_.enter(Phase::data_wait);
+    builder_.look_ahead(ahead);
+    builder_.act("take a batch from the loader", TakeBatch{});
+    builder_.enter(Phase::h2d, stream_);
+    builder_.look_ahead(ahead);
+    if (per_step()) builder_.act("allocate the batch", Allocate{device_});
+    if (parts.consumed)
+      builder_.act("wait until the slot is free", StreamWaitsEvent{*parts.consumed});
+    copy();
+    if (on_side()) hand_over(builder_, knobs_.h2d.buffers);
+    return parts;
+  }
+
+ private:
+  bool on_side() const { return knobs_.h2d.stream == CopyStream::side; }
+  bool per_step() const { return knobs_.h2d.device_buffer == DeviceBuffer::per_step; }
+
+  void copy() {
+    const bool locks = knobs_.h2d.host == HostMemory::pin_each_step;
+    // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
+    // for its stream.
+    const bool synchronous = knobs_.h2d.blocking && stream_ == StreamName::legacy;
+    if (locks) builder_.act("page-lock the host batch", PageLock{host_});
+    const std::int64_t tensors = knobs_.batch.tensors;
+    for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
+      const TensorBytes part = tensor_of_batch(bytes_, tensor, tensors);
+      const std::string name =
+          tensors == 1 ? "copy the batch" : "copy tensor " + std::to_string(tensor);
+      builder_.act(name, CopyBytes{StepBuilder::part(device_, part.first, part.bytes),
+                                   StepBuilder::part(host_, part.first, part.bytes), synchronous});
+    }
+    if ((knobs_.h2d.blocking && !synchronous) || locks) {
+      builder_.act("wait for the copy", HostWaits{WaitFor::stream});
+    }
+    if (locks) builder_.act("unlock the host batch", PageUnlock{host_});
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  std::int64_t bytes_;
+  StreamName stream_;
+  int host_ = 0;
+  int device_ = 0;
+};
+
+}  // namespace
+
+StreamName stream_of(CopyStream stream) {
+  switch (stream) {
+    case CopyStream::compute:
+      return StreamName::compute;
+    case CopyStream::side:
+      return StreamName::side;
+    case CopyStream::legacy:
+      return StreamName::legacy;
+  }
+  require(false, "every copy stream has a name");
+  return StreamName::compute;
+}
+
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors) {
+  const std::int64_t words = batch_bytes / word_bytes;
+  const std::int64_t first = tensor * words / tensors * word_bytes;
+  return {first, (tensor + 1) * words / tensors * word_bytes - first};
+}
+
+void hand_over(StepBuilder& builder, std::int64_t slots) {
+  const int filled = builder.add_event("batch filled", slots);
+  builder.act("batch is filled", RecordEvent{filled});
+  builder.enter(Phase::h2d, StreamName::compute);
+  builder.act("wait for the batch", StreamWaitsEvent{filled});
+}
+
+AllocatedBy allocated_by(Allocator with) {
+  switch (with) {
+    case Allocator::fixed:
+      return AllocatedBy::the_plan;
+    case Allocator::cuda:
+      return AllocatedBy::cuda;
+    case Allocator::cuda_async:
+      return AllocatedBy::cuda_async;
+    case Allocator::arena:
+      return AllocatedBy::the_plan;
+    case Allocator::caching:
+    case Allocator::expandable:
+    case Allocator::first_fit:
+      return AllocatedBy::step_allocator;
+  }
+  require(false, "every allocator is known to plans");
+  return AllocatedBy::the_plan;
+}
+
+InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
+  const std::int64_t batch_bytes = knobs.batch.size * sample_bytes;
+  builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
+  const HostMemory host = knobs.h2d.host;
+  if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {
+    return build_managed_input(builder, knobs, batch_bytes);
+  }
+  if (host != HostMemory::resident) return HostInput(builder, knobs, batch_bytes).build();
+  if (knobs.loader != LoaderKnobs{}) {
+    builder.enter(Phase::data_wait);
+    builder.act("take a batch from the loader", TakeBatch{});
+  }
+  return {.batch = builder.add({.name = "device batch",
+                                .purpose = Purpose::batch,
+                                .bytes = batch_bytes,
+                                .slots = distinct_batches,
+                                .content = Content::payload}),
+          .consumed = std::nullopt};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// How the batch arrives: loader, page-locking, copies, hand-off between streams. What reads it is
+// build_model.h's.
+#pragma once
+
+#include <optional>
+
+#include "plan/build/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Batches that the host rotates over, so that a late or overwritten copy shows in the loss.
+constexpr std::int64_t distinct_batches = 4;
+
+struct InputParts {
+  int batch = 0;                // device buffer that the model reads
+  std::optional<int> consumed;  // event to record once the batch has been read
+  bool release_batch = false;   // the batch's buffer is this step's own and must be released
+};
+
+// Appends the operations that bring a batch of `sample_bytes` a sample to the device.
+InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
+
+StreamName stream_of(CopyStream);
+
+// One of the tensors that a batch consists of, in bytes from its start.
+struct TensorBytes {
+  std::int64_t first = 0;
+  std::int64_t bytes = 0;
+};
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors);
+
+// The compute stream goes on when the stream that the builder is on has filled the batch. The
+// builder is on the compute stream afterwards.
+void hand_over(StepBuilder&, std::int64_t slots);
+
+// Who allocates buffers that come and go.
+AllocatedBy allocated_by(Allocator);
+
+}  // namespace stepgate

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/build_managed_input.h"
+
+#include <string>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+struct ManagedBatch {
+  int source = 0;    // ordinary host memory, where the loader left the batch
+  int batch = 0;     // managed, what the model reads
+  int consumed = 0;  // event: the device has read the slot
+};
+
+Advice advice_of(ManagedAdvice advise) {
+  switch (advise) {
+    case ManagedAdvice::none:
+      return Advice::none;
+    case ManagedAdvice::read_mostly:
+      return Advice::read_mostly;
+    case ManagedAdvice::preferred:
+      return Advice::preferred_location;
+    case ManagedAdvice::accessed_by:
+      return Advice::accessed_by;
+  }
+  require(false, "every advice is known");
+  return Advice::none;
+}
+
+ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
+  return {.source = builder.add({.name = "host batch",
+                                 .memory = MemoryKind::pageable,
+                                 .purpose = Purpose::staging,
+                                 .bytes = batch_bytes,
+                                 .slots = distinct_batches,
+                                 .content = Content::payload}),
+          .batch = builder.add({.name = "managed batch",
+                                .memory = MemoryKind::managed,
+                                .purpose = Purpose::batch,
+                                .bytes = batch_bytes,
+                                .slots = knobs.h2d.buffers,
+                                .advice = advice_of(knobs.h2d.advise)}),
+          .consumed = builder.add_event("batch consumed", knobs.h2d.buffers)};
+}
+
+void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, std::int64_t bytes,
+           int ahead) {
+  const bool prefetch = knobs.h2d.host == HostMemory::managed_prefetch;
+  const std::int64_t tensors = knobs.batch.tensors;
+  for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
+    const TensorBytes part = tensor_of_batch(bytes, tensor, tensors);
+    const std::string what = tensors == 1 ? " the batch" : " tensor " + std::to_string(tensor);
+    builder.enter(Phase::data_wait);
+    builder.look_ahead(ahead);
+    builder.act("write" + what, HostCopies{StepBuilder::part(made.batch, part.first, part.bytes),
+                                           StepBuilder::part(made.source, part.first, part.bytes)});
+    if (prefetch) {
+      builder.enter(Phase::h2d, stream_of(knobs.h2d.stream));
+      builder.look_ahead(ahead);
+      builder.act("prefetch" + what,
+                  Prefetch{StepBuilder::part(made.batch, part.first, part.bytes)});
+    }
+  }
+}
+
+}  // namespace
+
+InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
+  const bool prefetch = knobs.h2d.host == HostMemory::managed_prefetch;
+  const bool on_side = knobs.h2d.stream == CopyStream::side;
+  const int ahead = on_side ? static_cast<int>(knobs.h2d.buffers) - 1 : 0;
+  const ManagedBatch made = add_buffers(builder, knobs, batch_bytes);
+  builder.enter(Phase::data_wait);
+  builder.look_ahead(ahead);
+  builder.act("take a batch from the loader", TakeBatch{});
+  builder.act("wait until the slot is free", HostWaits{WaitFor::event, made.consumed});
+  write(builder, knobs, made, batch_bytes, ahead);
+  if (prefetch && knobs.h2d.blocking) {
+    builder.act("wait for the prefetch", HostWaits{WaitFor::stream});
+  }
+  if (on_side) hand_over(builder, knobs.h2d.buffers);
+  return {.batch = made.batch, .consumed = made.consumed};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/build_mlp.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "plan/build/adamw_scalars.h"
+#include "plan/build/build_offload.h"
+#include "plan/build/mlp_layers.h"
+#include "plan/build/model_ends.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double sgd_learning_rate = 0.01;  // chosen like AdamW's
+
+class Mlp {
+ public:
+  Mlp(StepBuilder& builder, const Knobs& knobs)
+      : builder_(builder),
+        knobs_(knobs),
+        shape_(mlp_shape(knobs)),
+        layers_(shape_.layers),
+        hidden_(shape_.hidden),
+        rows_(shape_.rows) {
+    add_buffers();
+  }
+
+  ModelParts build(int batch, std::int64_t sample_bytes) {
+    builder_.enter(Phase::forward);
+    const int first_reader = static_cast<int>(builder_.plan().operations.size());
+    builder_.launch(
+        "ingest the batch", "ingest",
+        {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
+        {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
+    if (offloaded_) offloaded_->is_written(0);
+    for (std::int64_t layer = 0; layer < layers_; ++layer) forward(layer);
+    const int gradient = activation_gradients_[0];
+    builder_.launch("loss", "cross_entropy", {.rows = rows_, .columns = hidden_},
+                    {builder_.whole(activations_.back()), builder_.whole(labels_),
+                     builder_.whole(gradient), builder_.whole(ends_.row_losses)});
+    report_loss(builder_, ends_, rows_);
+    builder_.enter(Phase::backward);
+    if (offloaded_) offloaded_->begin_to_return();
+    if (accumulates()) builder_.act("zero the gradients", FillZero{builder_.whole(gradients_)});
+    for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) backward(layer);
+    builder_.enter(Phase::optimizer);
+    optimize();
+    return {ends_.loss, first_reader, weights_};
+  }
+
+ private:
+  bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+  int activation(const std::string& name) {
+    return builder_.add(
+        {.name = name, .purpose = Purpose::activations, .bytes = shape_.activation_bytes()});
+  }
+
+  // What the backward pass reads of what the forward pass has written.
+  int left_behind(std::int64_t index) const {
+    return offloaded_ ? offloaded_->coming_back(index)
+                      : activations_[static_cast<std::size_t>(index)];
+  }
+
+  void add_moments() {
+    if (knobs_.optim.kind != OptimKind::adamw) return;
+    if (knobs_.memory.offload == Offload::optimizer) {
+      offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
+                                 shape_.parameters() / layers_ * word_bytes);
+      return;
+    }
+    for (const char* name : {"first moments", "second moments"}) {
+      moments_.push_back(builder_.add({.name = name,
+                                       .purpose = Purpose::optimizer_state,
+                                       .bytes = shape_.parameters() * word_bytes}));
+    }
+  }
+
+  void add_activations() {
+    const bool offloads = knobs_.memory.offload == Offload::activations;
+    if (offloads)
+      offloaded_.emplace(builder_, knobs_.memory.offload_via, layers_, shape_.activation_bytes());
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      const std::string name = layer == 0 ? "features" : "hidden " + std::to_string(layer);
+      activations_.push_back(offloads ? offloaded_->going_out(layer) : activation(name));
+    }
+    activations_.push_back(activation("logits"));
+  }
+
+  void add_buffers() {
+    const std::int64_t flat_bytes = shape_.flat_bytes();
+    builder_.plan().param_bytes = flat_bytes;
+    weights_ = builder_.add({.name = "weights",
+                             .purpose = Purpose::weights,
+                             .bytes = flat_bytes,
+                             .content = Content::weights,
+                             .dtype = knobs_.model.dtype,
+                             .scale = 1.0 / std::sqrt(static_cast<double>(hidden_))});
+    gradients_ = builder_.add({.name = "gradients",
+                               .purpose = Purpose::gradients,
+                               .bytes = flat_bytes,
+                               .dtype = knobs_.model.dtype});
+    add_moments();
+    add_activations();
+    activation_gradients_ = {activation("activation gradient 0"),
+                             activation("activation gradient 1")};
+    labels_ = builder_.add(
+        {.name = "labels", .purpose = Purpose::activations, .bytes = rows_ * word_bytes});
+    ends_ = add_ends(builder_, rows_);
+    if (!knobs_.model.inplace) add_own_products();
+    if (knobs_.model.workspace_bytes == 0) return;
+    builder_.add({.name = "product workspace",
+                  .purpose = Purpose::workspace,
+                  .bytes = knobs_.model.workspace_bytes});
+  }
+
+  // Instead of being overwritten, a product is kept beside its activation, and the gradient of the
+  // one beside that of the other.
+  void add_own_products() {
+    for (std::int64_t layer = 0; layer < layers_; ++layer)
+      products_.push_back(activation("product " + std::to_string(layer)));
+    for (std::int64_t layer = 0; layer + 1 < layers_; ++layer)
+      product_gradients_.push_back(activation("product gradient " + std::to_string(layer)));
+  }
+
+  void forward(std::int64_t layer) {
+    const int out = activations_[layer + 1];
+    const LayerBuffers buffers{.weights = weights_,
+                               .in = activations_[layer],
+                               .product = knobs_.model.inplace ? out : products_[layer],
+                               .out = out};
+    const bool leaves_it = offloaded_ && layer + 1 < layers_;
+    if (leaves_it) offloaded_->make_room(layer + 1);
+    launch_product(builder_, shape_, layer, buffers);
+    if (offloaded_) offloaded_->is_read(layer);
+    launch_activation(builder_, shape_, layer, buffers);
+    if (leaves_it) offloaded_->is_written(layer + 1);
+  }
+
+  void backward(std::int64_t layer) {
+    const std::string name = "layer " + std::to_string(layer);
+    const double accumulate = accumulates() ? 1 : 0;
+    // The two gradient buffers take turns, from the loss downwards.
+    const std::size_t turn = static_cast<std::size_t>((layers_ - 1 - layer) % 2);
+    BufferUse gradient = builder_.whole(activation_gradients_[turn]);
+    if (layer + 1 < layers_) {
+      const BufferUse of_activation = gradient;
+      if (!knobs_.model.inplace) gradient = builder_.whole(product_gradients_[layer]);
+      builder_.launch(name + ": activation gradient", "relu_gradient", {rows_, hidden_},
+                      {builder_.whole(left_behind(layer + 1)), of_activation, gradient});
+      if (offloaded_) offloaded_->is_used_up(layer + 1);
+    }
+    builder_.launch(name + ": bias gradient", "bias_gradient", {rows_, hidden_},
+                    {gradient, shape_.bias(gradients_, layer)}, {accumulate});
+    if (offloaded_) offloaded_->is_needed(layer);
+    builder_.launch(
+        name + ": weight gradient", "matmul", {hidden_, hidden_, rows_},
+        {gradient, builder_.whole(left_behind(layer)), shape_.weight(gradients_, layer)},
+        {1, 0, accumulate});
+    if (layer > 0) {
+      builder_.launch(name + ": input gradient", "matmul", {rows_, hidden_, hidden_},
+                      {gradient, shape_.weight(weights_, layer),
+                       builder_.whole(activation_gradients_[1 - turn])});
+    }
+  }
+
+  void optimize() {
+    if (knobs_.optim.impl == OptimImpl::fused) {
+      require(!offloaded_moments_, "moments that visit the device are used layer by layer");
+      update("update all parameters", 0, shape_.parameters());
+      return;
+    }
+    if (offloaded_moments_) offloaded_moments_->begin();
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      const std::string name = "layer " + std::to_string(layer);
+      const std::int64_t first = layer * hidden_ * (hidden_ + 1);
+      if (offloaded_moments_) offloaded_moments_->is_needed(layer);
+      update(name + ": update the weight", first, hidden_ * hidden_);
+      update(name + ": update the bias", first + hidden_ * hidden_, hidden_);
+      if (offloaded_moments_) offloaded_moments_->is_updated(layer);
+    }
+  }
+
+  // Parts of both moments, which are all of the layer's where only those are on the device.
+  void add_moments_of(std::int64_t first, std::int64_t count, std::vector<BufferUse>& operands) {
+    const std::int64_t of_a_layer = shape_.parameters() / layers_;
+    const auto add = [&](int buffer, std::int64_t start) {
+      operands.push_back(
+          StepBuilder::part(buffer, (first - start) * word_bytes, count * word_bytes));
+    };
+    if (offloaded_moments_) {
+      const std::int64_t layer = first / of_a_layer;
+      for (const int buffer : offloaded_moments_->visiting(layer)) add(buffer, layer * of_a_layer);
+    }
+    for (const int buffer : moments_) add(buffer, 0);
+  }
+
+  void update(const std::string& name, std::int64_t first, std::int64_t count) {
+    const auto range = [&](int flat, std::int64_t element) {
+      return StepBuilder::part(flat, first * element, count * element);
+    };
+    std::vector<BufferUse> operands = {range(weights_, shape_.element_bytes),
+                                       range(gradients_, shape_.element_bytes)};
+    if (knobs_.optim.kind == OptimKind::sgd) {
+      builder_.launch(name, "sgd", {.columns = count}, operands, {sgd_learning_rate});
+      return;
+    }
+    add_moments_of(first, count, operands);
+    operands.push_back(builder_.whole(ends_.counter));
+    builder_.launch(name, "adamw", {.columns = count}, operands, adamw_scalars);
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  MlpShape shape_;
+  std::int64_t layers_, hidden_, rows_;
+  int weights_ = 0, gradients_ = 0, labels_ = 0;
+  std::vector<int> moments_, activations_, activation_gradients_;
+  std::vector<int> products_, product_gradients_;  // by layer, where they are not overwritten
+  std::optional<OffloadedActivations> offloaded_;
+  std::optional<OffloadedMoments> offloaded_moments_;
+  ModelEnds ends_{};
+};
+
+}  // namespace
+
+ModelParts build_mlp(StepBuilder& builder, const Knobs& knobs, int batch,
+                     std::int64_t sample_bytes) {
+  return Mlp(builder, knobs).build(batch, sample_bytes);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The operations of a stack of square layers: a = relu(a W^T + b), the last without relu, under a
+// softmax cross-entropy.
+#pragma once
+
+#include "plan/build/build_model.h"
+
+namespace stepgate {
+
+// As build_model.
+ModelParts build_mlp(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+}  // namespace stepgate

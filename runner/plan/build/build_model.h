@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The operations of the model: forward, loss, backward and optimizer. How the batch arrives is
+// build_input.h's.
+#pragma once
+
+#include "plan/build/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Bytes of one sample that the model reads: its features as fp32 and a label, or its tokens.
+std::int64_t model_sample_bytes(const ModelKnobs&);
+
+// Where the model leaves what the rest of the step uses.
+struct ModelParts {
+  int loss = 0;          // buffer: the step's loss, one fp32
+  int first_reader = 0;  // index of the operation that reads the batch
+  int weights = 0;       // mlp, transformer: the buffer of all parameters
+};
+
+// Appends the model's operations, reading the batch from `batch`, and fills in the plan's
+// bookkeeping.
+ModelParts build_model(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+}  // namespace stepgate

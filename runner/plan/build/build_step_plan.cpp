@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/build_step_plan.h"
+
+#include <algorithm>
+
+#include "plan/allocate/plan_in_arena.h"
+#include "plan/allocate/run_allocator.h"
+#include "plan/analyse/find_capture_errors.h"
+#include "plan/analyse/find_races.h"
+#include "plan/build/build_allocations.h"
+#include "plan/build/build_evaluation.h"
+#include "plan/build/build_input.h"
+#include "plan/build/build_model.h"
+#include "plan/build/build_waits.h"
+#include "plan/build/step_builder.h"
+#include "plan/count/step_memory.h"
+#include "support/require.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double nanoseconds_per_microsecond = 1000;
+
+std::int64_t smallest_size(const BatchKnobs& batch) {
+  return batch.sizes.empty() ? batch.size
+                             : *std::min_element(batch.sizes.begin(), batch.sizes.end());
+}
+
+std::int64_t sample_bytes_of(const Knobs& knobs) {
+  return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs.model));
+}
+
+std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
+  if (batch.sizes.empty()) return {batch.size};
+  std::vector<std::int64_t> sizes = batch.sizes;
+  if (batch.largest_first) {
+    std::rotate(sizes.begin(), std::max_element(sizes.begin(), sizes.end()), sizes.end());
+  }
+  return sizes;
+}
+
+// Every step that allocates must come after one of another size, the first one too.
+std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
+  const std::vector<std::int64_t> sizes = sizes_in_turns(variant.knobs.batch);
+  if (variant.knobs.alloc.when != AllocWhen::resize || sizes.front() != sizes.back())
+    return std::nullopt;
+  return Diagnostic{variant.place,
+                    "variant '" + variant.name +
+                        "': the turns of 'batch.sizes' begin and end with " +
+                        std::to_string(sizes.front()) +
+                        ", so the first step would use what no step before it has allocated",
+                    "begin the list with another of its sizes, in the same order"};
+}
+
+// What is wrong with the sizes, before anything is built from them.
+std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
+  const Knobs& knobs = variant.knobs;
+  const std::int64_t needed = model_sample_bytes(knobs.model);
+  const std::int64_t given = sample_bytes_of(knobs);
+  const std::string who = "variant '" + variant.name + "': ";
+  if (given < needed || given % 4 != 0) {
+    return Diagnostic{
+        variant.place,
+        who + "'batch.sample_bytes' is " + std::to_string(given) + ", but the model reads " +
+            std::to_string(needed) + " bytes of a sample in words of 4",
+        "give at least " + std::to_string(needed) + " B and a multiple of 4, or leave it out"};
+  }
+  if (knobs.batch.tensors > smallest_size(knobs.batch) * given / 4) {
+    return Diagnostic{variant.place,
+                      who + "a batch of " + std::to_string(smallest_size(knobs.batch) * given) +
+                          " bytes cannot be split into " + std::to_string(knobs.batch.tensors) +
+                          " tensors",
+                      "lower 'batch.tensors'"};
+  }
+  if (knobs.h2d.device_buffer == DeviceBuffer::per_step && knobs.h2d.host != HostMemory::resident &&
+      allocated_by(knobs.alloc.with) == AllocatedBy::the_plan) {
+    return Diagnostic{
+        variant.place,
+        who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
+        "set 'alloc.with' to cuda, cuda_async or caching"};
+  }
+  const bool within_a_step =
+      knobs.sync.where != SyncWhere::none && knobs.sync.where != SyncWhere::step;
+  if (!knobs.batch.sizes.empty() && within_a_step && knobs.sync.every != 1) {
+    return Diagnostic{variant.place,
+                      who +
+                          "'batch.sizes' takes turns, and 'sync.every' would count only some of "
+                          "them within a step",
+                      "leave out 'sync.every', or wait once a step"};
+  }
+  return wrong_resizing(variant);
+}
+
+void capture(StepPlan& plan, std::size_t first, std::size_t last) {
+  for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
+}
+
+WaitStyle wait_style_of(SyncWait wait) {
+  switch (wait) {
+    case SyncWait::spin:
+      return WaitStyle::spin;
+    case SyncWait::yield:
+      return WaitStyle::yield;
+    case SyncWait::block:
+      return WaitStyle::block;
+  }
+  require(false, "every way to wait is planned");
+  return WaitStyle::spin;
+}
+
+// Where the batch has been read: right after its reader, or after the graph that contains the
+// reader.
+void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
+  const std::size_t place = captured ? plan.operations.size() : after + 1;
+  const Operation& reader = plan.operations[after];
+  std::vector<Operation> back;
+  if (input.consumed) {
+    back.push_back({.name = "batch is consumed",
+                    .phase = Phase::forward,
+                    .action = RecordEvent{*input.consumed}});
+  }
+  if (input.release_batch) {
+    back.push_back(
+        {.name = "release the batch", .phase = Phase::forward, .action = Release{input.batch}});
+  }
+  for (Operation& operation : back) {
+    operation.every = reader.every;
+    operation.turn = reader.turn;
+  }
+  plan.operations.insert(plan.operations.begin() + static_cast<std::ptrdiff_t>(place), back.begin(),
+                         back.end());
+}
+
+// Turns share what a step allocates only where nothing is allocated between them.
+std::string own_name_of_turn(const std::vector<std::int64_t>& sizes, std::int64_t turn,
+                             AllocWhen when) {
+  if (when == AllocWhen::never || sizes.size() == 1) return "";
+  auto first = static_cast<std::size_t>(turn);
+  if (when == AllocWhen::resize) {
+    while (first > 0 && sizes[first - 1] == sizes[first]) --first;
+  }
+  return ", turn " + std::to_string(first + 1);
+}
+
+// Input and model once for every size that a batch may have. The buffer of the loss.
+int build_turns(StepBuilder& builder, const Knobs& knobs) {
+  StepPlan& plan = builder.plan();
+  const std::int64_t sample_bytes = sample_bytes_of(knobs);
+  const bool captured = knobs.launch.via == LaunchVia::graph;
+  const auto turns = static_cast<std::int64_t>(plan.batch_sizes.size());
+  int loss = 0;
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    Knobs of_turn = knobs;
+    of_turn.batch.size = plan.batch_sizes[static_cast<std::size_t>(turn)];
+    builder.begin_turn(turn, turns, own_name_of_turn(plan.batch_sizes, turn, knobs.alloc.when));
+    InputParts input = build_input(builder, of_turn, sample_bytes);
+    const std::size_t first = plan.operations.size();
+    const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
+    if (captured) capture(plan, first, plan.operations.size());
+    const bool evaluates = knobs.eval.every > 0;
+    const InputParts of_evaluation = input;
+    if (evaluates) input.release_batch = false;
+    hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
+    if (evaluates) build_evaluation(builder, of_turn, model.weights, of_evaluation, sample_bytes);
+    loss = model.loss;
+  }
+  builder.end_turns();
+  return loss;
+}
+
+StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed,
+               const MemoryCap& cap) {
+  const Knobs& knobs = variant.knobs;
+  StepPlan plan;
+  plan.scenario = scenario.name;
+  plan.variant = variant.name;
+  plan.seed = seed;
+  plan.batch_sizes = sizes_in_turns(knobs.batch);
+  plan.dtype = knobs.model.dtype;
+  plan.keep_bytes = knobs.alloc.keep_bytes;
+  plan.launch_host_nanoseconds =
+      static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
+  plan.wait_style = wait_style_of(knobs.sync.wait);
+  if (knobs.launch.products == Products::measured) plan.algorithms_by = AlgorithmsBy::measurement;
+  plan.loader = {.wait_nanoseconds =
+                     static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
+                 .jitter = knobs.loader.jitter,
+                 .depth = knobs.loader.depth,
+                 .workers = knobs.loader.workers};
+
+  StepBuilder builder(plan);
+  if (knobs.host.step_us > 0) {
+    builder.enter(Phase::host);
+    builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *
+                                                                nanoseconds_per_microsecond)});
+  }
+  const int loss = build_turns(builder, knobs);
+  build_log(builder, knobs, loss);
+  build_sync(builder, knobs, loss);
+  build_allocations(plan, knobs.alloc);
+  if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
+  const auto allowed = cap_bytes(plan, cap);
+  plan.allocator = allocator_plan(knobs.alloc, allowed);
+  plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, allowed);
+  plan.counted_steps = scenario.measure.steps;
+  return plan;
+}
+
+// What the step's allocator will do; in words why there cannot be a step.
+std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap) {
+  if (!plan.allocator) {
+    const auto allowed = cap_bytes(plan, cap);
+    const std::int64_t held = held_memory(plan).most_bytes;
+    if (!allowed || held <= *allowed) return std::nullopt;
+    return CannotLoad{std::string("its buffers and its ") +
+                          (plan.pool_cap_bytes ? "pool" : "arena") + " take " +
+                          rounded_bytes_text(static_cast<double>(held)) + " under a cap of " +
+                          rounded_bytes_text(static_cast<double>(*allowed)),
+                      "raise 'alloc.cap'"};
+  }
+  const auto counted = run_allocator(plan, plan.counted_steps);
+  if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
+  const auto& [course, calls] = std::get<CountedAllocations>(counted);
+  plan.course = course;
+  for (std::size_t index = 0; index < calls.size(); ++index) {
+    Action& action = plan.operations[index].action;
+    if (auto* allocate = std::get_if<Allocate>(&action)) allocate->driver = calls[index];
+    if (auto* empty = std::get_if<EmptyCache>(&action)) empty->driver = calls[index];
+  }
+  return std::nullopt;
+}
+
+// Plans that decide alone know no device.
+std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& variant) {
+  if (variant.knobs.alloc.cap.of != CapOf::device || !is_planned_only(scenario))
+    return std::nullopt;
+  return Diagnostic{variant.place,
+                    "variant '" + variant.name +
+                        "': 'alloc.cap' is a share of a device's memory, and a scenario tagged "
+                        "no_gpu is decided without a device",
+                    "write it in bytes or as a share of need, or take the tag out"};
+}
+
+// Why the plan cannot be carried out. Counts what its allocator will do.
+std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
+                                         StepPlan& plan, const MemoryCap& cap) {
+  const std::string who = "variant '" + variant.name + "' ";
+  if (const auto error = find_capture_error(plan)) {
+    return Diagnostic{
+        variant.place, who + "cannot be launched as a graph: " + *error,
+        "launch it through the stream ('launch.via = \"stream\"'), or take that operation out"};
+  }
+  if (const auto race = find_race(plan)) {
+    return Diagnostic{variant.place, who + "is a race: " + *race,
+                      "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
+                      "with events"};
+  }
+  if (const auto refused = count_allocations(plan, cap)) {
+    return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,
+                      refused->way_out};
+  }
+  if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
+    return Diagnostic{
+        variant.place,
+        who + "is refused memory in " + std::to_string(plan.course->refused_steps) + " of " +
+            std::to_string(plan.course->steps) +
+            " steps and cannot be timed: " + plan.course->first_refusal,
+        "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t seed,
+                                       std::optional<std::int64_t> device_memory_bytes) {
+  std::vector<StepPlan> plans;
+  std::vector<Diagnostic> wrong;
+  for (const Variant& variant : scenario.variants) {
+    auto fault = wrong_sizes(variant);
+    if (!fault) fault = wrong_cap(scenario, variant);
+    if (fault) {
+      wrong.push_back(*std::move(fault));
+      continue;
+    }
+    const MemoryCap cap = known_cap(variant.knobs.alloc.cap, device_memory_bytes);
+    StepPlan plan = build(scenario, variant, seed, cap);
+    if (variant.knobs.alloc.cap.of == CapOf::device && !device_memory_bytes)
+      plan.cap_of_device = variant.knobs.alloc.cap.amount;
+    fault = reason_against(scenario, variant, plan, cap);
+    if (fault) wrong.push_back(*std::move(fault));
+    plans.push_back(std::move(plan));
+  }
+  if (!wrong.empty()) throw RequestError(std::move(wrong));
+  return plans;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The optimizer's part of a transformer's step: the global norm of the gradients, what follows from
+// it, and AdamW over flat buffers. Which gradients there are is build_transformer.cpp's.
+#pragma once
+
+#include <optional>
+
+#include "plan/build/step_builder.h"
+#include "plan/build/transformer/transformer_shape.h"
+
+namespace stepgate {
+
+// Buffers.
+struct UpdateBuffers {
+  int weights = 0;
+  int gradients = 0;
+  int counter = 0;             // of steps
+  std::optional<int> control;  // what the update does with the gradients (kernels/update_control.h)
+  std::optional<int> master;   // fp32 weights
+  int partials = 0;            // of the global norm
+  int m = 0;
+  int v = 0;
+  int denominator = 0;  // foreach: what its passes hand over
+};
+
+// Those that the rule needs besides weights, gradients and counter.
+void add_update_buffers(StepBuilder&, const Knobs&, const ParameterTable&, UpdateBuffers&);
+
+// fp16 gradients are multiplied by a scale that the device adapts, so that small ones do not
+// vanish.
+constexpr bool scales_the_loss(const Knobs& knobs) {
+  return knobs.model.dtype == DType::fp16;
+}
+
+// Where the loss scale lies.
+BufferUse loss_scale(const UpdateBuffers&);
+
+void build_update(StepBuilder&, const Knobs&, const ParameterTable&, const UpdateBuffers&);
+
+}  // namespace stepgate

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What one layer of an mlp computes on its way forward, a = relu(x W^T + b), and where its
+// parameters lie. A step and its evaluation run the same layers over buffers of their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "plan/build/step_builder.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+// Sizes of a stack of square layers. All its parameters, or as many gradients, lie in one flat
+// buffer: of every layer the weight, then the bias.
+struct MlpShape {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t rows = 0;  // samples
+  std::int64_t element_bytes = 0;
+
+  std::int64_t parameters() const { return layers * hidden * (hidden + 1); }
+  std::int64_t flat_bytes() const { return layers * layer_bytes(); }
+  std::int64_t activation_bytes() const { return rows * hidden * element_bytes; }
+  BufferUse weight(int flat, std::int64_t layer) const;
+  BufferUse bias(int flat, std::int64_t layer) const;
+
+ private:
+  std::int64_t weight_bytes() const { return hidden * hidden * element_bytes; }
+  std::int64_t layer_bytes() const { return weight_bytes() + hidden * element_bytes; }
+};
+
+MlpShape mlp_shape(const Knobs&);
+
+// What a layer reads and writes, by index of the buffers. `product` may be `out`.
+struct LayerBuffers {
+  int weights = 0;
+  int in = 0;
+  int product = 0;
+  int out = 0;
+};
+
+// The product of a layer, then its activation; the last layer has none. `prefix` begins their
+// names.
+void launch_product(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                    const std::string& prefix = "");
+void launch_activation(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                       const std::string& prefix = "");
+
+}  // namespace stepgate

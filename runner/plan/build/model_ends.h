@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What every model has at the end of its forward pass: a loss, and the records of it.
+#pragma once
+
+#include <cstdint>
+
+#include "plan/build/step_builder.h"
+
+namespace stepgate {
+
+// Buffers.
+struct ModelEnds {
+  int loss = 0;        // one fp32
+  int counter = 0;     // of steps
+  int row_losses = 0;  // one fp32 a row
+};
+
+// And the plan's bookkeeping.
+ModelEnds add_ends(StepBuilder&, std::int64_t rows);
+
+// The mean of the row losses becomes the step's loss.
+void report_loss(StepBuilder&, const ModelEnds&, std::int64_t rows);
+
+}  // namespace stepgate

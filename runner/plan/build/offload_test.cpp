@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Activations and moments that lie in host memory between their uses: what a step copies, holds and
+// waits for. What it computes is the device contract's.
+#include <gtest/gtest.h>
+
+#include "plan/allocate/plan_in_arena.h"
+#include "plan/analyse/access.h"
+#include "plan/analyse/find_races.h"
+#include "plan/analyse/lifetimes.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+constexpr OffloadVia ways[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
+                               OffloadVia::pageable};
+constexpr std::int64_t layers = 12;
+constexpr double offloaded_bytes_of_a_block = 64.0 * 16 * 4;
+constexpr double moment_bytes = layers * 16.0 * 17 * 4;
+
+Knobs deep_mlp(OffloadVia via, Offload what = Offload::activations) {
+  Knobs knobs = small_mlp();
+  knobs.model.layers = layers;
+  knobs.batch.size = 64;
+  knobs.optim = {.kind = OptimKind::adamw, .impl = OptimImpl::per_tensor};
+  knobs.memory.offload = what;
+  knobs.memory.offload_via = via;
+  return knobs;
+}
+
+Knobs resident(Knobs knobs) {
+  knobs.memory = {};
+  return knobs;
+}
+
+TEST(OffloadedActivations, GoToTheHostAndBackOnceAStep) {
+  for (const OffloadVia via : ways) {
+    const bool pageable = via == OffloadVia::pageable;
+    const Knobs knobs = deep_mlp(via);
+    EXPECT_EQ(value(knobs, Metric::copies_per_step), 2 * layers);
+    EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 2 * layers * offloaded_bytes_of_a_block);
+    EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), pageable ? 2 * layers : 0);
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), pageable ? 2 * layers : 0);
+    EXPECT_EQ(value(knobs, Metric::host_pinned),
+              pageable ? 0 : layers * offloaded_bytes_of_a_block);
+    EXPECT_EQ(value(knobs, Metric::launches_per_step),
+              value(resident(knobs), Metric::launches_per_step));
+  }
+}
+
+// Resident, the loss has all of them, the logits and their gradient; what is gone leaves room for
+// two on their way back and the two gradients.
+TEST(OffloadedActivations, LeaveTwoOfThemAndTwoGradientsOnTheDevice) {
+  const double all = value(resident(deep_mlp(OffloadVia::pinned)), Metric::need);
+  for (const OffloadVia via : {OffloadVia::pinned, OffloadVia::pageable}) {
+    EXPECT_EQ(value(deep_mlp(via), Metric::need), all - (layers - 2) * offloaded_bytes_of_a_block);
+  }
+  // Beside the kernels two may still be on their way out while two come back to one gradient.
+  EXPECT_EQ(value(deep_mlp(OffloadVia::pinned_overlap), Metric::need),
+            all - (layers - 3) * offloaded_bytes_of_a_block);
+}
+
+TEST(OffloadedActivations, TakeFourPlacesHoweverManyThereAre) {
+  for (const OffloadVia via : ways) {
+    EXPECT_EQ(value(deep_mlp(via), Metric::peak_live),
+              value(resident(deep_mlp(via)), Metric::peak_live) -
+                  (layers - 4) * offloaded_bytes_of_a_block);
+    Knobs few = deep_mlp(via);
+    few.model.layers = 3;
+    EXPECT_EQ(value(few, Metric::peak_live),
+              value(resident(few), Metric::peak_live) + offloaded_bytes_of_a_block)
+        << "with buffers of their own, few layers need more";
+  }
+}
+
+TEST(OffloadedActivations, MakeTheArenaSmallerAsTheyDoTheNeed) {
+  for (const OffloadVia via : ways) {
+    Knobs knobs = deep_mlp(via);
+    knobs.alloc.with = Allocator::arena;
+    EXPECT_EQ(value(knobs, Metric::arena_bytes), value(knobs, Metric::need));
+    EXPECT_LE(value(knobs, Metric::peak_live), value(resident(knobs), Metric::peak_live) -
+                                                   (layers - 4) * offloaded_bytes_of_a_block);
+  }
+}
+
+TEST(OffloadedActivations, AreAllocatedAndReleasedWhereTheComputeStreamHasThem) {
+  for (const OffloadVia via : ways) {
+    for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching}) {
+      for (const AllocWhen when : {AllocWhen::op, AllocWhen::step}) {
+        for (const Offload what : {Offload::activations, Offload::optimizer}) {
+          Knobs knobs = deep_mlp(via, what);
+          knobs.alloc = {.with = with, .when = when};
+          EXPECT_EQ(refusal_of(knobs), "accepted");
+          knobs.batch.sizes = {16, 64, 32};
+          EXPECT_EQ(refusal_of(knobs), "accepted") << "with batches that take turns";
+        }
+      }
+    }
+  }
+}
+
+TEST(OffloadedActivations, MayBeOneOrTwo) {
+  for (const OffloadVia via : ways) {
+    for (const std::int64_t few : {1, 2, 3}) {
+      Knobs knobs = deep_mlp(via);
+      knobs.model.layers = few;
+      EXPECT_EQ(value(knobs, Metric::copies_per_step), 2 * few);
+      knobs.memory.offload = Offload::optimizer;
+      EXPECT_EQ(value(knobs, Metric::copies_per_step), 4 * few);
+    }
+  }
+}
+
+TEST(OffloadedMoments, GoToTheDeviceAndBackOnceAStep) {
+  for (const OffloadVia via : ways) {
+    const bool pageable = via == OffloadVia::pageable;
+    const Knobs knobs = deep_mlp(via, Offload::optimizer);
+    EXPECT_EQ(value(knobs, Metric::copies_per_step), 4 * layers);
+    EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 4 * moment_bytes);
+    EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), pageable ? 4 * layers : 0);
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), pageable ? 4 * layers : 0);
+    EXPECT_EQ(value(knobs, Metric::host_pinned), pageable ? 0 : 2 * moment_bytes);
+  }
+}
+
+// The backward pass is over when they visit the device, so what it needed has room for them.
+TEST(OffloadedMoments, LeaveNothingBehindThatTheNeedWouldShow) {
+  for (const OffloadVia via : ways) {
+    const Knobs knobs = deep_mlp(via, Offload::optimizer);
+    EXPECT_EQ(value(knobs, Metric::need),
+              value(resident(knobs), Metric::need) -
+                  2 * static_cast<double>(in_blocks(static_cast<std::int64_t>(moment_bytes))));
+  }
+}
+
+// How many waits there are, each of which a race takes the place of when it is left out.
+int waits_that_hold(const StepPlan& good) {
+  EXPECT_EQ(find_race(good), std::nullopt);
+  int waits = 0;
+  for (std::size_t index = 0; index < good.operations.size(); ++index) {
+    if (!std::holds_alternative<StreamWaitsEvent>(good.operations[index].action)) continue;
+    StepPlan bad = good;
+    bad.operations.erase(bad.operations.begin() + static_cast<std::ptrdiff_t>(index));
+    EXPECT_NE(find_race(bad), std::nullopt) << "without '" << good.operations[index].name << "'";
+    ++waits;
+  }
+  return waits;
+}
+
+TEST(OffloadedActivations, AreARaceWithoutAnyOneOfTheirWaits) {
+  Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
+  knobs.alloc.with = Allocator::arena;  // so that the way back shares memory with the loss
+  // All are written and needed; two rotate, which the others wait for; and the loss is waited for.
+  EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 * layers + 2 * (layers - 2) + 1);
+}
+
+TEST(OffloadedMoments, AreARaceWithoutAnyOneOfTheirWaits) {
+  Knobs knobs = deep_mlp(OffloadVia::pinned_overlap, Offload::optimizer);
+  knobs.alloc.with = Allocator::arena;  // they share memory with what comes before and after
+  EXPECT_EQ(waits_that_hold(plan_of(knobs)), 1 + layers + (layers - 2));
+}
+
+TEST(Offload, IsCapturedUnlessItsMemoryIsPageable) {
+  for (const Offload what : {Offload::activations, Offload::optimizer}) {
+    for (const OffloadVia via : ways) {
+      Knobs knobs = deep_mlp(via, what);
+      knobs.launch.via = LaunchVia::graph;
+      if (via == OffloadVia::pageable) {
+        EXPECT_NE(refusal_of(knobs).find("copies from and to pageable memory cannot be captured"),
+                  std::string::npos)
+            << refusal_of(knobs);
+      } else {
+        EXPECT_EQ(value(knobs, Metric::launches_per_step), 1);
+        EXPECT_GE(value(knobs, Metric::copies_per_step), 2 * layers);
+      }
+    }
+  }
+}
+
+// The side stream waits for the batch's reader only as a branch of the graph; the copy of the next
+// batch is none.
+TEST(Offload, WithinAGraphOrdersNothingOutsideOfIt) {
+  Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
+  EXPECT_EQ(refusal_of(knobs), "accepted") << "its waits happen to order the one batch";
+  knobs.launch.via = LaunchVia::graph;
+  EXPECT_NE(refusal_of(knobs).find("both touch 'device batch', and nothing orders them"),
+            std::string::npos)
+      << refusal_of(knobs);
+}
+
+}  // namespace
+}  // namespace stepgate

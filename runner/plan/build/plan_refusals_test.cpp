@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Which scenarios are no step: races, graphs that cannot be captured, sizes that do not fit.
+#include <gtest/gtest.h>
+
+#include "plan/analyse/find_races.h"
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+TEST(PlanRefusals, RefusesOneBufferOnASideStreamAsARace) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
+  EXPECT_EQ(refusal_of(knobs),
+            "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side "
+            "stream and 'ingest the "
+            "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders "
+            "them; rotate over "
+            "two device buffers ('h2d.buffers = 2'), which hands them over with events");
+}
+
+TEST(PlanRefusals, IsARaceWithoutAnyOneOfItsHandOffs) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  const StepPlan good = plan_of(knobs);
+  ASSERT_EQ(find_race(good), std::nullopt);
+  int left_out = 0;
+  for (std::size_t index = 0; index < good.operations.size(); ++index) {
+    if (!std::holds_alternative<StreamWaitsEvent>(good.operations[index].action)) continue;
+    StepPlan bad = good;
+    bad.operations.erase(bad.operations.begin() + static_cast<std::ptrdiff_t>(index));
+    EXPECT_NE(find_race(bad), std::nullopt) << "without '" << good.operations[index].name << "'";
+    ++left_out;
+  }
+  EXPECT_EQ(left_out, 2);
+}
+
+TEST(PlanRefusals, IsARaceWhenTheHostWritesManagedMemoryWithoutWaitingForItsReader) {
+  Knobs knobs = small_mlp();
+  for (const HostMemory host : {HostMemory::managed, HostMemory::managed_prefetch}) {
+    for (const std::int64_t buffers : {1, 2, 4}) {
+      knobs.h2d = {.host = host, .buffers = buffers};
+      StepPlan plan = plan_of(knobs);
+      EXPECT_EQ(find_race(plan), std::nullopt);
+      EXPECT_EQ(std::erase_if(plan.operations,
+                              [](const Operation& operation) {
+                                return std::holds_alternative<HostWaits>(operation.action);
+                              }),
+                1U);
+      EXPECT_NE(find_race(plan), std::nullopt) << buffers << " buffers";
+    }
+  }
+}
+
+TEST(PlanRefusals, RefusesTurnsThatItCannotBuild) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sizes = {4, 8};
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+  knobs.launch.via = LaunchVia::graph;
+  EXPECT_NE(refusal_of(knobs).find("cannot be part of a graph"), std::string::npos);
+  knobs.launch.via = LaunchVia::stream;
+  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 2};
+  EXPECT_NE(refusal_of(knobs).find("'sync.every' would count only some of them"),
+            std::string::npos);
+  knobs.sync.every = 1;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+  knobs.batch.tensors = 1000;
+  EXPECT_NE(refusal_of(knobs).find("cannot be split"), std::string::npos)
+      << "the smallest batch has 272 words";
+}
+
+TEST(PlanRefusals, NeedsNoHandOffWhereTheLegacyStreamOrders) {
+  Knobs knobs = small_mlp();
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};
+  EXPECT_EQ(find_race(plan_of(knobs)), std::nullopt);
+}
+
+TEST(PlanRefusals, RefusesAGraphWithAWaitInside) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.sync = {.where = SyncWhere::op, .how = SyncHow::device, .every = 1};
+  EXPECT_NE(refusal_of(knobs).find(
+                "'wait for the device' cannot be part of a graph: the host waits there"),
+            std::string::npos)
+      << refusal_of(knobs);
+  knobs.sync.where = SyncWhere::step;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+}
+
+TEST(PlanRefusals, RefusesAGraphThatCallsCudaMalloc) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
+  EXPECT_NE(refusal_of(knobs).find("cudaMalloc cannot be captured"), std::string::npos)
+      << refusal_of(knobs);
+  knobs.alloc.with = Allocator::cuda_async;
+  EXPECT_EQ(refusal_of(knobs), "accepted");
+}
+
+TEST(PlanRefusals, RefusesAGraphOverABatchThatMoves) {
+  Knobs knobs = small_mlp();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.alloc.with = Allocator::cuda_async;
+  knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
+  EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"),
+            std::string::npos)
+      << refusal_of(knobs);
+}
+
+TEST(PlanRefusals, RefusesSamplesThatTheModelCannotRead) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sample_bytes = 16;
+  EXPECT_NE(refusal_of(knobs).find("the model reads 68 bytes of a sample"), std::string::npos)
+      << refusal_of(knobs);
+}
+
+TEST(PlanRefusals, RefusesEveryWrongVariantAtOnce) {
+  Knobs knobs = small_mlp();
+  knobs.batch.sample_bytes = 16;
+  Scenario scenario = scenario_of(knobs);
+  scenario.variants.push_back({"other", knobs, {"by_hand.toml", 9, 1}});
+  try {
+    (void)build_step_plans(scenario, 1);
+    FAIL() << "accepted";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.diagnostics().size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/step_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/analyse/access.h"
+
+namespace stepgate {
+
+namespace {
+
+// The index of the element of that name; the end where there is none.
+template <class Named>
+std::size_t index_of(const std::vector<Named>& elements, const std::string& name) {
+  const auto found = std::find_if(elements.begin(), elements.end(),
+                                  [&](const Named& element) { return element.name == name; });
+  return static_cast<std::size_t>(found - elements.begin());
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {
+  for (const Buffer& buffer : plan.buffers) needed_bytes_.push_back(buffer.bytes);
+}
+
+void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name) {
+  turns_ = turns;
+  turn_of_enter_ = (turn + 1) % turns;
+  own_name_ = std::move(own_name);
+}
+
+void StepBuilder::end_turns() {
+  begin_turn(0, 1, "");
+}
+
+int StepBuilder::add(Buffer buffer) {
+  const bool comes_and_goes = is_passing(buffer) || buffer.allocated_by != AllocatedBy::the_plan;
+  if (comes_and_goes) buffer.name += own_name_;
+  const std::size_t index =
+      turns_ > 1 ? index_of(plan_.buffers, buffer.name) : plan_.buffers.size();
+  if (index == plan_.buffers.size()) {
+    needed_bytes_.push_back(buffer.bytes);
+    plan_.buffers.push_back(std::move(buffer));
+  } else {
+    needed_bytes_[index] = buffer.bytes;
+    plan_.buffers[index].bytes = std::max(plan_.buffers[index].bytes, buffer.bytes);
+  }
+  return static_cast<int>(index);
+}
+
+int StepBuilder::add_event(std::string name, std::int64_t slots) {
+  const std::size_t index = turns_ > 1 ? index_of(plan_.events, name) : plan_.events.size();
+  if (index == plan_.events.size()) plan_.events.push_back({std::move(name), slots});
+  return static_cast<int>(index);
+}
+
+BufferUse StepBuilder::whole(int buffer) const {
+  return {buffer, 0, needed_bytes_[static_cast<std::size_t>(buffer)]};
+}
+
+void StepBuilder::enter(Phase phase, StreamName stream) {
+  phase_ = phase;
+  stream_ = stream;
+  ahead_ = 0;
+  every_ = turns_;
+  turn_ = turn_of_enter_;
+}
+
+void StepBuilder::launch(std::string name, std::string_view kernel, KernelShape shape,
+                         std::vector<BufferUse> operands, KernelScalars scalars) {
+  launch_as(plan_.dtype, std::move(name), kernel, shape, std::move(operands), scalars);
+}
+
+void StepBuilder::launch_as(DType dtype, std::string name, std::string_view kernel,
+                            KernelShape shape, std::vector<BufferUse> operands,
+                            KernelScalars scalars) {
+  act(std::move(name), LaunchKernel{kernel, shape, dtype, scalars, std::move(operands)});
+}
+
+void StepBuilder::act(std::string name, Action action) {
+  Operation operation;
+  operation.name = std::move(name);
+  operation.phase = phase_;
+  operation.stream = stream_;
+  operation.action = std::move(action);
+  operation.every = every_;
+  operation.turn = turn_;
+  operation.ahead = ahead_;
+  plan_.operations.push_back(std::move(operation));
+}
+
+}  // namespace stepgate

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/transformer/build_transformer.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/build/build_update.h"
+#include "plan/build/model_ends.h"
+#include "plan/build/transformer/transformer_block.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+class Transformer {
+ public:
+  Transformer(StepBuilder& builder, const Knobs& knobs)
+      : builder_(builder), knobs_(knobs), shape_(transformer_shape(knobs)), table_(shape_) {
+    add_parameters();
+    add_ends_and_inputs();
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer) add_block(layer);
+    last_norm_ = add_norm("last", narrow("end of the stream"));
+    add_passing();
+  }
+
+  ModelParts build(int batch, std::int64_t sample_bytes) {
+    builder_.enter(Phase::forward);
+    const int first_reader = static_cast<int>(builder_.plan().operations.size());
+    builder_.launch(
+        "ingest the batch", "ingest_tokens",
+        {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
+        {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
+        {static_cast<double>(shape_.vocab)});
+    TransformerBlocks blocks(builder_, shape_, table_,
+                             {update_.weights, update_.gradients, passing_}, knobs_.launch.fuse);
+    for (std::int64_t part = 0; part < knobs_.batch.accumulate; ++part) {
+      builder_.enter(Phase::forward);
+      forward(blocks, part);
+      builder_.enter(Phase::backward);
+      backward(blocks, part);
+    }
+    builder_.enter(Phase::forward);
+    report_loss(builder_, ends_, all_rows());
+    builder_.enter(Phase::optimizer);
+    build_update(builder_, knobs_, table_, update_);
+    return {ends_.loss, first_reader, update_.weights};
+  }
+
+ private:
+  // --- buffers -----------------------------------------------------------------------------------
+
+  std::int64_t all_rows() const { return knobs_.batch.size * shape_.seq; }
+
+  int activation(const std::string& name, std::int64_t bytes) {
+    return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
+  }
+  // [rows][times * hidden] in the model's storage.
+  int narrow(const std::string& name, std::int64_t times = 1) {
+    return activation(name, shape_.rows() * times * shape_.hidden * shape_.element_bytes);
+  }
+
+  void add_parameters() {
+    const std::int64_t bytes = table_.elements() * shape_.element_bytes;
+    builder_.plan().param_bytes = bytes;
+    update_.weights = builder_.add({.name = "weights",
+                                    .purpose = Purpose::weights,
+                                    .bytes = bytes,
+                                    .content = Content::weights,
+                                    .dtype = knobs_.model.dtype,
+                                    .parts = table_.contents()});
+    update_.gradients = builder_.add({.name = "gradients",
+                                      .purpose = Purpose::gradients,
+                                      .bytes = bytes,
+                                      .dtype = knobs_.model.dtype});
+    add_update_buffers(builder_, knobs_, table_, update_);
+    if (knobs_.model.workspace_bytes == 0) return;
+    builder_.add({.name = "product workspace",
+                  .purpose = Purpose::workspace,
+                  .bytes = knobs_.model.workspace_bytes});
+  }
+
+  void add_ends_and_inputs() {
+    tokens_ = activation("tokens", all_rows() * word_bytes);
+    labels_ = activation("labels", all_rows() * word_bytes);
+    ends_ = add_ends(builder_, all_rows());
+    update_.counter = ends_.counter;
+    logits_ = activation("logits", shape_.rows() * shape_.vocab * shape_.element_bytes);
+  }
+
+  NormBuffers add_norm(const std::string& name, int sum) {
+    const std::int64_t a_row = shape_.norm == ModelNorm::rms ? 1 : 2;
+    return {
+        .sum = sum,
+        .out = narrow(name + " norm"),
+        .statistics = activation(name + " norm statistics", shape_.rows() * a_row * word_bytes)};
+  }
+
+  // Blocks of which nothing but the input is kept share their other buffers with the same block of
+  // every segment.
+  void add_block(std::int64_t layer) {
+    const std::int64_t every = knobs_.memory.checkpoint_every;
+    const std::int64_t place = every == 0 ? layer : layer % every;
+    const std::string name = (every == 0 ? "block " : "recomputed ") + std::to_string(place);
+    const bool is_kept = every > 0 && place == 0;
+    const std::string stream = (is_kept ? "block " + std::to_string(layer) : name) + " input";
+    const bool is_new = every == 0 || layer < every;
+    BlockBuffers block =
+        is_new ? add_block_buffers(name) : blocks_[static_cast<std::size_t>(place)];
+    if (is_new || is_kept) block.norm1.sum = narrow(stream);
+    blocks_.push_back(block);
+  }
+
+  BlockBuffers add_block_buffers(const std::string& name) {
+    BlockBuffers block;
+    block.norm1 = add_norm(name + " first", 0);
+    block.norm2 = add_norm(name + " second", narrow(name + " middle"));
+    block.qkv = narrow(name + " qkv", 3);
+    block.attended = narrow(name + " attention");
+    block.up = narrow(name + " up", 4);
+    block.activation = narrow(name + " gelu", 4);
+    if (knobs_.launch.fuse == Fuse::attention) {
+      block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
+    } else {
+      block.heads = narrow(name + " heads", 3);
+      block.probabilities =
+          activation(name + " probabilities", score_elements(shape_) * shape_.element_bytes);
+    }
+    return block;
+  }
+
+  void add_passing() {
+    passing_.branch = narrow("branch");
+    passing_.d_stream = narrow("stream gradient");
+    passing_.d_narrow = narrow("narrow gradient");
+    passing_.d_wide = narrow("wide gradient", 4);
+    passing_.d_qkv = narrow("qkv gradient", 3);
+    passing_.norm_partials =
+        activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
+    passing_.bias_partials =
+        activation("bias partials", bias_partial_elements(shape_) * word_bytes);
+    if (knobs_.launch.fuse == Fuse::attention) {
+      passing_.attention_scratch = activation("attention scratch", attention_scratch_bytes(shape_));
+      return;
+    }
+    passing_.merged = narrow("heads merged");
+    passing_.d_heads = narrow("heads gradient", 3);
+    passing_.d_probabilities =
+        activation("probability gradient", score_elements(shape_) * shape_.element_bytes);
+  }
+
+  // --- operations --------------------------------------------------------------------------------
+
+  // Names of operations say which part of the batch they belong to, where there are several.
+  std::string prefix(std::int64_t part) const {
+    return knobs_.batch.accumulate == 1 ? "" : "part " + std::to_string(part) + ": ";
+  }
+  static std::string block_name(std::int64_t layer) {
+    return "block " + std::to_string(layer) + ": ";
+  }
+  // Words of one part in a buffer with one a token.
+  BufferUse words(int buffer, std::int64_t part) const {
+    return StepBuilder::part(buffer, part * shape_.rows() * word_bytes, shape_.rows() * word_bytes);
+  }
+  BufferUse weight(std::size_t tensor) const {
+    return table_.in(update_.weights, tensor, shape_.element_bytes);
+  }
+  BufferUse gradient(std::size_t tensor) const {
+    return table_.in(update_.gradients, tensor, shape_.element_bytes);
+  }
+  BufferUse used_positions(BufferUse all) const {
+    all.bytes = shape_.seq * shape_.hidden * shape_.element_bytes;
+    return all;
+  }
+
+  void forward(TransformerBlocks& blocks, std::int64_t part) {
+    const std::string name = prefix(part);
+    builder_.launch(
+        name + "embedding", "embedding", embedding_shape(),
+        {words(tokens_, part), weight(table_.embedding()),
+         used_positions(weight(table_.positions())), builder_.whole(blocks_[0].norm1.sum)});
+    for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+      const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
+      blocks.name_as(name + block_name(layer));
+      enter_block(blocks, layer);
+      blocks.attend(layer, block);
+      blocks.widen(layer, block);
+      blocks.narrow(layer, block);
+    }
+    blocks.name_as(name + "end: ");
+    blocks.add_and_norm(blocks_.back().norm2.sum, table_.block(shape_.layers - 1).down, last_norm_,
+                        table_.final_norm());
+    builder_.launch(
+        name + "logits", "matmul", {shape_.rows(), shape_.vocab, shape_.hidden},
+        {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
+        {0, 1, 0});
+    launch_loss(name, part);
+  }
+
+  // The first block's input comes from the embedding, that of another from the block before it.
+  void enter_block(TransformerBlocks& blocks, std::int64_t layer) {
+    const NormBuffers& norm = blocks_[static_cast<std::size_t>(layer)].norm1;
+    const std::size_t parameters = table_.block(layer).norm1;
+    if (layer == 0) return blocks.norm(norm, parameters);
+    blocks.add_and_norm(blocks_[static_cast<std::size_t>(layer - 1)].norm2.sum,
+                        table_.block(layer - 1).down, norm, parameters);
+  }
+
+  // The gradient of the logits takes their place. It is that of the mean over the whole batch.
+  void launch_loss(const std::string& name, std::int64_t part) {
+    const BufferUse logits = builder_.whole(logits_);
+    std::vector<BufferUse> operands = {logits, words(labels_, part)};
+    const bool scaled = scales_the_loss(knobs_);
+    if (scaled) operands.push_back(loss_scale(update_));
+    operands.push_back(logits);
+    operands.push_back(words(ends_.row_losses, part));
+    builder_.launch(name + "loss", scaled ? "scaled_cross_entropy" : "cross_entropy",
+                    {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
+                    {static_cast<double>(all_rows())});
+  }
+
+  void backward(TransformerBlocks& blocks, std::int64_t part) {
+    const std::string name = prefix(part);
+    const double accumulate = part > 0 || zeroes() ? 1 : 0;
+    if (part == 0 && zeroes())
+      builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
+    blocks.add_to_gradients(accumulate != 0);
+    builder_.launch(
+        name + "head weight gradient", "matmul", {shape_.vocab, shape_.hidden, shape_.rows()},
+        {builder_.whole(logits_), builder_.whole(last_norm_.out), gradient(table_.head())},
+        {1, 0, accumulate});
+    builder_.launch(
+        name + "head input gradient", "matmul", {shape_.rows(), shape_.hidden, shape_.vocab},
+        {builder_.whole(logits_), weight(table_.head()), builder_.whole(passing_.d_narrow)});
+    blocks.name_as(name + "end: ");
+    blocks.norm_gradient(last_norm_, table_.final_norm(), true);
+    for (std::int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
+      const std::int64_t every = knobs_.memory.checkpoint_every;
+      if (every > 0 && (layer == shape_.layers - 1 || (layer + 1) % every == 0))
+        recompute(blocks, name, layer / every * every, layer);
+      blocks.name_as(name + block_name(layer));
+      blocks.backward(layer, blocks_[static_cast<std::size_t>(layer)]);
+    }
+    embedding_gradient(name, part, accumulate);
+  }
+
+  bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
+
+  // Everything of these blocks that the backward pass reads, from the first one's input.
+  void recompute(TransformerBlocks& blocks, const std::string& name, std::int64_t first,
+                 std::int64_t last) {
+    for (std::int64_t layer = first; layer <= last; ++layer) {
+      const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
+      blocks.name_as(name + block_name(layer) + "again: ");
+      if (layer == first) {
+        blocks.norm(block.norm1, table_.block(layer).norm1);
+      } else {
+        enter_block(blocks, layer);
+      }
+      blocks.attend(layer, block);
+      blocks.widen(layer, block);
+      if (layer < last) blocks.narrow(layer, block);
+    }
+  }
+
+  KernelShape embedding_shape() const {
+    return {.rows = shape_.rows(),
+            .columns = shape_.hidden,
+            .depth = shape_.vocab,
+            .groups = shape_.seq};
+  }
+
+  // Positions are columns of a matrix with one row a sample.
+  void embedding_gradient(const std::string& name, std::int64_t part, double accumulate) {
+    const BufferUse d_table = gradient(table_.embedding());
+    const BufferUse d_stream = builder_.whole(passing_.d_stream);
+    if (accumulate == 0) builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
+    builder_.launch(name + "embedding gradient", "embedding_gradient", embedding_shape(),
+                    {words(tokens_, part), d_stream, d_table});
+    builder_.launch(name + "position gradient", "bias_gradient",
+                    {.rows = shape_.samples, .columns = shape_.seq * shape_.hidden},
+                    {d_stream, used_positions(gradient(table_.positions()))}, {accumulate});
+  }
+
+  StepBuilder& builder_;
+  const Knobs& knobs_;
+  TransformerShape shape_;
+  ParameterTable table_;
+  UpdateBuffers update_{};
+  ModelEnds ends_{};
+  PassingBuffers passing_{};
+  std::vector<BlockBuffers> blocks_;
+  NormBuffers last_norm_{};
+  int tokens_ = 0, labels_ = 0, logits_ = 0;
+};
+
+}  // namespace
+
+ModelParts build_transformer(StepBuilder& builder, const Knobs& knobs, int batch,
+                             std::int64_t sample_bytes) {
+  return Transformer(builder, knobs).build(batch, sample_bytes);
+}
+
+}  // namespace stepgate

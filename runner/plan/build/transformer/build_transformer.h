@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// A GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied head
+// (Radford et al.: Language models are unsupervised multitask learners, 2019), trained by AdamW.
+#pragma once
+
+#include "plan/build/build_model.h"
+
+namespace stepgate {
+
+ModelParts build_transformer(StepBuilder&, const Knobs&, int batch, std::int64_t sample_bytes);
+
+}  // namespace stepgate

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/transformer/transformer_block.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/column_parts/column_parts.h"
+#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double norm_epsilon = 1e-5;
+
+}  // namespace
+
+TransformerBlocks::TransformerBlocks(StepBuilder& builder, const TransformerShape& shape,
+                                     const ParameterTable& table, const TransformerBuffers& buffers,
+                                     Fuse fuse)
+    : builder_(builder), shape_(shape), table_(table), buffers_(buffers), fuse_(fuse) {}
+
+void TransformerBlocks::launch(const std::string& name, std::string_view kernel, KernelShape shape,
+                               std::vector<BufferUse> operands, KernelScalars scalars) {
+  builder_.launch(prefix_ + name, kernel, shape, std::move(operands), scalars);
+}
+
+BufferUse TransformerBlocks::weight(std::size_t tensor, std::size_t count) const {
+  return table_.in(buffers_.weights, tensor, shape_.element_bytes, count);
+}
+
+BufferUse TransformerBlocks::gradient(std::size_t tensor, std::size_t count) const {
+  return table_.in(buffers_.gradients, tensor, shape_.element_bytes, count);
+}
+
+// --- norms ---------------------------------------------------------------------------------------
+
+void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
+  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
+  if (shape_.norm == ModelNorm::rms) {
+    return launch("norm", "rms_norm", shape,
+                  {whole(norm.sum), weight(tensor), whole(norm.out), whole(norm.statistics)},
+                  {norm_epsilon});
+  }
+  launch("norm", "layer_norm", shape,
+         {whole(norm.sum), weight(tensor), weight(tensor + 1), whole(norm.out),
+          whole(norm.statistics)},
+         {norm_epsilon});
+}
+
+void TransformerBlocks::add_and_norm(int stream, std::size_t product, const NormBuffers& norm,
+                                     std::size_t tensor) {
+  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
+  const BufferUse branch = whole(buffers_.passing.branch);
+  if (!fuses(Fuse::pointwise)) {
+    launch("add", "add", shape, {whole(stream), branch, whole(norm.sum)});
+    return this->norm(norm, tensor);
+  }
+  if (shape_.norm == ModelNorm::rms) {
+    return launch("add and norm", "residual_bias_rms_norm", shape,
+                  {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
+                   whole(norm.out), whole(norm.statistics)},
+                  {norm_epsilon});
+  }
+  launch("add and norm", "residual_bias_layer_norm", shape,
+         {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
+          whole(norm.sum), whole(norm.out), whole(norm.statistics)},
+         {norm_epsilon});
+}
+
+void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tensor, bool first) {
+  const std::int64_t parts = norm_parts(shape_);
+  const std::int64_t parameters = shape_.norm_parameters();
+  const bool rms = shape_.norm == ModelNorm::rms;
+  const int partials = buffers_.passing.norm_partials;
+  const bool sums = fuses(Fuse::pointwise);
+  launch("norm gradient", rms ? "rms_norm_gradient" : "layer_norm_gradient",
+         {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
+         {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor), whole(norm.statistics),
+          whole(buffers_.passing.d_stream), whole(partials)},
+         {first ? 0.0 : 1.0, sums ? 1.0 : 0.0});
+  launch("norm's parameter gradient", "sum_parts", {.columns = parameters, .depth = parts},
+         {StepBuilder::part(partials, 0, parts * parameters * 4), gradient(tensor, rms ? 1 : 2)},
+         {accumulate_});
+}
+
+// --- products ------------------------------------------------------------------------------------
+
+void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
+                               std::int64_t outputs, std::int64_t inputs) {
+  const KernelShape shape{shape_.rows(), outputs, inputs};
+  if (fuses(Fuse::pointwise)) {
+    return launch(name, "linear", shape,
+                  {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
+  }
+  launch(name + " product", "matmul", shape, {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
+  launch(name + " bias", "bias_activation", {.rows = shape_.rows(), .columns = outputs},
+         {whole(out), weight(tensor + 1), whole(out)}, {0});
+}
+
+void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int in,
+                               std::int64_t inputs) {
+  const int out = buffers_.passing.branch;
+  if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
+  launch(name + " product", "matmul", {shape_.rows(), shape_.hidden, inputs},
+         {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
+}
+
+void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
+                                        int in, std::int64_t outputs, std::int64_t inputs) {
+  const std::int64_t parts = column_parts(shape_.rows(), outputs);
+  const BufferUse partials =
+      StepBuilder::part(buffers_.passing.bias_partials, 0, parts * outputs * 4);
+  launch(name + " bias gradient in parts", "column_parts",
+         {.rows = shape_.rows(), .columns = outputs, .depth = parts}, {whole(d_out), partials});
+  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
+         {partials, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
+}
+
+void TransformerBlocks::weight_gradient(const std::string& name, std::size_t tensor, int d_out,
+                                        int in, std::int64_t outputs, std::int64_t inputs) {
+  launch(name + " weight gradient", "matmul", {outputs, inputs, shape_.rows()},
+         {whole(d_out), whole(in), gradient(tensor)}, {1, 0, accumulate_});
+}
+
+void TransformerBlocks::branch_gradient(const std::string& name, std::size_t tensor, int in,
+                                        std::int64_t inputs) {
+  const int d_out = buffers_.passing.d_stream;
+  const std::int64_t outputs = shape_.hidden;
+  if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
+  const std::int64_t parts = norm_parts(shape_);
+  const BufferUse sums = StepBuilder::part(
+      buffers_.passing.norm_partials, parts * shape_.norm_parameters() * 4, parts * outputs * 4);
+  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
+         {sums, gradient(tensor + 1)}, {accumulate_});
+  weight_gradient(name, tensor, d_out, in, outputs, inputs);
+}
+
+void TransformerBlocks::input_gradient(const std::string& name, std::size_t tensor, int d_out,
+                                       int d_in, std::int64_t outputs, std::int64_t inputs) {
+  launch(name + " input gradient", "matmul", {shape_.rows(), inputs, outputs},
+         {whole(d_out), weight(tensor), whole(d_in)});
+}
+
+// --- a block -------------------------------------------------------------------------------------
+
+void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
+  const BlockParameters& parameters = table_.block(layer);
+  const std::int64_t hidden = shape_.hidden;
+  linear("qkv", parameters.qkv, block.norm1.out, block.qkv, 3 * hidden, hidden);
+  attention(block);
+  branch("projection", parameters.projection, block.attended, hidden);
+  add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
+}
+
+void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
+  const std::size_t up = table_.block(layer).up;
+  const std::int64_t inner = shape_.inner();
+  const KernelShape shape{.rows = shape_.rows(), .columns = inner};
+  if (!fuses(Fuse::pointwise)) {
+    linear("up", up, block.norm2.out, block.up, inner, shape_.hidden);
+    return launch("gelu", "gelu", shape, {whole(block.up), whole(block.activation)});
+  }
+  // The bias with the gelu rather than with the product: that pass is there anyway.
+  launch("up product", "matmul", {shape_.rows(), inner, shape_.hidden},
+         {whole(block.norm2.out), weight(up), whole(block.up)}, {0, 1, 0});
+  launch("bias and gelu", "bias_gelu", shape,
+         {whole(block.up), weight(up + 1), whole(block.up), whole(block.activation)});
+}
+
+void TransformerBlocks::narrow(std::int64_t layer, const BlockBuffers& block) {
+  branch("down", table_.block(layer).down, block.activation, shape_.inner());
+}
+
+void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) {
+  const BlockParameters& parameters = table_.block(layer);
+  const PassingBuffers& passing = buffers_.passing;
+  const std::int64_t hidden = shape_.hidden;
+  const std::int64_t inner = shape_.inner();
+  branch_gradient("down", parameters.down, block.activation, inner);
+  input_gradient("down", parameters.down, passing.d_stream, passing.d_wide, hidden, inner);
+  launch("gelu gradient", "gelu_gradient", {.rows = shape_.rows(), .columns = inner},
+         {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
+  linear_gradient("up", parameters.up, passing.d_wide, block.norm2.out, inner, hidden);
+  input_gradient("up", parameters.up, passing.d_wide, passing.d_narrow, inner, hidden);
+  norm_gradient(block.norm2, parameters.norm2, false);
+  branch_gradient("projection", parameters.projection, block.attended, hidden);
+  input_gradient("projection", parameters.projection, passing.d_stream, passing.d_narrow, hidden,
+                 hidden);
+  attention_gradient(block);
+  linear_gradient("qkv", parameters.qkv, passing.d_qkv, block.norm1.out, 3 * hidden, hidden);
+  input_gradient("qkv", parameters.qkv, passing.d_qkv, passing.d_narrow, 3 * hidden, hidden);
+  norm_gradient(block.norm1, parameters.norm1, false);
+}
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+std::int64_t norm_parts(const TransformerShape& shape) {
+  return layer_norm_parts(shape.rows());
+}
+
+std::int64_t norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
+  const std::int64_t of_stream = fuse == Fuse::none ? 0 : shape.hidden;
+  return norm_parts(shape) * (shape.norm_parameters() + of_stream);
+}
+
+std::int64_t bias_partial_elements(const TransformerShape& shape) {
+  std::int64_t most = 0;
+  for (const std::int64_t outputs : {shape.hidden, 3 * shape.hidden, shape.inner()})
+    most = std::max(most, column_parts(shape.rows(), outputs) * outputs);
+  return most;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// One block of a transformer, with the norms first (Xiong et al.: On layer normalization in the
+// transformer architecture, 2020, as GPT-2 has them), forward and backward:
+//   mid = x + projection(attention(qkv(norm1(x))))
+//   out = mid + down(gelu(up(norm2(mid))))
+// A block leaves its last product as a branch: whoever comes next adds it to mid. Which blocks
+// there are and which of their buffers are shared is build_transformer.cpp's.
+#pragma once
+
+#include <string>
+
+#include "plan/build/step_builder.h"
+#include "plan/build/transformer/transformer_shape.h"
+
+namespace stepgate {
+
+// A norm of a sum: what it reads and leaves behind, by index of the buffers.
+struct NormBuffers {
+  int sum = 0;  // what is normed
+  int out = 0;
+  int statistics = 0;  // of its rows, for the backward pass
+};
+
+// What a block writes forward and reads backward.
+struct BlockBuffers {
+  NormBuffers norm1, norm2;
+  int qkv = 0;
+  int attended = 0;
+  int log_sums = 0;       // tiled attention
+  int heads = 0;          // materialised attention: q, k and v, head by head
+  int probabilities = 0;  // materialised attention
+  int up = 0;
+  int activation = 0;
+};
+
+// What no block keeps.
+struct PassingBuffers {
+  int branch = 0;    // the product that is added next
+  int d_stream = 0;  // gradient of the residual stream
+  int d_narrow = 0;  // of something as wide as the stream
+  int d_wide = 0;    // of the MLP's inside
+  int d_qkv = 0;
+  int norm_partials = 0;
+  int bias_partials = 0;
+  int attention_scratch = 0;
+  int merged = 0;           // materialised attention: heads of out, or of its gradient
+  int d_heads = 0;          // materialised attention
+  int d_probabilities = 0;  // materialised attention
+};
+
+struct TransformerBuffers {
+  int weights = 0;
+  int gradients = 0;
+  PassingBuffers passing;
+};
+
+class TransformerBlocks {
+ public:
+  TransformerBlocks(StepBuilder&, const TransformerShape&, const ParameterTable&,
+                    const TransformerBuffers&, Fuse);
+
+  // Operations that follow have names that begin so.
+  void name_as(std::string prefix) { prefix_ = std::move(prefix); }
+  // Gradients of parameters that follow are added to what is there, or overwrite it.
+  void add_to_gradients(bool add) { accumulate_ = add ? 1 : 0; }
+
+  // The norm of `stream`, which is the buffers' sum as it is.
+  void norm(const NormBuffers&, std::size_t weight);
+  // The norm of stream + branch; `product` is the weight of the product that made the branch.
+  void add_and_norm(int stream, std::size_t product, const NormBuffers&, std::size_t weight);
+  // From the gradient of the norm in d_narrow to that of the stream, which it is added to unless
+  // this is the first.
+  void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
+
+  // From norm1's output to mid and norm2's output.
+  void attend(std::int64_t layer, const BlockBuffers&);
+  // From norm2's output to the activation, and from there to the branch.
+  void widen(std::int64_t layer, const BlockBuffers&);
+  void narrow(std::int64_t layer, const BlockBuffers&);
+
+  // From the gradient of the stream behind the block to that before it.
+  void backward(std::int64_t layer, const BlockBuffers&);
+
+ private:
+  void launch(const std::string& name, std::string_view kernel, KernelShape,
+              std::vector<BufferUse> operands, KernelScalars = {});
+  BufferUse whole(int buffer) const { return builder_.whole(buffer); }
+  BufferUse weight(std::size_t tensor, std::size_t count = 1) const;
+  BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
+  void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
+              std::int64_t inputs);
+  // A product that comes next in add_and_norm, which adds the bias where it adds the branch too.
+  void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
+  void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
+                       std::int64_t outputs, std::int64_t inputs);
+  void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
+                       std::int64_t outputs, std::int64_t inputs);
+  // Of a product that was added to the stream: the norm's gradient that came before has summed what
+  // its bias needs, where it is fused.
+  void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
+  void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
+                      std::int64_t outputs, std::int64_t inputs);
+  void attention(const BlockBuffers&);
+  void attention_gradient(const BlockBuffers&);
+  void materialised_attention(const BlockBuffers&);
+  void materialised_attention_gradient(const BlockBuffers&);
+  KernelShape attention_shape() const;
+  bool fuses(Fuse least) const { return static_cast<int>(fuse_) >= static_cast<int>(least); }
+
+  StepBuilder& builder_;
+  const TransformerShape& shape_;
+  const ParameterTable& table_;
+  TransformerBuffers buffers_;
+  Fuse fuse_;
+  std::string prefix_;
+  double accumulate_ = 0;
+};
+
+// Elements of the scores of attention, [samples][heads][seq][seq].
+std::int64_t score_elements(const TransformerShape&);
+
+// Bytes that the gradient of tiled attention leaves anything in.
+std::int64_t attention_scratch_bytes(const TransformerShape&);
+
+// Rows of partial sums that the gradient of a norm leaves, how many numbers they are, and most
+// numbers that that of a bias leaves.
+std::int64_t norm_parts(const TransformerShape&);
+std::int64_t norm_partial_elements(const TransformerShape&, Fuse);
+std::int64_t bias_partial_elements(const TransformerShape&);
+
+}  // namespace stepgate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/transformer/transformer_shape.h"
+
+#include <cmath>
+#include <utility>
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t alignment_elements = 64;
+constexpr double embedding_scale = 0.035;  // as wide as GPT-2's normal numbers of deviation 0.02
+constexpr double norm_scale = 0.1;         // so that a wrong norm shows in the first step
+
+}  // namespace
+
+TransformerShape transformer_shape(const Knobs& knobs) {
+  const ModelKnobs& model = knobs.model;
+  return {.layers = model.layers,
+          .hidden = model.hidden,
+          .heads = model.heads,
+          .seq = model.seq,
+          .vocab = model.vocab,
+          .positions = model.positions.value_or(model.seq),
+          .norm = model.norm,
+          .samples = knobs.batch.size / knobs.batch.accumulate,
+          .dtype = model.dtype,
+          .attention_workspace_bytes = model.attention_workspace_bytes,
+          .element_bytes = bytes_of(model.dtype)};
+}
+
+ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
+  const std::int64_t hidden = shape.hidden;
+  embedding_ = add_aligned("token embedding", shape.vocab * hidden, embedding_scale);
+  positions_ = add_aligned("position embedding", shape.positions * hidden, embedding_scale);
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    const std::string name = "block " + std::to_string(layer) + ": ";
+    BlockParameters block{};
+    block.norm1 = add_norm(name + "norm 1");
+    block.qkv = add_product(name + "qkv", 3 * hidden, hidden);
+    block.projection = add_product(name + "projection", hidden, hidden);
+    block.norm2 = add_norm(name + "norm 2");
+    block.up = add_product(name + "up", shape.inner(), hidden);
+    block.down = add_product(name + "down", hidden, shape.inner());
+    blocks_.push_back(block);
+  }
+  final_norm_ = add_norm("final norm");
+  head_ = add_aligned("head", shape.vocab * hidden, 1 / std::sqrt(static_cast<double>(hidden)));
+  elements_ = (elements_ + alignment_elements - 1) / alignment_elements * alignment_elements;
+}
+
+std::size_t ParameterTable::add(std::string name, std::int64_t elements, double scale,
+                                double centre) {
+  tensors_.push_back({std::move(name), elements_, elements, centre, scale});
+  elements_ += elements;
+  return tensors_.size() - 1;
+}
+
+std::size_t ParameterTable::add_aligned(std::string name, std::int64_t elements, double scale) {
+  elements_ = (elements_ + alignment_elements - 1) / alignment_elements * alignment_elements;
+  return add(std::move(name), elements, scale);
+}
+
+std::size_t ParameterTable::add_norm(const std::string& name) {
+  const std::size_t weight = add_aligned(name + " weight", shape_.hidden, norm_scale);
+  tensors_[weight].centre = 1;
+  if (shape_.norm == ModelNorm::layer) add(name + " bias", shape_.hidden, norm_scale);
+  return weight;
+}
+
+// As torch.nn.Linear begins: uniform within one over the root of the inputs.
+std::size_t ParameterTable::add_product(const std::string& name, std::int64_t outputs,
+                                        std::int64_t inputs) {
+  const double scale = 1 / std::sqrt(static_cast<double>(inputs));
+  const std::size_t weight = add_aligned(name + " weight", outputs * inputs, scale);
+  add_aligned(name + " bias", outputs, scale);
+  return weight;
+}
+
+std::vector<ContentPart> ParameterTable::contents() const {
+  std::vector<ContentPart> parts;
+  std::int64_t end = 0;
+  for (const ParameterTensor& tensor : tensors_) {
+    if (tensor.first > end) parts.push_back({.elements = tensor.first - end});
+    parts.push_back({tensor.elements, tensor.centre, tensor.scale});
+    end = tensor.first + tensor.elements;
+  }
+  if (elements_ > end) parts.push_back({.elements = elements_ - end});
+  return parts;
+}
+
+BufferUse ParameterTable::in(int flat, std::size_t tensor, std::int64_t element_bytes,
+                             std::size_t count) const {
+  const std::int64_t first = tensors_[tensor].first;
+  const ParameterTensor& last = tensors_[tensor + count - 1];
+  return {flat, first * element_bytes, (last.first + last.elements - first) * element_bytes};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What a transformer's step consists of, by how it is fused, split and recomputed. Its numbers are
+// tests/numbers/pytorch_transformer_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "plan/build/transformer/transformer_shape.h"
+#include "plan/count/counted_metrics.h"
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+template <class Set>
+StepPlan transformer_with(Set set) {
+  Knobs knobs = small_transformer();
+  set(knobs);
+  return plan_of(knobs);
+}
+
+std::int64_t launches_of(const StepPlan& plan, std::string_view kernel) {
+  return std::count_if(plan.operations.begin(), plan.operations.end(),
+                       [&](const Operation& operation) {
+                         const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+                         return launch != nullptr && launch->kernel == kernel;
+                       });
+}
+
+std::int64_t activation_bytes(const StepPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.purpose == Purpose::activations) bytes += buffer.bytes;
+  }
+  return bytes;
+}
+
+TEST(Transformer, HasTheParametersOfAGpt) {
+  const TransformerShape shape = transformer_shape(small_transformer());
+  std::int64_t parameters = 0;
+  const ParameterTable table(shape);
+  for (const ParameterTensor& tensor : table.tensors()) parameters += tensor.elements;
+  const std::int64_t c = 32, of_a_block = 12 * c * c + 13 * c;
+  EXPECT_EQ(parameters, 4 * of_a_block + (50 + 128) * c + 2 * c + 50 * c);
+}
+
+TEST(Transformer, FillsItsFlatBuffersWithTensorsThatDoNotOverlap) {
+  for (const ModelNorm norm : {ModelNorm::layer, ModelNorm::rms}) {
+    Knobs knobs = small_transformer();
+    knobs.model.norm = norm;
+    const ParameterTable table(transformer_shape(knobs));
+    std::int64_t end = 0, described = 0;
+    for (const ParameterTensor& tensor : table.tensors()) {
+      EXPECT_GE(tensor.first, end) << tensor.name;
+      end = tensor.first + tensor.elements;
+    }
+    EXPECT_LE(end, table.elements());
+    for (const ContentPart& part : table.contents()) described += part.elements;
+    EXPECT_EQ(described, table.elements());
+  }
+}
+
+TEST(Transformer, FusesMoreStepByStep) {
+  const auto fused = [](Fuse fuse) {
+    return transformer_with([=](Knobs& knobs) { knobs.launch.fuse = fuse; });
+  };
+  const StepPlan none = fused(Fuse::none);
+  const StepPlan pointwise = fused(Fuse::pointwise);
+  const StepPlan attention = fused(Fuse::attention);
+  const auto launches = [](const StepPlan& plan) {
+    return counted(plan, Metric::launches_per_step).value();
+  };
+  EXPECT_GT(launches(none), launches(pointwise));
+  EXPECT_GT(launches(pointwise), launches(attention));
+  EXPECT_EQ(launches_of(none, "linear"), 0);
+  EXPECT_EQ(launches_of(none, "add"), 8);
+  EXPECT_EQ(launches_of(pointwise, "add"), 0);
+  EXPECT_EQ(launches_of(pointwise, "bias_activation"), 0);
+  EXPECT_EQ(launches_of(pointwise, "linear"), 4);  // qkv: other biases go with what follows
+  EXPECT_EQ(launches_of(pointwise, "residual_bias_layer_norm"), 8);
+  EXPECT_EQ(launches_of(none, "column_parts"), 16);
+  EXPECT_EQ(launches_of(pointwise, "column_parts"), 8);  // qkv and up
+  EXPECT_EQ(launches_of(pointwise, "causal_softmax"), 4);
+  EXPECT_EQ(launches_of(attention, "causal_softmax"), 0);
+  EXPECT_EQ(launches_of(attention, "attention"), 4);
+}
+
+TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
+  const auto held = [](Fuse fuse, std::int64_t seq) {
+    return transformer_with([=](Knobs& knobs) {
+      knobs.launch.fuse = fuse;
+      knobs.model.attention_workspace_bytes = 0;
+      knobs.model.seq = seq;
+      knobs.batch.size = 1024 / seq;  // as many tokens
+    });
+  };
+  const std::int64_t tiled =
+      activation_bytes(held(Fuse::attention, 512)) - activation_bytes(held(Fuse::attention, 128));
+  const std::int64_t materialised =
+      activation_bytes(held(Fuse::pointwise, 512)) - activation_bytes(held(Fuse::pointwise, 128));
+  // Scores of four blocks and the gradient of one, 2 heads, 1024 tokens.
+  EXPECT_EQ(materialised - tiled, 5 * 2 * 1024 * (512 - 128) * 2);
+}
+
+TEST(Transformer, ComputesEveryBlockTwiceWhenNoneIsKept) {
+  const StepPlan kept = plan_of(small_transformer());
+  const StepPlan recomputed =
+      transformer_with([](Knobs& knobs) { knobs.memory.checkpoint_every = 1; });
+  EXPECT_EQ(launches_of(kept, "attention"), 4);
+  EXPECT_EQ(launches_of(recomputed, "attention"), 8);
+  EXPECT_EQ(launches_of(recomputed, "attention_gradient"), 4);
+  EXPECT_LT(activation_bytes(recomputed), activation_bytes(kept));
+}
+
+TEST(Transformer, KeepsTheInputsOfSegmentsAndTheInsideOfOne) {
+  std::vector<std::int64_t> bytes;
+  for (const std::int64_t every : {1, 2, 3, 0}) {
+    bytes.push_back(activation_bytes(
+        transformer_with([=](Knobs& knobs) { knobs.memory.checkpoint_every = every; })));
+  }
+  EXPECT_TRUE(std::is_sorted(bytes.begin(), bytes.end()));
+  // Inputs of three more blocks against the insides of three more.
+  EXPECT_LT(bytes.front() * 2, bytes.back());
+}
+
+TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
+  const StepPlan whole = plan_of(small_transformer());
+  const StepPlan parts = transformer_with([](Knobs& knobs) { knobs.batch.accumulate = 4; });
+  EXPECT_EQ(launches_of(parts, "attention"), 4 * launches_of(whole, "attention"));
+  EXPECT_EQ(launches_of(parts, "square_sums"), 1);
+  EXPECT_LT(activation_bytes(parts), activation_bytes(whole) / 2);
+  std::int64_t overwriting = 0, adding = 0;
+  for (const Operation& operation : parts.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || launch->kernel != "sum_parts") continue;
+    (launch->scalars[0] == 0 ? overwriting : adding) += 1;
+  }
+  EXPECT_EQ(adding, 3 * overwriting);
+}
+
+TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
+  const auto updated = [](OptimImpl impl) {
+    return transformer_with([=](Knobs& knobs) { knobs.optim.impl = impl; });
+  };
+  const auto tensors = static_cast<std::int64_t>(
+      ParameterTable(transformer_shape(small_transformer())).tensors().size());
+  EXPECT_EQ(launches_of(updated(OptimImpl::fused), "adamw_clipped"), 1);
+  EXPECT_EQ(launches_of(updated(OptimImpl::per_tensor), "adamw_clipped"), tensors);
+  EXPECT_EQ(launches_of(updated(OptimImpl::foreach), "adamw_clipped"), 0);
+  EXPECT_EQ(launches_of(updated(OptimImpl::foreach), "foreach_addcdiv"), 1);
+}
+
+TEST(Transformer, WithAMasterHoldsSixteenBytesAParameter) {
+  const StepPlan plan = transformer_with([](Knobs& knobs) { knobs.optim.master = true; });
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    const bool lasts = buffer.purpose == Purpose::weights || buffer.purpose == Purpose::gradients ||
+                       buffer.purpose == Purpose::optimizer_state;
+    if (lasts) bytes += buffer.bytes;
+  }
+  EXPECT_EQ(bytes, 16 * ParameterTable(transformer_shape(small_transformer())).elements());
+}
+
+TEST(Transformer, ScalesTheLossInFp16Only) {
+  const StepPlan narrow = transformer_with([](Knobs& knobs) { knobs.model.dtype = DType::fp16; });
+  EXPECT_EQ(launches_of(narrow, "scaled_cross_entropy"), 1);
+  EXPECT_EQ(launches_of(plan_of(small_transformer()), "scaled_cross_entropy"), 0);
+  // Nothing in the step reads a norm on the host.
+  EXPECT_EQ(counted(narrow, Metric::host_waits_per_step), 0);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "plan/count/step_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plan/analyse/access.h"
+
+namespace stepgate {
+namespace {
+
+std::size_t moments_of(const StepPlan& plan) {
+  return std::max<std::size_t>(plan.operations.size(), 1);
+}
+
+std::size_t purpose_of(const StepPlan& plan, int buffer) {
+  return static_cast<std::size_t>(plan.buffers[static_cast<std::size_t>(buffer)].purpose);
+}
+
+// Adds the bytes to every operation from the lifetime's first to its last.
+void add(std::vector<BytesByPurpose>& live, const Lifetime& lifetime, std::size_t purpose,
+         std::int64_t bytes) {
+  for (int operation = lifetime.first; operation <= lifetime.last; ++operation)
+    live[static_cast<std::size_t>(operation)][purpose] += bytes;
+}
+
+// Something is allocated for several steps, between which other operations come than stand between
+// its own.
+bool lasts_over_steps(const StepPlan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& operation) {
+                       const auto* allocate = std::get_if<Allocate>(&operation.action);
+                       return allocate && allocate->steps > 1;
+                     });
+}
+
+BytesByPurpose kept_by_purpose(const StepPlan& plan) {
+  BytesByPurpose kept{};
+  for (const Buffer& buffer : plan.buffers) {
+    const bool stays = buffer.allocated_by == AllocatedBy::the_plan;
+    if (takes_device_memory(buffer.memory) && stays)
+      kept[static_cast<std::size_t>(buffer.purpose)] += buffer.bytes * buffer.slots;
+  }
+  return kept;
+}
+
+HeldMemory held_by_operations(const StepPlan& plan) {
+  std::vector<BytesByPurpose> held(moments_of(plan), kept_by_purpose(plan));
+  for (const Lifetime& lifetime : allocated_lifetimes_of(plan)) {
+    const Buffer& buffer = plan.buffers[static_cast<std::size_t>(lifetime.buffer)];
+    add(held, lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
+  }
+  HeldMemory most;
+  for (const BytesByPurpose& moment : held) {
+    most.most_bytes = std::max(most.most_bytes, sum_of(moment));
+    for (std::size_t purpose = 0; purpose < moment.size(); ++purpose)
+      most.most[purpose] = std::max(most.most[purpose], moment[purpose]);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::int64_t sum_of(const BytesByPurpose& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+}
+
+std::int64_t kept_bytes(const StepPlan& plan) {
+  return sum_of(kept_by_purpose(plan));
+}
+
+HeldMemory held_memory(const StepPlan& plan) {
+  if (!lasts_over_steps(plan)) return held_by_operations(plan);
+  HeldMemory most;
+  for (std::int64_t turn = 0; turn < std::ssize(plan.batch_sizes); ++turn) {
+    const HeldMemory held = held_by_operations(turn_alone(plan, turn));
+    most.most_bytes = std::max(most.most_bytes, held.most_bytes);
+    for (std::size_t purpose = 0; purpose < held.most.size(); ++purpose)
+      most.most[purpose] = std::max(most.most[purpose], held.most[purpose]);
+  }
+  return most;
+}
+
+StepMemory step_memory_of(const StepPlan& plan) {
+  StepMemory memory;
+  memory.lifetimes = lifetimes_of(plan);
+  const std::vector<Lifetime>& lifetimes = memory.lifetimes.device;
+  memory.arena = pack_arena(lifetimes);
+  memory.live.resize(moments_of(plan));
+  for (const Lifetime& lifetime : lifetimes) {
+    const std::size_t purpose = purpose_of(plan, lifetime.buffer);
+    if (lifetime.always()) memory.always[purpose] += lifetime.bytes;
+    add(memory.live, lifetime, purpose, lifetime.bytes);
+  }
+  const auto peak = std::max_element(
+      memory.live.begin(), memory.live.end(),
+      [](const BytesByPurpose& a, const BytesByPurpose& b) { return sum_of(a) < sum_of(b); });
+  memory.peak_operation = static_cast<std::size_t>(peak - memory.live.begin());
+  memory.need_bytes = sum_of(*peak);
+  memory.page_locked_bytes = most_live_bytes(memory.lifetimes.page_locked);
+  return memory;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// The table of anchors. Which of them a step gets is bottleneck.cpp's.
+#include "plan/derive/anchors.h"
+
+#include <set>
+
+#include "plan/build/build_step_plan.h"
+#include "support/require.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::uint64_t anchor_seed = 1;
+
+Knobs product(DType dtype, std::int64_t hidden, std::int64_t layers) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = layers, .hidden = hidden, .dtype = dtype};
+  knobs.batch.size = 1024;
+  return knobs;
+}
+
+// Few samples through large weights, which AdamW then reads and writes with its two moments.
+Knobs memory_traffic() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 2, .hidden = 4096};
+  knobs.batch.size = 8;
+  knobs.optim.kind = OptimKind::adamw;
+  return knobs;
+}
+
+Knobs copy(HostMemory from) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 1};
+  knobs.batch = {.size = 16, .sample_bytes = mebibyte, .tensors = 1};
+  knobs.h2d.host = from;
+  return knobs;
+}
+
+// Kernels so small that the device waits for their launches.
+Knobs launches() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 8, .hidden = 64};
+  knobs.batch.size = 8;
+  knobs.optim.impl = OptimImpl::per_tensor;
+  return knobs;
+}
+
+AnchorRow row_for(Bottleneck bottleneck) {
+  AnchorRow row = anchor_table()[static_cast<std::size_t>(bottleneck)];
+  require(row.bottleneck == bottleneck, "anchors lie in the order of the bottlenecks");
+  return row;
+}
+
+}  // namespace
+
+std::vector<AnchorRow> anchor_table() {
+  return {{Bottleneck::fp32, "gemm_fp32.1", product(DType::fp32, 2048, 2)},
+          {Bottleneck::tf32, "gemm_tf32.1", product(DType::tf32, 4096, 2)},
+          {Bottleneck::bf16, "gemm_bf16.1", product(DType::bf16, 4096, 4)},
+          {Bottleneck::hbm, "hbm.1", memory_traffic()},
+          {Bottleneck::h2d_pinned, "h2d_pinned.1", copy(HostMemory::pinned)},
+          {Bottleneck::h2d_pageable, "h2d_pageable.1", copy(HostMemory::pageable)},
+          {Bottleneck::launch, "launch.1", launches()}};
+}
+
+std::string_view anchor_of(const StepPlan& plan) {
+  return row_for(bottleneck_of(plan)).name;
+}
+
+std::string anchor_variant(std::string_view anchor) {
+  return "anchor." + std::string(anchor);
+}
+
+StepPlan anchor_plan(const AnchorRow& row) {
+  Scenario scenario;
+  scenario.name = "anchor";
+  scenario.variants.push_back({.name = anchor_variant(row.name), .knobs = row.knobs, .place = {}});
+  return build_step_plans(scenario, anchor_seed).front();
+}
+
+std::vector<StepPlan> with_anchors(std::vector<StepPlan> plans) {
+  std::set<Bottleneck> needed;
+  for (const StepPlan& plan : plans) needed.insert(bottleneck_of(plan));
+  for (const Bottleneck bottleneck : needed) plans.push_back(anchor_plan(row_for(bottleneck)));
+  return plans;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Which anchor a step gets. That anchors stay what they are is tests/contract/anchors_test.cpp's.
+#include "plan/derive/anchors.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "plan/build/build_step_plan.h"
+
+namespace stepgate {
+namespace {
+
+StepPlan plan_to_anchor(const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = "anchored";
+  scenario.variants.push_back({.name = "only", .knobs = knobs, .place = {}});
+  return build_step_plans(scenario, 3).front();
+}
+
+TEST(Anchors, AreWhatTheirNamesSay) {
+  std::set<std::string_view> names;
+  for (const AnchorRow& row : anchor_table()) {
+    EXPECT_EQ(bottleneck_of(anchor_plan(row)), row.bottleneck) << row.name;
+    EXPECT_EQ(anchor_of(anchor_plan(row)), row.name);
+    names.insert(row.name);
+  }
+  EXPECT_EQ(names.size(), anchor_table().size());
+}
+
+TEST(Anchors, FollowTheDtypeOfLargeProducts) {
+  Knobs knobs;
+  knobs.model.hidden = 4096;
+  knobs.batch.size = 2048;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_fp32.1");
+  knobs.model.dtype = DType::tf32;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_tf32.1");
+  knobs.model.dtype = DType::bf16;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_bf16.1");
+}
+
+TEST(Anchors, FollowWhatTheHostDoesInASmallStep) {
+  Knobs knobs;
+  knobs.model.hidden = 128;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
+}
+
+TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
+  knobs.batch = {.size = 64, .sample_bytes = 1 << 20, .tensors = 1};
+  knobs.h2d.host = HostMemory::pinned;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
+  knobs.h2d.host = HostMemory::pageable;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pageable.1");
+  knobs.h2d.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
+}
+
+// A batch whose copy takes longer than all products together or all other kernels together, but not
+// than both.
+Knobs copied_meanwhile() {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = 1024, .dtype = DType::tf32};
+  knobs.batch.size = 1024;
+  knobs.h2d.host = HostMemory::pinned;
+  knobs.h2d.stream = CopyStream::side;
+  knobs.h2d.buffers = 2;
+  return knobs;
+}
+
+TEST(Anchors, AreNotOfCopiesThatHideBehindKernels) {
+  EXPECT_NE(anchor_of(plan_to_anchor(copied_meanwhile())), "h2d_pinned.1");
+  Knobs in_turn = copied_meanwhile();
+  in_turn.h2d.stream = CopyStream::compute;
+  in_turn.h2d.buffers = 1;
+  EXPECT_EQ(anchor_of(plan_to_anchor(in_turn)), "h2d_pinned.1");
+}
+
+TEST(Anchors, AreOfCopiesThatTakeLongerThanWhatTheyHideBehind) {
+  Knobs knobs = copied_meanwhile();
+  knobs.batch.sample_bytes = 1 << 16;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
+}
+
+TEST(Anchors, CountWaitsOfTheHostAgainstWhatTheyWaitFor) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 2, .hidden = 4096, .dtype = DType::tf32};
+  knobs.batch.size = 2048;
+  knobs.sync.where = SyncWhere::op;
+  EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "gemm_tf32.1");
+}
+
+TEST(Anchors, StandBehindThePlansOnceEach) {
+  Knobs small;
+  small.model.hidden = 64;
+  Knobs large;
+  large.model.hidden = 4096;
+  large.batch.size = 2048;
+  const std::vector<StepPlan> plans =
+      with_anchors({plan_to_anchor(large), plan_to_anchor(small), plan_to_anchor(small)});
+  ASSERT_EQ(plans.size(), 5U);
+  EXPECT_EQ(plans[2].variant, "only");
+  EXPECT_EQ(plans[3].variant, "anchor.gemm_fp32.1");
+  EXPECT_EQ(plans[4].variant, "anchor.launch.1");
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// What a run tells other programs of every sentence: whether it passed, failed, could not be tried
+// or was left open, and why. JUnit, summaries and annotations are three ways to write this down.
+// A sentence that the run did not get to has not passed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "judge/judge_suite.h"
+#include "judge/verdict/verdict.h"
+#include "report/exit_code.h"
+#include "report/run_info.h"
+#include "scenario/scenario.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// What ended a run, or why its answer is none.
+struct RunFailure {
+  std::string type;  // "request", "device", "interrupted", "not gated"
+  Place place;       // of what is wrong in a file
+  std::string message;
+};
+
+struct ReportedGate;
+
+// Of a scenario, as draw_timeline and draw_memory write them.
+struct Picture {
+  std::string title;  // "Timelines"
+  std::string words;  // what it shows, for who cannot see it
+  std::string svg;
+};
+
+// A run as far as it has come.
+struct ReportedRun {
+  RunInfo run;
+  UndecidedPolicy undecided = UndecidedPolicy::skip;
+  std::vector<const Scenario*> scenarios;  // all that are to be decided, in order
+  std::span<const Verdict> verdicts;       // of the first of them
+  const SuiteVerdict* suite = nullptr;     // null before the end
+  std::vector<RunFailure> failures;
+  bool ended = false;                              // however: there is an exit code
+  std::span<const std::vector<Picture>> pictures;  // of the scenarios, in order; may be fewer
+};
+
+// failed: refuted. error: broken, not gated, not reached, or the device failed.
+enum class CaseEnd { passed, failed, error, skipped };
+
+// The type of a case that the run did not get to.
+constexpr std::string_view not_run = "not run";
+
+struct ReportedCase {
+  std::string name;   // "scenario.sentence", of no other case of the run
+  std::string title;  // what people call it: the same without what tells namesakes apart
+  Place place;
+  CaseEnd end = CaseEnd::error;
+  std::string type;     // in a word: "holds", "refuted", "undecided", "broken", "device", ...
+  std::string message;  // the sentence and why
+  const SentenceVerdict* sentence = nullptr;  // null where nothing was decided
+};
+
+struct ReportedScenario {
+  std::string name;
+  const Verdict* verdict = nullptr;  // null where it has none
+  std::vector<ReportedCase> cases;
+  const Scenario* scenario = nullptr;  // null where it is none
+  std::span<const Picture> pictures;
+};
+
+// All that a report of a run or a gate needs to know.
+struct ReportedCases {
+  std::string verb = "run";  // or "gate"
+  RunInfo run;
+  bool simulated = false;  // something of it was computed instead of measured
+  bool ended_early = false;
+  std::vector<ReportedScenario> scenarios;
+  // What the process ends with; absent before the end, and where a signal ended it.
+  std::optional<ExitCode> code;
+  std::shared_ptr<const ReportedGate> gate;  // null for a run, and for a gate before its end
+};
+
+// A scenario each, with a case for every sentence of [expect]. Before them one named "stepgate",
+// with a case for every failure and one for a suite that is refuted though no sentence is, where
+// there is any.
+ReportedCases reported_cases(const ReportedRun&);
+
+// Gives every case a name that no other has.
+void name_apart(std::vector<ReportedScenario>&);
+
+CaseEnd end_of_undecided(UndecidedPolicy);
+
+// How many cases end so.
+std::size_t count_of(std::span<const ReportedScenario>, CaseEnd);
+
+}  // namespace stepgate

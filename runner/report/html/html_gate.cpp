@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "report/html/html_gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+#include "judge/verdict/words.h"
+#include "report/append.h"
+#include "report/html/draw_interval.h"
+#include "report/html/html.h"
+#include "report/text/verdict_words.h"
+
+namespace stepgate {
+namespace {
+
+using HtmlRows = std::vector<std::vector<std::string>>;
+
+Tone tone_of(Severity severity) {
+  switch (severity) {
+    case Severity::blocks:
+    case Severity::failed:
+      return Tone::bad;
+    case Severity::undecided:
+    case Severity::not_gated:
+      return Tone::open;
+    case Severity::note:
+      return Tone::none;
+  }
+  return Tone::bad;
+}
+
+Tone tone_of_outcome(std::string_view outcome) {
+  if (outcome == in_words(Outcome::holds)) return Tone::good;
+  const bool is_open =
+      outcome == in_words(Outcome::undecided) || outcome == in_words(Outcome::skipped) ||
+      outcome == in_words(Outcome::no_baseline) || outcome == in_words(Outcome::not_comparable) ||
+      outcome == in_words(Outcome::machine_slower);
+  return is_open ? Tone::open : Tone::bad;
+}
+
+std::string accepted_in_words(const Accepted& entry) {
+  return fmt::format("accepted{} by {} until {}: {}",
+                     entry.limit_text.empty() ? "" : " up to " + entry.limit_text, entry.who,
+                     entry.until, entry.why);
+}
+
+std::string html_finding(const FindingGroup& group) {
+  const Finding& finding = *group.first;
+  const Tone tone = tone_of(finding.severity);
+  std::string title(name_of(finding.kind));
+  if (!finding.what.empty() && finding.what != title) title += ": " + finding.what;
+  const bool is_of_one = group.works.size() == 1;
+  if (is_of_one && !finding.work.empty()) title += " of " + finding.work;
+  std::string html = fmt::format("<article class=\"finding {}\">\n{}<h3>{}</h3>\n", class_of(tone),
+                                 html_badge(name_of(finding.severity), tone), html_text(title));
+  html += html_paragraph(finding.words);
+  html += html_paragraph(finding.mechanism);
+  std::string works;
+  for (const std::string& work : group.works) {
+    if (!work.empty() && !is_of_one)
+      append(works, "{}<code>{}</code>", works.empty() ? "" : ", ", html_text(work));
+  }
+  if (!works.empty()) append(html, "<p class=\"dim\">{}</p>\n", works);
+  if (is_of_one && !finding.place.file.empty() && finding.place.line > 0)
+    html +=
+        html_paragraph(fmt::format("{}:{}", finding.place.file, finding.place.line), "dim code");
+  if (finding.accepted) html += html_paragraph(accepted_in_words(*finding.accepted));
+  return html + "</article>\n";
+}
+
+// What must be looked at is open; notes are folded.
+std::string html_findings(const std::vector<Finding>& findings) {
+  std::string wrong;
+  std::string notes;
+  std::int64_t noted = 0;
+  for (const FindingGroup& group : grouped(findings)) {
+    if (group.first->severity == Severity::note) {
+      notes += html_finding(group);
+      ++noted;
+    } else {
+      wrong += html_finding(group);
+    }
+  }
+  std::string html = "<section>\n<h2>What was found</h2>\n";
+  html += wrong.empty() ? html_paragraph("Nothing that stands in the way.") : wrong;
+  if (noted > 0)
+    html += html_details(
+        false,
+        fmt::format("<h3>{}: better, new, known or accepted</h3>", counted_in_words(noted, "note")),
+        notes);
+  return html + "</section>\n";
+}
+
+std::string work_step_in_words(const std::optional<double>& seconds) {
+  return seconds ? in_words(*seconds, MetricUnit::seconds) : "-";
+}
+
+std::string percent_in_words(double ratio) {
+  return fmt::format("{:+.2f} %", 100 * (ratio - 1));
+}
+
+// One scale for all works, so that they can be compared by eye. A work far beyond it would squeeze
+// the others: it ends in an arrow, and its number says how far.
+Span axis_of(const DuelVerdict& duel) {
+  constexpr double margins_shown = 4;
+  const double reach = margins_shown * std::max(duel.settings.margin, 0.001);
+  return {1 - reach, 1 + reach};
+}
+
+std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel) {
+  std::string change = "-";
+  std::string picture;
+  if (work.timed) {
+    change = percent_in_words(work.timed->ratio);
+    if (work.timed->interval) {
+      append(change, " [{}, {}]", percent_in_words(work.timed->interval->low),
+             percent_in_words(work.timed->interval->high));
+    }
+    const double limit = 1 + work.margin;
+    if (work.margin > duel.settings.margin) append(change, ", limit {}", percent_in_words(limit));
+    picture = draw_interval({.value = work.timed->ratio,
+                             .interval = work.timed->interval,
+                             .limit = limit,
+                             .allowed = {-std::numeric_limits<double>::infinity(), limit},
+                             .value_words = {},
+                             .limit_words = {},
+                             .tone = tone_of_outcome(in_words(work.outcome)),
+                             .axis = axis_of(duel)});
+  }
+  return {html_text(work.name),
+          html_badge(in_words(work.outcome), tone_of_outcome(in_words(work.outcome))),
+          html_text(work_step_in_words(work.base_step_seconds)),
+          html_text(work_step_in_words(work.head_step_seconds)),
+          html_text(change),
+          picture,
+          std::to_string(work.pairs)};
+}
+
+std::string html_works(const DuelVerdict& duel) {
+  HtmlRows open;
+  HtmlRows holding;
+  for (const WorkVerdict& work : duel.works)
+    (work.outcome == Outcome::holds ? holding : open).push_back(row_of(work, duel));
+  const Span axis = axis_of(duel);
+  const std::vector<std::string> titles{
+      "work",
+      "outcome",
+      "BASE step",
+      "HEAD step",
+      "change",
+      fmt::format("from {} to {}, limit {}{}", percent_in_words(axis.low),
+                  percent_in_words(axis.high), percent_in_words(1 + duel.settings.margin),
+                  duel.settings.wider.empty() ? "" : " or as said"),
+      "pairs"};
+  std::string html = "<section>\n<h2>Time</h2>\n";
+  html += html_paragraph(
+      fmt::format(
+          "{} of launches, {:.1f} s; intervals of HEAD / BASE have {:.3g} % confidence, and what "
+          "holds does so by a bound on one side: its interval may reach over the limit",
+          counted_in_words(duel.pairs, "pair"),
+          std::chrono::duration<double>(duel.wall_time).count(), 100 * duel.settings.confidence),
+      "dim");
+  html +=
+      html_table_of_html("Works that are not known to be within the margin", titles, open, "words");
+  if (!holding.empty()) {
+    html += html_details(
+        open.empty() && std::ssize(holding) <= 20,
+        fmt::format("<h3>{} within the margin</h3>", counted_in_words(std::ssize(holding), "work")),
+        html_table_of_html("Works within the margin", titles, holding, "words"));
+  }
+  for (const std::string& note : duel.notes) html += html_paragraph("Note: " + note);
+  return html + "</section>\n";
+}
+
+std::string value_of(const std::optional<double>& value, MetricUnit unit) {
+  return value ? in_words(*value, unit) : "-";
+}
+
+std::string html_counts(const ReportedGate& gate) {
+  std::map<std::string, bool> works;  // by name: whether anything differs
+  for (const std::string& work : gate.looks.counted) works[work] = false;
+  HtmlRows rows;
+  for (const Finding& finding : gate.verdict.findings) {
+    if (finding.kind != FindingKind::counts && finding.kind != FindingKind::losses) continue;
+    if (works.contains(finding.work)) works[finding.work] = true;
+    if (!finding.base && !finding.head) continue;
+    rows.push_back({html_text(finding.work), html_text(finding.what),
+                    html_text(value_of(finding.base, finding.unit)),
+                    html_text(value_of(finding.head, finding.unit)),
+                    html_badge(name_of(finding.severity), tone_of(finding.severity))});
+  }
+  if (works.empty() && rows.empty()) return "";
+  std::vector<std::string> same;
+  for (const auto& [work, differs] : works) {
+    if (!differs) same.push_back(work);
+  }
+  std::string html = "<section>\n<h2>What steps consist of</h2>\n";
+  html += html_table_of_html("Counts that differ", {"work", "count", "BASE", "HEAD", "finding"},
+                             rows, "words");
+  if (!same.empty()) {
+    html += html_details(false,
+                         fmt::format("<h3>{} whose every count and loss is BASE&#8217;s</h3>",
+                                     counted_in_words(std::ssize(same), "work")),
+                         html_list(4, "Works", same));
+  }
+  return html + "</section>\n";
+}
+
+std::string html_head_sentences(const std::vector<HeadSentence>& sentences) {
+  if (sentences.empty()) return "";
+  HtmlRows open;
+  HtmlRows holding;
+  for (const HeadSentence& one : sentences) {
+    const bool holds = one.outcome == in_words(Outcome::holds);
+    (holds ? holding : open)
+        .push_back({html_text(one.scenario + "." + one.name),
+                    html_badge(one.outcome, tone_of_outcome(one.outcome)),
+                    html_paragraph(one.reason)});
+  }
+  const std::vector<std::string> titles{"sentence", "outcome", "why"};
+  std::string html = "<section>\n<h2>HEAD&#8217;s sentences</h2>\n" +
+                     html_table_of_html("Sentences that do not hold", titles, open, "words");
+  if (!holding.empty()) {
+    html += html_details(
+        false,
+        fmt::format("<h3>{} that hold</h3>", counted_in_words(std::ssize(holding), "sentence")),
+        html_table_of_html("Sentences that hold", titles, holding, "words"));
+  }
+  return html + "</section>\n";
+}
+
+std::string html_accepted(const GateVerdict& verdict) {
+  HtmlRows rows;
+  for (const Finding& finding : verdict.findings) {
+    if (!finding.accepted) continue;
+    const Accepted& entry = *finding.accepted;
+    rows.push_back({html_text(finding.work), html_text(finding.what),
+                    html_text(entry.limit_text.empty() ? "-" : entry.limit_text),
+                    html_text(entry.who), html_text(entry.until), html_paragraph(entry.why)});
+  }
+  if (rows.empty() && verdict.unused.empty()) return "";
+  std::string html = "<section>\n<h2>What was accepted</h2>\n";
+  html += html_table_of_html("Findings that a line of the repository accepts",
+                             {"work", "what", "limit", "by", "until", "why"}, rows, "words");
+  html += html_list(3, "Entries that nothing needed, or that are over", verdict.unused);
+  return html + "</section>\n";
+}
+
+}  // namespace
+
+std::string html_gate(const ReportedGate& gate) {
+  std::string html = html_findings(gate.verdict.findings);
+  html += html_accepted(gate.verdict);
+  if (gate.looks.duel) html += html_works(*gate.looks.duel);
+  html += html_counts(gate);
+  return html + html_head_sentences(gate.looks.sentences);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// What report.html says of a gate that has come to its end.
+#pragma once
+
+#include <string>
+
+#include "report/ci/reported_gate.h"
+
+namespace stepgate {
+
+// Findings, what blocks first; the works that were timed; HEAD's sentences; what was accepted.
+std::string html_gate(const ReportedGate&);
+
+}  // namespace stepgate

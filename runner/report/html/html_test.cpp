@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// The page for people: what stands where, that numbers lie on the right side of their limits, and
+// that no text of a file becomes markup. That browsers show it, ci/look_at_report sees.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+#include <sstream>
+
+#include "report/html/draw_interval.h"
+#include "report/html/embedded_picture.h"
+#include "report/html/write_html.h"
+#include "report/times.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+bool shows(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+// What stands behind the first match, as a number.
+double number_at(const std::string& text, const std::string& pattern) {
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex(pattern + "([-0-9.]+)"))) return -1;
+  return std::stod(found[1]);
+}
+
+DrawnInterval drawn_at(double value) {
+  return {.value = value,
+          .interval = RatioInterval{value - 0.01, value + 0.01},
+          .limit = 1.05,
+          .allowed = {1.05, infinite},
+          .value_words = "v",
+          .limit_words = "limit",
+          .tone = Tone::good,
+          .axis = {}};
+}
+
+TEST(DrawInterval, PutsTheNumberOnItsSideOfTheLimit) {
+  for (const double value : {1.2, 0.9}) {
+    const std::string svg = draw_interval(drawn_at(value));
+    const double limit = number_at(svg, "class=\"limit\" x1=\"");
+    EXPECT_EQ(number_at(svg, "cx=\"") > limit, value > 1.05) << svg;
+    const double bar = number_at(svg, "class=\"range good\" x=\"");
+    EXPECT_EQ(bar > limit, value > 1.05) << svg;
+    EXPECT_DOUBLE_EQ(number_at(svg, "class=\"allowed\" x=\""), limit) << svg;
+  }
+}
+
+TEST(DrawInterval, EndsInAnArrowBeyondASharedAxis) {
+  DrawnInterval drawn = drawn_at(3);
+  drawn.axis = Span{0.9, 1.1};
+  EXPECT_EQ(times(draw_interval(drawn), "<path"), 1);
+  EXPECT_LE(number_at(draw_interval(drawn), "cx=\""), 320);
+  EXPECT_EQ(times(draw_interval(drawn_at(1.2)), "<path"), 0);
+}
+
+TEST(DrawInterval, DrawsNothingOfWhatIsNoNumber) {
+  DrawnInterval drawn = drawn_at(std::nan(""));
+  EXPECT_EQ(draw_interval(drawn), "");
+  drawn = drawn_at(1);
+  drawn.limit = infinite;
+  EXPECT_EQ(draw_interval(drawn), "");
+  drawn = drawn_at(0);
+  drawn.interval = RatioInterval{0, 0};
+  drawn.limit = 0;
+  drawn.allowed = {0, 0};
+  EXPECT_FALSE(shows(draw_interval(drawn), "nan"));
+}
+
+TEST(DrawInterval, KnowsTheAllowedSideFromTheSentence) {
+  SentenceVerdict sentence;
+  sentence.timed = TimedEvidence{.ratio = 1.2, .interval = RatioInterval{1.1, 1.3}};
+  sentence.estimate = Estimate{.value = 1.2, .interval = RatioInterval{1.1, 1.3}, .limit = 1.0};
+  Expectation expectation;
+  expectation.relation = Relation::at_most;
+  const std::string at_most = draw_interval(sentence, &expectation, Tone::bad);
+  EXPECT_EQ(number_at(at_most, "class=\"allowed\" x=\""), 0) << at_most;
+  EXPECT_TRUE(shows(at_most, "at most 1x")) << at_most;
+  expectation.relation = Relation::about;
+  expectation.within = 0.5;
+  const std::string about = draw_interval(sentence, &expectation, Tone::good);
+  EXPECT_GT(number_at(about, "class=\"allowed\" x=\""), 0) << about;
+  EXPECT_TRUE(shows(about, "about 1x within 50 %")) << about;
+  EXPECT_TRUE(shows(draw_interval(sentence, nullptr, Tone::good), "limit 1x"));
+  sentence.estimate.reset();
+  EXPECT_EQ(draw_interval(sentence, nullptr, Tone::good), "");
+}
+
+TEST(DrawInterval, DrawsASentenceAboutStoredRunsBesideItsAnchor) {
+  SentenceVerdict sentence;
+  sentence.stored = StoredEvidence{};
+  EXPECT_EQ(draw_interval(sentence, nullptr, Tone::open), "");  // too few of them
+  sentence.stored->normalised = {.ratio = 0.8, .interval = RatioInterval{0.75, 0.9}};
+  Expectation expectation;
+  const MetricOf now{.variant = "fix", .metric = Metric::step_ms_mean};
+  expectation.relation = Relation::at_most;
+  expectation.left = {{now}};
+  expectation.right = {{1.25, MetricOf{.variant = "fix", .metric = now.metric, .stored = true}}};
+  const std::string svg = draw_interval(sentence, &expectation, Tone::good);
+  EXPECT_TRUE(shows(svg, "at most 1.25x")) << svg;
+  EXPECT_TRUE(shows(svg, "1.000x [0.938x, 1.12x]")) << svg;
+  EXPECT_LT(number_at(svg, "cx=\""), number_at(svg, "class=\"limit\" x1=\""));
+}
+
+TEST(EmbeddedPicture, HasNothingThatReachesBeyondIt) {
+  const std::string svg =
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"9\">\n<defs><pattern id=\"wait\">"
+      "</pattern></defs><rect fill=\"url(#wait)\"/><text>id=&quot;wait&quot; "
+      "url(#wait)</text></svg>";
+  const std::string embedded = embedded_picture(svg, "a \"b\" <c>", 3);
+  EXPECT_EQ(embedded,
+            "<svg class=\"picture\" role=\"img\" aria-label=\"a &quot;b&quot; &lt;c&gt;\" "
+            "width=\"9\">\n<defs><pattern id=\"p3-wait\"></pattern></defs>"
+            "<rect fill=\"url(#p3-wait)\"/><text>id=&quot;wait&quot; url(#wait)</text></svg>");
+}
+
+Verdict verdict_on_page(const std::string& name, std::vector<Outcome> outcomes) {
+  Verdict verdict;
+  verdict.scenario = name;
+  verdict.claim = "it is fast";
+  verdict.device.kind = DeviceKind::cuda;
+  verdict.device.name = "NVIDIA H200";
+  verdict.device.driver = "580.159";
+  verdict.device.keys = {{"clocks", "locked"}};
+  for (const Outcome outcome : outcomes) {
+    SentenceVerdict sentence;
+    sentence.name = "line" + std::to_string(verdict.sentences.size() + 1);
+    sentence.text = "a.x >= 1 * b.x";
+    sentence.reason = "1.31x in a typical round";
+    sentence.place = {"scenarios/" + name + ".toml", 10, 3};
+    sentence.outcome = outcome;
+    verdict.sentences.push_back(sentence);
+  }
+  verdict.outcome = worst(verdict.sentences);
+  return verdict;
+}
+
+std::string page_of(const std::vector<Verdict>& verdicts, UndecidedPolicy policy = {},
+                    std::vector<RunFailure> failures = {}) {
+  const SuiteVerdict suite = judge_suite(verdicts, 0.01);
+  ReportedRun run;
+  run.run = {.stepgate = "0.1.0",
+             .build = "00ff",
+             .commit = "0123abc",
+             .date = "2026-11-22T10:00:00Z",
+             .host = "runner-7"};
+  run.undecided = policy;
+  run.verdicts = verdicts;
+  run.suite = &suite;
+  run.failures = std::move(failures);
+  run.ended = true;
+  std::ostringstream out;
+  write_html(out, reported_cases(run));
+  return out.str();
+}
+
+struct Ended {
+  Outcome outcome;
+  const char* words;
+  const char* code;
+};
+
+TEST(Page, SaysInItsFirstLinesWhatTheProcessEndsWith) {
+  for (const Ended& ended : {Ended{Outcome::holds, "Everything holds", "Exit code 0"},
+                             Ended{Outcome::refuted, "Refuted", "Exit code 1"},
+                             Ended{Outcome::undecided, "Undecided", "Exit code 77"},
+                             Ended{Outcome::skipped, "Undecided", "Exit code 77"},
+                             Ended{Outcome::no_baseline, "Not gated", "Exit code 4"},
+                             Ended{Outcome::machine_slower, "Not gated", "Exit code 4"}}) {
+    const std::string page = page_of({verdict_on_page("a", {ended.outcome})});
+    const std::string head = page.substr(0, page.find("</header>"));
+    EXPECT_TRUE(shows(head, std::string(">") + ended.words + "</p>")) << head;
+    EXPECT_TRUE(shows(head, ended.code)) << head;
+    EXPECT_FALSE(shows(page, "SIMULATED"));
+  }
+  const std::vector<Verdict> open{verdict_on_page("a", {Outcome::undecided})};
+  EXPECT_TRUE(shows(page_of(open, UndecidedPolicy::fail), "Undecided, which is to fail"));
+  EXPECT_TRUE(shows(page_of(open, UndecidedPolicy::pass), "Passed: nothing is refuted"));
+  std::vector<Verdict> broken{verdict_on_page("a", {Outcome::holds})};
+  broken[0].broken = "losses disagree";
+  EXPECT_TRUE(shows(page_of(broken), "Not to be trusted"));
+  broken[0].failed = "out of memory";
+  EXPECT_TRUE(shows(page_of(broken), "The device failed"));
+  const std::vector<Verdict> good{verdict_on_page("a", {Outcome::holds})};
+  EXPECT_TRUE(shows(page_of(good, {}, {{"not gated", {}, "there is no GPU"}}), "Exit code 4"));
+  EXPECT_TRUE(shows(page_of({}, {}, {{"interrupted", {}, "x"}}), "Interrupted"));
+}
+
+TEST(Page, ShowsTheWorstFirstAndFoldsWhatHolds) {
+  const std::string page = page_of({verdict_on_page("good", {Outcome::holds}),
+                                    verdict_on_page("open", {Outcome::undecided}),
+                                    verdict_on_page("bad", {Outcome::holds, Outcome::refuted})});
+  const auto at = [&](const std::string& words) { return page.find(words); };
+  const std::string open = "<details class=\"scenario\" open=\"open\">\n<summary><span class=";
+  EXPECT_LT(at(open + "\"badge bad\">refuted</span> <h3>bad"), at("<h3>open"));
+  EXPECT_LT(at(open + "\"badge open\">undecided</span> <h3>open"), at("<h3>good"));
+  EXPECT_NE(at("<details class=\"scenario\">\n<summary><span class=\"badge good\">holds</span> "
+               "<h3>good"),
+            std::string::npos)
+      << page;
+  EXPECT_LT(at("<h4>line2"), at("<h4>line1"));
+  for (const char* words : {"580.159", "locked", "0123abc", "00ff", "runner-7", "0.1.0"})
+    EXPECT_TRUE(shows(page, words)) << words;
+}
+
+TEST(Page, KeepsForeignTextInItsPlace) {
+  const std::string hostile =
+      "</style><script>x</script> <b> & \"q\" ]]> \x01\x1b[31m\xff\xe2\x80\xae";
+  std::vector<Verdict> verdicts{verdict_on_page(hostile, {Outcome::refuted})};
+  Verdict& verdict = verdicts[0];
+  verdict.claim = hostile;
+  verdict.device.name = hostile;
+  verdict.device.keys = {{hostile, hostile}};
+  verdict.environment = verdict.notes = {hostile};
+  verdict.disturbance = hostile;
+  verdict.variants = {{.name = hostile}};
+  verdict.regime = verdict.sentences;
+  for (SentenceVerdict* sentence : {&verdict.sentences[0], &verdict.regime[0]})
+    sentence->name = sentence->text = sentence->reason = sentence->place.file = hostile;
+  const std::string page = page_of(verdicts, {}, {{hostile, {hostile, 1, 1}, hostile}});
+  for (const char* markup : {"<script", "<b>", "\x01", "\x1b", "\xff", "\xe2\x80\xae"})
+    EXPECT_FALSE(shows(page, markup)) << markup;
+  EXPECT_EQ(times(page, "</style>"), 1);
+  EXPECT_GT(times(page, "&lt;script&gt;"), 10);
+}
+
+TEST(Page, CutsWhatNobodyReads) {
+  std::vector<Verdict> verdicts{verdict_on_page("a", {Outcome::refuted})};
+  verdicts[0].claim = std::string(5'000'000, 'x');
+  EXPECT_LT(page_of(verdicts).size(), 100'000U);
+}
+
+TEST(Page, GivesTheRoomForPicturesToWhatDidNotHold) {
+  const std::vector<Verdict> verdicts{verdict_on_page("good", {Outcome::holds}),
+                                      verdict_on_page("bad", {Outcome::refuted})};
+  const std::vector<std::vector<Picture>> pictures{
+      {{"Timelines", "of good", "<svg><!--good--></svg>" + std::string(1000, ' ')}},
+      {{"Timelines", "of bad", "<svg><!--bad--></svg>" + std::string(1000, ' ')}}};
+  ReportedRun run;
+  run.verdicts = verdicts;
+  run.pictures = pictures;
+  const auto page = [&](std::size_t room) {
+    std::ostringstream out;
+    write_html(out, reported_cases(run), room);
+    return out.str();
+  };
+  EXPECT_TRUE(shows(page(5000), "<!--good-->"));
+  EXPECT_FALSE(shows(page(1500), "<!--good-->"));
+  EXPECT_TRUE(shows(page(1500), "<!--bad-->"));
+  EXPECT_TRUE(shows(page(1500), "Timelines are left out here"));
+  EXPECT_TRUE(shows(page(1500), "Not ended"));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "report/html/write_html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <ostream>
+#include <set>
+#include <utility>
+
+#include "judge/verdict/words.h"
+#include "report/append.h"
+#include "report/ci/reported_gate.h"
+#include "report/html/html.h"
+#include "report/html/html_gate.h"
+#include "report/html/html_scenario.h"
+#include "report/text/verdict_words.h"
+
+namespace stepgate {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// The whole in a word.
+struct Headline {
+  std::string words;
+  Tone tone = Tone::bad;
+};
+
+bool has_case_of_type(const ReportedCases& run, std::string_view type) {
+  return std::ranges::any_of(run.scenarios, [&](const ReportedScenario& scenario) {
+    return std::ranges::any_of(scenario.cases,
+                               [&](const ReportedCase& one) { return one.type == type; });
+  });
+}
+
+bool every_case_holds(const ReportedCases& run) {
+  return std::ranges::all_of(run.scenarios, [](const ReportedScenario& scenario) {
+    return std::ranges::all_of(scenario.cases,
+                               [](const ReportedCase& one) { return one.type == "holds"; });
+  });
+}
+
+Headline answer_of(const ReportedCases& run) {
+  if (!run.code) {
+    if (has_case_of_type(run, "interrupted")) return {"Interrupted: there is no verdict"};
+    return {"Not ended: still at work, or killed"};
+  }
+  switch (*run.code) {
+    case ExitCode::holds:
+      return {every_case_holds(run) ? "Everything holds" : "Passed: nothing is refuted",
+              Tone::good};
+    case ExitCode::refuted:
+      return {has_case_of_type(run, "refuted") ? "Refuted" : "Undecided, which is to fail"};
+    case ExitCode::wrong_request:
+      return {has_case_of_type(run, "request") ? "The request is wrong" : "Not to be trusted"};
+    case ExitCode::device_failed:
+      return {"The device failed"};
+    case ExitCode::not_gated:
+      return {"Not gated", Tone::open};
+    case ExitCode::undecided:
+      return {"Undecided", Tone::open};
+  }
+  return {"Not gated"};
+}
+
+Headline answer_of(const ReportedGate& gate) {
+  const Severity severity = gate.verdict.severity;
+  const Tone tone = severity == Severity::note ? Tone::good
+                    : severity == Severity::undecided || severity == Severity::not_gated
+                        ? Tone::open
+                        : Tone::bad;
+  return {answer_in_words(gate.verdict), tone};
+}
+
+std::string_view meaning_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::holds:
+      return "nothing stands in the way";
+    case ExitCode::refuted:
+      return "something is refuted, or blocks";
+    case ExitCode::wrong_request:
+      return "the request is wrong, or a run cannot be trusted";
+    case ExitCode::device_failed:
+      return "the device or a worker failed";
+    case ExitCode::not_gated:
+      return "not gated: nothing was measured that could be held against a limit";
+    case ExitCode::undecided:
+      return "undecided or skipped: more evidence would decide";
+  }
+  return "";
+}
+
+std::string tally_of(const ReportedCases& run) {
+  constexpr std::array ends{
+      std::pair(CaseEnd::failed, "failed"), std::pair(CaseEnd::error, "could not be tried"),
+      std::pair(CaseEnd::skipped, "left open"), std::pair(CaseEnd::passed, "passed")};
+  std::size_t all = 0;
+  std::string words;
+  for (const auto& [end, what] : ends) {
+    const std::size_t count = count_of(run.scenarios, end);
+    all += count;
+    if (count > 0) append(words, "{}{} {}", words.empty() ? "" : ", ", count, what);
+  }
+  return counted_in_words(static_cast<std::int64_t>(all),
+                          run.verb == "run" ? "sentence" : "comparison") +
+         (words.empty() ? "" : ": " + words);
+}
+
+std::string terms_of(const GateSubject& subject) {
+  const Introduction* both = subject.both ? &*subject.both : nullptr;
+  return fmt::format("BASE {}, HEAD {}{}; margin {}",
+                     program_in_words(subject.base, both ? &both->base : nullptr),
+                     program_in_words(subject.head, both ? &both->head : nullptr),
+                     both && !both->base.device.empty() ? ", on " + both->base.device : "",
+                     margin_in_words(subject));
+}
+
+std::string html_headline(const ReportedCases& run) {
+  const Headline answer = run.gate == nullptr ? answer_of(run) : answer_of(*run.gate);
+  std::string html =
+      fmt::format("<header>\n<h1>stepgate {}</h1>\n<p class=\"verdict {}\">{}</p>\n",
+                  html_text(run.verb), class_of(answer.tone), html_text(answer.words));
+  if (run.simulated || run.run.simulated)
+    html += "<p class=\"simulated\">SIMULATED: times are computed, nothing was measured</p>\n";
+  if (run.gate != nullptr) html += html_paragraph(terms_of(run.gate->subject));
+  html += html_paragraph(tally_of(run));
+  html += html_paragraph(
+      run.code ? fmt::format("Exit code {}: {}", status_of(*run.code), meaning_of(*run.code))
+               : "No exit code of a verdict: what is not decided below has not passed");
+  html += html_paragraph(
+      fmt::format("{} on {}, scenarios of commit {}", run.run.date, run.run.host, run.run.commit),
+      "dim");
+  return html + "</header>\n";
+}
+
+void add_fact(Rows& rows, std::string name, std::string value) {
+  if (!value.empty()) rows.push_back({std::move(name), std::move(value)});
+}
+
+Rows facts_of(const DeviceIdentity& device) {
+  Rows rows{{"", ""}};
+  add_fact(rows, "device", in_words(device));
+  add_fact(rows, "driver", device.driver);
+  add_fact(rows, "CUDA runtime", device.runtime);
+  if (device.compute_capability > 0)
+    add_fact(rows, "compute capability", fmt::format("{:.1f}", device.compute_capability));
+  if (device.memory_bytes > 0)
+    add_fact(rows, "memory", in_words(static_cast<double>(device.memory_bytes), MetricUnit::bytes));
+  add_fact(rows, "UUID", device.uuid);
+  add_fact(rows, "CPU", device.cpu);
+  add_fact(rows, "power limit", device.power_limit);
+  add_fact(rows, "PCIe", device.pcie);
+  for (const DeviceKey& key : device.keys) add_fact(rows, key.name, key.value);
+  return rows;
+}
+
+Rows facts_of(const RunInfo& run) {
+  Rows rows{{"", ""}};
+  add_fact(rows, "stepgate", run.stepgate);
+  add_fact(rows, "build", run.build);
+  add_fact(rows, "commit of the scenarios", run.commit);
+  add_fact(rows, "date", run.date);
+  add_fact(rows, "host", run.host);
+  add_fact(rows, "seed", fmt::format("{} ({:016x})", run.seed, run.seed));
+  return rows;
+}
+
+// Names and values; the names are the titles of their rows.
+std::string html_facts(std::string_view caption, const Rows& rows) {
+  std::string html =
+      fmt::format("<table class=\"facts\">\n<caption>{}</caption>\n<tbody>\n", html_text(caption));
+  for (auto row = rows.begin() + 1; row != rows.end(); ++row)
+    append(html, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", html_text((*row)[0]),
+           html_text((*row)[1]));
+  return html + "</tbody>\n</table>\n";
+}
+
+// Every device that took part, each once.
+std::string html_environment(const ReportedCases& run) {
+  std::string html = "<section>\n<h2>Environment</h2>\n";
+  std::set<Rows> shown;
+  for (const ReportedScenario& scenario : run.scenarios) {
+    if (scenario.verdict == nullptr || scenario.verdict->planned_only) continue;
+    Rows rows = facts_of(scenario.verdict->device);
+    if (!shown.insert(rows).second) continue;
+    html += html_facts("Device", rows);
+  }
+  if (run.gate != nullptr) {
+    const GateSubject& subject = run.gate->subject;
+    Rows rows{{"", ""}};
+    const Hello* base = subject.both ? &subject.both->base : nullptr;
+    const Hello* head = subject.both ? &subject.both->head : nullptr;
+    add_fact(rows, "BASE", program_in_words(subject.base, base));
+    add_fact(rows, "HEAD", program_in_words(subject.head, head));
+    if (base != nullptr) add_fact(rows, "device", base->device);
+    add_fact(rows, "margin", margin_in_words(subject));
+    html += html_facts("What was compared", rows);
+  }
+  return html + html_facts("Run", facts_of(run.run)) + "</section>\n";
+}
+
+std::string cost_of(const Verdict* verdict) {
+  if (verdict == nullptr) return "-";
+  return verdict->rounds == 0
+             ? "-"
+             : fmt::format("{:.3f}", std::chrono::duration<double>(verdict->device_time).count());
+}
+
+std::string html_all_scenarios(const ReportedCases& run) {
+  Rows rows;
+  for (const ReportedScenario& scenario : run.scenarios) {
+    const Verdict* verdict = scenario.verdict;
+    rows.push_back(
+        {html_text(scenario.name), html_text(scenario_outcome(scenario)),
+         fmt::format("{} of {}", count_of({&scenario, 1}, CaseEnd::passed), scenario.cases.size()),
+         verdict == nullptr ? "-" : std::to_string(verdict->rounds), cost_of(verdict),
+         verdict == nullptr
+             ? "-"
+             : fmt::format("{:.2f}", std::chrono::duration<double>(verdict->wall_time).count())});
+  }
+  const std::string table =
+      html_table_of_html("Every scenario, and what it cost",
+                         {"scenario", "outcome", "passed", "rounds",
+                          run.simulated ? "simulated GPU seconds" : "GPU seconds", "seconds"},
+                         rows);
+  return html_details(
+      false,
+      fmt::format("<h2>Cost of {}</h2>", counted_in_words(std::ssize(run.scenarios), "scenario")),
+      table);
+}
+
+CaseEnd gravest_end(const ReportedScenario& scenario) {
+  for (const CaseEnd end : {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}) {
+    if (count_of({&scenario, 1}, end) > 0) return end;
+  }
+  return has_passed(scenario) ? CaseEnd::passed : CaseEnd::error;
+}
+
+// The worst first, and open; what holds is folded, but for a scenario that was asked for alone.
+std::string html_scenarios(const ReportedCases& run, std::string_view title,
+                           std::initializer_list<CaseEnd> ends, PictureRoom& room) {
+  std::string html;
+  int count = 0;
+  for (const CaseEnd end : ends) {
+    for (const ReportedScenario& scenario : run.scenarios) {
+      if (gravest_end(scenario) != end) continue;
+      html += html_scenario(scenario, room, end != CaseEnd::passed || run.scenarios.size() == 1);
+      ++count;
+    }
+  }
+  if (count == 0) return "";
+  return fmt::format("<section>\n<h2>{} <span class=\"dim\">({})</span></h2>\n{}</section>\n",
+                     title, count, html);
+}
+
+}  // namespace
+
+void write_html(std::ostream& out, const ReportedCases& run, std::size_t picture_bytes) {
+  const bool is_gate = run.gate != nullptr;
+  const Headline answer = is_gate ? answer_of(*run.gate) : answer_of(run);
+  out << html_begin(fmt::format("stepgate {}: {}{}", run.verb, run.simulated ? "SIMULATED: " : "",
+                                answer.words))
+      << html_headline(run);
+  if (is_gate) {
+    out << html_gate(*run.gate);
+  } else {
+    PictureRoom room{.bytes_left = picture_bytes};
+    out << html_scenarios(run, "What did not hold",
+                          {CaseEnd::failed, CaseEnd::error, CaseEnd::skipped}, room);
+    out << html_scenarios(run, "What holds", {CaseEnd::passed}, room) << html_all_scenarios(run);
+  }
+  out << html_environment(run) << html_end();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "report/json/mechanism_json.h"
+
+#include "judge/verdict/words.h"
+#include "measure/trace/time_split.h"
+#include "plan/build/step_names.h"
+#include "report/json/json_of_evidence.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json name_or_null(std::optional<Phase> phase) {
+  return phase ? Json(name_of(*phase)) : Json(nullptr);
+}
+
+Json name_or_null(std::optional<TimePart> part) {
+  return part ? Json(in_words(*part)) : Json(nullptr);
+}
+
+Json json_of(const std::map<Metric, double>& values) {
+  Json object = Json::object();
+  for (const auto& [metric, value] : values) object[std::string(row_of(metric).name)] = value;
+  return object;
+}
+
+Json json_of(const TimeSplit& time) {
+  Json object = Json::object();
+  for (const auto& [part, seconds] : named_parts(time)) object[std::string(part)] = seconds;
+  return object;
+}
+
+Json json_of(const std::array<PhaseSplit, phase_count>& phases) {
+  Json object = Json::object();
+  for (std::size_t index = 0; index < phase_count; ++index) {
+    object[std::string(name_of(static_cast<Phase>(index)))] = {
+        {"host_blocked", phases[index].host_blocked},
+        {"device_busy", phases[index].device_busy},
+        {"host_waits", phases[index].host_waits}};
+  }
+  return object;
+}
+
+Json json_of(const MemoryUse& use) {
+  Json by_purpose = Json::object();
+  for (std::size_t index = 0; index < purpose_count; ++index) {
+    by_purpose[std::string(name_of(static_cast<Purpose>(index)))] = use.allocated_bytes[index];
+  }
+  return {{"by_purpose", std::move(by_purpose)},
+          {"peak_allocated", use.peak_allocated_bytes},
+          {"peak_reserved", use.peak_reserved_bytes},
+          {"pinned_host", use.pinned_bytes}};
+}
+
+Json json_of(const VariantMechanism& variant) {
+  return {{"name", variant.variant},
+          {"bound_by", name_or_null(variant.bound_by)},
+          {"diagnosis", variant.diagnosis},
+          {"time", json_of(variant.time)},
+          {"phases", json_of(variant.phases)},
+          {"values", json_of(variant.values)},
+          {"slowdown", json_or_null(variant.slowdown)},
+          {"memory", json_of(variant.memory)},
+          {"planned_memory", json_of(variant.planned)}};
+}
+
+Json json_of(const Separation& separation) {
+  Json counts = Json::array();
+  for (const CountDifference& count : separation.counts) {
+    counts.push_back({{"metric", row_of(count.metric).name},
+                      {"first", count.first},
+                      {"other", count.other},
+                      {"phase", name_or_null(count.phase)}});
+  }
+  return {{"first", separation.first},
+          {"other", separation.other},
+          {"counts", std::move(counts)},
+          {"part", name_or_null(separation.part)},
+          {"phase", name_or_null(separation.phase)},
+          {"sentence", separation.sentence}};
+}
+
+}  // namespace
+
+Json json_of(const Mechanism& mechanism) {
+  Json variants = Json::array();
+  for (const VariantMechanism& variant : mechanism.variants) variants.push_back(json_of(variant));
+  Json separations = Json::array();
+  for (const Separation& one : mechanism.separations) separations.push_back(json_of(one));
+  return {
+      {"unavailable", mechanism.unavailable.empty() ? Json(nullptr) : Json(mechanism.unavailable)},
+      {"rounds", mechanism.rounds},
+      {"steps", mechanism.steps},
+      {"wall_ns", mechanism.wall_time.count()},
+      {"variants", std::move(variants)},
+      {"separations", std::move(separations)}};
+}
+
+Json json_of(const Calibrated& found) {
+  return {{"knob", found.knob},
+          {"value", found.value},
+          {"aim", found.aim},
+          {"metric", found.metric},
+          {"trials", found.trials}};
+}
+
+Json json_of_traced_rounds(const Traced& traced, const std::vector<std::string>& names) {
+  Json rounds = Json::array();
+  for (const TracedRound& round : traced.rounds) {
+    Json variants = Json::object();
+    for (std::size_t index = 0; index < std::min(names.size(), round.variants.size()); ++index) {
+      const TracedStep& step = round.variants[index];
+      variants[names[index]] = {{"values", json_of(step.values)}, {"time", json_of(step.time)}};
+    }
+    rounds.push_back(std::move(variants));
+  }
+  return rounds;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// The fields of the report.
+#include "report/json/write_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "device/identity_json.h"
+#include "judge/verdict/words.h"
+#include "report/json/environment_json.h"
+#include "report/json/json_of_evidence.h"
+#include "report/json/mechanism_json.h"
+#include "support/text/json_line.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view name_of(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::plan:
+      return "plan";
+    case Evidence::exact:
+      return "exact";
+    case Evidence::timed:
+      return "timed";
+    case Evidence::traced:
+      return "traced";
+  }
+  return {};
+}
+
+Json json_of(const VariantSummary& variant) {
+  Json counts = Json::object();
+  for (const auto& [metric, count] : variant.counts)
+    counts[std::string(row_of(metric).name)] = count;
+  return {{"name", variant.name},
+          {"step_seconds_mean", json_or_null(variant.step_seconds_mean)},
+          {"step_seconds_p50", json_or_null(variant.step_seconds_p50)},
+          {"step_seconds_p95", json_or_null(variant.step_seconds_p95)},
+          {"samples_per_second", json_or_null(variant.samples_per_second)},
+          {"host_share", json_or_null(variant.host_share)},
+          {"sm_clock_hz", json_or_null(variant.sm_clock_hertz)},
+          {"cycles_per_step", json_or_null(variant.cycles_per_step)},
+          {"peak_bytes", variant.peak_bytes},
+          {"counts", std::move(counts)}};
+}
+
+Json json_of(const ClockSplit& split) {
+  return {{"left", split.left},
+          {"right", split.right},
+          {"time_ratio", split.time_ratio},
+          {"cycle_ratio", split.cycle_ratio},
+          {"clock_ratio", split.clock_ratio},
+          {"left_hz", split.left_hertz},
+          {"right_hz", split.right_hertz}};
+}
+
+Json json_of(const StoredValue& value) {
+  Json interval;
+  if (value.interval) interval = {value.interval->low, value.interval->high};
+  return {
+      {"ratio", value.ratio}, {"interval", interval}, {"deviation", json_or_null(value.deviation)}};
+}
+
+Json json_of(const StoredEvidence& stored) {
+  Json anchor = json_of(stored.anchor);
+  anchor["name"] = stored.anchor_name;
+  Json raw = json_of(stored.raw);
+  raw["then"] = stored.raw_then;
+  raw["now"] = stored.raw_now;
+  return {{"runs", stored.runs},
+          {"unit", in_words(stored.unit)},
+          {"runs_of_units", stored.runs_of_units},
+          {"new_runs", stored.new_runs},
+          {"commits", stored.commits},
+          {"newest", stored.newest},
+          {"raw", std::move(raw)},
+          {"anchor", std::move(anchor)},
+          {"normalised", json_of(stored.normalised)},
+          {"smallest_shown", json_or_null(stored.smallest_shown)},
+          {"stored_contrasts", stored.stored_contrasts},
+          {"contrast", stored.contrast},
+          {"stored_anchors", stored.stored_anchors},
+          {"anchor_contrast", stored.anchor_contrast}};
+}
+
+Json json_of(const Level& level) {
+  return {{"typical", level.typical},
+          {"range", {level.range.low, level.range.high}},
+          {"earlier_rounds", level.earlier_rounds},
+          {"contrasts", level.contrasts}};
+}
+
+Json json_of(const Estimate& estimate) {
+  Json interval;
+  if (estimate.interval) interval = {estimate.interval->low, estimate.interval->high};
+  return {{"value", estimate.value}, {"interval", interval}, {"limit", estimate.limit}};
+}
+
+Json json_of(const SentenceVerdict& sentence) {
+  return {{"name", sentence.name},
+          {"text", sentence.text},
+          {"file", sentence.place.file},
+          {"line", sentence.place.line},
+          {"evidence", name_of(sentence.evidence)},
+          {"outcome", in_words(sentence.outcome)},
+          {"left", json_or_null(sentence.left)},
+          {"right", json_or_null(sentence.right)},
+          {"estimate", sentence.estimate ? json_of(*sentence.estimate) : Json(nullptr)},
+          {"timed", sentence.timed ? json_of_evidence(*sentence.timed) : Json(nullptr)},
+          {"level", sentence.level ? json_of(*sentence.level) : Json(nullptr)},
+          {"stored", sentence.stored ? json_of(*sentence.stored) : Json(nullptr)},
+          {"in_doubt", sentence.in_doubt},
+          {"reason", sentence.reason},
+          {"clocks", sentence.clocks ? json_of(*sentence.clocks) : Json(nullptr)}};
+}
+
+// Of an outdated one nothing is known but whose it is.
+Json json_of(const CitedCertificate& cited) {
+  Json json{{"file", cited.file},
+            {"variant", cited.certificate.variant},
+            {"date", cited.certificate.date},
+            {"reason_against", json_or_null(cited.reason_against)}};
+  const TrialResult* identical = identical_code(cited.certificate);
+  if (identical == nullptr) return json;
+  json["processes"] = identical->gates;
+  json["wrongly_refuted"] = identical->refuted;
+  json["wrongly_refuted_rate"] = {identical->refuted_rate.low, identical->refuted_rate.high};
+  json["between_processes"] = json_or_null(between_processes(*identical));
+  json["granted"] = is_granted(cited.certificate);
+  return json;
+}
+
+Json json_of(const KernelChoice& choice) {
+  return {{"kernel", choice.kernel},
+          {"library", choice.library.empty() ? Json(nullptr) : Json(choice.library)},
+          {"reason", choice.reason}};
+}
+
+template <class Item>
+Json json_of(const std::vector<Item>& items) {
+  Json array = Json::array();
+  for (const Item& item : items) array.push_back(json_of(item));
+  return array;
+}
+
+Json json_of(const Segment& segment, const Measurement& measurement) {
+  Json steps = Json::array();
+  for (const auto time : segment.step_times) steps.push_back(time.count());
+  return {{"variant", measurement.variants[static_cast<std::size_t>(segment.variant)].name},
+          {"slot", segment.slot},
+          {"first_step", segment.first_step},
+          {"steps", segment.steps},
+          {"elapsed_ns", segment.elapsed.count()},
+          {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
+          {"sm_clock_hz", json_or_null(segment.sm_clock_hertz)},
+          {"own_steps", segment.own_steps},
+          {"own_elapsed_ns", segment.own_elapsed.count()},
+          {"step_times_ns", std::move(steps)}};
+}
+
+// Of the variants that depend on a library or could choose: on which, and whose kernels they got.
+Json libraries_of(const Measurement& measurement) {
+  Json libraries = Json::object();
+  for (const VariantSubject& variant : measurement.variants) {
+    if (variant.libraries.empty() && variant.choices.empty()) continue;
+    libraries[variant.name] = {{"keys", json_of(variant.libraries)},
+                               {"kernels", json_of(variant.choices)}};
+  }
+  return libraries;
+}
+
+Json json_of(const Measurement& measurement) {
+  Json rounds = Json::array();
+  for (const Round& round : measurement.rounds) {
+    Json segments = Json::array();  // in the order in which they ran
+    for (const Segment& segment : round.segments) segments.push_back(json_of(segment, measurement));
+    rounds.push_back(std::move(segments));
+  }
+  Json environment = Json::array();  // before the first round, then after each
+  if (measurement.environment_before) {
+    environment.push_back(json_of(*measurement.environment_before));
+    for (const Round& round : measurement.rounds) {
+      environment.push_back(round.environment_after ? json_of(*round.environment_after)
+                                                    : Json(nullptr));
+    }
+  }
+  Json variants = Json::array();  // anchors included, in the order in which slots are counted
+  for (const VariantSubject& variant : measurement.variants) {
+    const auto whole = static_cast<std::int64_t>(variant.batch_size);
+    const bool is_whole = variant.batch_size == static_cast<double>(whole);
+    variants.push_back({{"name", variant.name},
+                        {"batch_size", is_whole ? Json(whole) : Json(variant.batch_size)},
+                        {"wash_out_steps", variant.wash_out_steps},
+                        {"segment_steps", variant.segment_steps}});
+  }
+  std::vector<std::string> names;
+  for (const VariantSubject& variant : measurement.variants) names.push_back(variant.name);
+  return {{"warmup_steps", measurement.warmup_steps},
+          {"steady", measurement.steady},
+          {"interleaved", measurement.segments_because.empty()},
+          {"segments_because", measurement.segments_because},
+          {"budget_spent", measurement.budget_spent},
+          {"device_ns", measurement.device_time.count()},
+          {"wall_ns", measurement.wall_time.count()},
+          {"variants", std::move(variants)},
+          {"libraries", libraries_of(measurement)},
+          {"rounds", std::move(rounds)},
+          {"environment", std::move(environment)},
+          {"traced_rounds",
+           measurement.traced ? json_of_traced_rounds(*measurement.traced, names) : Json(nullptr)}};
+}
+
+}  // namespace
+
+namespace {
+
+Json json_of(const RunInfo& run) {
+  return {{"stepgate", run.stepgate},   {"build", run.build},
+          {"commit", run.commit},       {"date", run.date},
+          {"host", run.host},           {"seed", fmt::format("{:016x}", run.seed)},
+          {"simulated", run.simulated}, {"gated", run.gated}};
+}
+
+void write_line(std::ostream& out, const Json& report) {
+  out << json_line(report) << '\n';
+}
+
+}  // namespace
+
+void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
+                const Measurement& measurement) {
+  write_line(out,
+             {{"schema", report_schema},
+              {"run", json_of(run)},
+              {"scenario", verdict.scenario},
+              {"claim", verdict.claim},
+              {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
+              {"seed", fmt::format("{:016x}", measurement.seed)},
+              // Null where no device took part: the plans decided.
+              {"device", verdict.planned_only ? Json(nullptr) : json_of(verdict.device)},
+              {"outcome", in_words(verdict.outcome)},
+              {"broken", json_or_null(verdict.broken)},
+              {"failed", json_or_null(verdict.failed)},
+              {"skipped_because", verdict.skipped_because},
+              {"notes", verdict.notes},
+              {"certificates", json_of(verdict.certificates)},
+              {"environment", verdict.environment},
+              {"disturbance", json_or_null(verdict.disturbance)},
+              {"alpha", verdict.alpha},
+              {"suite_alpha", verdict.suite_alpha},
+              {"suite_lines", verdict.suite_lines},
+              {"stored_lines", verdict.stored_lines},
+              {"earlier", {{"runs", verdict.earlier_runs}, {"rounds", verdict.earlier_rounds}}},
+              {"unit_of_evidence", "round: all variants loaded anew, in this process"},
+              {"beta", verdict.beta},
+              {"confidence", verdict.confidence},
+              {"batch_bytes", verdict.batch_bytes},
+              {"param_bytes", verdict.param_bytes},
+              {"variants", json_of(verdict.variants)},
+              {"regime", json_of(verdict.regime)},
+              {"expect", json_of(verdict.sentences)},
+              {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
+              {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
+              {"measurement", json_of(measurement)}});
+}
+
+void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite) {
+  write_line(out, {{"schema", report_schema},
+                   {"run", json_of(run)},
+                   {"suite",
+                    {{"simulated", run.simulated},
+                     {"lines", suite.lines},
+                     {"alpha", suite.alpha},
+                     {"mean_evidence", suite.mean_evidence},
+                     {"product_evidence", suite.product_evidence},
+                     {"evidence", suite.evidence},
+                     {"refuted", suite.refuted},
+                     {"refuted_among_others", suite.refuted_among_others}}}});
+}
+
+}  // namespace stepgate

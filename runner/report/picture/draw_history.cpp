@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include "report/picture/draw_history.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "report/append.h"
+#include "report/picture/svg.h"
+#include "report/text/print_history.h"
+
+namespace stepgate {
+namespace {
+
+// In pixels.
+constexpr double history_left = 78;
+constexpr double history_right = 1176;
+constexpr double history_height = 270;
+constexpr double label_row = 17;
+constexpr double point_radius = 3.6;
+
+constexpr double band_error = 0.05;
+
+// Okabe and Ito's colours, a little lighter in the dark.
+constexpr std::string_view history_style =
+    R"svg(<style>
+.history-page{fill:#fff}.history-plot{fill:#fafafa}.history-grid{stroke:#e0e0e0}.history-axis{stroke:#222}
+.history-text{fill:#222;font-family:Helvetica,Arial,"Liberation Sans","DejaVu Sans",sans-serif}
+.history-quiet{fill:#666}
+.history-run{fill:#0072B2}.history-other{fill:none;stroke:#999}.history-alarm{fill:#D55E00}
+.history-oldest{stroke:#222;stroke-dasharray:2 3}
+.history-trend{stroke:#0072B2;stroke-width:2;fill:none}.history-band{fill:#0072B2;fill-opacity:.15}
+.history-limit{stroke:#D55E00;stroke-width:1.5;stroke-dasharray:8 4}
+.history-change{stroke:#009E73;stroke-width:1.5}.history-era{stroke:#888;stroke-dasharray:4 3}
+.history-at{stroke:#D55E00;stroke-width:1.5}
+@media (prefers-color-scheme:dark){
+.history-page{fill:#16181c}.history-plot{fill:#1d2026}.history-grid{stroke:#343842}.history-axis{stroke:#ccc}
+.history-text{fill:#e4e4e4}.history-quiet{fill:#a0a4ab}
+.history-run{fill:#56B4E9}.history-other{stroke:#8a8f98}.history-alarm{fill:#ff8a3d}
+.history-oldest{stroke:#ddd}.history-trend{stroke:#56B4E9}.history-band{fill:#56B4E9;fill-opacity:.2}
+.history-limit{stroke:#ff8a3d}.history-change{stroke:#2fd6a5}.history-era{stroke:#8a8f98}
+.history-at{stroke:#ff8a3d}
+}
+</style>
+)svg";
+
+struct Extent {
+  double low = 0;
+  double high = 0;
+  void hold(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+class HistoryPicture {
+ public:
+  explicit HistoryPicture(const VariantHistory& history) : history_(history) {
+    weeks_ = {history.runs.front().week, history.runs.back().week};
+    const double margin = std::max(0.03 * (weeks_.high - weeks_.low), 0.5);
+    weeks_.low -= margin;
+    weeks_.high += margin;
+    for (const HistoryRun& run : history.runs) changes_.hold(change_of(run));
+    if (history.limit) changes_.hold(*history.limit);
+    const double headroom = std::max(0.08 * (changes_.high - changes_.low), 0.001);
+    changes_.low -= headroom;
+    changes_.high += headroom;
+  }
+
+  std::string draw() {
+    draw_title();
+    draw_legend();
+    bottom_ = top_ + history_height;
+    draw_axes();
+    draw_levels();
+    draw_marks();
+    draw_runs();
+    draw_labels();
+    const double height = labels_top_ + static_cast<double>(label_rows_) * label_row + 8;
+    return fmt::format(
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+               "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\">\n",
+               picture_width, height) +
+           std::string(history_style) +
+           "<rect class=\"history-page\" width=\"100%\" height=\"100%\"/>\n" + svg_.body() +
+           "</svg>\n";
+  }
+
+ private:
+  struct Label {
+    double x;
+    std::string words;
+  };
+
+  // From the oldest runs that it is compared with, as log.
+  double change_of(const HistoryRun& run) const {
+    return run.normalised - (run.is_compared ? history_.oldest : history_.eras[run.era].oldest);
+  }
+
+  double x_of(double week) const {
+    return history_left +
+           (week - weeks_.low) / (weeks_.high - weeks_.low) * (history_right - history_left);
+  }
+  double y_of(double change) const {
+    return bottom_ - (change - changes_.low) / (changes_.high - changes_.low) * history_height;
+  }
+
+  void text(double x, double y, double size, Anchor anchor, std::string_view words,
+            std::string_view look = "class=\"history-text\"") {
+    svg_.text(x, y, size, anchor, words, look);
+  }
+
+  void draw_title() {
+    const std::string name = history_.scenario + "/" + history_.variant;
+    constexpr double name_width = 560;
+    text(20, 32, 19, Anchor::start, shortened(name, 19, name_width),
+         "class=\"history-text\" font-weight=\"bold\"");
+    const std::string where =
+        fmt::format("time beside {}, on {}", history_.anchor, history_.device);
+    text(history_right, 32, 12, Anchor::end, shortened(where, 12, history_right - 40 - name_width),
+         "class=\"history-text history-quiet\"");
+    text(20, 53, 13, Anchor::start, shortened(answer(), 13, history_right - 20));
+    top_ = 66;
+  }
+
+  std::string answer() const {
+    if (!history_.drift)
+      return fmt::format("{} stored run{}: too few sittings, or too little time, to show a drift",
+                         history_.runs.size(), history_.runs.size() == 1 ? "" : "s");
+    const SlopeInterval interval = interval_of(history_.drift->now, band_error);
+    return fmt::format("{} a week, between {} and {} with 95 %: {}",
+                       change_in_words(history_.drift->now.slope), change_in_words(interval.low),
+                       change_in_words(interval.high), in_words(history_.outcome));
+  }
+
+  void draw_legend() {
+    double left = 20;
+    const auto words = [&](std::string_view said, double of_mark = 24) {
+      text(left + of_mark, top_ + 11, 12, Anchor::start, said);
+      left += of_mark + width_of_text(said, 12) + 12;
+    };
+    const auto line = [&](std::string_view look, std::string_view said) {
+      svg_.line(left, top_ + 7, left + 18, top_ + 7, look);
+      words(said);
+    };
+    const auto has_other =
+        std::ranges::any_of(history_.runs, [](const HistoryRun& run) { return !run.is_compared; });
+    svg_.circle(left + 6, top_ + 7, point_radius, "class=\"history-run\"");
+    words("a run", 14);
+    if (has_other) {
+      svg_.circle(left + 6, top_ + 7, point_radius, "class=\"history-other\"");
+      words("not compared", 14);
+    }
+    line("class=\"history-oldest\"", "the oldest runs");
+    if (history_.drift) line("class=\"history-trend\"", "trend, 95 % band");
+    if (history_.limit) line("class=\"history-limit\"", "limit of a run");
+    if (alarm()) line("class=\"history-at\"", "alarm");
+    if (!history_.changes.empty()) line("class=\"history-change\"", "change");
+    if (history_.eras.size() > 1) line("class=\"history-era\"", "a new era");
+    top_ += 26;
+  }
+
+  std::optional<std::size_t> alarm() const {
+    return history_.drift ? history_.drift->alarm : std::nullopt;
+  }
+
+  void draw_axes() {
+    svg_.box({history_left, top_, history_right - history_left, history_height},
+             "class=\"history-plot\"");
+    draw_change_ticks();
+    draw_date_ticks();
+    svg_.line(history_left, top_, history_left, bottom_, "class=\"history-axis\"");
+    svg_.line(history_left, bottom_, history_right, bottom_, "class=\"history-axis\"");
+  }
+
+  // Of changes in percent, 1, 2 or 5 times a power of ten apart.
+  void draw_change_ticks() {
+    constexpr double most_ticks = 7;
+    const double low = 100 * std::expm1(changes_.low);
+    const double high = 100 * std::expm1(changes_.high);
+    double tick = std::pow(10, std::floor(std::log10((high - low) / most_ticks)));
+    for (const double factor : {2.0, 2.5, 2.0}) {
+      if ((high - low) / tick > most_ticks) tick *= factor;
+    }
+    const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(tick) + 1e-9)));
+    for (double count = std::ceil(low / tick); count * tick <= high; ++count) {
+      const double y = y_of(std::log1p(count * tick / 100));
+      svg_.line(history_left, y, history_right, y, "class=\"history-grid\"");
+      const std::string words =
+          count == 0 ? "0 %" : fmt::format("{:+.{}f} %", count * tick, digits);
+      text(history_left - 7, y + 4, 12, Anchor::end, words);
+    }
+  }
+
+  // From the first run's day on, days or whole weeks apart.
+  void draw_date_ticks() {
+    constexpr double most_ticks = 11;
+    const double days = 7 * (weeks_.high - weeks_.low);
+    double apart = 1;
+    for (const double more : {2.0, 7.0, 14.0, 28.0, 56.0, 112.0, 182.0, 364.0}) {
+      if (days / apart > most_ticks) apart = more;
+    }
+    while (days / apart > most_ticks) apart *= 2;
+    const double first_week = *weeks_of_date(history_.runs.front().date);
+    for (double day = std::floor(7 * first_week); day <= 7 * (first_week + weeks_.high);
+         day += apart) {
+      const double x = x_of(day / 7 - first_week);
+      const std::string words = fmt::format(
+          "{:%Y-%m-%d}", fmt::gmtime(static_cast<std::time_t>(std::llround(day * 86400))));
+      svg_.line(x, bottom_, x, bottom_ + 5, "class=\"history-axis\"");
+      if (x + 0.5 * width_of_text(words, 12) > picture_width) continue;
+      text(x, bottom_ + 19, 12, Anchor::middle, words);
+    }
+    labels_top_ = bottom_ + 28;
+  }
+
+  // The trend over its series, and what runs are held against.
+  void draw_levels() {
+    const double oldest = y_of(0);
+    svg_.line(history_left, oldest, history_right, oldest, "class=\"history-oldest\"");
+    if (history_.limit) {
+      const double y = y_of(*history_.limit);
+      svg_.line(history_left, y, history_right, y, "class=\"history-limit\"");
+    }
+    if (!history_.drift) return;
+    const WeeklySlope& line = history_.drift->now;
+    const double begin = history_.units.front().week;
+    const double length = history_.units.back().week - begin;
+    constexpr int pieces = 40;
+    std::string above;
+    std::string below;
+    for (int piece = 0; piece <= pieces; ++piece) {
+      const double week = length * piece / pieces;
+      const double height = trend_at(week);
+      const double half = half_band_at(line, week, band_error);
+      append(above, "{}{:.1f} {:.1f}", piece == 0 ? "M" : "L", x_of(begin + week),
+             inside(y_of(height + half)));
+      below =
+          fmt::format("L{:.1f} {:.1f}", x_of(begin + week), inside(y_of(height - half))) + below;
+    }
+    svg_.path(above + below + "z", "class=\"history-band\"");
+    svg_.line(x_of(begin), y_of(trend_at(0)), x_of(begin + length), y_of(trend_at(length)),
+              "class=\"history-trend\"");
+  }
+
+  double trend_at(double week) const {
+    const WeeklySlope& line = history_.drift->now;
+    return line.middle + line.slope * (week - line.middle_week) - history_.oldest;
+  }
+
+  double inside(double y) const { return std::clamp(y, top_, bottom_); }
+
+  void mark(double week, std::string_view look, std::string words) {
+    const double x = x_of(week);
+    svg_.line(x, top_, x, labels_top_ - 24, look);
+    labels_.push_back({x, std::move(words)});
+  }
+
+  // Halfway between the runs that it lies between, but for the alarm, which is a run's.
+  void draw_marks() {
+    for (std::size_t era = 1; era < history_.eras.size(); ++era) {
+      const auto first = std::ranges::find(history_.runs, era, &HistoryRun::era);
+      if (first == history_.runs.begin()) continue;  // by date it came before what was stored first
+      mark(0.5 * (first->week + std::prev(first)->week), "class=\"history-era\"",
+           history_.eras[era].why);
+    }
+    const auto in_label = [&](const CommitRange& commits) {
+      constexpr std::size_t shown = 10;
+      return commits.before.substr(0, shown) + " \u2192 " + commits.after.substr(0, shown);
+    };
+    for (const HistoryChange& change : history_.changes) {
+      const double before = history_.units[change.unit - 1].week;
+      mark(0.5 * (before + history_.units[change.unit].week), "class=\"history-change\"",
+           change_in_words(change.shift) + ", " + in_label(commits_around(history_, change.unit)));
+    }
+    if (const auto at = alarm())
+      mark(history_.units[*at].week, "class=\"history-at\"",
+           "alarm, " + in_label(commits_of_alarm(history_)));
+  }
+
+  void draw_runs() {
+    const auto at = alarm();
+    for (std::size_t index = 0; index < history_.runs.size(); ++index) {
+      const HistoryRun& run = history_.runs[index];
+      const bool alarms = at && std::ranges::count(history_.units[*at].runs, index) > 0;
+      svg_.circle(
+          x_of(run.week), y_of(change_of(run)), point_radius,
+          !run.is_compared ? "class=\"history-other\""
+          : alarms         ? "class=\"history-alarm\""
+                           : "class=\"history-run\"",
+          fmt::format("{}, commit {}: {} from the oldest, {:.4g} us a step", run.date, run.commit,
+                      change_in_words(change_of(run)), 1e6 * std::exp(run.raw)));
+    }
+  }
+
+  // Below the axis, each in the first row where it overlaps none; what finds no place in them is
+  // printed elsewhere.
+  void draw_labels() {
+    constexpr std::size_t most_rows = 6;
+    constexpr double widest = 420;
+    std::ranges::stable_sort(labels_, {}, &Label::x);
+    std::vector<double> free_from;
+    for (const Label& label : labels_) {
+      const std::string words = shortened(label.words, 12, widest);
+      const double width = width_of_text(words, 12);
+      const double left = std::clamp(label.x - width / 2, 8.0, picture_width - 8 - width);
+      const auto row = std::ranges::find_if(free_from, [&](double from) { return from <= left; });
+      const auto index = static_cast<std::size_t>(row - free_from.begin());
+      if (index >= most_rows) continue;
+      if (row == free_from.end()) free_from.push_back(0);
+      free_from[index] = left + width + 14;
+      const double y = labels_top_ + 12 + static_cast<double>(index) * label_row;
+      text(left + width / 2, y, 12, Anchor::middle, words);
+    }
+    label_rows_ = free_from.size();
+  }
+
+  const VariantHistory& history_;
+  Extent weeks_;
+  Extent changes_;
+  std::vector<Label> labels_;
+  std::size_t label_rows_ = 0;
+  Svg svg_;
+  double top_ = 0;
+  double bottom_ = 0;
+  double labels_top_ = 0;
+};
+
+}  // namespace
+
+void draw_history(std::ostream& out, const VariantHistory& history) {
+  out << HistoryPicture(history).draw();
+}
+
+}  // namespace stepgate

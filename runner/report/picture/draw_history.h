@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A picture of how the stored runs of one variant went over the weeks, as SVG with nothing outside
+// it, in light and dark. What it says in words is print_history's.
+#pragma once
+
+#include <iosfwd>
+
+#include "judge/stored/history.h"
+
+namespace stepgate {
+
+// Times beside the anchor's, as changes from the oldest comparable runs: every run, the trend with
+// the band that holds it with 95 %, the alarm, changes, the limit where a sentence has one. Runs of
+// other eras are grey, each beside the oldest of its own era, with what began it. All classes begin
+// with "history-" and there are no ids, so that pictures may stand in one page.
+void draw_history(std::ostream&, const VariantHistory&);
+
+}  // namespace stepgate

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+#include "report/picture/draw_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include "plan/build/step_names.h"
+#include "report/picture/svg.h"
+#include "report/picture/timeline_pieces.h"
+#include "report/picture/timeline_row.h"
+#include "report/picture/timeline_window.h"
+#include "report/trace/trace_rows.h"
+#include "support/require.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+// In pixels.
+constexpr double row_height = 26;
+constexpr double row_gap = 6;
+constexpr double step_marks_height = 15;
+
+constexpr std::string_view patterns =
+    R"svg(<defs>
+<pattern id="wait" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="5" height="5" fill="#fff"/><rect width="2.2" height="5" fill="#000"/></pattern>
+<pattern id="copy" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 1.5h6M0 4.5h6" stroke="#fff" stroke-width="1.1" stroke-opacity="0.85"/></pattern>
+<pattern id="fill" width="5" height="5" patternUnits="userSpaceOnUse"><circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
+<pattern id="none" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" fill="#f3f3f3"/><circle cx="3.5" cy="3.5" r="0.8" fill="#bbb"/></pattern>
+</defs>
+)svg";
+
+class Timeline {
+ public:
+  Timeline(const DeviceIdentity& device, std::span<const DrawnVariant> variants)
+      : device_(device), variants_(variants) {
+    std::vector<const Trace*> traces;
+    for (const DrawnVariant& variant : variants) traces.push_back(&variant.trace);
+    constexpr double shown_steps = 2.1;
+    windows_ = windows_of(traces, shown_steps);
+  }
+
+  std::string draw() {
+    draw_title();
+    draw_legend();
+    const double top_of_variants = top_;
+    Svg lines;  // behind everything else
+    for (std::size_t index = 0; index < variants_.size(); ++index) draw_variant(index);
+    draw_axis(lines, top_of_variants);
+    std::string all = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+        "viewBox=\"0 0 {0:.0f} {1:.0f}\">\n",
+        picture_width, top_);
+    all += text_style;
+    all += patterns;
+    all += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    return all + lines.body() + svg_.body() + "</svg>\n";
+  }
+
+ private:
+  void draw_title() {
+    const StepPlan& plan = variants_.front().plan;
+    svg_.text(20, 32, 20, Anchor::start, plan.scenario, "font-weight=\"bold\"");
+    svg_.text(right_edge, 32, 12, Anchor::end,
+              fmt::format("{} of steady steps on {}, traced", time_text(windows_.length),
+                          in_words(device_)),
+              "style=\"fill:#666\"");
+    top_ = 46;
+  }
+
+  std::set<Phase> phases() const {
+    std::set<Phase> all;
+    for (const DrawnVariant& variant : variants_) {
+      for (const HostSpan& span : variant.trace.spans) {
+        if (span.operation >= 0) all.insert(operation(variant, span.operation).phase);
+      }
+      for (const DeviceWork& work : variant.trace.work) {
+        if (work.operation >= 0) all.insert(operation(variant, work.operation).phase);
+      }
+    }
+    return all;
+  }
+
+  void draw_legend() {
+    double left = 20;
+    const auto entry = [&](const std::vector<std::string>& looks, std::string_view words) {
+      for (const std::string& look : looks) svg_.box({left, top_, 22, 13}, look);
+      svg_.text(left + 27, top_ + 11, 12, Anchor::start, words);
+      left += 27 + width_of_text(words, 12) + 16;
+    };
+    for (const Phase phase : phases()) {
+      entry({fmt::format("fill=\"{}\"", colour_of(phase).fill)}, name_of(phase));
+    }
+    left = 20;
+    top_ += 20;
+    entry({"fill=\"#777\"", "fill=\"url(#copy)\""}, "copy");
+    entry({"fill=\"#777\"", "fill=\"url(#fill)\""}, "fill");
+    entry({"fill=\"url(#wait)\" stroke=\"#000\""}, "the host waits for the device");
+    entry({"fill=\"#fff\" stroke=\"#bbb\""}, "idle");
+    entry({fmt::format("fill=\"{}\"", runners_own.fill)}, "held back by stepgate, not in the step");
+    entry({"fill=\"url(#none)\""}, "not recorded");
+    top_ += 26;
+  }
+
+  static const Operation& operation(const DrawnVariant& variant, int index) {
+    return variant.plan.operations.at(static_cast<std::size_t>(index));
+  }
+
+  void draw_variant(std::size_t index) {
+    const DrawnVariant& variant = variants_[index];
+    const Window& window = windows_.of_variants[index];
+    const Axis axis(window.begin, windows_.length);
+    svg_.text(20, top_ + 15, 15, Anchor::start, variant.plan.variant, "font-weight=\"bold\"");
+    if (variant.numbers != nullptr) draw_facts(facts_of(*variant.numbers), variant.plan.variant);
+    top_ += 24;
+    draw_step_marks(axis, steps_of_the_host(variant.trace));
+    begin_row("host", axis, window.host_recorded);
+    draw_host(variant, axis);
+    bool first = true;
+    for (const auto& [stream, name] : names_of_streams(variant.plan, variant.trace)) {
+      if (first) draw_step_marks(axis, steps_of_the_device(variant.trace));
+      first = false;
+      draw_stream(variant, axis, window, stream,
+                  name.empty() ? fmt::format("stream {}", stream) : name + " stream");
+    }
+    top_ += 14;
+  }
+
+  // Beside the name of the variant, or below one that leaves no room.
+  void draw_facts(const std::string& facts, std::string_view name) {
+    constexpr double bold = 1.15;  // as wide as other letters
+    const double left = std::max(left_edge, 20 + bold * width_of_text(name, 15) + 16);
+    const bool fits = left + width_of_text(facts, 13) <= right_edge;
+    if (!fits) top_ += 18;
+    svg_.text(fits ? left : left_edge, top_ + 15, 13, Anchor::start, facts);
+  }
+
+  // Where a step begins, with its number: the host's may be ahead of the device's.
+  void draw_step_marks(const Axis& axis, const std::vector<NumberedStep>& steps) {
+    double free_from = 0;
+    for (auto step_at = steps.begin(); step_at != steps.end(); ++step_at) {
+      const NumberedStep& step = *step_at;
+      const double at = axis.at(step.when.begin);
+      if (at <= left_edge - 1 || at >= right_edge || !axis.shows(step.when)) continue;
+      if (at > left_edge || axis.at(step.when.begin + TraceTime(1)) > left_edge) {
+        svg_.line(at, top_ + 3, at, top_ + step_marks_height, "stroke=\"#222\"");
+      }
+      const std::string words = fmt::format("step {}", step.number);
+      const double end = at + 5 + width_of_text(words, 10);
+      const double next =
+          std::next(step_at) == steps.end() ? right_edge : axis.at(std::next(step_at)->when.begin);
+      if (at < free_from || end > std::min(next, right_edge)) continue;  // no mark through a number
+      svg_.text(at + 3, top_ + 11, 10, Anchor::start, words, "style=\"fill:#555\"");
+      free_from = at + width_of_text(words, 10) + 12;
+    }
+    top_ += step_marks_height;
+  }
+
+  void begin_row(std::string_view name, const Axis& axis, const Stretch& recorded) {
+    svg_.text(left_edge - 8, top_ + row_height / 2 + 4, 12, Anchor::end,
+              shortened(name, 12, left_edge - 26));
+    svg_.box({left_edge, top_, right_edge - left_edge, row_height},
+             "fill=\"#fff\" stroke=\"#ccc\" stroke-width=\"0.6\"");
+    const double begin = axis.at(recorded.begin);
+    const double end = axis.at(recorded.end);
+    if (begin > left_edge) {
+      svg_.box({left_edge, top_, begin - left_edge, row_height}, "fill=\"url(#none)\"");
+    }
+    if (end < right_edge)
+      svg_.box({end, top_, right_edge - end, row_height}, "fill=\"url(#none)\"");
+  }
+
+  void draw_host(const DrawnVariant& variant, const Axis& axis) {
+    std::vector<Piece> pieces;
+    for (const HostSpan& span : variant.trace.spans) {
+      pieces.push_back(piece_of(variant.plan, span));
+    }
+    RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
+    draw_waits(variant, axis);
+    top_ += row_height + row_gap;
+  }
+
+  // Over the host's row, with a mark above it, since a wait may be too short to be seen.
+  void draw_waits(const DrawnVariant& variant, const Axis& axis) {
+    double last_mark = 0;
+    for (const HostCall& call : variant.trace.calls) {
+      const bool own = call.span >= 0 &&
+                       variant.trace.spans.at(static_cast<std::size_t>(call.span)).operation < 0;
+      const Stretch when{call.begin, call.end};
+      if (!call.can_block || own || !axis.shows(when)) continue;
+      const Box box = axis.box(when, top_ + 1, row_height - 2);
+      if (box.width >= narrowest_own_box) {
+        svg_.box(
+            box, "fill=\"url(#wait)\" stroke=\"#000\" stroke-width=\"1\"",
+            fmt::format("{} holds the host for {}", call.name, time_text(call.end - call.begin)));
+        const std::string time = time_text(call.end - call.begin);
+        std::string label;
+        for (const std::string& words : {call.name + " " + time, "waits " + time, time}) {
+          if (label.empty() && width_of_text(words, 11) < box.width - 8) label = words;
+        }
+        if (!label.empty()) {
+          svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, 11, Anchor::middle, label,
+                    "stroke=\"#fff\" stroke-width=\"5\" paint-order=\"stroke\" "
+                    "font-weight=\"bold\" pointer-events=\"none\"");
+        }
+      }
+      const double mark = axis.at(call.begin);
+      if (mark <= left_edge || mark - last_mark < 3) continue;
+      svg_.triangle(mark, top_ - 6, "fill=\"#000\"");
+      last_mark = mark;
+    }
+  }
+
+  void draw_stream(const DrawnVariant& variant, const Axis& axis, const Window& window, int stream,
+                   const std::string& name) {
+    std::vector<const DeviceWork*> work;
+    std::vector<Stretch> stretches;
+    for (const DeviceWork& piece : variant.trace.work) {
+      if (piece.stream != stream) continue;
+      work.push_back(&piece);
+      stretches.push_back({piece.begin, piece.end});
+    }
+    const std::vector<int> rows = rows_without_overlap(stretches);
+    std::map<int, std::vector<Piece>> by_row;
+    for (std::size_t index = 0; index < work.size(); ++index) {
+      by_row[rows[index]].push_back(piece_of(variant.plan, *work[index]));
+    }
+    for (const auto& [row, pieces] : by_row) {
+      begin_row(row == 0 ? name : std::string(), axis, window.device_recorded);
+      RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
+      const bool is_first =
+          row == 0 && stream == names_of_streams(variant.plan, variant.trace).begin()->first;
+      if (is_first) draw_idle(variant, axis);
+      top_ += row_height + row_gap;
+    }
+  }
+
+  // Says how long the device does nothing at all, where there is room.
+  void draw_idle(const DrawnVariant& variant, const Axis& axis) {
+    TraceTime busy_until = variant.trace.work.front().begin;
+    for (const DeviceWork& work : variant.trace.work) {  // in the order of their begin
+      const Stretch idle{busy_until, work.begin};
+      busy_until = std::max(busy_until, work.end);
+      if (idle.end <= idle.begin || !axis.shows(idle)) continue;
+      const Box box = axis.box(idle, top_, row_height);
+      constexpr double size = 11;
+      const std::string words = "idle " + time_text(idle.end - idle.begin);
+      if (width_of_text(words, size) > box.width - 6) continue;
+      svg_.text(box.left + box.width / 2, top_ + row_height / 2 + 4, size, Anchor::middle, words,
+                "style=\"fill:#666\" font-style=\"italic\"");
+    }
+  }
+
+  void draw_axis(Svg& lines, double top_of_variants) {
+    const auto length = static_cast<double>(windows_.length.count());
+    constexpr double most_ticks = 12;
+    double tick = std::pow(10, std::floor(std::log10(length / most_ticks)));
+    for (const double factor : {2.0, 2.5, 2.0}) {
+      if (length / tick > most_ticks) tick *= factor;
+    }
+    const double unit = tick >= 1e5 ? 1e6 : tick >= 100 ? 1e3 : 1;
+    const std::string_view unit_name = unit == 1e6 ? "ms" : unit == 1e3 ? "us" : "ns";
+    const Axis axis(TraceTime(0), windows_.length);
+    for (double at = 0; at <= length; at += tick) {
+      const double x = axis.at(TraceTime(std::llround(at)));
+      lines.line(x, top_of_variants, x, top_, "stroke=\"#e4e4e4\"");
+      svg_.line(x, top_, x, top_ + 5, "stroke=\"#222\"");
+      svg_.text(x, top_ + 18, 12, Anchor::middle, fmt::format("{:.6g}", at / unit));
+    }
+    svg_.line(left_edge, top_, right_edge, top_, "stroke=\"#222\"");
+    svg_.text(left_edge - 8, top_ + 18, 12, Anchor::end, unit_name);
+    top_ += 30;
+  }
+
+  const DeviceIdentity& device_;
+  std::span<const DrawnVariant> variants_;
+  Windows windows_;
+  Svg svg_;
+  double top_ = 0;
+};
+
+}  // namespace
+
+std::filesystem::path picture_file(const std::filesystem::path& asked_for, const StepPlan& plan,
+                                   std::size_t scenarios) {
+  if (scenarios <= 1) return asked_for;
+  std::filesystem::path stem = asked_for;
+  const std::string ending = asked_for.has_extension() ? asked_for.extension().string() : ".svg";
+  stem.replace_extension();
+  return stem.string() + fmt::format(".{}{}", plan.scenario, ending);
+}
+
+void draw_timeline(std::ostream& out, const DeviceIdentity& device,
+                   std::span<const DrawnVariant> variants) {
+  require(!variants.empty(), "there is something to draw");
+  out << Timeline(device, variants).draw();
+}
+
+void draw_timeline(std::ostream& out, const DeviceIdentity& device, std::span<const StepPlan> plans,
+                   const Traced& traced) {
+  require(traced.timelines.size() == plans.size(), "every variant has a timeline");
+  std::vector<DrawnVariant> variants;
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    const bool has_numbers =
+        !traced.rounds.empty() && traced.rounds.back().variants.size() == plans.size();
+    variants.push_back({plans[index], traced.timelines[index],
+                        has_numbers ? &traced.rounds.back().variants[index] : nullptr});
+  }
+  draw_timeline(out, device, variants);
+}
+
+}  // namespace stepgate

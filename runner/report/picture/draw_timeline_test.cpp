@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Pictures of scripted traces, read back as the text that they are.
+#include "report/picture/draw_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "report/picture/svg.h"
+#include "report/picture/timeline_window.h"
+#include "report/testing/scripted_trace.h"
+#include "report/times.h"
+
+namespace stepgate {
+namespace {
+
+std::string picture_of(const std::vector<ScriptedTrace>& variants) {
+  std::vector<DrawnVariant> drawn;
+  for (const ScriptedTrace& variant : variants) drawn.push_back({variant.plan, variant.trace});
+  std::ostringstream out;
+  draw_timeline(out, scripted_gpu(), drawn);
+  return out.str();
+}
+
+// Every element is closed and no text holds what XML gives a meaning.
+bool is_well_formed(const std::string& svg) {
+  std::vector<std::string> open;
+  for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+    const auto end = svg.find('>', at);
+    if (end == std::string::npos) return false;
+    const std::string tag = svg.substr(at + 1, end - at - 1);
+    if (tag.find('<') != std::string::npos) return false;
+    const std::string name = tag.substr(0, tag.find_first_of(" /", 1));
+    if (tag.front() == '/') {
+      if (open.empty() || "/" + open.back() != tag) return false;
+      open.pop_back();
+    } else if (tag.back() != '/') {
+      open.push_back(name);
+    }
+  }
+  return open.empty();
+}
+
+TEST(DrawTimeline, ShowsEveryVariantWithItsHostAndItsStreams) {
+  const std::string svg = picture_of(
+      {scripted_trace(),
+       scripted_trace({.variant = "fix", .batch_from = CopyEnd::pinned, .waits = false})});
+  EXPECT_TRUE(is_well_formed(svg));
+  EXPECT_EQ(times(svg, ">host</text>"), 2);
+  EXPECT_EQ(times(svg, ">compute stream</text>"), 2);
+  EXPECT_EQ(times(svg, ">side stream</text>"), 2);
+  EXPECT_EQ(times(svg, ">baseline</text>"), 1);
+  EXPECT_EQ(times(svg, ">fix</text>"), 1);
+  EXPECT_NE(svg.find("NVIDIA H200"), std::string::npos);
+}
+
+TEST(DrawTimeline, HatchesTheWaitsOfTheVariantThatWaitsAndOfNoOther) {
+  const auto waits = [](const std::string& svg) { return times(svg, " holds the host for "); };
+  EXPECT_GT(waits(picture_of({scripted_trace()})), 0);
+  EXPECT_EQ(waits(picture_of({scripted_trace({.batch_from = CopyEnd::pinned, .waits = false})})),
+            0);
+}
+
+TEST(DrawTimeline, DoesNotTakeStepgatesOwnWaitsForWaitsOfTheStep) {
+  ScriptedTrace scripted = scripted_trace({.batch_from = CopyEnd::pinned});
+  for (const HostCall& call : scripted.trace.calls) {
+    if (call.can_block) {
+      scripted.trace.spans.at(static_cast<std::size_t>(call.span)).operation = -1;
+    }
+  }
+  const std::string svg = picture_of({scripted});
+  EXPECT_EQ(times(svg, " holds the host for "), 0);
+  EXPECT_GT(times(svg, "held back by stepgate<"), 0);
+}
+
+TEST(DrawTimeline, GivesAllVariantsOneScale) {
+  const ScriptedTrace slow = scripted_trace({.steps = 20, .kernel_nanoseconds = 40'000});
+  const ScriptedTrace fast = scripted_trace({.steps = 20});
+  const std::vector<const Trace*> traces{&slow.trace, &fast.trace};
+  const Windows windows = windows_of(traces, 2.1);
+  ASSERT_EQ(windows.of_variants.size(), 2U);
+  const auto steps = steps_of_the_device(slow.trace);
+  EXPECT_EQ(windows.of_variants[0].begin, steps[1].when.begin);
+  const TraceTime step = steps[2].when.begin - steps[1].when.begin;
+  EXPECT_GE(windows.length, step);
+  EXPECT_LE(windows.length, step * 3);
+}
+
+TEST(DrawTimeline, GreysOutWhatNoRecordCovers) {
+  ScriptedTrace scripted = scripted_trace({.steps = 12});
+  for (DeviceWork& work : scripted.trace.work) {  // the device is behind by more than the trace
+    work.begin += TraceTime(10'000'000);
+    work.end += TraceTime(10'000'000);
+  }
+  const std::string svg = picture_of({scripted});
+  EXPECT_GE(times(svg, "fill=\"url(#none)\""), 2) << "one of them is the legend's";
+  EXPECT_LT(times(picture_of({scripted_trace({.steps = 12})}), "fill=\"url(#none)\""),
+            times(svg, "fill=\"url(#none)\""));
+}
+
+TEST(DrawTimeline, StaysSmallAndWellFormedWithManyTinyKernelsAndOddNames) {
+  std::vector<ScriptedTrace> variants;
+  for (const char* name : {"baseline", "middle", "fix"}) {
+    variants.push_back(scripted_trace({.variant = name,
+                                       .kernels = 3000,
+                                       .steps = 5,
+                                       .kernel_nanoseconds = 1500,
+                                       .kernel_name = "f<a & \"b\">(\x01\xff)"}));
+    for (Operation& operation : variants.back().plan.operations) {
+      operation.name += " <T&> " + std::string(300, 'x');
+    }
+  }
+  const std::string svg = picture_of(variants);
+  EXPECT_LT(svg.size(), 300'000U);
+  EXPECT_TRUE(is_well_formed(svg));
+  for (const char letter : svg)
+    EXPECT_TRUE(letter == '\n' || static_cast<unsigned char>(letter) >= 32);
+}
+
+TEST(DrawTimeline, DrawsATraceOfNothing) {
+  EXPECT_TRUE(is_well_formed(picture_of({ScriptedTrace{}})));
+}
+
+TEST(DrawTimeline, NamesAPictureForEveryScenarioOnlyWhereThereAreSeveral) {
+  StepPlan plan;
+  plan.scenario = "input_path";
+  EXPECT_EQ(picture_file("p.svg", plan, 1), "p.svg");
+  EXPECT_EQ(picture_file("out/p.svg", plan, 2), "out/p.input_path.svg");
+  EXPECT_EQ(picture_file("p", plan, 2), "p.input_path.svg");
+}
+
+TEST(Svg, ShortensTextBetweenCharacters) {
+  EXPECT_EQ(shortened("wait", 10, 100), "wait");
+  EXPECT_EQ(shortened("wait for the device", 10, 10), "");
+  const std::string cut = shortened("\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", 10, 60);
+  EXPECT_EQ(xml_text(cut).find('?'), std::string::npos) << cut;
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What a drawn timeline says: the boxes of its rows with their words, and the facts of a variant.
+// Where they go on the picture is draw_timeline.cpp's.
+#pragma once
+
+#include <string>
+
+#include "measure/trace/traced.h"
+#include "plan/step_plan.h"
+#include "report/picture/timeline_row.h"
+
+namespace stepgate {
+
+// "12.5 us".
+std::string time_text(TraceTime);
+
+// "step 293 us   GPU idle 29 %   1 host wait a step".
+std::string facts_of(const TracedStep&);
+
+Piece piece_of(const StepPlan&, const HostSpan&);
+Piece piece_of(const StepPlan&, const DeviceWork&);
+
+}  // namespace stepgate

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Which part of the variants' traces a picture shows. How it looks is draw_timeline's.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/trace.h"
+#include "report/trace/trace_rows.h"
+
+namespace stepgate {
+
+struct Window {
+  TraceTime begin{0};
+  Stretch host_recorded;    // what the trace covers of the host, and of the device
+  Stretch device_recorded;  // likewise
+};
+
+struct Windows {
+  TraceTime length{0};  // the same for all
+  std::vector<Window> of_variants;
+};
+
+// Each begins where the device begins a step that host and device are both recorded from on, if
+// there is one. Long enough for `steps` of the slowest variant, where the traces are.
+Windows windows_of(std::span<const Trace* const> traces, double steps);
+
+// When the stream with the most work is busy with what the host issued at a step.
+std::vector<NumberedStep> steps_of_the_device(const Trace&);
+
+}  // namespace stepgate

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Outcomes in colour, where there is a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "judge/verdict/verdict.h"
+
+namespace stepgate {
+
+enum class Style { plain, terminal };  // terminal: outcomes in colour
+
+// Of a stream: colours where it is a terminal and NO_COLOR is not set to anything (no-color.org).
+Style style_of(int file_descriptor);
+
+constexpr int outcome_width = 14;  // of "not comparable"
+
+std::string_view colour_of(Outcome);
+std::string coloured(std::string_view words, std::string_view colour, Style);
+std::string coloured(Outcome, Style);
+
+// As wide on the screen as the widest outcome.
+std::string outcome_cell(Outcome, Style);
+
+}  // namespace stepgate

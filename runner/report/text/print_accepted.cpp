@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/print_accepted.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "judge/verdict/words.h"
+#include "report/text/print_verdict.h"
+#include "report/text/table.h"
+#include "report/text/verdict_words.h"
+
+namespace stepgate {
+
+void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIdentity& device) {
+  out << fmt::format("{} on {}: run {} stored in {}\n", baseline.scenario, in_words(device),
+                     baseline.runs.size(), baseline.file);
+  const StoredRun& stored = baseline.runs.back();
+  if (!stored.new_era.empty())
+    out << fmt::format("  a new era, no more compared with earlier runs: {}\n", stored.new_era);
+  std::vector<std::vector<std::string>> rows;
+  for (const StoredVariant& variant : stored.variants) {
+    rows.push_back(
+        {variant.name, in_words(variant.step_seconds, MetricUnit::seconds),
+         fmt::format("{:.4g} times {} of {}", variant.step_seconds / variant.anchor_seconds,
+                     in_words(variant.anchor_seconds, MetricUnit::seconds), variant.anchor)});
+  }
+  print_table(out, {Align::left, Align::right, Align::left}, rows);
+}
+
+void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
+  out << fmt::format("{} asked for: {} stored, {} not accepted",
+                     counted_in_words(runs.asked, "run"), runs.stored, runs.refused);
+  if (const std::int64_t rest = runs.asked - runs.stored - runs.refused; rest > 0)
+    out << fmt::format(", {} not ended", rest);
+  out << '\n';
+}
+
+void print_not_accepted(std::ostream& out, const std::string& scenario, const std::string& reason) {
+  out << fmt::format("{}: not accepted: {}\n", scenario, reason);
+}
+
+}  // namespace stepgate

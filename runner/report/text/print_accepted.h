@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What became of a run that was to be stored.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+
+#include "judge/stored/baseline.h"
+#include "judge/verdict/verdict.h"
+
+namespace stepgate {
+
+// Where the last run of the baseline lies now, and each variant's time beside its anchor's.
+void print_accepted(std::ostream&, const Baseline&, const DeviceIdentity&);
+
+// What became of several.
+struct AcceptedRuns {
+  std::int64_t asked = 0;
+  std::int64_t stored = 0;
+  std::int64_t refused = 0;
+};
+// "99 runs asked for: 96 stored, 3 not accepted"; those that did not end are named too.
+void print_accepted_runs(std::ostream&, const AcceptedRuns&);
+
+// "a: not accepted: ..."
+void print_not_accepted(std::ostream&, const std::string& scenario, const std::string& reason);
+
+}  // namespace stepgate

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/print_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "scenario/read/lint.h"
+#include "support/text/json_line.h"
+
+namespace stepgate {
+namespace {
+
+std::string counted_noun(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+void print_listed(std::ostream& out, const Scenario& scenario) {
+  fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
+             scenario.claim);
+  std::vector<std::string_view> variants;
+  for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
+  std::vector<std::string_view> sentences;
+  for (const Expectation& expectation : scenario.expect) sentences.push_back(expectation.name);
+  fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
+             fmt::join(sentences, ", "));
+}
+
+void write_listed(std::ostream& out, const Scenario& scenario) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  for (const Expectation& sentence : scenario.expect) {
+    lines.push_back(
+        {{"name", sentence.name}, {"line", sentence.place.line}, {"text", sentence.text}});
+  }
+  const nlohmann::ordered_json listed{{"name", scenario.name},
+                                      {"file", scenario.file},
+                                      {"tags", scenario.tags},
+                                      {"lines", std::move(lines)}};
+  out << json_line(listed) << '\n';
+}
+
+void write_unlisted(std::ostream& out, const std::string& file, const RequestError& error) {
+  const nlohmann::ordered_json unlisted{{"name", std::filesystem::path(file).stem().string()},
+                                        {"file", file},
+                                        {"error", error.what()}};
+  out << json_line(unlisted) << '\n';
+}
+
+void print_checked(std::ostream& out, const Scenario& scenario) {
+  fmt::print(out, "{}: {}, {}\n", scenario.file, counted_noun(scenario.variants.size(), "variant"),
+             counted_noun(scenario.expect.size(), "sentence"));
+  for (const Diagnostic& warning : lint(scenario)) {
+    fmt::print(out, "warning: {}\n", to_string(warning));
+  }
+}
+
+void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {
+  std::size_t width = 0;
+  for (const DeviceRow& row : rows) width = std::max(width, row.spec.size());
+  for (const DeviceRow& row : rows) {
+    fmt::print(out, "{:<{}}  {}{}\n", row.spec, width,
+               row.available ? "" : "not available: ", row.description);
+  }
+}
+
+}  // namespace stepgate

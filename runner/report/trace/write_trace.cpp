@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "report/trace/write_trace.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "plan/build/step_names.h"
+#include "report/export/export_formats.h"
+#include "report/trace/trace_arguments.h"
+#include "report/trace/trace_counters.h"
+#include "report/trace/trace_events.h"
+#include "report/trace/trace_host_events.h"
+#include "report/trace/trace_rows.h"
+
+namespace stepgate {
+namespace {
+
+// Rows of the file. The GPU is the process of its number, as tools expect it.
+constexpr std::int64_t gpu = 0;
+constexpr std::int64_t host = 1;
+constexpr std::int64_t host_thread = 1;
+constexpr std::int64_t overhead_thread = 1000;
+constexpr std::int64_t overlap_rows = 1'000'000;  // a stream's second row, third, ...
+constexpr std::int64_t phase_rows = 500'000;
+constexpr std::int64_t wait_row = 900'000'000;
+
+std::string_view name_of(UnsteadyKind kind) {
+  switch (kind) {
+    case UnsteadyKind::module_loading:
+      return "module loading";
+    case UnsteadyKind::jit_compilation:
+      return "JIT compilation";
+    case UnsteadyKind::command_buffer_full:
+      return "Command Buffer Full";
+    case UnsteadyKind::other:
+      break;
+  }
+  return "overhead of tracing";
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(std::ostream& out, const TraceDocument& document)
+      : out_(out),
+        document_(document),
+        plan_(document.plan),
+        trace_(document.trace),
+        base_(first_moment(document.trace)),
+        events_(out, base_) {
+    for (const HostCall& call : trace_.calls) {
+      last_number_ = std::max(last_number_, std::int64_t{call.correlation});
+    }
+    // Tools take stream 0 for "no stream".
+    for (const DeviceWork& work : trace_.work) {
+      if (work.stream == 0) first_stream_ = 1;
+    }
+    for (const auto& [stream, name] : names_of_streams(plan_, trace_)) {
+      streams_[name] = stream + first_stream_;
+    }
+  }
+
+  void write() {
+    write_head();
+    events_.name_process(host, "stepgate", "CPU", 0);
+    events_.name_process(gpu, exported_name(document_.device), "GPU 0", 1);
+    write_host();
+    write_unsteady();
+    write_work();
+    write_phases_of_streams();
+    write_counters(events_, gpu, base_, trace_);
+    events_.finish();
+    fmt::print(out_, "\n],\n\"traceName\":{}}}\n",
+               json_text(fmt::format("{}.{}", plan_.scenario, plan_.variant)));
+  }
+
+ private:
+  static TraceTime first_moment(const Trace& trace) {
+    TraceTime first = TraceTime::max();
+    for (const HostSpan& span : trace.spans) first = std::min(first, span.begin);
+    for (const HostCall& call : trace.calls) first = std::min(first, call.begin);
+    for (const DeviceWork& work : trace.work) first = std::min(first, work.begin);
+    for (const Unsteady& unsteady : trace.unsteady) first = std::min(first, unsteady.begin);
+    return first == TraceTime::max() ? TraceTime(0) : first;
+  }
+
+  void write_head() {
+    const DeviceIdentity& device = document_.device;
+    const auto major = static_cast<int>(device.compute_capability + 0.01);
+    const double minor = (device.compute_capability - major) * 10;
+    // The blank after "rank": is what HolisticTraceAnalysis looks for.
+    fmt::print(out_,
+               "{{\n\"schemaVersion\":1,\n"
+               "\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{},"
+               "\"computeMajor\":{},\"computeMinor\":{:.0f},\"numSms\":{}}}],\n"
+               "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": 0,\"world_size\":1}},\n"
+               "\"stepgate\":{{\"scenario\":{},\"variant\":{},\"device\":{}}},\n"
+               "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
+               json_text(exported_name(device)), device.memory_bytes, major, minor,
+               device.multiprocessors, json_text(plan_.scenario), json_text(plan_.variant),
+               json_text(in_words(device)), base_.count());
+  }
+
+  const Operation& operation(int index) const {
+    return plan_.operations.at(static_cast<std::size_t>(index));
+  }
+
+  // A call of its own number where the trace has none, for a number ties exactly one call to its
+  // work.
+  std::int64_t correlation_of(const HostCall& call) {
+    return call.correlation != 0 ? std::int64_t{call.correlation} : ++last_number_;
+  }
+
+  void write_host() {
+    correlations_.reserve(trace_.calls.size());
+    for (const HostCall& call : trace_.calls) correlations_.push_back(correlation_of(call));
+    const std::vector<HostEvent> events = host_events(plan_, trace_, correlations_);
+    std::vector<Stretch> stretches;
+    for (const HostEvent& event : events) stretches.push_back(event.when);
+    const std::vector<int> rows = rows_with_nesting(stretches);
+    call_rows_.resize(trace_.calls.size());
+    int most = -1;
+    for (std::size_t index = 0; index < events.size(); ++index) {
+      const HostEvent& event = events[index];
+      const TraceEvents::Row row{host, host_thread + rows[index]};
+      for (; most < rows[index]; ++most) {
+        events_.name_row({host, host_thread + most + 1},
+                         most < 0 ? "host" : fmt::format("host, overlap {}", most + 1), most + 1);
+      }
+      events_.stretch(event.category, event.name, row, event.when.begin, event.when.end,
+                      event.arguments);
+      if (event.call >= 0) call_rows_[static_cast<std::size_t>(event.call)] = row;
+    }
+    write_waits();
+  }
+
+  // Explicit waits once more beside the streams, where tools look for what the device was waited
+  // for.
+  void write_waits() {
+    const auto waits = waited_for(plan_, trace_, correlations_, streams_);
+    if (waits.empty()) return;
+    std::vector<Stretch> stretches;
+    for (const auto& [index, what] : waits) {
+      stretches.push_back({trace_.calls[index].begin, trace_.calls[index].end});
+    }
+    const std::vector<int> rows = rows_without_overlap(stretches);
+    events_.name_row({gpu, wait_row}, "waits of the host", wait_row);
+    auto row = rows.begin();
+    for (const auto& [index, what] : waits) {
+      const HostCall& call = trace_.calls[index];
+      events_.stretch("cuda_sync", kind_of_wait(call), {gpu, wait_row + *row++}, call.begin,
+                      call.end,
+                      arguments_of_wait(call, what.stream, what.recorded_by,
+                                        {call.span + 1, correlations_[index]}));
+    }
+  }
+
+  void write_unsteady() {
+    if (trace_.unsteady.empty()) return;
+    std::vector<Unsteady> all = trace_.unsteady;
+    std::stable_sort(all.begin(), all.end(), [](const Unsteady& one, const Unsteady& other) {
+      return one.begin < other.begin;
+    });
+    std::vector<Stretch> stretches;
+    for (const Unsteady& unsteady : all) stretches.push_back({unsteady.begin, unsteady.end});
+    const std::vector<int> rows = rows_without_overlap(stretches);
+    events_.name_row({host, overhead_thread}, "not steady", overhead_thread);
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      events_.stretch("overhead", name_of(all[index].kind), {host, overhead_thread + rows[index]},
+                      all[index].begin, all[index].end, {});
+    }
+  }
+
+  void write_work() {
+    std::map<std::int64_t, std::size_t> calls;  // by their number
+    for (std::size_t index = 0; index < trace_.calls.size(); ++index) {
+      if (trace_.calls[index].correlation != 0) calls[trace_.calls[index].correlation] = index;
+    }
+    std::vector<bool> has_arrow(trace_.calls.size());
+    for (const auto& [stream, name] : names_of_streams(plan_, trace_)) {
+      std::vector<const DeviceWork*> work;
+      std::vector<Stretch> stretches;
+      for (const DeviceWork& piece : trace_.work) {
+        if (piece.stream != stream) continue;
+        work.push_back(&piece);
+        stretches.push_back({piece.begin, piece.end});
+      }
+      const std::vector<int> rows = rows_without_overlap(stretches);
+      const int most = *std::max_element(rows.begin(), rows.end());
+      for (int row = 0; row <= most; ++row) name_row_of(stream, name, row);
+      for (std::size_t index = 0; index < work.size(); ++index) {
+        const auto call = calls.find(work[index]->correlation);
+        write_piece(*work[index], rows[index],
+                    call == calls.end() ? -1 : static_cast<int>(call->second), has_arrow);
+      }
+    }
+  }
+
+  void name_row_of(int stream, const std::string& name, int row) {
+    const std::int64_t number = stream + first_stream_;
+    events_.name_row({gpu, number + row * overlap_rows},
+                     fmt::format("stream {}{}{}{}", number, name.empty() ? "" : ": ", name,
+                                 row == 0 ? "" : fmt::format(", overlap {}", row)),
+                     number * 100 + row);
+  }
+
+  void write_piece(const DeviceWork& work, int row_of_stream, int call,
+                   std::vector<bool>& has_arrow) {
+    const std::int64_t stream = work.stream + first_stream_;
+    const TraceEvents::Row row{gpu, stream + row_of_stream * overlap_rows};
+    TraceLinks links{0, work.correlation};
+    if (call >= 0) links.operation = trace_.calls[static_cast<std::size_t>(call)].span + 1;
+    const std::string_view category = work.kind == WorkKind::kernel ? "kernel"
+                                      : work.kind == WorkKind::copy ? "gpu_memcpy"
+                                                                    : "gpu_memset";
+    events_.stretch(
+        category, name_of_work(work), row, work.begin, work.end,
+        arguments_of_work(document_.device, work, stream,
+                          work.operation < 0 ? "" : operation(work.operation).name, links));
+    if (call < 0) return;
+    // An arrow ends once, so each piece of a graph has one of its own.
+    const auto index = static_cast<std::size_t>(call);
+    const std::int64_t number = has_arrow[index] ? ++last_number_ : correlations_[index];
+    has_arrow[index] = true;
+    events_.arrow(number, call_rows_[index], trace_.calls[index].begin, row, work.begin);
+  }
+
+  // Phases as the device goes through them, on a row beside each stream.
+  void write_phases_of_streams() {
+    const std::vector<PhaseOfAStream> phases = phases_of_streams(plan_, trace_);
+    std::set<int> streams;
+    for (const PhaseOfAStream& phase : phases) streams.insert(phase.stream);
+    for (const int stream : streams) {
+      const std::int64_t number = stream + first_stream_;
+      events_.name_row({gpu, number + phase_rows}, fmt::format("stream {}: phases", number),
+                       number * 100 + 99);
+    }
+    for (const PhaseOfAStream& phase : phases) {
+      events_.stretch("gpu_user_annotation", name_of(phase.phase),
+                      {gpu, phase.stream + first_stream_ + phase_rows}, phase.when.begin,
+                      phase.when.end, fmt::format("\"step\":{}", phase.step));
+    }
+  }
+
+  std::ostream& out_;
+  const TraceDocument& document_;
+  const StepPlan& plan_;
+  const Trace& trace_;
+  TraceTime base_;
+  TraceEvents events_;
+  std::int64_t last_number_ = 0;  // of a call or an arrow
+  int first_stream_ = 0;
+  std::map<std::string, std::int64_t> streams_;  // by what the plan calls them, as written
+  std::vector<std::int64_t> correlations_;       // of the calls
+  std::vector<TraceEvents::Row> call_rows_;
+};
+
+}  // namespace
+
+std::filesystem::path trace_file(const std::filesystem::path& asked_for, const StepPlan& plan) {
+  std::filesystem::path stem = asked_for;
+  if (stem.extension() == ".json") stem.replace_extension();
+  return stem.string() + fmt::format(".{}.{}.json", plan.scenario, plan.variant);
+}
+
+void write_trace(std::ostream& out, const TraceDocument& document) {
+  TraceWriter(out, document).write();
+}
+
+}  // namespace stepgate

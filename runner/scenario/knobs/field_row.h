@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// How a row of the field table is written: the member that it reaches and the values that it may
+// hold. Only fields.cpp includes this.
+#pragma once
+
+#include <type_traits>
+
+#include "scenario/knobs/fields.h"
+#include "support/text/units.h"
+
+namespace stepgate::field_row {
+
+// --- how a row reaches its member ---
+
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Knobs::*part) {
+  return settings.knobs.*part;
+}
+template <class AnySettings, class Part>
+auto& part_of(AnySettings& settings, Part Settings::*part) {
+  return settings.*part;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Knobs::*) {
+  return FieldScope::variant;
+}
+template <class Part>
+constexpr FieldScope scope_of(Part Settings::*) {
+  return FieldScope::scenario;
+}
+
+template <class T>
+FieldValue value_of(const T& member) {
+  if constexpr (std::is_enum_v<T>) {
+    return static_cast<std::int64_t>(member);
+  } else {
+    return member;
+  }
+}
+template <class T>
+FieldValue value_of(const std::optional<T>& member) {
+  return member ? FieldValue(*member) : FieldValue();
+}
+
+inline FieldValue value_of(const MemoryCap& member) {
+  return member.of == CapOf::nothing ? FieldValue() : FieldValue(member);
+}
+inline FieldValue value_of(const std::vector<std::int64_t>& member) {
+  return member.empty() ? FieldValue() : FieldValue(member);
+}
+
+template <class T>
+void assign(T& member, const FieldValue& value) {
+  if constexpr (std::is_enum_v<T>) {
+    member = static_cast<T>(std::get<std::int64_t>(value));
+  } else {
+    member = std::get<T>(value);
+  }
+}
+template <class T>
+void assign(std::optional<T>& member, const FieldValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    member.reset();
+  } else {
+    member = std::get<T>(value);
+  }
+}
+
+inline void assign(MemoryCap& member, const FieldValue& value) {
+  const auto* cap = std::get_if<MemoryCap>(&value);
+  member = cap ? *cap : MemoryCap();
+}
+inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
+  const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+  member = list ? *list : std::vector<std::int64_t>();
+}
+
+template <auto part, auto member>
+constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning) {
+  return {.name = name,
+          .values = values,
+          .meaning = meaning,
+          .scope = scope_of(part),
+          .get = [](const Settings& from) { return value_of(part_of(from, part).*member); },
+          .set = [](Settings& to,
+                    const FieldValue& value) { assign(part_of(to, part).*member, value); }};
+}
+
+constexpr Field added_later(Field field) {
+  field.added_later = true;
+  return field;
+}
+
+constexpr Field unscored(Field field) {
+  field.unscored = true;
+  return field;
+}
+
+// Of a part that holds for the whole scenario otherwise.
+constexpr Field of_variants(Field field) {
+  field.scope = FieldScope::variant;
+  return field;
+}
+
+constexpr Field not_built(std::string_view name) {
+  return {.name = name};
+}
+
+// --- what a row may hold ---
+
+inline constexpr std::int64_t tebibyte = 1024 * gibibyte;
+
+constexpr FieldValues whole(double least, double most) {
+  return {.kind = FieldKind::integer, .least = least, .most = most};
+}
+// Bytes, a multiple of what a step needs, or a share of a device's memory.
+constexpr FieldValues capacity(double least, double most) {
+  return {.kind = FieldKind::capacity, .least = least, .most = most};
+}
+// Of 0.05 files write "5%".
+constexpr FieldValues percent(double least, double most) {
+  return {.kind = FieldKind::percent, .least = least, .most = most};
+}
+// A list of such numbers, 2 to 64 of them.
+constexpr FieldValues list_of(FieldValues whole) {
+  whole.kind = FieldKind::integers;
+  return whole;
+}
+constexpr FieldValues number(double least, double most) {
+  return {.kind = FieldKind::number, .least = least, .most = most};
+}
+constexpr FieldValues bytes(double least, double most) {
+  return {.kind = FieldKind::bytes, .least = least, .most = most};
+}
+constexpr FieldValues version(double least, double most) {
+  return {.kind = FieldKind::version, .least = least, .most = most};
+}
+constexpr FieldValues yes_or_no() {
+  return {.kind = FieldKind::boolean};
+}
+constexpr FieldValues one_of(std::span<const Choice> choices) {
+  return {.kind = FieldKind::choice, .choices = choices};
+}
+constexpr FieldValues multiple_of(std::int64_t factor, FieldValues values) {
+  values.multiple_of = factor;
+  return values;
+}
+constexpr FieldValues or_word(std::string_view word, FieldValues values) {
+  values.word = word;
+  return values;
+}
+
+template <class Enum>
+constexpr Choice choice(std::string_view name, Enum value) {
+  return {name, static_cast<std::int64_t>(value)};
+}
+constexpr Choice choice(std::string_view name) {
+  return {name, std::nullopt};
+}
+
+}  // namespace stepgate::field_row

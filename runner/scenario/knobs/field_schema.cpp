@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// The field table as a JSON Schema. It helps while typing; reading a scenario checks far more.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "scenario/knobs/field_documents.h"
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/fields.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json whole_or_real(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
+
+Json number_schema(const FieldValues& values, std::string_view type) {
+  Json schema{{"type", type},
+              {"minimum", whole_or_real(values.least)},
+              {"maximum", whole_or_real(values.most)}};
+  if (values.multiple_of != 1) schema["multipleOf"] = values.multiple_of;
+  return schema;
+}
+
+Json schema_of(const FieldValues& values) {
+  switch (values.kind) {
+    case FieldKind::integer:
+      return number_schema(values, "integer");
+    case FieldKind::number:
+      return number_schema(values, "number");
+    case FieldKind::boolean:
+      return {{"type", "boolean"}};
+    case FieldKind::bytes:
+      return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB)$"}};
+    case FieldKind::version:
+      return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?$"}};
+    case FieldKind::percent:
+      return {{"type", "string"}, {"pattern", "^[0-9]+(\\.[0-9]+)?%$"}};
+    case FieldKind::capacity:
+      return {{"type", "string"},
+              {"pattern", "^[0-9]+(\\.[0-9]+)? *(B|KiB|MiB|GiB|% of need|% of device)$"}};
+    case FieldKind::integers:
+      return {{"type", "array"},
+              {"items", number_schema(values, "integer")},
+              {"minItems", 2},
+              {"maxItems", 64}};
+    case FieldKind::choice:
+      break;
+  }
+  Json names = Json::array();
+  for (const Choice& choice : values.choices) {
+    if (choice.value) names.push_back(choice.name);
+  }
+  return {{"enum", std::move(names)}};
+}
+
+Json schema_of(const Field& field) {
+  Json schema = schema_of(field.values);
+  if (!field.values.word.empty()) {
+    schema = {{"anyOf", Json::array({std::move(schema), {{"const", field.values.word}}})}};
+  }
+  schema["description"] = field.meaning;
+  schema["default"] = field_value_text(field, default_of(field));
+  return schema;
+}
+
+Json object(Json properties, std::string_view description) {
+  return {{"type", "object"},
+          {"description", description},
+          {"properties", std::move(properties)},
+          {"additionalProperties", false}};
+}
+
+// The groups whose fields may stand there.
+Json group_properties(FieldScope widest) {
+  Json properties = Json::object();
+  for (const FieldGroup& group : field_groups()) {
+    Json fields = Json::object();
+    for (const Field& field : field_table()) {
+      const bool allowed = widest == FieldScope::scenario || field.scope == FieldScope::variant;
+      if (group_of(field) != group.name || !is_built(field) || !allowed) continue;
+      fields[std::string(field.name.substr(group.name.size() + 1))] = schema_of(field);
+    }
+    if (!fields.empty()) {
+      properties[std::string(group.name)] = object(std::move(fields), group.meaning);
+    }
+  }
+  return properties;
+}
+
+Json text(std::string_view description) {
+  return {{"type", "string"}, {"description", description}};
+}
+
+Json named_sentences(std::string_view description) {
+  return {{"type", "object"},
+          {"description", description},
+          {"additionalProperties", {{"type", "string"}}}};
+}
+
+}  // namespace
+
+std::string fields_json_schema() {
+  Json properties{
+      {"schema", {{"const", 1}, {"description", "version of the format"}}},
+      {"claim", text("one sentence: what the scenario shows")},
+      {"source", text("where the number comes from")},
+      {"tags", {{"type", "array"}, {"items", {{"type", "string"}, {"pattern", "^[a-z0-9_-]+$"}}}}},
+      {"extends", text("a scenario file, relative to this one, whose keys hold unless set here")}};
+  properties.update(group_properties(FieldScope::scenario));
+  Json variant = group_properties(FieldScope::variant);
+  variant["like"] = text("the variant to start from, instead of the base");
+  properties["variant"] = {{"type", "object"},
+                           {"description", "overrides of the base, knob by knob"},
+                           {"minProperties", 1},
+                           {"additionalProperties", object(std::move(variant), "one variant")}};
+  properties["calibrate"] = {
+      {"type", "object"},
+      {"description",
+       "a knob, and the sentence that its value is to make true: found on the machine"},
+      {"additionalProperties", named_sentences("a knob of this group")}};
+  properties["regime"] = named_sentences("when one is false, timed sentences are skipped");
+  properties["expect"] = named_sentences("what must be true, one sentence a line");
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "stepgate scenario"}};
+  schema.update(object(std::move(properties), "a training step, its variants, and sentences"));
+  return schema.dump(2) + '\n';
+}
+
+}  // namespace stepgate

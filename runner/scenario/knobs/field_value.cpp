@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Values as text. Reading them is read_field_value.cpp's.
+#include "scenario/knobs/field_value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<std::string> built_choices(const FieldValues& values) {
+  std::vector<std::string> names;
+  for (const Choice& choice : values.choices) {
+    if (choice.value) names.emplace_back(choice.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string limit_text(const FieldValues& values, double limit) {
+  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
+    return bytes_text(static_cast<std::int64_t>(limit));
+  if (values.kind == FieldKind::percent) return percent_text(limit);
+  return values.kind == FieldKind::version ? fmt::format("{:.1f}", limit)
+                                           : fmt::format("{}", limit);
+}
+
+std::string field_value_text(const Field& field, const FieldValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return std::string(field.values.word);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* real = std::get_if<double>(&value)) {
+    if (field.values.kind == FieldKind::percent) return percent_text(*real);
+    return field.values.kind == FieldKind::version ? fmt::format("{:.1f}", *real)
+                                                   : fmt::format("{}", *real);
+  }
+  if (const auto* cap = std::get_if<MemoryCap>(&value)) {
+    if (cap->of == CapOf::bytes) return bytes_text(static_cast<std::int64_t>(cap->amount));
+    return fmt::format("{:.10g}% of {}", 100 * cap->amount,
+                       cap->of == CapOf::need ? "need" : "device");
+  }
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
+    return fmt::format("[{}]", fmt::join(*list, ", "));
+  }
+  const std::int64_t whole = std::get<std::int64_t>(value);
+  if (field.values.kind == FieldKind::bytes) return bytes_text(whole);
+  for (const Choice& choice : field.values.choices) {
+    if (choice.value == whole) return std::string(choice.name);
+  }
+  return std::to_string(whole);
+}
+
+std::string field_values_text(const FieldValues& values) {
+  std::string text;
+  switch (values.kind) {
+    case FieldKind::boolean:
+      text = "true or false";
+      break;
+    case FieldKind::choice:
+      text = either(built_choices(values));
+      break;
+    case FieldKind::capacity:
+      text = fmt::format("{} to {}, or a share as \"105% of need\" or \"60% of device\"",
+                         bytes_text(static_cast<std::int64_t>(values.least)),
+                         bytes_text(static_cast<std::int64_t>(values.most)));
+      break;
+    case FieldKind::integers:
+      text = fmt::format("a list of {} to {}", limit_text(values, values.least),
+                         limit_text(values, values.most));
+      break;
+    default:
+      text = fmt::format("{} to {}", limit_text(values, values.least),
+                         limit_text(values, values.most));
+  }
+  if (values.multiple_of != 1) text += fmt::format(", a multiple of {}", values.multiple_of);
+  if (!values.word.empty()) text += fmt::format(", or {}", values.word);
+  return text;
+}
+
+std::string either(const std::vector<std::string>& words) {
+  if (words.size() < 2) return words.empty() ? std::string() : words.front();
+  return fmt::format("{} or {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+}  // namespace stepgate

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// One value of one field: from TOML, with its type and range checked, and back to text. Where the
+// value is stored is the field table's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenario/knobs/fields.h"
+#include "support/toml/toml.h"
+
+namespace stepgate {
+
+// The value; nothing, and one more diagnostic at the value's place, when the field cannot hold it.
+// The field must be built.
+std::optional<FieldValue> read_field_value(const Field&, const TomlValue&,
+                                           std::vector<Diagnostic>& diagnostics);
+
+// What the field would read from a command line: 2, true and 0.5 as such, the rest as a string.
+TomlValue toml_of_argument(const Field&, std::string_view text, const Place&);
+
+// A least or most value, as a file writes it.
+std::string limit_text(const FieldValues&, double limit);
+
+// As a file writes it, strings without quotes: "pinned", "64 KiB", "2", "auto".
+std::string field_value_text(const Field&, const FieldValue&);
+
+// The values that the field may hold: "1 to 4", "static, cuda or cuda_async".
+std::string field_values_text(const FieldValues&);
+
+// "a", "a or b", "a, b or c".
+std::string either(const std::vector<std::string>& words);
+
+}  // namespace stepgate

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// The field table. Rows without a member are of the format, but not built yet: refused by name.
+#include "scenario/knobs/fields.h"
+
+#include <array>
+
+#include "scenario/knobs/field_choices.h"
+#include "scenario/knobs/field_row.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using namespace field_row;
+using namespace field_choices;
+
+constexpr std::array groups{
+    FieldGroup{"model", "the network and its numbers"},
+    FieldGroup{"batch", "what one step trains on"},
+    FieldGroup{"loader", "where batches come from"},
+    FieldGroup{"host", "busy host time that stands for a framework's work"},
+    FieldGroup{"h2d", "the batch's way to the device"},
+    FieldGroup{"sync", "where the host waits for the device"},
+    FieldGroup{"alloc", "who allocates device memory, and when"},
+    FieldGroup{"memory", "memory traded for time"},
+    FieldGroup{"optim", "the optimizer"},
+    FieldGroup{"launch", "how kernels are launched"},
+    FieldGroup{"log", "how the loss is read"},
+    FieldGroup{"eval", "evaluation of the model between steps"},
+    FieldGroup{"dist", "several devices"},
+    FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
+    FieldGroup{"gate", "what `stepgate gate` lets pass"},
+    FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
+};
+
+constexpr std::array field_rows{
+    field<&Knobs::model, &ModelKnobs::kind>(
+        "model.kind", one_of(model_kinds),
+        "layers of products, blocks of a transformer, kernels that only spin, or kernels that only "
+        "move memory"),
+    field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
+                                              "how many layers or blocks"),
+    field<&Knobs::model, &ModelKnobs::hidden>(
+        "model.hidden", multiple_of(8, whole(8, 65536)),
+        "width of a layer; elementwise: elements of a sample"),
+    field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
+                                               "spin, elementwise: kernels in a step"),
+    field<&Knobs::model, &ModelKnobs::kernel_us>(
+        "model.kernel_us", whole(1, 1000000), "spin: microseconds of each, by the device's clock"),
+    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
+                                             "how numbers are stored and multiplied"),
+    added_later(field<&Knobs::model, &ModelKnobs::seq>("model.seq", whole(1, 1048576),
+                                                       "transformer: tokens of a sample")),
+    added_later(field<&Knobs::model, &ModelKnobs::heads>(
+        "model.heads", whole(1, 1024), "transformer: of attention, which share 'model.hidden'")),
+    added_later(field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576),
+                                                         "transformer: tokens there are")),
+    added_later(field<&Knobs::model, &ModelKnobs::positions>(
+        "model.positions", or_word("seq", whole(1, 1048576)),
+        "transformer: positions that have an embedding")),
+    added_later(field<&Knobs::model, &ModelKnobs::norm>("model.norm", one_of(model_norms),
+                                                        "transformer: LayerNorm or RMSNorm")),
+    added_later(field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
+        "model.attention_workspace", bytes(0, tebibyte),
+        "transformer: memory for cuDNN's gradient of attention; 0 is our own kernel, without "
+        "scores")),
+    added_later(field<&Knobs::model, &ModelKnobs::layout>(
+        "model.layout", one_of(layouts),
+        "elementwise: an array of the field in use, or an array of records of six fields")),
+    added_later(field<&Knobs::model, &ModelKnobs::stride>(
+        "model.stride", whole(1, 32), "elementwise: elements from a thread's to its neighbour's")),
+    added_later(field<&Knobs::model, &ModelKnobs::inplace>(
+        "model.inplace", yes_or_no(),
+        "mlp: whether activations overwrite the products; elementwise: results what they are made "
+        "of")),
+    added_later(field<&Knobs::model, &ModelKnobs::extra_copies>(
+        "model.extra_copies", whole(0, 8),
+        "elementwise: copies of the result within the device, in a step")),
+    added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
+        "model.workspace", bytes(0, gibibyte), "memory that a product may use besides")),
+
+    field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
+    field<&Knobs::batch, &BatchKnobs::sample_bytes>(
+        "batch.sample_bytes", or_word("auto", bytes(1, gibibyte)),
+        "size of a sample; auto is what the model reads"),
+    field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
+                                               "host tensors, hence copies, in a batch"),
+    added_later(field<&Knobs::batch, &BatchKnobs::sizes>(
+        "batch.sizes", or_word("none", list_of(whole(1, 1048576))),
+        "sizes that the steps have in turns, instead of one")),
+    added_later(field<&Knobs::batch, &BatchKnobs::largest_first>(
+        "batch.largest_first", yes_or_no(), "whether the turns begin with the largest size")),
+    added_later(field<&Knobs::batch, &BatchKnobs::accumulate>(
+        "batch.accumulate", whole(1, 64),
+        "transformer: parts of a batch, whose gradients add up before the update")),
+
+    field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
+                                                 "microseconds that a batch costs its worker"),
+    field<&Knobs::loader, &LoaderKnobs::jitter>("loader.jitter", number(0, 1),
+                                                "coefficient of variation of that, seeded"),
+    field<&Knobs::loader, &LoaderKnobs::depth>(
+        "loader.depth", whole(0, 64), "batches ready ahead; 0 loads on the step's own thread"),
+    field<&Knobs::loader, &LoaderKnobs::workers>("loader.workers", whole(1, 64),
+                                                 "threads that load; needs a depth"),
+    not_built("loader.restart_every"),
+
+    field<&Knobs::host, &HostKnobs::step_us>("host.step_us", number(0, 1e7),
+                                             "microseconds once a step"),
+    field<&Knobs::host, &HostKnobs::launch_us>("host.launch_us", number(0, 1e5),
+                                               "microseconds before every launch"),
+
+    field<&Knobs::h2d, &H2dKnobs::host>("h2d.host", one_of(host_memories),
+                                        "where the batch starts; resident is never copied"),
+    field<&Knobs::h2d, &H2dKnobs::stream>("h2d.stream", one_of(copy_streams),
+                                          "the stream that copies"),
+    field<&Knobs::h2d, &H2dKnobs::blocking>("h2d.blocking", yes_or_no(),
+                                            "whether the host waits for the copy"),
+    field<&Knobs::h2d, &H2dKnobs::buffers>("h2d.buffers", whole(1, 4),
+                                           "device buffers that the batches rotate over"),
+    field<&Knobs::h2d, &H2dKnobs::device_buffer>("h2d.device_buffer", one_of(device_buffers),
+                                                 "kept, or allocated anew every step"),
+    added_later(field<&Knobs::h2d, &H2dKnobs::advise>(
+        "h2d.advise", one_of(managed_advices),
+        "what the driver is told of a managed batch, about the device")),
+
+    field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(sync_wheres),
+                                           "after what the host waits"),
+    field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(sync_hows), "by which call"),
+    field<&Knobs::sync, &SyncKnobs::every>("sync.every", whole(1, 1000000),
+                                           "in every so many steps"),
+    added_later(field<&Knobs::sync, &SyncKnobs::wait>(
+        "sync.wait", one_of(sync_waits), "what the waiting host does with its processor")),
+
+    field<&Knobs::alloc, &AllocKnobs::with>("alloc.with", one_of(allocators),
+                                            "the allocator of what a step needs"),
+    field<&Knobs::alloc, &AllocKnobs::when>("alloc.when", one_of(alloc_whens),
+                                            "before the first step, or again and again"),
+    field<&Knobs::alloc, &AllocKnobs::keep_bytes>("alloc.keep", or_word("all", bytes(0, tebibyte)),
+                                                  "cuda_async: what its pool keeps at a wait"),
+    added_later(field<&Knobs::alloc, &AllocKnobs::cap>(
+        "alloc.cap", or_word("none", capacity(1, tebibyte)),
+        "device memory that a step may take; not with static and cuda")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::round>(
+        "alloc.round", one_of(alloc_rounds),
+        "caching, expandable: blocks rounded up to so many parts of a power of two")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::split_max_bytes>(
+        "alloc.split_max", or_word("none", bytes(20.0 * kibibyte * kibibyte + 1, tebibyte)),
+        "caching: larger blocks are not split")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::empty_cache_every>(
+        "alloc.empty_cache_every", whole(0, 1000000),
+        "steps after which the cache is given back; 0 never")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::leak_bytes>(
+        "alloc.leak_bytes", bytes(0, gibibyte), "allocated a step and never released")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::temps>(
+        "alloc.temps", whole(0, 64), "short-lived tensors of a layer's size around every kernel")),
+    added_later(field<&Knobs::alloc, &AllocKnobs::release>(
+        "alloc.release", yes_or_no(), "whether what 'alloc.when' allocates is released")),
+
+    field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
+                                                   "whether gradients are filled with zeros first"),
+    added_later(field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
+        "memory.checkpoint", one_of(checkpoints),
+        "transformer: blocks of which only the input is kept, and the rest computed again")),
+    added_later(field<&Knobs::memory, &MemoryKnobs::offload>(
+        "memory.offload", one_of(offloads),
+        "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "
+        "on the device, or AdamW's moments")),
+    added_later(field<&Knobs::memory, &MemoryKnobs::offload_via>(
+        "memory.offload_via", one_of(offload_vias),
+        "copied beside the kernels, between them, or by a waiting host")),
+
+    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(optim_kinds), "its rule"),
+    field<&Knobs::optim, &OptimKnobs::impl>(
+        "optim.impl", one_of(optim_impls),
+        "one kernel for all tensors, one for each, or one for each operation of the rule"),
+    added_later(field<&Knobs::optim, &OptimKnobs::master>(
+        "optim.master", yes_or_no(),
+        "transformer: fp32 weights besides those of 16 bits, which follow them")),
+    added_later(field<&Knobs::optim, &OptimKnobs::clip>(
+        "optim.clip", number(0, 1e6),
+        "transformer: largest global norm of the gradients; 0 is any")),
+
+    field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(launch_vias),
+                                             "one by one, or captured as a graph"),
+    added_later(field<&Knobs::launch, &LaunchKnobs::fuse>(
+        "launch.fuse", one_of(fuses),
+        "transformer: kernels without scores in memory, or only pointwise ones fused, or none")),
+    added_later(field<&Knobs::launch, &LaunchKnobs::products>(
+        "launch.products", one_of(products),
+        "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits")),
+
+    field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
+                                         "in every so many steps; 0 never"),
+    field<&Knobs::log, &LogKnobs::via>("log.via", one_of(log_vias),
+                                       "how the value reaches the host"),
+
+    added_later(field<&Knobs::eval, &EvalKnobs::every>(
+        "eval.every", whole(0, 1000000), "mlp: evaluated after every so many steps; 0 never")),
+    added_later(field<&Knobs::eval, &EvalKnobs::batches>("eval.batches", whole(1, 64),
+                                                         "validation batches an evaluation")),
+    added_later(field<&Knobs::eval, &EvalKnobs::store>(
+        "eval.store", one_of(eval_stores),
+        "what becomes of their outputs: dropped, copied to the host, or kept until the end")),
+    added_later(field<&Knobs::eval, &EvalKnobs::save_for_backward>(
+        "eval.save_for_backward", yes_or_no(),
+        "whether layers keep their outputs, as if a backward pass followed")),
+    not_built("dist.gpus"),
+    not_built("dist.strategy"),
+    not_built("dist.overlap"),
+    not_built("dist.bucket"),
+
+    unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
+        "measure.warmup", or_word("auto", whole(0, 1000000)),
+        "unscored steps at first; auto is until the step times are steady")),
+    field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
+                                                    "scored steps in a segment, at most"),
+    unscored(field<&Settings::measure, &MeasureKnobs::rounds>(
+        "measure.rounds", whole(1, 100000), "at most; measuring stops as soon as all is decided")),
+    unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
+        "measure.max_seconds", number(0.001, 86400), "at most")),
+    field<&Settings::measure, &MeasureKnobs::interleave>(
+        "measure.interleave", one_of(interleave_choices),
+        "in turns of a few steps where variants do not disturb each other; or segments, long ones"),
+    unscored(field<&Settings::measure, &MeasureKnobs::confidence>(
+        "measure.confidence", number(0.5, 0.9999), "of the intervals in the report")),
+    not_built("measure.flush_l2"),
+    not_built("measure.clock"),
+
+    unscored(of_variants(field<&Settings::gate, &GateKnobs::margin>(
+        "gate.margin", or_word("auto", percent(0.0001, 1)),
+        "HEAD's step may take this much longer, where that is more than the gate's --margin"))),
+
+    field<&Settings::requirements, &Requirements::compute>(
+        "requires.compute", or_word("any", version(1, 99)), "compute capability, at least"),
+    field<&Settings::requirements, &Requirements::copy_engines>(
+        "requires.copy_engines", or_word("any", whole(0, 64)), "at least"),
+    field<&Settings::requirements, &Requirements::gpus>("requires.gpus",
+                                                        or_word("any", whole(1, 64)), "at least"),
+    field<&Settings::requirements, &Requirements::free_memory_bytes>(
+        "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least"),
+};
+
+}  // namespace
+
+std::span<const FieldGroup> field_groups() {
+  return groups;
+}
+
+std::span<const Field> field_table() {
+  return field_rows;
+}
+
+const Field* field_named(std::string_view name) {
+  for (const Field& row : field_rows) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::string_view group_of(const Field& field) {
+  return field.name.substr(0, field.name.find('.'));
+}
+
+FieldValue default_of(const Field& field) {
+  require(is_built(field), "only built fields have defaults");
+  return field.get(Settings{});
+}
+
+}  // namespace stepgate

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/knobs/fields.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "scenario/knobs/field_value.h"
+
+namespace stepgate {
+namespace {
+
+// What a file would write for the text.
+TomlValue written(const Field& field, const std::string& text) {
+  return toml_of_argument(field, text, {"a.toml", 1, 1});
+}
+
+TEST(Fields, HaveDifferentNamesOfKnownGroups) {
+  std::set<std::string_view> names;
+  for (const Field& field : field_table()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_TRUE(std::any_of(field_groups().begin(), field_groups().end(),
+                            [&](const FieldGroup& group) { return group.name == group_of(field); }))
+        << field.name;
+  }
+}
+
+TEST(Fields, AreBuiltWholeOrNotAtAll) {
+  for (const Field& field : field_table()) {
+    EXPECT_EQ(field.get == nullptr, field.set == nullptr) << field.name;
+    EXPECT_EQ(is_built(field), !field.meaning.empty()) << field.name;
+  }
+}
+
+TEST(Fields, ReadTheirOwnDefaultsBack) {
+  for (const Field& field : field_table()) {
+    if (!is_built(field)) continue;
+    std::vector<Diagnostic> diagnostics;
+    const std::string text = field_value_text(field, default_of(field));
+    const auto value = read_field_value(field, written(field, text), diagnostics);
+    ASSERT_TRUE(value) << field.name << ' ' << text << ' ' << to_string(diagnostics.front());
+    EXPECT_EQ(*value, default_of(field)) << field.name;
+  }
+}
+
+TEST(Fields, WriteTheMemberThatTheyRead) {
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.values.kind == FieldKind::boolean) continue;
+    Settings settings;
+    FieldValue other;
+    if (field.values.kind == FieldKind::choice) {
+      other = field.values.choices[1].value.value_or(-1);
+    } else if (field.values.kind == FieldKind::number || field.values.kind == FieldKind::version ||
+               field.values.kind == FieldKind::percent) {
+      other = field.values.least;
+    } else if (field.values.kind == FieldKind::capacity) {
+      other = MemoryCap{CapOf::need, 1.5};
+    } else if (field.values.kind == FieldKind::integers) {
+      other = std::vector<std::int64_t>{3, 4};
+    } else {
+      other = static_cast<std::int64_t>(field.values.most);
+    }
+    field.set(settings, other);
+    EXPECT_EQ(field.get(settings), other) << field.name;
+    for (const Field& unrelated : field_table()) {
+      if (!is_built(unrelated) || unrelated.name == field.name) continue;
+      EXPECT_EQ(unrelated.get(settings), default_of(unrelated))
+          << field.name << " changed " << unrelated.name;
+    }
+  }
+}
+
+TEST(Fields, AllowTheirLimitsAndNothingBeyond) {
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.values.kind != FieldKind::integer) continue;
+    const auto least = static_cast<std::int64_t>(field.values.least);
+    const auto most = static_cast<std::int64_t>(field.values.most);
+    std::vector<Diagnostic> diagnostics;
+    EXPECT_TRUE(read_field_value(field, written(field, std::to_string(least)), diagnostics));
+    EXPECT_TRUE(read_field_value(field, written(field, std::to_string(most)), diagnostics));
+    EXPECT_TRUE(diagnostics.empty());
+    EXPECT_FALSE(read_field_value(field, written(field, std::to_string(least - 1)), diagnostics));
+    EXPECT_FALSE(read_field_value(field, written(field, std::to_string(most + 1)), diagnostics));
+    EXPECT_EQ(diagnostics.size(), 2U);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// A canonical text of the scenario, hashed.
+#include "scenario/knobs/fingerprint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/fields.h"
+#include "support/fnv1a.h"
+
+namespace stepgate {
+namespace {
+
+template <class Named>
+std::vector<Named> by_name(std::vector<Named> elements) {
+  std::sort(elements.begin(), elements.end(),
+            [](const Named& a, const Named& b) { return a.name < b.name; });
+  return elements;
+}
+
+void append_settings(std::string& text, const Settings& settings, FieldScope scope) {
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != scope || group_of(field) == "requires") continue;
+    if (field.unscored) continue;
+    if (field.added_later && field.get(settings) == default_of(field)) continue;
+    text += fmt::format("{}={};", field.name, field_value_text(field, field.get(settings)));
+  }
+  text += '\n';
+}
+
+void append_side(std::string& text, const Side& side, std::string_view first_variant) {
+  for (const Product& product : side) {
+    text += '+';
+    for (const Factor& factor : product) {
+      text += '*';
+      if (const auto* number = std::get_if<double>(&factor)) {
+        text += fmt::format("{:a}", *number);
+      } else if (const auto* of = std::get_if<MetricOf>(&factor)) {
+        text += fmt::format("{}{}.{}", of->stored ? "stored." : "", of->variant,
+                            row_of(of->metric).name);
+      } else {
+        // A plan size is that of the first variant, whichever it is.
+        text +=
+            fmt::format("size{}of{}", static_cast<int>(std::get<PlanSize>(factor)), first_variant);
+      }
+    }
+  }
+}
+
+void append_sentences(std::string& text, const std::vector<Expectation>& sentences,
+                      std::string_view first_variant) {
+  for (const Expectation& sentence : by_name(sentences)) {
+    text += sentence.name + ':';
+    append_side(text, sentence.left, first_variant);
+    text += fmt::format("?{}", static_cast<int>(sentence.relation));
+    append_side(text, sentence.right, first_variant);
+    text += fmt::format("~{:a}\n", sentence.within.value_or(0));
+  }
+  text += '\n';
+}
+
+}  // namespace
+
+std::uint64_t fingerprint_of(const Knobs& knobs) {
+  std::string text;
+  append_settings(text, {knobs, {}, {}, {}}, FieldScope::variant);
+  return fnv1a(text);
+}
+
+std::uint64_t fingerprint_of(const Scenario& scenario) {
+  std::string text;
+  for (const Variant& variant : by_name(scenario.variants)) {
+    text += variant.name + ':';
+    append_settings(text, {variant.knobs, {}, {}, {}}, FieldScope::variant);
+  }
+  append_settings(text, {{}, scenario.measure, {}, {}}, FieldScope::scenario);
+  const std::string_view first =
+      scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
+  if (const auto& aim = scenario.calibrate) {
+    text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
+                        row_of(aim->metric.metric).name, aim->value, aim->within);
+  }
+  append_sentences(text, scenario.regime, first);
+  append_sentences(text, scenario.expect, first);
+  return fnv1a(text);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Knobs that cannot be had together, one row each.
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "scenario/knobs/knob_rules.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t widest_head = 256;
+
+bool is_one_size(const BatchKnobs& batch) {
+  return std::adjacent_find(batch.sizes.begin(), batch.sizes.end(), std::not_equal_to<>()) ==
+         batch.sizes.end();
+}
+
+bool leaves_elements_out(const Knobs& knobs) {
+  const auto leaves_a_rest = [&](std::int64_t size) {
+    return size * knobs.model.hidden % knobs.model.stride != 0;
+  };
+  const std::vector<std::int64_t>& sizes = knobs.batch.sizes;
+  return sizes.empty() ? leaves_a_rest(knobs.batch.size)
+                       : std::any_of(sizes.begin(), sizes.end(), leaves_a_rest);
+}
+
+bool cannot_be_split(const BatchKnobs& batch) {
+  const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
+  return batch.sizes.empty() ? leaves_a_rest(batch.size)
+                             : std::any_of(batch.sizes.begin(), batch.sizes.end(), leaves_a_rest);
+}
+
+bool offloads_the_optimizer(const Knobs& knobs) {
+  return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
+}
+
+constexpr std::array clashes{
+    KnobRule{"loader.workers",
+             [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
+             "'loader.workers' have nowhere to put batches when 'loader.depth' is 0",
+             "write loader.depth = 2"},
+    KnobRule{
+        "loader.jitter",
+        [](const Knobs& knobs) { return knobs.loader.jitter > 0 && knobs.loader.wait_us == 0; },
+        "'loader.jitter' has nothing to vary when 'loader.wait_us' is 0", "write loader.wait_us"},
+    KnobRule{"alloc.when",
+             [](const Knobs& knobs) {
+               return knobs.alloc.when != AllocWhen::never && is_fixed(knobs.alloc);
+             },
+             "a static allocator or an arena allocates before the first step, never later",
+             "write alloc.with = \"cuda\" or \"cuda_async\""},
+    KnobRule{"alloc.when",
+             [](const Knobs& knobs) {
+               return knobs.alloc.when == AllocWhen::resize && is_one_size(knobs.batch);
+             },
+             "batches of one size are never resized", "give 'batch.sizes' sizes that differ"},
+    KnobRule{"alloc.cap",
+             [](const Knobs& knobs) {
+               return knobs.alloc.cap.of != CapOf::nothing &&
+                      knobs.alloc.with == Allocator::cuda_async &&
+                      knobs.alloc.when != AllocWhen::never && knobs.launch.via == LaunchVia::graph;
+             },
+             "the cap of a pool does not reach what a graph allocates",
+             "write launch.via = \"stream\", or alloc.with = \"caching\""},
+    KnobRule{"h2d.buffers",
+             [](const Knobs& knobs) {
+               return knobs.h2d.buffers > 1 && knobs.h2d.device_buffer == DeviceBuffer::per_step;
+             },
+             "a device buffer that is made anew every step cannot be one of several",
+             "write h2d.buffers = 1, or h2d.device_buffer = \"resident\""},
+    KnobRule{"h2d.device_buffer",
+             [](const Knobs& knobs) {
+               return knobs.h2d.device_buffer == DeviceBuffer::per_step && is_managed(knobs.h2d);
+             },
+             "a managed batch has no device buffer", "write h2d.device_buffer = \"resident\""},
+    KnobRule{"h2d.device_buffer",
+             [](const Knobs& knobs) {
+               return knobs.h2d.device_buffer == DeviceBuffer::per_step &&
+                      knobs.h2d.host == HostMemory::resident;
+             },
+             "a batch that is resident needs no device buffer", "write h2d.host = \"pinned\""},
+    KnobRule{"eval.every",
+             [](const Knobs& knobs) { return knobs.eval.every > 1 && !knobs.batch.sizes.empty(); },
+             "'batch.sizes' takes turns, and 'eval.every' would evaluate only some of them",
+             "write eval.every = 1, or give batch.size one size"},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) {
+               return knobs.memory.offload != Offload::none && knobs.model.kind != ModelKind::mlp;
+             },
+             "only an mlp keeps what it does not need in host memory",
+             "remove 'memory.offload', or write model.kind = \"mlp\""},
+    KnobRule{"model.heads",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.hidden % (8 * knobs.model.heads) != 0;
+             },
+             "'model.heads' must share 'model.hidden' in equal parts, each a multiple of 8",
+             "choose fewer heads, or a hidden size that is a multiple of 8 times the heads"},
+    KnobRule{"model.heads",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.hidden > widest_head * knobs.model.heads;
+             },
+             "a head of attention is at most 256 wide",
+             "give 'model.heads' at least a 256th of 'model.hidden'"},
+    KnobRule{"model.positions",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) &&
+                      knobs.model.positions.value_or(knobs.model.seq) < knobs.model.seq;
+             },
+             "a sample has more tokens ('model.seq') than there are positions",
+             "raise 'model.positions', or leave it out"},
+    KnobRule{"model.stride", leaves_elements_out,
+             "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
+             "choose a divisor, such as a power of two up to 8"},
+    KnobRule{"model.dtype",
+             [](const Knobs& knobs) {
+               return knobs.model.kind == ModelKind::mlp && knobs.model.dtype == DType::fp16;
+             },
+             "gradients in fp16 vanish without a loss scale, which an mlp has not",
+             "write model.dtype = \"bf16\", or model.kind = \"transformer\""},
+    KnobRule{"batch.accumulate", [](const Knobs& knobs) { return cannot_be_split(knobs.batch); },
+             "'batch.accumulate' must split the batch into equal parts",
+             "make 'batch.size' a multiple of it"},
+    KnobRule{"optim.master",
+             [](const Knobs& knobs) { return knobs.optim.master && !is_narrow(knobs.model.dtype); },
+             "weights in 32 bits are their own master",
+             "write model.dtype = \"bf16\", or remove it"},
+    KnobRule{"optim.kind",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.optim.kind == OptimKind::sgd;
+             },
+             "a transformer is trained by adamw", "write optim.kind = \"adamw\""},
+    KnobRule{"optim.impl",
+             [](const Knobs& knobs) {
+               return !is_transformer(knobs) && knobs.optim.impl == OptimImpl::foreach;
+             },
+             "'foreach' is only for transformer", "write optim.impl = \"fused\" or \"per_tensor\""},
+    KnobRule{"optim.impl",
+             [](const Knobs& knobs) {
+               return knobs.optim.master && knobs.optim.impl == OptimImpl::foreach;
+             },
+             "'foreach' updates the weights themselves, not a master of them",
+             "write optim.impl = \"fused\", or remove 'optim.master'"},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) {
+               return offloads_the_optimizer(knobs) && knobs.optim.kind == OptimKind::sgd;
+             },
+             "sgd keeps nothing that could lie in host memory", "write optim.kind = \"adamw\""},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) {
+               return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::sgd &&
+                      knobs.optim.impl == OptimImpl::fused;
+             },
+             "one kernel that updates all parameters needs all their moments at once",
+             "write optim.impl = \"per_tensor\""},
+    KnobRule{"batch.tensors",
+             [](const Knobs& knobs) {
+               return knobs.batch.sample_bytes &&
+                      *knobs.batch.sample_bytes * knobs.batch.size < knobs.batch.tensors;
+             },
+             "more tensors than the batch has bytes", "make batch.sample_bytes larger"},
+};
+
+}  // namespace
+
+std::span<const KnobRule> knobs_that_clash() {
+  return clashes;
+}
+
+}  // namespace stepgate

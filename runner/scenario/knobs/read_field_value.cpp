@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// One reader a kind; the range check is common. Writing values is field_value.cpp's.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "scenario/knobs/field_value.h"
+#include "support/require.h"
+#include "support/text/nearest.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+std::string kind_text(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::integer:
+      return "a whole number";
+    case FieldKind::number:
+      return "a number";
+    case FieldKind::boolean:
+      return "true or false";
+    case FieldKind::choice:
+      return "a string";
+    case FieldKind::bytes:
+      return "a size as a string";
+    case FieldKind::version:
+      return "a version as a string";
+    case FieldKind::percent:
+      return "a share as a string";
+    case FieldKind::integers:
+      return "a list of whole numbers";
+    case FieldKind::capacity:
+      return "a size or a share as a string";
+  }
+  return "";
+}
+
+// An example that the file could write instead.
+std::string example_of(const Field& field) {
+  if (field.values.kind == FieldKind::integers) return fmt::format("{} = [16, 24, 32]", field.name);
+  if (field.values.kind == FieldKind::capacity)
+    return fmt::format("{} = \"4 GiB\", \"105% of need\" or \"60% of device\"", field.name);
+  if (field.values.kind == FieldKind::percent) return fmt::format("{} = \"5%\"", field.name);
+  FieldValue value = default_of(field);
+  if (std::holds_alternative<std::monostate>(value) && field.values.kind != FieldKind::bytes) {
+    return fmt::format("{} = \"{}\"", field.name, field.values.word);
+  }
+  if (field.values.kind == FieldKind::bytes) return fmt::format("{} = \"64 KiB\"", field.name);
+  const bool quoted =
+      field.values.kind == FieldKind::choice || field.values.kind == FieldKind::version;
+  const std::string_view quote = quoted ? "\"" : "";
+  return fmt::format("{} = {}{}{}", field.name, quote, field_value_text(field, value), quote);
+}
+
+class ValueReader {
+ public:
+  ValueReader(const Field& field, const TomlValue& value) : field_(field), value_(value) {}
+
+  std::optional<FieldValue> read() {
+    const auto* text = std::get_if<std::string>(&value_.content);
+    if (text != nullptr && !field_.values.word.empty() && *text == field_.values.word) {
+      return FieldValue();
+    }
+    switch (field_.values.kind) {
+      case FieldKind::integer:
+        return integer();
+      case FieldKind::number:
+        return number();
+      case FieldKind::boolean:
+        return boolean();
+      case FieldKind::choice:
+        return text != nullptr ? choice(*text) : wrong_type();
+      case FieldKind::bytes:
+        return text != nullptr ? bytes(*text) : wrong_type();
+      case FieldKind::version:
+        return version(text);
+      case FieldKind::percent:
+        return text != nullptr ? percent(*text) : wrong_type();
+      case FieldKind::integers:
+        return integers();
+      case FieldKind::capacity:
+        return text != nullptr ? capacity(*text) : wrong_type();
+    }
+    return std::nullopt;
+  }
+
+  Diagnostic problem() && { return std::move(problem_); }
+
+ private:
+  std::optional<FieldValue> fail(std::string message, std::string hint) {
+    problem_ = {value_.place, std::move(message), std::move(hint)};
+    return std::nullopt;
+  }
+
+  std::optional<FieldValue> wrong_type() {
+    const std::string or_word =
+        field_.values.word.empty() ? std::string() : fmt::format(" or \"{}\"", field_.values.word);
+    return fail(fmt::format("'{}' must be {}{}, but is {}", field_.name,
+                            kind_text(field_.values.kind), or_word, type_text(value_)),
+                fmt::format("write {}", example_of(field_)));
+  }
+
+  std::optional<FieldValue> in_range(double value, FieldValue result) {
+    // The negation refuses nan as well.
+    if (!(value >= field_.values.least && value <= field_.values.most)) {
+      return fail(fmt::format("'{}' must be between {} and {}, but is {}", field_.name,
+                              limit_text(field_.values, field_.values.least),
+                              limit_text(field_.values, field_.values.most),
+                              field_value_text(field_, result)),
+                  value > field_.values.least ? "make it smaller" : "make it larger");
+    }
+    return result;
+  }
+
+  std::optional<FieldValue> integer() {
+    const auto* value = std::get_if<std::int64_t>(&value_.content);
+    if (value == nullptr) return wrong_type();
+    const auto result = in_range(static_cast<double>(*value), *value);
+    const std::int64_t factor = field_.values.multiple_of;
+    if (!result || *value % factor == 0) return result;
+    const std::int64_t below = *value / factor * factor;
+    return fail(
+        fmt::format("'{}' must be a multiple of {}, but is {}", field_.name, factor, *value),
+        fmt::format("{} and {} are", below, below + factor));
+  }
+
+  std::optional<FieldValue> integers() {
+    constexpr std::size_t least = 2;
+    constexpr std::size_t most = 64;
+    const auto* list = std::get_if<TomlArray>(&value_.content);
+    if (list == nullptr) return wrong_type();
+    if (list->size() < least || list->size() > most) {
+      return fail(fmt::format("'{}' must list {} to {} numbers, but lists {}", field_.name, least,
+                              most, list->size()),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    std::vector<std::int64_t> numbers;
+    for (const TomlValue& element : *list) {
+      Field of_one = field_;
+      of_one.values.kind = FieldKind::integer;
+      of_one.values.word = {};
+      ValueReader reader(of_one, element);
+      const auto number = reader.read();
+      if (!number) {
+        problem_ = std::move(reader).problem();
+        if (std::get_if<std::int64_t>(&element.content) == nullptr) {
+          problem_.hint = fmt::format("write {}", example_of(field_));
+        }
+        return std::nullopt;
+      }
+      numbers.push_back(std::get<std::int64_t>(*number));
+    }
+    return numbers;
+  }
+
+  std::optional<FieldValue> number() {
+    const auto* whole = std::get_if<std::int64_t>(&value_.content);
+    if (whole != nullptr) {
+      const auto value = static_cast<double>(*whole);
+      return in_range(value, value);
+    }
+    const auto* value = std::get_if<double>(&value_.content);
+    return value != nullptr ? in_range(*value, *value) : wrong_type();
+  }
+
+  std::optional<FieldValue> boolean() {
+    const auto* value = std::get_if<bool>(&value_.content);
+    return value != nullptr ? std::optional<FieldValue>(*value) : wrong_type();
+  }
+
+  std::optional<FieldValue> choice(const std::string& text) {
+    std::vector<std::string_view> names;
+    for (const Choice& choice : field_.values.choices) {
+      if (choice.name == text && choice.value) return *choice.value;
+      if (choice.name == text) {
+        return fail(fmt::format("'{}' is not built yet", text), possible_values());
+      }
+      names.push_back(choice.name);
+    }
+    return fail(fmt::format("'{}' has no choice '{}'", field_.name, text),
+                did_you_mean(text, names, possible_values()));
+  }
+
+  std::string possible_values() const {
+    return fmt::format("'{}' may be {}", field_.name, field_values_text(field_.values));
+  }
+
+  std::optional<FieldValue> bytes(const std::string& text) {
+    const BytesOrProblem read = parse_bytes(text);
+    if (const auto* problem = std::get_if<std::string>(&read)) {
+      return fail(fmt::format("'{}' of '{}' {}", text, field_.name, *problem),
+                  fmt::format("write a whole number with B, KiB, MiB or GiB{}{}",
+                              field_.values.word.empty() ? "" : ", or ", field_.values.word));
+    }
+    const std::int64_t value = std::get<std::int64_t>(read);
+    return in_range(static_cast<double>(value), value);
+  }
+
+  std::optional<FieldValue> capacity(const std::string& text) {
+    const auto prefix = number_prefix(text);
+    if (!prefix || text.find('%') == std::string::npos) {
+      const auto size = bytes(text);
+      if (!size) {
+        problem_.hint = fmt::format("write {}", example_of(field_));
+        return std::nullopt;
+      }
+      return MemoryCap{CapOf::bytes, static_cast<double>(std::get<std::int64_t>(*size))};
+    }
+    return share(text, prefix->value, text.substr(prefix->length));
+  }
+
+  std::optional<FieldValue> share(const std::string& text, double percent,
+                                  const std::string& rest) {
+    const bool of_need = rest == "% of need" || rest == " % of need";
+    const bool of_device = rest == "% of device" || rest == " % of device";
+    if (!of_need && !of_device) {
+      return fail(fmt::format("'{}' of '{}' is no share of what the step needs or a device has",
+                              text, field_.name),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    constexpr double least = 1;
+    const double most = of_need ? 10000 : 100;
+    if (!(percent >= least && percent <= most)) {
+      return fail(fmt::format("'{}' must be between {} and {} % of {}, but is {}", field_.name,
+                              least, most, of_need ? "need" : "device", text),
+                  of_need ? "the need is what is live at once at the largest batch"
+                          : "no allocator can take more than the device has");
+    }
+    return MemoryCap{of_need ? CapOf::need : CapOf::device, percent / 100};
+  }
+
+  std::optional<FieldValue> percent(const std::string& text) {
+    const auto prefix = number_prefix(text);
+    if (!prefix || text.substr(prefix->length) != "%") {
+      return fail(fmt::format("'{}' must be a share, but is '{}'", field_.name, text),
+                  fmt::format("write {}", example_of(field_)));
+    }
+    return in_range(prefix->value / 100, prefix->value / 100);
+  }
+
+  std::optional<FieldValue> version(const std::string* text) {
+    if (text == nullptr) return number();
+    const auto prefix = number_prefix(*text);
+    if (!prefix || prefix->length != text->size()) {
+      return fail(fmt::format("'{}' must be a version, but is '{}'", field_.name, *text),
+                  fmt::format("write {} = \"8.0\"", field_.name));
+    }
+    return in_range(prefix->value, prefix->value);
+  }
+
+  const Field& field_;
+  const TomlValue& value_;
+  Diagnostic problem_;
+};
+
+template <class Number>
+std::optional<Number> whole_text_as(std::string_view text) {
+  Number number{};
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool all = read.ec == std::errc{} && read.ptr == text.data() + text.size();
+  return all ? std::optional(number) : std::nullopt;
+}
+
+// "[16, 24]" or "16,24"; nothing for anything else.
+std::optional<TomlArray> list_of_argument(std::string_view text, const Place& place) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  TomlArray list;
+  while (true) {
+    const auto comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    const auto number = whole_text_as<std::int64_t>(part);
+    if (!number) return std::nullopt;
+    list.push_back({*number, place, place});
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<FieldValue> read_field_value(const Field& field, const TomlValue& value,
+                                           std::vector<Diagnostic>& diagnostics) {
+  require(is_built(field), "only built fields are read");
+  ValueReader reader(field, value);
+  auto result = reader.read();
+  if (!result) diagnostics.push_back(std::move(reader).problem());
+  return result;
+}
+
+TomlValue toml_of_argument(const Field& field, std::string_view text, const Place& place) {
+  TomlValue value{std::string(text), place, place};
+  const FieldKind kind = field.values.kind;
+  if (kind == FieldKind::boolean && (text == "true" || text == "false")) {
+    value.content = text == "true";
+  } else if (kind == FieldKind::integers) {
+    if (auto list = list_of_argument(text, place)) value.content = *std::move(list);
+  } else if (kind == FieldKind::integer || kind == FieldKind::number) {
+    if (const auto whole = whole_text_as<std::int64_t>(text)) {
+      value.content = *whole;
+    } else if (const auto real = whole_text_as<double>(text)) {
+      value.content = *real;
+    }
+  }
+  return value;
+}
+
+}  // namespace stepgate

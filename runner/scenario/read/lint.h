@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// What is no fault of a scenario and still worth a word to its author.
+#pragma once
+
+#include <vector>
+
+#include "scenario/scenario.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// Warnings, with place and way out. One so far: a scenario without a counted sentence says how much
+// and never why.
+std::vector<Diagnostic> lint(const Scenario&);
+
+}  // namespace stepgate

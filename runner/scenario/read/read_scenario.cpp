@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// The order of precedence is the order of the loops: later settings are applied over earlier ones.
+#include "scenario/read/read_scenario.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenario/knobs/check_knobs.h"
+#include "scenario/knobs/fingerprint.h"
+#include "scenario/read/read_override.h"
+#include "scenario/read/scenario_draft.h"
+#include "scenario/sentences/parse_expectation.h"
+#include "support/text/nearest.h"
+#include "support/toml/toml.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view kind_of_file = "a scenario";
+
+std::string beside(const std::string& file, const std::string& other) {
+  return (std::filesystem::path(file).parent_path() / other).lexically_normal().generic_string();
+}
+
+class ScenarioReader {
+ public:
+  explicit ScenarioReader(const BaseReader& base) : base_(base) {}
+
+  Scenario read(std::string_view text, const std::string& file,
+                std::span<const std::string> overrides) {
+    read_files(text, file);
+    for (const std::string& argument : overrides) {
+      if (auto setting = read_override(argument, diagnostics_)) {
+        overrides_.push_back(std::move(*setting));
+      }
+    }
+    Scenario scenario = resolved(file);
+    if (!diagnostics_.empty()) throw RequestError(std::move(diagnostics_));
+    scenario.fingerprint = fingerprint_of(scenario);
+    return scenario;
+  }
+
+ private:
+  void fail(const Place& place, std::string message, std::string hint) {
+    diagnostics_.push_back({place, std::move(message), std::move(hint)});
+  }
+
+  // --- files ---
+
+  // Reads the whole chain before drafting it: the last base is the first to be overridden.
+  void read_files(std::string_view text, const std::string& file) {
+    std::vector<TomlTable> chain;
+    std::vector<std::string> files;
+    std::string name = std::filesystem::path(file).lexically_normal().generic_string();
+    auto table = parse_toml(text, file, diagnostics_);
+    while (table) {
+      chain.push_back(std::move(*table));
+      files.push_back(name);
+      const auto extends = extends_of(chain.back());
+      if (!extends) break;
+      name = beside(name, extends->text);
+      if (std::find(files.begin(), files.end(), name) != files.end()) {
+        fail(extends->place, fmt::format("'{}' extends itself", name),
+             fmt::format("break the circle {}", fmt::join(files, ", ")));
+        break;
+      }
+      table = read_base(*extends, name);
+    }
+    // The required keys of a text that is not TOML are not missing.
+    unreadable_ = chain.empty();
+    for (auto at = chain.rbegin(); at != chain.rend(); ++at) read_into(draft_, *at, diagnostics_);
+  }
+
+  std::optional<TomlTable> read_base(const PlacedText& extends, const std::string& name) {
+    TextOrProblem text = base_(name);
+    if (const auto* problem = std::get_if<Diagnostic>(&text)) {
+      fail(extends.place, fmt::format("extends '{}': {}", extends.text, problem->message),
+           problem->hint);
+      return std::nullopt;
+    }
+    return parse_toml(std::get<std::string>(text), name, diagnostics_);
+  }
+
+  // --- from the draft ---
+
+  Scenario resolved(const std::string& file) {
+    Scenario scenario;
+    scenario.name = std::filesystem::path(file).stem().string();
+    scenario.file = file;
+    if (unreadable_) return scenario;
+    require_the_required(file);
+    if (draft_.claim) scenario.claim = draft_.claim->text;
+    scenario.source = draft_.source;
+    scenario.tags = draft_.tags;
+
+    Settings settings;
+    apply(draft_.settings, settings, base_places_);
+    Settings whole = settings;
+    SettingPlaces unused;
+    apply(overrides_, whole, unused);
+    scenario.measure = whole.measure;
+    scenario.requirements = whole.requirements;
+    for (const VariantDraft& variant : draft_.variants) {
+      scenario.variants.push_back(resolved_variant(variant, settings));
+    }
+    scenario.calibrate = calibration();
+    scenario.regime = parsed(draft_.regime);
+    scenario.expect = parsed(draft_.expect);
+    return scenario;
+  }
+
+  void require_the_required(const std::string& file) {
+    require_key(file, "claim", draft_.claim.has_value(), "no 'claim'",
+                "say in one sentence what the scenario shows: claim = \"...\"");
+    require_key(file, "variant", !draft_.variants.empty(), "no variant",
+                "write [variant.baseline], empty for the step as it is");
+    require_key(file, "expect", !draft_.expect.empty(), "no expectation",
+                "write [expect] and a sentence such as "
+                "faster = \"fix.samples_per_s >= 1.05 * baseline.samples_per_s\"");
+  }
+
+  void require_key(const std::string& file, std::string_view key, bool present, std::string message,
+                   std::string hint) {
+    const auto& refused = draft_.refused_keys;
+    if (present || std::find(refused.begin(), refused.end(), key) != refused.end()) return;
+    fail({file, 0, 0}, std::move(message), std::move(hint));
+  }
+
+  static void apply(const std::vector<Setting>& from, Settings& settings, SettingPlaces& places) {
+    for (const Setting& setting : from) {
+      setting.field->set(settings, setting.value);
+      places[setting.field->name] = setting.place;
+    }
+  }
+
+  Variant resolved_variant(const VariantDraft& variant, Settings settings) {
+    SettingPlaces places = base_places_;
+    for (const VariantDraft* part : parts_of(variant)) apply(part->settings, settings, places);
+    apply(overrides_, settings, places);
+    std::vector<Diagnostic> broken;
+    check_knobs(settings.knobs, places, variant.place, broken);
+    for (Diagnostic& diagnostic : broken) {
+      // A fault of the base is a fault of every variant, but one to mend.
+      if (std::find(diagnostics_.begin(), diagnostics_.end(), diagnostic) == diagnostics_.end()) {
+        diagnostics_.push_back(std::move(diagnostic));
+      }
+    }
+    return {variant.name, settings.knobs, variant.place, settings.gate};
+  }
+
+  // What the variant is like, from the furthest, and the variant itself.
+  std::vector<const VariantDraft*> parts_of(const VariantDraft& variant) {
+    std::vector<const VariantDraft*> parts{&variant};
+    while (parts.back()->like) {
+      const PlacedText& like = *parts.back()->like;
+      const VariantDraft* next = variant_named(like.text);
+      const bool circle = std::find(parts.begin(), parts.end(), next) != parts.end();
+      if (next == nullptr || circle) {
+        // Every variant of a chain meets its end; the one that says it reports it.
+        if (parts.size() == 1 && next == nullptr) {
+          fail(like.place, fmt::format("no variant '{}'", like.text),
+               did_you_mean(like.text, variant_names(),
+                            fmt::format("the variants are {}", fmt::join(variant_names(), ", "))));
+        } else if (next == &variant) {
+          fail(like.place, fmt::format("variant '{}' is like itself", variant.name),
+               "let one variant of the circle stand alone");
+        }
+        break;
+      }
+      parts.push_back(next);
+    }
+    std::reverse(parts.begin(), parts.end());
+    return parts;
+  }
+
+  const VariantDraft* variant_named(std::string_view name) const {
+    for (const VariantDraft& variant : draft_.variants) {
+      if (variant.name == name) return &variant;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string_view> variant_names() const {
+    std::vector<std::string_view> names;
+    for (const VariantDraft& variant : draft_.variants) names.push_back(variant.name);
+    return names;
+  }
+
+  struct Aim {
+    MetricOf metric;
+    double value = 0;
+  };
+
+  // Of "variant.metric ~= number"; nothing for any other sentence.
+  static std::optional<Aim> aim_of(const Expectation& sentence) {
+    const bool single = sentence.left.size() == 1 && sentence.left.front().size() == 1 &&
+                        sentence.right.size() == 1;
+    if (!single || sentence.relation != Relation::about) return std::nullopt;
+    const auto* metric = std::get_if<MetricOf>(&sentence.left.front().front());
+    double value = 1;
+    for (const Factor& factor : sentence.right.front()) {
+      const auto* number = std::get_if<double>(&factor);
+      if (!number) return std::nullopt;
+      value *= *number;
+    }
+    if (!metric || metric->stored || !(value > 0)) return std::nullopt;
+    return Aim{*metric, value};
+  }
+
+  std::optional<Calibration> calibration() {
+    if (draft_.calibrate.empty()) return std::nullopt;
+    if (draft_.calibrate.size() > 1) {
+      const CalibrationDraft& second = draft_.calibrate[1];
+      fail(second.place, fmt::format("'{}' is a second knob to calibrate", second.name),
+           "one knob at a time; set the other one to a number");
+    }
+    const CalibrationDraft& draft = draft_.calibrate.front();
+    const std::vector<std::string_view> names = variant_names();
+    auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
+                                      names, diagnostics_);
+    if (!sentence) return std::nullopt;
+    const auto aim = aim_of(*sentence);
+    if (!aim) {
+      fail(draft.sentence.place, fmt::format("'{}' is no aim for a knob", draft.sentence.text),
+           "write one metric and its value: \"fix.h2d_share ~= 30% within 5%\"");
+      return std::nullopt;
+    }
+    const MetricRow& metric = row_of(aim->metric.metric);
+    if (metric.evidence == Evidence::timed) {
+      fail(draft.sentence.place,
+           fmt::format("no knob is calibrated to '{}', which is measured when all knobs are set",
+                       metric.name),
+           "take a metric of the trace, such as h2d_share, data_share or gpu_idle");
+      return std::nullopt;
+    }
+    const bool given =
+        std::any_of(overrides_.begin(), overrides_.end(),
+                    [&](const Setting& setting) { return setting.field == draft.field; });
+    if (given) return std::nullopt;
+    return Calibration{draft.name, draft.sentence.text, aim->metric, aim->value, *sentence->within};
+  }
+
+  bool planned_only() const {
+    return std::find(draft_.tags.begin(), draft_.tags.end(), "no_gpu") != draft_.tags.end();
+  }
+
+  std::vector<Expectation> parsed(const std::vector<SentenceDraft>& drafts) {
+    const std::vector<std::string_view> names = variant_names();
+    std::vector<Expectation> sentences;
+    if (names.empty()) return sentences;  // which is reported already
+    for (const SentenceDraft& draft : drafts) {
+      auto sentence = parse_expectation(draft.name, draft.sentence.text, draft.sentence.text_place,
+                                        names, diagnostics_);
+      if (!sentence) continue;
+      const bool needs_a_device = evidence_of(*sentence) > Evidence::exact;
+      if (needs_a_device && planned_only()) {
+        fail(
+            draft.sentence.place,
+            fmt::format("'{}' needs a device to decide, and the tag no_gpu says that there is none",
+                        draft.sentence.text),
+            "compare what plans count, such as ooms or peak_reserved, or remove the tag");
+      }
+      sentences.push_back(std::move(*sentence));
+    }
+    return sentences;
+  }
+
+  const BaseReader& base_;
+  ScenarioDraft draft_;
+  SettingPlaces base_places_;
+  std::vector<Setting> overrides_;
+  std::vector<Diagnostic> diagnostics_;
+  bool unreadable_ = false;
+};
+
+}  // namespace
+
+bool is_planned_only(const Scenario& scenario) {
+  return std::find(scenario.tags.begin(), scenario.tags.end(), "no_gpu") != scenario.tags.end();
+}
+
+TextOrProblem no_base(const std::string& file) {
+  return Diagnostic{Place{file, 0, 0}, "no such file", "check the path"};
+}
+
+Scenario parse_scenario(std::string_view text, const std::string& file, const BaseReader& base,
+                        std::span<const std::string> overrides) {
+  return ScenarioReader(base).read(text, file, overrides);
+}
+
+Scenario read_scenario(const std::filesystem::path& path, std::span<const std::string> overrides) {
+  const TextOrProblem text = read_file(path, kind_of_file);
+  if (const auto* problem = std::get_if<Diagnostic>(&text)) throw RequestError(*problem);
+  const BaseReader base = [](const std::string& file) { return read_file(file, kind_of_file); };
+  return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides);
+}
+
+}  // namespace stepgate

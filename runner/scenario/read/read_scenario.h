@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Scenario files to Scenario: bases, variants, sentences, and every fault at once.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "scenario/scenario.h"
+#include "support/files/read_file.h"
+
+namespace stepgate {
+
+// Gives the text of a file that `extends` names, already relative to where we are.
+using BaseReader = std::function<TextOrProblem(const std::string& file)>;
+
+// There are no base files.
+TextOrProblem no_base(const std::string& file);
+
+// The scenario of a text. `file` is the name that places show and that `extends` is relative to.
+// Later wins: the fields' defaults, the base files, the file itself, `like`, the variant, the
+// overrides. `overrides` are "batch.size=128" each; they hold for every variant, even for one that
+// sets the same knob, since they are what the user says now.
+// Throws RequestError with everything that is wrong.
+Scenario parse_scenario(std::string_view text, const std::string& file,
+                        const BaseReader& base = no_base,
+                        std::span<const std::string> overrides = {});
+
+// The same for a file.
+Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {});
+
+}  // namespace stepgate

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/read/read_scenario.h"
+#include "scenario/read/lint.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace stepgate {
+namespace {
+
+const std::string good = R"(
+claim  = "Waiting exposes host work"
+source = "an article"
+tags   = ["sync", "smoke"]
+requires = { compute = "8.0", free_memory = "4 GiB" }
+
+[model]
+kind   = "mlp"
+layers = 6
+hidden = 512
+dtype  = "bf16"
+
+[batch]
+size = 32
+
+[measure]
+warmup = 7
+
+[variant.zeta]
+sync = { where = "step", how = "item" }
+
+[variant.fix]
+
+[variant.again]
+like = "zeta"
+sync.every = 2
+
+[regime]
+host_matters = "fix.host_share >= 20%"
+
+[expect]
+faster   = "fix.samples_per_s >= 1.05 * zeta.samples_per_s"
+no_waits = "fix.host_waits_per_step == 0"
+)";
+
+Scenario scenario_of(std::string_view text, std::vector<std::string> overrides = {}) {
+  return parse_scenario(text, "scenarios/good.toml", no_base, overrides);
+}
+
+std::string refusal(std::string_view text, std::vector<std::string> overrides = {}) {
+  try {
+    scenario_of(text, std::move(overrides));
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST(ReadScenario, TakesItsNameFromTheFile) {
+  EXPECT_EQ(scenario_of(good).name, "good");
+  EXPECT_EQ(scenario_of(good).file, "scenarios/good.toml");
+}
+
+TEST(ReadScenario, ReadsWhatTheScenarioSaysAsAWhole) {
+  const Scenario scenario = scenario_of(good);
+  EXPECT_EQ(scenario.claim, "Waiting exposes host work");
+  EXPECT_EQ(scenario.source, "an article");
+  EXPECT_EQ(scenario.tags, (std::vector<std::string>{"sync", "smoke"}));
+  EXPECT_EQ(scenario.requirements.compute, 8.0);
+  EXPECT_EQ(scenario.requirements.free_memory_bytes, std::int64_t{4} << 30);
+  EXPECT_EQ(scenario.requirements.gpus, std::nullopt);
+  EXPECT_EQ(scenario.measure.warmup_steps, 7);
+  EXPECT_EQ(scenario.measure.rounds, 200);
+}
+
+TEST(ReadScenario, KeepsVariantsAndSentencesInTheFilesOrder) {
+  const Scenario scenario = scenario_of(good);
+  ASSERT_EQ(scenario.variants.size(), 3U);
+  EXPECT_EQ(scenario.variants[0].name, "zeta");
+  EXPECT_EQ(scenario.variants[1].name, "fix");
+  EXPECT_EQ(scenario.variants[2].name, "again");
+  ASSERT_EQ(scenario.expect.size(), 2U);
+  EXPECT_EQ(scenario.expect[0].name, "faster");
+  EXPECT_EQ(scenario.expect[0].place, (Place{"scenarios/good.toml", 32, 13}));
+  EXPECT_EQ(scenario.regime.size(), 1U);
+}
+
+TEST(ReadScenario, MakesVariantsFromTheBaseKnobByKnob) {
+  const Scenario scenario = scenario_of(good);
+  Knobs base;
+  base.model = {ModelKind::mlp, 6, 512, 10, 10, DType::bf16};
+  base.batch.size = 32;
+  Knobs zeta = base;
+  zeta.sync = {SyncWhere::step, SyncHow::item, 1};
+  Knobs again = zeta;
+  again.sync.every = 2;
+  EXPECT_EQ(scenario.variants[0].knobs, zeta);
+  EXPECT_EQ(scenario.variants[1].knobs, base);
+  EXPECT_EQ(scenario.variants[2].knobs, again);
+}
+
+TEST(ReadScenario, GivesVariantsAMarginOfTheirOwnThatIsNoPartOfTheStep) {
+  const Scenario plain = scenario_of(good);
+  for (const Variant& variant : plain.variants) EXPECT_EQ(variant.gate.margin, std::nullopt);
+  const Scenario own = scenario_of(good + "[variant.zeta.gate]\nmargin = \"5%\"\n");
+  EXPECT_DOUBLE_EQ(own.variants[0].gate.margin.value(), 0.05);
+  EXPECT_EQ(own.variants[1].gate.margin, std::nullopt);
+  EXPECT_EQ(own.variants[2].gate, own.variants[0].gate) << "like zeta";
+  EXPECT_EQ(own.fingerprint, plain.fingerprint);
+  const Scenario all = scenario_of(good + "[gate]\nmargin = \"2.5%\"\n");
+  EXPECT_DOUBLE_EQ(all.variants[1].gate.margin.value(), 0.025);
+}
+
+TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
+  const Scenario scenario = scenario_of(
+      good, {"batch.size=128", "sync.where=phase", "measure.rounds=3", "h2d.blocking=true"});
+  for (const Variant& variant : scenario.variants) {
+    EXPECT_EQ(variant.knobs.batch.size, 128);
+    EXPECT_EQ(variant.knobs.sync.where, SyncWhere::phase);
+    EXPECT_TRUE(variant.knobs.h2d.blocking);
+  }
+  EXPECT_EQ(scenario.measure.rounds, 3);
+}
+
+TEST(ReadScenario, RefusesOverridesByTheirText) {
+  EXPECT_EQ(refusal(good, {"batch.sise=128"}),
+            "--set batch.sise=128: unknown key 'batch.sise'; did you mean 'batch.size'?");
+  EXPECT_EQ(refusal(good, {"batch.size=many"}),
+            "--set batch.size=many: 'batch.size' must be a whole number, but is a string; write "
+            "batch.size = 64");
+  EXPECT_EQ(refusal(good, {"batch.size"}),
+            "--set batch.size: no '=' in it; write --set batch.size=128");
+  EXPECT_EQ(refusal(good, {"dist.gpus=2"}),
+            "--set dist.gpus=2: 'dist.gpus' is not built yet; 'stepgate fields' lists the keys");
+  EXPECT_EQ(refusal(good, {"loader.workers=2"}),
+            "--set loader.workers=2: 'loader.workers' have nowhere to put batches when "
+            "'loader.depth' is 0; write loader.depth = 2");
+}
+
+TEST(ReadScenario, LetsAFileWinOverItsBasesAndAVariantOverBoth) {
+  const std::map<std::string, std::string> files{
+      {"scenarios/bases/near.toml",
+       "extends = \"far.toml\"\nclaim = \"near\"\n[model]\nlayers = 2\nhidden = 64\n"},
+      {"scenarios/bases/far.toml",
+       "claim = \"far\"\nsource = \"far\"\n[model]\nlayers = 3\nhidden = 128\ndtype = \"tf32\"\n"
+       "[variant.fix]\nsync.every = 5\nbatch.size = 5\n"}};
+  const BaseReader reader = [&](const std::string& file) -> TextOrProblem {
+    const auto found = files.find(file);
+    return found == files.end() ? no_base(file) : TextOrProblem(found->second);
+  };
+  const Scenario scenario = parse_scenario(
+      "extends = \"bases/near.toml\"\n[model]\nlayers = 1\n[variant.fix]\nbatch.size = 9\n"
+      "[expect]\na = \"fix.peak_live <= 1 GiB\"\n",
+      "scenarios/a.toml", reader);
+  EXPECT_EQ(scenario.claim, "near");
+  EXPECT_EQ(scenario.source, "far");
+  ASSERT_EQ(scenario.variants.size(), 1U);
+  const Knobs& knobs = scenario.variants[0].knobs;
+  EXPECT_EQ(knobs.model.layers, 1);
+  EXPECT_EQ(knobs.model.hidden, 64);
+  EXPECT_EQ(knobs.model.dtype, DType::tf32);
+  EXPECT_EQ(knobs.sync.every, 5);
+  EXPECT_EQ(knobs.batch.size, 9);
+}
+
+TEST(ReadScenario, ReadsFilesThatExtendOthersFromAnyFolder) {
+  const std::filesystem::path place = std::filesystem::path(testing::TempDir()) / "read_scenario";
+  std::filesystem::create_directories(place);
+  const std::filesystem::path base =
+      std::filesystem::path(STEPGATE_SOURCE_DIR) / "scenarios" / "bases" / "small.toml";
+  const std::filesystem::path file = place / "mine.toml";
+  std::ofstream(file) << "claim = \"c\"\nextends = \"" << base.generic_string()
+                      << "\"\n[variant.fix]\n[expect]\na = \"fix.peak_live <= 1 GiB\"\n";
+  const Scenario scenario = read_scenario(file);
+  std::filesystem::remove_all(place);
+  EXPECT_EQ(scenario.name, "mine");
+  EXPECT_EQ(scenario.variants.at(0).knobs.model.hidden, 512);
+}
+
+TEST(Fingerprint, IsTheSameForTheSameQuestionWrittenOtherwise) {
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  EXPECT_EQ(scenario_of("# a comment\n" + good).fingerprint, original);
+  EXPECT_EQ(scenario_of(replaced(good, "layers = 6\nhidden = 512", "hidden = 512\nlayers = 6"))
+                .fingerprint,
+            original);
+  EXPECT_EQ(scenario_of(replaced(good, "[model]", "[h2d]\nbuffers = 1\n[model]")).fingerprint,
+            original);
+  EXPECT_EQ(scenario_of(replaced(good, "1.05 * zeta", "1.050*zeta")).fingerprint, original);
+  EXPECT_EQ(scenario_of(replaced(good, "host work", "other words")).fingerprint, original);
+}
+
+TEST(Fingerprint, IsTheSameWhereverMeasuringBeginsAndEndsAndWhateverIsPrinted) {
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  for (const char* knob : {"warmup = 8", "rounds = 9", "max_seconds = 3", "confidence = 0.9"}) {
+    EXPECT_EQ(scenario_of(replaced(good, "warmup = 7", knob)).fingerprint, original) << knob;
+  }
+}
+
+TEST(Fingerprint, DiffersForAnotherQuestion) {
+  const std::uint64_t original = scenario_of(good).fingerprint;
+  EXPECT_NE(scenario_of(replaced(good, "layers = 6", "layers = 7")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "how = \"item\"", "how = \"event\"")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "1.05", "1.06")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "20%", "25%")).fingerprint, original);
+  EXPECT_NE(scenario_of(replaced(good, "warmup = 7", "steps = 49")).fingerprint, original);
+}
+
+TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1000; ++i) scenario_of(good);
+  const auto spent = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(spent, std::chrono::seconds(10)) << "allows for sanitizers and a busy machine";
+  RecordProperty("milliseconds", static_cast<int>(spent / std::chrono::milliseconds(1)));
+}
+
+TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
+  Scenario scenario;
+  scenario.file = "a.toml";
+  scenario.variants.push_back({.name = "only", .knobs = {}, .place = {}});
+  const auto line = [](Metric metric) {
+    Expectation sentence;
+    sentence.place = {"a.toml", 7, 3};
+    sentence.left = {{MetricOf{"only", metric}}};
+    sentence.right = {{1.0}};
+    return sentence;
+  };
+  scenario.expect = {line(Metric::step_ms_mean), line(Metric::gpu_idle)};
+  ASSERT_EQ(lint(scenario).size(), 1U);
+  EXPECT_EQ(to_string(lint(scenario).front()),
+            "a.toml:7:3: [expect] has no exact sentence: a timed one says how much, not why; add a "
+            "count, such as only.host_waits_per_step == 0");
+  for (const Metric counted : {Metric::launches_per_step, Metric::host_waits_per_step}) {
+    scenario.expect.push_back(line(counted));
+    EXPECT_TRUE(lint(scenario).empty());
+    scenario.expect.pop_back();
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

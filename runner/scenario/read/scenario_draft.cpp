@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// One method a table of the format; top-level keys are a table of names and methods.
+#include "scenario/read/scenario_draft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "scenario/knobs/field_value.h"
+#include "scenario/read/given_names.h"
+#include "support/text/nearest.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t newest_schema = 1;
+// What a search can make larger and smaller, for every variant alike.
+bool can_be_calibrated(const Field& field) {
+  const bool is_size = field.values.kind == FieldKind::integer ||
+                       field.values.kind == FieldKind::number ||
+                       field.values.kind == FieldKind::bytes;
+  return is_built(field) && is_size && field.scope == FieldScope::variant;
+}
+
+// The element of that name, made at the end when there is none.
+template <class Named>
+Named& named(std::vector<Named>& elements, const std::string& name) {
+  const auto found = std::find_if(elements.begin(), elements.end(),
+                                  [&](const Named& element) { return element.name == name; });
+  if (found != elements.end()) return *found;
+  elements.emplace_back().name = name;
+  return elements.back();
+}
+
+class DraftReader {
+ public:
+  DraftReader(ScenarioDraft& draft, std::vector<Diagnostic>& diagnostics)
+      : draft_(draft), diagnostics_(diagnostics) {}
+
+  void read(const TomlTable& file) {
+    for (const TomlEntry& entry : file) {
+      const std::size_t before = diagnostics_.size();
+      const auto key = std::find_if(keys.begin(), keys.end(), [&](const TopLevelKey& candidate) {
+        return candidate.name == entry.key;
+      });
+      if (key != keys.end()) {
+        (this->*key->read)(entry);
+      } else if (is_group(entry.key)) {
+        group(entry, draft_.settings, FieldScope::scenario);
+      } else {
+        unknown(entry.place, entry.key, top_level_names());
+      }
+      if (diagnostics_.size() > before) draft_.refused_keys.push_back(entry.key);
+    }
+  }
+
+ private:
+  struct TopLevelKey {
+    std::string_view name;
+    void (DraftReader::*read)(const TomlEntry&);
+  };
+  static const std::array<TopLevelKey, 9> keys;
+
+  void fail(const Place& place, std::string message, std::string hint) {
+    diagnostics_.push_back({place, std::move(message), std::move(hint)});
+  }
+
+  void unknown(const Place& place, std::string_view key,
+               const std::vector<std::string_view>& candidates) {
+    fail(place, fmt::format("unknown key '{}'", key),
+         did_you_mean(key, candidates, std::string(see_fields)));
+  }
+
+  static bool is_group(std::string_view name) {
+    const auto groups = field_groups();
+    return std::any_of(groups.begin(), groups.end(),
+                       [&](const FieldGroup& group) { return group.name == name; });
+  }
+
+  static std::vector<std::string_view> top_level_names() {
+    std::vector<std::string_view> names;
+    for (const TopLevelKey& key : keys) names.push_back(key.name);
+    for (const FieldGroup& group : field_groups()) names.push_back(group.name);
+    return names;
+  }
+
+  const TomlTable* table_of(const TomlEntry& entry, std::string_view name, std::string hint) {
+    const auto* table = std::get_if<TomlTable>(&entry.value.content);
+    if (table == nullptr) {
+      fail(entry.value.place,
+           fmt::format("'{}' must be a table, but is {}", name, type_text(entry.value)),
+           std::move(hint));
+    }
+    return table;
+  }
+
+  std::optional<PlacedText> text_of(const TomlEntry& entry, std::string_view name) {
+    const auto* text = std::get_if<std::string>(&entry.value.content);
+    if (text == nullptr) {
+      fail(entry.value.place,
+           fmt::format("'{}' must be a string, but is {}", name, type_text(entry.value)),
+           fmt::format("write {} = \"...\"", name));
+      return std::nullopt;
+    }
+    return PlacedText{*text, entry.value.place, entry.value.text_place};
+  }
+
+  // --- top-level keys ---
+
+  void schema(const TomlEntry& entry) {
+    const auto* number = std::get_if<std::int64_t>(&entry.value.content);
+    if (number == nullptr || *number < 1) {
+      fail(entry.value.place, "'schema' must be a whole number from 1", "write schema = 1");
+    } else if (*number > newest_schema) {
+      fail(entry.value.place,
+           fmt::format("schema {} is newer than this stepgate, which reads schema {}", *number,
+                       newest_schema),
+           "update stepgate");
+    }
+  }
+
+  void claim(const TomlEntry& entry) {
+    auto text = text_of(entry, "claim");
+    if (!text) return;
+    if (text->text.find_first_not_of(" \t\r\n") == std::string::npos) {
+      fail(text->place, "'claim' is empty", "say in one sentence what the scenario shows");
+    } else if (text->text.find('\n') != std::string::npos) {
+      fail(text->place, "'claim' has more than one line", "say it in one sentence");
+    }
+    draft_.claim = std::move(text);
+  }
+
+  void source(const TomlEntry& entry) {
+    if (auto text = text_of(entry, "source")) draft_.source = std::move(text->text);
+  }
+
+  void tags(const TomlEntry& entry) {
+    constexpr const char* hint = "write tags = [\"sync\", \"smoke\"]";
+    const auto* list = std::get_if<TomlArray>(&entry.value.content);
+    if (list == nullptr) {
+      return fail(entry.value.place,
+                  fmt::format("'tags' must be a list, but is {}", type_text(entry.value)), hint);
+    }
+    draft_.tags.clear();
+    for (const TomlValue& value : *list) {
+      const auto* tag = std::get_if<std::string>(&value.content);
+      if (tag == nullptr) {
+        fail(value.place, fmt::format("a tag must be a string, but is {}", type_text(value)), hint);
+      } else if (!is_tag(*tag)) {
+        fail(value.place, fmt::format("'{}' is no tag", *tag),
+             "a tag is made of a to z, 0 to 9, _ and -");
+      } else {
+        draft_.tags.push_back(*tag);
+      }
+    }
+  }
+
+  void extends(const TomlEntry& entry) { (void)text_of(entry, "extends"); }
+
+  // Keys are knobs: batch.sample_bytes = "fix.h2d_share ~= 30% within 5%".
+  void calibrate(const TomlEntry& entry) {
+    const auto* groups = table_of(entry, entry.key, "write [calibrate] and a knob below it");
+    if (groups == nullptr) return;
+    for (const TomlEntry& group : *groups) {
+      if (!is_group(group.key)) {
+        unknown(group.place, group.key, {});
+        continue;
+      }
+      const auto* table =
+          table_of(group, group.key, fmt::format("write {}.<knob> = \"...\"", group.key));
+      for (const TomlEntry& line : table ? *table : TomlTable()) calibrated_knob(group.key, line);
+    }
+  }
+
+  void calibrated_knob(const std::string& group, const TomlEntry& line) {
+    const std::string name = fmt::format("{}.{}", group, line.key);
+    const Field* field = field_named(name);
+    if (field == nullptr) return unknown_field(line, name);
+    if (!can_be_calibrated(*field)) {
+      return fail(line.place, fmt::format("'{}' cannot be calibrated", name),
+                  "a knob of the step that is a number or a size can");
+    }
+    auto text = text_of(line, name);
+    if (!text) return;
+    CalibrationDraft& draft = named(draft_.calibrate, name);
+    draft.field = field;
+    draft.place = line.place;
+    draft.sentence = std::move(*text);
+  }
+
+  void regime(const TomlEntry& entry) { sentences(entry, draft_.regime); }
+  void expect(const TomlEntry& entry) { sentences(entry, draft_.expect); }
+
+  void sentences(const TomlEntry& entry, std::vector<SentenceDraft>& into) {
+    const auto* table =
+        table_of(entry, entry.key, fmt::format("write [{}] and sentences below it", entry.key));
+    if (table == nullptr) return;
+    for (const TomlEntry& line : *table) {
+      const std::string name = fmt::format("{}.{}", entry.key, line.key);
+      if (!is_line_name(line.key)) {
+        fail(line.place, fmt::format("'{}' cannot name a line", line.key),
+             "use letters, digits, _ and -");
+      }
+      if (auto text = text_of(line, name)) named(into, line.key).sentence = std::move(*text);
+    }
+  }
+
+  void variants(const TomlEntry& entry) {
+    constexpr const char* hint = "write [variant.fix]";
+    const auto* table = table_of(entry, "variant", hint);
+    if (table == nullptr) return;
+    for (const TomlEntry& line : *table) {
+      const std::string name = fmt::format("variant.{}", line.key);
+      if (!is_variant_name(line.key) || line.key == "stored") {
+        fail(line.place, fmt::format("'{}' cannot name a variant", line.key),
+             line.key == "stored" ? "sentences use it for stored values"
+                                  : "use letters, digits and _, and start with a letter");
+      }
+      VariantDraft& variant = named(draft_.variants, line.key);
+      variant.place = line.place;
+      if (const auto* content = table_of(line, name, hint)) read_variant(*content, variant);
+    }
+  }
+
+  void read_variant(const TomlTable& table, VariantDraft& variant) {
+    for (const TomlEntry& entry : table) {
+      if (entry.key == "like") {
+        if (auto text = text_of(entry, "like")) variant.like = std::move(text);
+      } else if (is_group(entry.key)) {
+        group(entry, variant.settings, FieldScope::variant);
+      } else {
+        std::vector<std::string_view> names{"like"};
+        for (const FieldGroup& group : field_groups()) names.push_back(group.name);
+        unknown(entry.place, entry.key, names);
+      }
+    }
+  }
+
+  // --- settings ---
+
+  void group(const TomlEntry& entry, std::vector<Setting>& into, FieldScope widest) {
+    const auto* table = table_of(
+        entry, entry.key, fmt::format("write [{}], or {} = {{ ... }}", entry.key, entry.key));
+    if (table == nullptr) return;
+    for (const TomlEntry& line : *table) {
+      const std::string name = fmt::format("{}.{}", entry.key, line.key);
+      const Field* field = field_named(name);
+      if (field == nullptr) {
+        unknown_field(line, name);
+      } else if (!is_built(*field)) {
+        fail(line.place, fmt::format("'{}' is not built yet", name), std::string(see_fields));
+      } else if (field->scope == FieldScope::scenario && widest == FieldScope::variant) {
+        fail(line.place, fmt::format("'{}' holds for the whole scenario, not for a variant", name),
+             fmt::format("move it to [{}]", entry.key));
+      } else if (auto value = read_field_value(*field, line.value, diagnostics_)) {
+        into.push_back({field, std::move(*value), line.place});
+      }
+    }
+  }
+
+  void unknown_field(const TomlEntry& line, const std::string& name) {
+    std::vector<std::string_view> names;
+    std::string elsewhere(see_fields);
+    for (const Field& field : field_table()) {
+      names.push_back(field.name);
+      if (field.name.substr(field.name.find('.') + 1) == line.key && is_built(field)) {
+        elsewhere = fmt::format("did you mean '{}'?", field.name);
+      }
+    }
+    fail(line.place, fmt::format("unknown key '{}'", name), did_you_mean(name, names, elsewhere));
+  }
+
+  ScenarioDraft& draft_;
+  std::vector<Diagnostic>& diagnostics_;
+};
+
+const std::array<DraftReader::TopLevelKey, 9> DraftReader::keys{{
+    {"schema", &DraftReader::schema},
+    {"claim", &DraftReader::claim},
+    {"source", &DraftReader::source},
+    {"tags", &DraftReader::tags},
+    {"extends", &DraftReader::extends},
+    {"calibrate", &DraftReader::calibrate},
+    {"regime", &DraftReader::regime},
+    {"variant", &DraftReader::variants},
+    {"expect", &DraftReader::expect},
+}};
+
+}  // namespace
+
+std::optional<PlacedText> extends_of(const TomlTable& file) {
+  const TomlEntry* entry = find(file, "extends");
+  if (entry == nullptr) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&entry->value.content);
+  if (text == nullptr) return std::nullopt;
+  return PlacedText{*text, entry->value.place, entry->value.text_place};
+}
+
+void read_into(ScenarioDraft& draft, const TomlTable& file, std::vector<Diagnostic>& diagnostics) {
+  DraftReader(draft, diagnostics).read(file);
+}
+
+}  // namespace stepgate

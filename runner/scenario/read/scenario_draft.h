@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What scenario files say, before variants are resolved: settings with their places, file after
+// file. Bases are read first, so later files win. Whether the settings fit together is for others.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenario/knobs/fields.h"
+#include "support/toml/toml.h"
+
+namespace stepgate {
+
+struct PlacedText {
+  std::string text;
+  Place place;       // of the value
+  Place text_place;  // of the first character inside the quotes
+};
+
+struct Setting {
+  const Field* field = nullptr;
+  FieldValue value;
+  Place place;  // of the key
+};
+
+struct SentenceDraft {
+  std::string name;
+  PlacedText sentence;
+};
+
+struct CalibrationDraft {
+  std::string name;              // of the knob
+  const Field* field = nullptr;  // null: a fault, already reported
+  Place place;                   // of the key
+  PlacedText sentence;
+};
+
+struct VariantDraft {
+  std::string name;
+  Place place;
+  std::optional<PlacedText> like;
+  std::vector<Setting> settings;
+};
+
+struct ScenarioDraft {
+  std::optional<PlacedText> claim;
+  std::string source;
+  std::vector<std::string> tags;
+  std::vector<Setting> settings;  // of the base step and of the scenario as a whole
+  std::vector<VariantDraft> variants;
+  std::vector<CalibrationDraft> calibrate;
+  std::vector<SentenceDraft> regime;
+  std::vector<SentenceDraft> expect;
+  std::vector<std::string> refused_keys;  // top-level keys with faults inside: not missing as well
+};
+
+// The file's `extends`; nothing when it has none or it is no string (which read_into reports).
+std::optional<PlacedText> extends_of(const TomlTable& file);
+
+// Adds one file to the draft, over what is there. Every fault is one more diagnostic.
+void read_into(ScenarioDraft&, const TomlTable& file, std::vector<Diagnostic>& diagnostics);
+
+}  // namespace stepgate

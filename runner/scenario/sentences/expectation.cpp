@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// What a parsed sentence says about itself.
+#include "scenario/sentences/expectation.h"
+
+#include <algorithm>
+
+namespace stepgate {
+namespace {
+
+std::vector<MetricOf> metrics_of(const Expectation& expectation) {
+  std::vector<MetricOf> metrics;
+  for (const Side* side : {&expectation.left, &expectation.right}) {
+    for (const Product& product : *side) {
+      for (const Factor& factor : product) {
+        if (const auto* of = std::get_if<MetricOf>(&factor)) metrics.push_back(*of);
+      }
+    }
+  }
+  return metrics;
+}
+
+}  // namespace
+
+const MetricOf* only_metric(const Side& side) {
+  const MetricOf* found = nullptr;
+  if (side.size() != 1) return nullptr;
+  for (const Factor& factor : side.front()) {
+    if (std::holds_alternative<double>(factor)) continue;
+    const auto* of = std::get_if<MetricOf>(&factor);
+    if (of == nullptr || found != nullptr) return nullptr;
+    found = of;
+  }
+  return found;
+}
+
+Evidence evidence_of(const Expectation& expectation) {
+  Evidence least_exact = Evidence::plan;
+  for (const MetricOf& of : metrics_of(expectation)) {
+    least_exact = std::max(least_exact, row_of(of.metric).evidence);
+  }
+  return least_exact;
+}
+
+bool mixes_timed_and_traced(const Expectation& expectation) {
+  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const auto names = [&](Evidence evidence) {
+    return std::any_of(metrics.begin(), metrics.end(),
+                       [&](const MetricOf& of) { return row_of(of.metric).evidence == evidence; });
+  };
+  return names(Evidence::timed) && names(Evidence::traced);
+}
+
+bool names_this_run(const Expectation& expectation) {
+  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return !of.stored; });
+}
+
+bool names_stored(const Expectation& expectation) {
+  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return of.stored; });
+}
+
+bool compares_two_variants(const Expectation& expectation) {
+  const MetricOf* left = only_metric(expectation.left);
+  const MetricOf* right = only_metric(expectation.right);
+  return left && right && left->metric == right->metric && left->variant != right->variant &&
+         !left->stored && !right->stored;
+}
+
+bool has_error_rate(const Expectation& expectation) {
+  return evidence_of(expectation) >= Evidence::timed && compares_two_variants(expectation);
+}
+
+bool compares_stored_times(const Expectation& expectation) {
+  return names_stored(expectation) && evidence_of(expectation) == Evidence::timed;
+}
+
+bool compares_with_itself(const Expectation& expectation) {
+  const MetricOf* left = only_metric(expectation.left);
+  const MetricOf* right = only_metric(expectation.right);
+  return left && right && left->variant == right->variant && left->metric == right->metric &&
+         left->stored != right->stored;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// A sentence of [expect] or [regime], parsed: two sides and a relation. What a metric is worth is
+// not known here.
+//
+// expectation := side op side [ "within" percent ]     op := < <= == >= > ~=
+// side        := product { " + " product }
+// product     := factor { " * " factor }
+// factor      := number [unit] | ["stored."] variant "." metric | batch_bytes | param_bytes
+// unit        := % ns us ms s B KiB MiB GiB GB/s, optionally /step
+//
+// "within" belongs to ~= and only to it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scenario/sentences/metric.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+enum class Relation { less, at_most, equal, at_least, greater, about };
+
+// "fix.samples_per_s"; `stored` takes the value from the baseline file instead of this run.
+struct MetricOf {
+  std::string variant;
+  Metric metric;
+  bool stored = false;
+  bool operator==(const MetricOf&) const = default;
+};
+
+// Sizes that the plan of the scenario's first variant knows.
+enum class PlanSize { batch_bytes, param_bytes };
+
+// A number in the base unit of its kind: seconds, bytes, or a plain ratio (5 % is 0.05).
+using Factor = std::variant<double, MetricOf, PlanSize>;
+using Product = std::vector<Factor>;  // at least one
+using Side = std::vector<Product>;    // a sum; at least one
+
+struct Expectation {
+  std::string name;  // the key on the left
+  std::string text;  // as written
+  Place place;       // of the sentence
+  Side left;
+  Relation relation = Relation::at_least;
+  Side right;
+  std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
+};
+
+// The metric of a side that is one product of it and numbers; null for any other side.
+const MetricOf* only_metric(const Side&);
+
+// The evidence that decides the sentence: the least exact of its metrics.
+Evidence evidence_of(const Expectation&);
+
+// Whether it names metrics of timed and of traced evidence, which no process measures both.
+bool mixes_timed_and_traced(const Expectation&);
+
+// Whether any of its values is one of this run, and whether any comes from a baseline.
+bool names_this_run(const Expectation&);
+bool names_stored(const Expectation&);
+
+// Whether it is "a * x.metric" against "b * y.metric", of two variants of this run: swapping their
+// labels turns such a sentence round, and that is what a round deals. Only then has it an error
+// rate.
+bool compares_two_variants(const Expectation&);
+// The same of timed or traced evidence: a line of a suite.
+bool has_error_rate(const Expectation&);
+// Of times, with stored ones: decided by what differs from run to run.
+bool compares_stored_times(const Expectation&);
+
+// Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
+// differ from run to run is known for nothing else.
+bool compares_with_itself(const Expectation&);
+
+}  // namespace stepgate

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/sentences/parse_expectation.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace stepgate {
+namespace {
+
+constexpr std::array<std::string_view, 3> variants{"baseline", "fix", "control"};
+const Place start{"a.toml", 7, 10};
+
+Expectation parsed(std::string_view text) {
+  std::vector<Diagnostic> diagnostics;
+  auto expectation = parse_expectation("line", text, start, variants, diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics) ADD_FAILURE() << to_string(diagnostic);
+  return expectation.value_or(Expectation{});
+}
+
+MetricOf of(std::string variant, Metric metric) {
+  return {std::move(variant), metric, false};
+}
+
+TEST(ParseExpectation, ReadsAProductOnTheRight) {
+  const Expectation result = parsed("fix.samples_per_s >= 1.05 * baseline.samples_per_s");
+  EXPECT_EQ(result.left, (Side{{of("fix", Metric::samples_per_s)}}));
+  EXPECT_EQ(result.relation, Relation::at_least);
+  EXPECT_EQ(result.right, (Side{{1.05, of("baseline", Metric::samples_per_s)}}));
+  EXPECT_EQ(result.within, std::nullopt);
+}
+
+TEST(ParseExpectation, KeepsNameTextAndPlace) {
+  const Expectation result = parsed("fix.peak_live == 0");
+  EXPECT_EQ(result.name, "line");
+  EXPECT_EQ(result.text, "fix.peak_live == 0");
+  EXPECT_EQ(result.place, start);
+}
+
+TEST(ParseExpectation, ReadsSumsOfProducts) {
+  const Expectation result =
+      parsed("fix.peak_reserved<=baseline.peak_reserved+2*batch_bytes + 1 KiB");
+  EXPECT_EQ(
+      result.right,
+      (Side{{of("baseline", Metric::peak_reserved)}, {2.0, PlanSize::batch_bytes}, {1024.0}}));
+}
+
+TEST(ParseExpectation, ReadsEveryRelation) {
+  const std::array<std::pair<const char*, Relation>, 5> signs{{{"<", Relation::less},
+                                                               {"<=", Relation::at_most},
+                                                               {"==", Relation::equal},
+                                                               {">=", Relation::at_least},
+                                                               {">", Relation::greater}}};
+  for (const auto& [sign, relation] : signs) {
+    EXPECT_EQ(parsed(std::string("fix.peak_live ") + sign + " 1 B").relation, relation);
+  }
+}
+
+TEST(ParseExpectation, ReadsUnitsInBaseUnits) {
+  EXPECT_EQ(parsed("fix.step_ms_mean <= 2 ms").right, (Side{{2 * 1e-3}}));
+  EXPECT_EQ(parsed("fix.host_share >= 20%").right, (Side{{20 * 0.01}}));
+  EXPECT_EQ(parsed("fix.memset_bytes_per_step <= 60 KiB/step").right, (Side{{61440.0}}));
+  EXPECT_EQ(parsed("fix.h2d_gbps >= 10 GB/s").right, (Side{{1e10}}));
+}
+
+TEST(ParseExpectation, ReadsATolerance) {
+  const Expectation result = parsed("control.samples_per_s ~= fix.samples_per_s within 3%");
+  EXPECT_EQ(result.relation, Relation::about);
+  EXPECT_DOUBLE_EQ(result.within.value_or(0), 0.03);
+}
+
+TEST(ParseExpectation, ReadsStoredValues) {
+  EXPECT_EQ(parsed("fix.peak_live <= stored.fix.peak_live").right,
+            (Side{{MetricOf{"fix", Metric::peak_live, true}}}));
+  EXPECT_TRUE(names_stored(parsed("fix.peak_live + 3 B <= stored.baseline.peak_live + 2 MiB")));
+  EXPECT_TRUE(compares_with_itself(parsed("0.5 * stored.fix.step_ms_p95 >= fix.step_ms_p95 * 2")));
+}
+
+TEST(ParseExpectation, ComparesZeroWithEverything) {
+  EXPECT_EQ(parsed("fix.memset_bytes_per_step == 0").right, (Side{{0.0}}));
+}
+
+TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
+  EXPECT_EQ(evidence_of(parsed("fix.peak_live == 0")), Evidence::plan);
+  EXPECT_EQ(evidence_of(parsed("fix.host_share <= 1 * fix.launches_per_step")), Evidence::timed);
+  EXPECT_EQ(evidence_of(parsed("fix.gpu_idle < 0.1 * fix.host_waits_per_step + 5%")),
+            Evidence::traced);
+}
+
+struct BadSentence {
+  const char* text;
+  std::string message;
+};
+
+class BadSentences : public testing::TestWithParam<BadSentence> {};
+
+TEST_P(BadSentences, AreRefusedAtTheWordAtFault) {
+  std::vector<Diagnostic> diagnostics;
+  EXPECT_EQ(parse_expectation("line", GetParam().text, start, variants, diagnostics), std::nullopt);
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_EQ(to_string(diagnostics[0]), "a.toml:7:" + GetParam().message);
+}
+
+const std::string stored_alone =
+    "a stored time is compared with the same metric of the same variant, and nothing else; write "
+    "baseline.samples_per_s >= 0.99 * stored.baseline.samples_per_s";
+const std::string value_hint =
+    "write a number, a metric such as fix.samples_per_s, batch_bytes or param_bytes";
+
+INSTANTIATE_TEST_SUITE_P(
+    ParseExpectation, BadSentences,
+    testing::Values(
+        BadSentence{"", "10: the sentence ends where a value should stand; " + value_hint},
+        BadSentence{">= 5", "10: '>=' where a value should stand; " + value_hint},
+        BadSentence{"fix.peak_live >=",
+                    "26: the sentence ends where a value should stand; " + value_hint},
+        BadSentence{"fix.peak_live", "23: the sentence compares nothing; write >= and a value"},
+        BadSentence{"fixx.peak_live == 0", "10: no variant 'fixx'; did you mean 'fix'?"},
+        BadSentence{"slow.peak_live == 0",
+                    "10: no variant 'slow'; the variants are baseline, fix, control"},
+        BadSentence{"fix.peak_life == 0", "14: no metric 'peak_life'; did you mean 'peak_live'?"},
+        BadSentence{
+            "fix.kernel_us == 0",
+            "14: the metric 'kernel_us' is not built yet; 'stepgate fields' lists those that "
+            "are"},
+        BadSentence{"peak_live == 0",
+                    "10: 'peak_live' without a variant; write baseline.peak_live"},
+        BadSentence{"fix.peak_live = 0", "24: no comparison '='; write =="},
+        BadSentence{"fix.peak_live => 0", "24: no comparison '=>'; write >="},
+        BadSentence{"fix.peak_live != 0",
+                    "24: no comparison '!='; write < or >, whichever is meant"},
+        BadSentence{"fix.peak_live - 1 B == 0",
+                    "24: no sign '-'; only + and * combine values; move it to the other side"},
+        BadSentence{"fix.peak_live == 5 kib",
+                    "29: no unit 'kib'; units are % ns us ms s B KiB MiB GiB GB/s, each with or "
+                    "without /step"},
+        BadSentence{"fix.host_share >= 2 fix.host_share",
+                    "30: two values without a sign between them; write * or + between them"},
+        BadSentence{"fix.host_share == 5%",
+                    "25: a timed metric never equals; write ~= ... within 3%"},
+        BadSentence{"fix.gpu_idle < fix.host_share",
+                    "10: the sentence mixes what is timed with what is traced; tracing changes "
+                    "times, so the two are never measured together; write a line for each"},
+        BadSentence{"fix.gpu_idle == 0", "23: a timed metric never equals; write ~= ... within 3%"},
+        BadSentence{"fix.host_share ~= 5%", "25: '~=' without a tolerance; write ~= ... within 3%"},
+        BadSentence{"fix.host_share ~= 5% within 3",
+                    "38: 'within' without a percentage; write within 3%"},
+        BadSentence{"fix.host_share ~= 5% within 300%",
+                    "38: a tolerance above 100%; write at most 100%"},
+        BadSentence{"fix.host_share >= 5% within 3%",
+                    "31: 'within' belongs to ~= alone; write ~=, or leave out the tolerance"},
+        BadSentence{"fix.peak_live == 0 B always",
+                    "31: 'always' after the end of the sentence; leave it out"},
+        BadSentence{"0 <= fix.host_share <= 5%",
+                    "30: a second comparison; write one line for each comparison"},
+        BadSentence{"5 >= 3",
+                    "10: the sentence names no metric of this run; name one, such as "
+                    "baseline.samples_per_s"},
+        BadSentence{"stored.fix.peak_live >= 3 B",
+                    "10: the sentence names no metric of this run; name one, such as "
+                    "baseline.samples_per_s"},
+        BadSentence{"fix.host_us <= 1.1 * stored.fix.host_us",
+                    "42: a baseline keeps no host_us; it keeps step times, samples_per_s and what "
+                    "plans count"},
+        BadSentence{"fix.gpu_idle <= stored.fix.gpu_idle",
+                    "37: a baseline keeps no gpu_idle; it keeps step times, samples_per_s and what "
+                    "plans count"},
+        BadSentence{"fix.samples_per_s >= stored.baseline.samples_per_s", "31: " + stored_alone},
+        BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_mean", "29: " + stored_alone},
+        BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_p95 + 1 ms", "29: " + stored_alone},
+        BadSentence{"fix.samples_per_s + 1 >= stored.fix.samples_per_s", "35: " + stored_alone},
+        BadSentence{"fix.peak_live <= 3 ms",
+                    "24: a size cannot be compared with a time; compare a size, as in 64 KiB"},
+        BadSentence{"fix.step_ms_mean <= 2",
+                    "27: a time cannot be compared with a plain number; compare a time, as in 2 "
+                    "ms"},
+        BadSentence{"fix.peak_live <= batch_bytes + 5",
+                    "41: a plain number cannot be added to a size; compare a size, as in 64 KiB"},
+        BadSentence{"fix.peak_live == 1e999 B",
+                    "27: a number that is too large; write a smaller one"},
+        BadSentence{"fix.peak_live == \xe2\x82\xac",
+                    "27: '\xe2\x82\xac' where a value should stand; " + value_hint},
+        BadSentence{"fix.peak_live ** 2 == 0",
+                    "25: '*' where a value should stand; " + value_hint}));
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "support/files/line_file.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "support/files/read_file.h"
+#include "support/files/temporary_folder.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  return std::get<std::string>(read_file(path, "a report"));
+}
+
+TEST(LineFile, HasEveryLineAsSoonAsItIsWrittenAndForgetsAnEarlierRun) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "new" / "report.json";
+  {
+    LineFile file(path);
+    file.append("one\n");
+    EXPECT_EQ(text_of(path), "one\n");
+    file.append("two\n");
+    EXPECT_EQ(text_of(path), "one\ntwo\n");
+  }
+  LineFile again(path);
+  EXPECT_EQ(text_of(path), "");
+}
+
+TEST(LineFile, SaysWhereItCannotBe) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(LineFile(folder.path()), RequestError);
+}
+
+TEST(LineFile, SaysWhenTheDiskIsFull) {
+  LineFile full("/dev/full");
+  EXPECT_THROW(full.append("line\n"), RequestError);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The checks come before the read: a folder, a pipe or a huge file is refused unread.
+#include "support/files/read_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "support/text/units.h"
+
+namespace stepgate {
+
+TextOrProblem read_file(const std::filesystem::path& path, std::string_view what) {
+  const Place place{path.generic_string(), 0, 0};
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    return Diagnostic{place, "no such file", "check the path"};
+  }
+  if (status.type() == std::filesystem::file_type::directory) {
+    return Diagnostic{place, "is a folder", fmt::format("name the file of {} in it", what)};
+  }
+  if (status.type() != std::filesystem::file_type::regular) {
+    return Diagnostic{place, "is not an ordinary file", fmt::format("{} is one", what)};
+  }
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
+  if (!error && bytes > largest_text_file_bytes) {
+    return Diagnostic{place, fmt::format("is {}", rounded_bytes_text(static_cast<double>(bytes))),
+                      fmt::format("{} is at most {}", what, bytes_text(largest_text_file_bytes))};
+  }
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  // The file may grow after its size was asked for.
+  std::string text(static_cast<std::size_t>(largest_text_file_bytes), '\0');
+  if (stream) stream.read(text.data(), largest_text_file_bytes);
+  if (error || (!stream && !stream.eof()) || stream.bad()) {
+    const std::string reason = error ? error.message() : std::strerror(errno != 0 ? errno : EIO);
+    return Diagnostic{place, "cannot be read: " + reason, "check its permissions"};
+  }
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "support/process/run_program.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "support/fnv1a.h"
+
+namespace stepgate {
+namespace {
+
+TEST(FirstLineOf, IsWhatACommandPrintsFirst) {
+  EXPECT_EQ(first_line_of({"printf", "one\\ntwo\\n"}), "one");
+  EXPECT_EQ(first_line_of({"printf", "no end of line"}), "no end of line");
+}
+
+TEST(FirstLineOf, IsNothingWhenTheCommandFailsIsMissingOrPrintsNothing) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; exit 1"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo one; kill -9 $$"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"/no/such/command"}), std::nullopt);
+  EXPECT_EQ(first_line_of({"true"}), std::nullopt);
+}
+
+TEST(FirstLineOf, IsNotConfusedByLongOutput) {
+  EXPECT_EQ(first_line_of({"sh", "-c", "echo first; yes | head -c 1000000"}), "first");
+}
+
+TEST(RunThisProgram, GivesItsExitCode) {
+  EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
+}
+
+TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
+  std::ostringstream program;
+  program << std::ifstream("/proc/self/exe", std::ios::binary).rdbuf();
+  ASSERT_GT(program.str().size(), 1U << 16) << "read in one piece, it would show nothing";
+  EXPECT_EQ(digest_of_this_program(), fnv1a(program.str()));
+}
+
+TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
+  const auto run = [](const std::string& script, std::chrono::milliseconds at_most, bool stopped) {
+    return run_quietly({"/bin/sh", "-c", script}, {"HIDDEN"}, "/dev/null", at_most,
+                       [stopped] { return stopped; });
+  };
+  constexpr std::chrono::seconds long_enough{20};
+  EXPECT_EQ(run("exit 7", long_enough, false), 7);
+  EXPECT_EQ(run("kill -9 $$", long_enough, false), 128 + 9);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run("sleep 60", std::chrono::milliseconds(50), false)) << "too long";
+  EXPECT_FALSE(run("sleep 60", long_enough, true)) << "stopped";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  ASSERT_EQ(::setenv("HIDDEN", "x", 1), 0);
+  EXPECT_EQ(run("test -z \"$HIDDEN\"", long_enough, false), 0);
+  ::unsetenv("HIDDEN");
+  const std::filesystem::path left = testing::TempDir() + "stepgate_left_at_work";
+  std::filesystem::remove(left);
+  EXPECT_EQ(run("(sleep 1; : >" + left.string() + ") & exit 7", long_enough, false), 7);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(std::filesystem::exists(left)) << "something was left at work";
+  EXPECT_EQ(run_quietly({"/nowhere/program"}, {}, "/dev/null", long_enough, [] { return false; }),
+            127);
+}
+
+}  // namespace
+}  // namespace stepgate

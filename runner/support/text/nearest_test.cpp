@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "support/text/nearest.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace stepgate {
+namespace {
+
+constexpr std::array<std::string_view, 4> words{"pageable", "pinned", "registered", "on"};
+
+TEST(Nearest, FindsAWordWithOneLetterMissing) {
+  EXPECT_EQ(nearest("pined", words), "pinned");
+}
+
+TEST(Nearest, CountsASwapOfNeighboursAsOneEdit) {
+  EXPECT_EQ(nearest("pagaeble", words), "pageable");
+  constexpr std::array<std::string_view, 1> short_word{"abc"};
+  EXPECT_EQ(nearest("acb", short_word), "abc");
+}
+
+TEST(Nearest, SuggestsNothingWhenTheWordIsFarFromAll) {
+  EXPECT_EQ(nearest("zebra", words), std::nullopt);
+  EXPECT_EQ(nearest("", words), std::nullopt);
+  EXPECT_EQ(nearest("x", words), std::nullopt);
+}
+
+TEST(Nearest, PrefersTheFirstOfEquallyNearWords) {
+  constexpr std::array<std::string_view, 2> pair{"cat", "car"};
+  EXPECT_EQ(nearest("caz", pair), "cat");
+}
+
+TEST(Nearest, GivesUpOnWordsThatNobodyMistyped) {
+  EXPECT_EQ(nearest(std::string(100000, 'p'), words), std::nullopt);
+}
+
+TEST(DidYouMean, FallsBackToTheOtherHint) {
+  EXPECT_EQ(did_you_mean("pined", words, "no"), "did you mean 'pinned'?");
+  EXPECT_EQ(did_you_mean("zebra", words, "see the list"), "see the list");
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// A number as people read it: the one function for numbers whose digits beyond the first few say
+// nothing. Units and scales are judge/verdict/words.h's.
+#pragma once
+
+#include <string>
+
+namespace stepgate {
+
+// To so many significant digits, without an exponent and without zeros at the end of a fraction:
+// "180", "0.91", "20600".
+std::string number_in_words(double value, int digits);
+
+}  // namespace stepgate

@@ -1,0 +1,639 @@
+// SPDX-License-Identifier: MIT
+// `stepgate gate`: may HEAD be merged? Counts, a duel, HEAD's own sentences, and what became of the
+// scenarios, in this order; what is found early does not keep the rest from being looked at.
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <set>
+#include <sstream>
+
+#include "judge/gate/judge_gate.h"
+#include "judge/verdict/words.h"
+#include "report/ci/reported_gate.h"
+#include "report/text/print_gate.h"
+#include "report/text/progress_line.h"
+#include "scenario/read/read_scenario.h"
+#include "support/files/write_file.h"
+#include "support/random.h"
+#include "support/seconds.h"
+#include "support/text/nearest.h"
+#include "support/text/units.h"
+#include "verbs/compare/head_sentences.h"
+#include "verbs/compare/stored_sentences.h"
+#include "verbs/compare/workers.h"
+#include "verbs/interruption.h"
+#include "verbs/machine_reports.h"
+#include "verbs/outputs.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A gate looks at all works of a suite in the time that a duel has for a few: segments of a
+// quarter, one of each side before the first that counts, since the works before it have warmed
+// both processes up, and one superblock a pair until a work turns out to need more.
+constexpr std::chrono::nanoseconds segment_of_a_gate = std::chrono::milliseconds(5);
+constexpr int warm_up_segments_of_a_gate = 1;
+constexpr std::int64_t first_superblocks_of_a_gate = 1;
+// Nobody who waits for a merge waits longer, unless told to.
+constexpr std::chrono::seconds most_timing_of_a_gate{240};
+// Of a step that may be slower, to say where.
+constexpr int loads_to_trace = 3;
+// The time is over first.
+constexpr std::int64_t most_pairs_of_a_gate = 1000;
+
+class Gate {
+ public:
+  explicit Gate(const Arguments& arguments)
+      : arguments_(arguments),
+        seed_(seed_of(arguments)),
+        settings_{.margin = margin_of(arguments.gate.margin)},
+        subject_{.base = arguments.gate.stored
+                             ? "the stored runs in " + arguments.device.baselines.string()
+                             : arguments.gate.base,
+                 .head = arguments.gate.head,
+                 .both = {},
+                 .margin = settings_.margin,
+                 .most_timing = arguments.gate.stored ? std::chrono::nanoseconds(0)
+                                : arguments.budget_seconds
+                                    ? of_seconds(*arguments.budget_seconds)
+                                    : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
+
+  int run() {
+    refuse_outputs_over(inputs(), arguments_);
+    if (!arguments_.json.empty()) check_writable(arguments_.json);
+    const ReportFiles files(arguments_);
+    RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
+    // What another gate left there is not this one's answer, not even if nothing can be started.
+    files.write(gate_that_has_not_ended(info, "the gate has not ended"));
+    write_json_file("");
+    try {
+      check_programs();
+      check_device_name();
+      std::vector<Accepted> accepted;
+      if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
+      info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
+      const int status = gate(accepted, files, info);
+      if (interrupted) files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
+      return status;
+    } catch (const std::exception& error) {
+      files.end(gate_that_has_not_ended(info, error.what()));
+      throw;
+    }
+  }
+
+ private:
+  std::vector<std::filesystem::path> inputs() const {
+    std::vector<std::filesystem::path> all = arguments_.files;
+    all.insert(all.end(), arguments_.gate.head_files.begin(), arguments_.gate.head_files.end());
+    for (const std::string& program : {arguments_.gate.base, arguments_.gate.head}) {
+      if (!program.empty()) all.emplace_back(program_path(program));
+    }
+    all.push_back(arguments_.gate.accepted);
+    return all;
+  }
+
+  int gate(std::span<const Accepted> accepted, const ReportFiles& files, const RunInfo& info) {
+    look_at_scenarios();
+    if (arguments_.gate.stored) {
+      compare_with_stored();
+    } else {
+      compare_with_base();
+    }
+    if (interrupted) {
+      std::cerr << "interrupted: HEAD is not gated\n";
+      return interrupted_exit_code(interrupted);
+    }
+    for (Finding& finding : findings_) place(finding);
+    const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
+    if (arguments_.verbose) print_gate_looks(std::cout, looks());
+    print_gate(std::cout, subject_, verdict, arguments_.undecided, style_of(STDOUT_FILENO));
+    const ExitCode code = exit_code(verdict, arguments_.undecided);
+    std::ostringstream json;
+    write_gate_json(json, info, subject_, duel_, verdict, code);
+    write_json_file(json.str());
+    files.end(reported_gate(info, subject_, looks(), verdict, arguments_.undecided));
+    return status_of(code);
+  }
+
+  GateLooks looks() const {
+    GateLooks looks{.counted = {}, .duel = duel_, .sentences = sentences_};
+    for (const CountedPair& pair : counted_) looks.counted.push_back(pair.work);
+    return looks;
+  }
+
+  void compare_with_base() {
+    start_ = Clock::now();
+    const bool comparable = introduce_both();
+    print_gate_terms(std::cout, subject_);
+    if (!comparable) return;
+    if (!interrupted) count();
+    if (!interrupted) time();
+    if (!interrupted && arguments_.gate.sentences) ask_head();
+    if (counted_.empty())
+      add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
+  }
+
+  // One run of HEAD, whose scenarios say besides that every variant is as its stored runs were.
+  void compare_with_stored() {
+    print_gate_terms(std::cout, subject_);
+    const Clock::time_point start = Clock::now();
+    const StoredSentences stored(base_, settings_.margin, seed_);
+    if (stored.files().empty())
+      return add(FindingKind::sentence, Severity::not_gated, "scenarios", "nothing was compared");
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    line.show("HEAD runs its scenarios");
+    const RunOfProgram head = run_program_on(arguments_, subject_.head, stored.files(), seed_);
+    line.clear();
+    if (head.stopped) return;
+    take_device(head);
+    if (!head.failure.empty())
+      add(FindingKind::sentence, head.gated_nothing ? Severity::not_gated : Severity::failed,
+          "sentences", "HEAD's `run` " + head.failure);
+    std::vector<Finding> found = findings_of(head.sentences);
+    for (Finding& finding : found) stored.translate(finding);
+    sentences_ = head.sentences;
+    print_gate_stage(std::cout, "stored",
+                     counted(head.scenarios, "scenario") + ", " +
+                         counted(std::ssize(head.sentences), "sentence") + ", " +
+                         std::to_string(std::ssize(found)) + " not held",
+                     seconds(Clock::now() - start));
+    add(std::move(found));
+  }
+
+  void take_device(const RunOfProgram& head) {
+    Hello hello;
+    hello.program = "stepgate";
+    hello.device = head.device;
+    hello.simulated = head.simulated;
+    subject_.both = Introduction{.base = hello, .head = hello};
+    refuse_stand_in(head.simulated);
+  }
+
+  void refuse_stand_in(bool simulated) {
+    if (!simulated || arguments_.device.spec.starts_with("simulated")) return;
+    check_device(arguments_.device);
+    add(FindingKind::time, Severity::not_gated, "device",
+        "there is no GPU here: nothing can be gated on a simulated device that nobody asked for; "
+        "give --device simulated to see what a gate does");
+  }
+
+  void write_json_file(const std::string& text) const {
+    if (!arguments_.json.empty()) write_file(arguments_.json, text);
+  }
+
+  // A program that is not there is a wrong request, and no finding about it.
+  void check_programs() const {
+    const bool stored = arguments_.gate.stored;
+    if (arguments_.gate.base.empty() && !stored)
+      throw RequestError("there is nothing to compare HEAD with",
+                         "give --base PROGRAM, or --stored for the runs that `accept` stored");
+    if (stored && (arguments_.duel.pairs || !arguments_.duel.works.empty()))
+      throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
+    for (const auto& [side, program] :
+         {std::pair{"--base", arguments_.gate.base}, {"--head", arguments_.gate.head}}) {
+      if (stored && program.empty()) continue;
+      const std::filesystem::path path = program_path(program);
+      if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) continue;
+      throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
+                         "give the path of a built stepgate");
+    }
+  }
+
+  // So that a mistyped device is no fault of BASE. Whether there is a GPU, the programs say.
+  void check_device_name() const {
+    const DeviceChoice& choice = arguments_.device;
+    if (!choice.spec.empty() && choice.spec != "cuda") (void)open_device(choice);
+  }
+
+  void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }
+  void add(FindingKind kind, Severity severity, const std::string& what, std::string words) {
+    findings_.push_back(
+        {.kind = kind, .severity = severity, .what = what, .words = std::move(words)});
+  }
+
+  // Where a work is described, for findings that have no line of their own.
+  void place(Finding& finding) const {
+    if (!finding.place.file.empty()) return;
+    const std::size_t slash = finding.work.find('/');
+    const auto scenario = std::ranges::find(base_, finding.work.substr(0, slash), &Scenario::name);
+    if (scenario == base_.end()) return;
+    finding.place = {scenario->file, 0, 0};
+    if (slash == std::string::npos) return;
+    const auto variant =
+        std::ranges::find(scenario->variants, finding.work.substr(slash + 1), &Variant::name);
+    if (variant != scenario->variants.end()) finding.place = variant->place;
+  }
+
+  static std::string counted(std::int64_t count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  }
+
+  // Before anything is started, so that a file which cannot be read costs nothing.
+  void look_at_scenarios() {
+    base_ = scenarios_with_wanted_tags(arguments_);
+    refuse_namesakes(base_);
+    refuse_unknown_works();
+    (void)pairs_for(1);
+    take_own_margins();
+    arguments_.files.clear();
+    for (const Scenario& scenario : base_) arguments_.files.emplace_back(scenario.file);
+    if (arguments_.gate.head_files.empty()) return;
+    for (const auto& given : arguments_.gate.head_files) {
+      if (!std::filesystem::exists(given))
+        throw RequestError("--head-files " + given.string() + ": no such file", "check the path");
+    }
+    Arguments of_head = arguments_;
+    of_head.files = arguments_.gate.head_files;
+    std::vector<Scenario> head;
+    std::map<std::string, std::string> unread;
+    for (const auto& file : scenario_files(of_head)) {
+      try {
+        Scenario scenario = read_scenario(file);
+        if (has_wanted_tags(scenario, arguments_)) head.push_back(std::move(scenario));
+      } catch (const RequestError& error) {
+        unread[file.stem().string()] = error.diagnostics().front().message;
+      }
+    }
+    refuse_namesakes(head);
+    add(compare_scenarios(base_, head, unread));
+  }
+
+  // A mistyped pattern must not make a gate smaller, nor is it said after minutes.
+  void refuse_unknown_works() const {
+    std::vector<std::string> works;
+    for (const Scenario& scenario : base_) {
+      for (const Variant& variant : scenario.variants)
+        works.push_back(scenario.name + "/" + variant.name);
+    }
+    const std::vector<std::string_view> names(works.begin(), works.end());
+    for (const std::string& pattern : arguments_.duel.works) {
+      if (std::ranges::none_of(works, [&](const std::string& work) {
+            return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
+          }))
+        throw RequestError("no work is named '" + pattern + "'",
+                           did_you_mean(pattern, names, "a work is SCENARIO/VARIANT"));
+    }
+  }
+
+  void take_own_margins() {
+    for (const Scenario& scenario : base_) {
+      if (is_planned_only(scenario)) continue;
+      for (const Variant& variant : scenario.variants) {
+        const std::string work = scenario.name + "/" + variant.name;
+        if (is_wanted(work) && variant.gate.margin > settings_.margin)
+          settings_.wider[work] = *variant.gate.margin;
+      }
+    }
+    subject_.wider = std::ssize(settings_.wider);
+  }
+
+  // Of launches at most, to time so many works. Refuses what could never decide them.
+  std::int64_t pairs_for(std::size_t works) const {
+    const auto& asked = arguments_.duel.pairs;
+    return asked && works > 0 ? most_pairs(asked, works, settings_) : most_pairs_of_a_gate;
+  }
+
+  static void refuse_namesakes(std::span<const Scenario> scenarios) {
+    std::set<std::string> names;
+    for (const Scenario& scenario : scenarios) {
+      if (!names.insert(scenario.name).second)
+        throw RequestError(scenario.file + ": another file has a scenario of the same name",
+                           "a gate compares by names; leave one of them out");
+    }
+  }
+
+  Command worker(const std::string& program, std::vector<std::string> more) const {
+    for (const std::string& calibrated : calibrated_)
+      more.insert(more.end(), {"--calibrated", calibrated});
+    return program_command(arguments_, program, "worker", more);
+  }
+
+  // What tells a BASE of before there were gates from one that does not work at all.
+  bool answers_without_counting() const {
+    try {
+      const auto started =
+          start_worker(worker_request(arguments_, worker(subject_.base, {}), DuelSide::base));
+      (void)started->hello();
+      started->quit();
+      return true;
+    } catch (const WorkerError&) {
+      return false;
+    }
+  }
+
+  // A worker of one side that counts; null, and a finding, where there is none.
+  std::unique_ptr<Worker> start_counting(DuelSide side, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--counts", "--seed", std::to_string(seed_)});
+    const std::string& program = side == DuelSide::base ? subject_.base : subject_.head;
+    try {
+      auto started =
+          start_worker(worker_request(arguments_, worker(program, std::move(more)), side));
+      (void)started->hello();
+      return started;
+    } catch (const WorkerError& error) {
+      if (side == DuelSide::base && answers_without_counting()) {
+        add(FindingKind::counts, Severity::not_gated, "counts",
+            "BASE does not say what its steps consist of, since its `worker` knows no --counts: "
+            "gate against a newer BASE");
+      } else {
+        add(FindingKind::counts, Severity::failed, "counts", error.what());
+      }
+      return nullptr;
+    }
+  }
+
+  // Whether both are there and can be compared at all.
+  bool introduce_both() try {
+    base_worker_ = start_counting(DuelSide::base);
+    if (!base_worker_) return false;
+    calibrated_ = base_worker_->hello().calibrated;
+    head_worker_ = start_counting(DuelSide::head);
+    if (!head_worker_) return false;
+    subject_.both = Introduction{base_worker_->hello(), head_worker_->hello()};
+    const Hello& base = subject_.both->base;
+    refuse_stand_in(base.simulated);
+    if (!same_device(base, head_worker_->hello())) {
+      add(FindingKind::time, Severity::not_gated, "device",
+          "BASE runs on " + base.device + " and HEAD on " + head_worker_->hello().device +
+              ", or only one of them simulates: not comparable");
+      return false;
+    }
+    for (const Hello* hello : {&base, &head_worker_->hello()}) {
+      if (!hello->counts)
+        add(FindingKind::counts, Severity::not_gated, "counts",
+            hello == &base ? "BASE says that it counts nothing"
+                           : "HEAD says that it counts nothing");
+    }
+    add(compare_works(*subject_.both));
+    (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
+    return true;
+  } catch (const WaitStopped&) {
+    return false;
+  }
+
+  static bool same_device(const Hello& one, const Hello& other) {
+    return one.device == other.device && one.simulated == other.simulated;
+  }
+
+  bool is_wanted(const std::string& work) const {
+    const std::vector<std::string>& patterns = arguments_.duel.works;
+    return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
+             return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
+           });
+  }
+
+  // That both have and a pattern wants.
+  std::vector<std::string> works_of_both(const std::vector<std::string> Hello::*list) const {
+    std::vector<std::string> works;
+    const auto& others = subject_.both->head.*list;
+    for (const std::string& work : subject_.both->base.*list) {
+      if (std::ranges::find(others, work) != others.end() && is_wanted(work)) works.push_back(work);
+    }
+    return works;
+  }
+
+  // Both sides at once: nothing is timed here, and most of it is the hosts' work.
+  void count() try {
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    std::vector<std::string> works = works_of_both(&Hello::works);
+    const std::vector<std::string> planned = works_of_both(&Hello::planned);
+    works.insert(works.end(), planned.begin(), planned.end());
+    for (const std::string& work : works) {
+      line.show("counts of " + work);
+      for (const auto& worker : {base_worker_.get(), head_worker_.get()})
+        worker->ask_ahead(CountWork{work});
+      CountedPair pair{work, base_worker_->count({work}), {}};
+      pair.head = head_worker_->count({work});
+      compare(std::move(pair));
+    }
+    base_worker_->quit();
+    head_worker_->quit();
+    base_worker_.reset();
+    head_worker_.reset();
+    line.clear();
+    print_gate_stage(
+        std::cout, "counts",
+        counted(std::ssize(works), "work") + ", " + std::to_string(differing_.size()) + " differ",
+        seconds(Clock::now() - start_));
+  } catch (const WorkerError& error) {
+    add(FindingKind::counts, Severity::failed, "counts", error.what());
+  } catch (const WaitStopped&) {
+  }
+
+  void compare(CountedPair pair) {
+    for (StepCounts* counts : {&pair.base, &pair.head})
+      counts->time.clear();  // of an older build, unasked
+    std::vector<Finding> found = compare_counts(pair);
+    if (std::ranges::any_of(
+            found, [](const Finding& finding) { return finding.severity != Severity::note; }))
+      differing_.insert(pair.work);
+    add(std::move(found));
+    counted_.push_back(std::move(pair));
+  }
+
+  // Those that are known to differ first: time may be short.
+  std::vector<std::string> timed_works() const {
+    std::vector<std::string> works = works_of_both(&Hello::works);
+    std::stable_partition(works.begin(), works.end(),
+                          [this](const std::string& work) { return differing_.contains(work); });
+    return works;
+  }
+
+  // By part of a step, of several loads.
+  static StepCounts::Numbers mean_time_of(Worker& worker, const std::string& work) {
+    StepCounts::Numbers mean;
+    for (int load = 0; load < loads_to_trace; ++load) {
+      for (const auto& [part, seconds] : worker.count({work, true}).time)
+        mean[part] += seconds / loads_to_trace;
+    }
+    return mean;
+  }
+
+  // Where a step that is not known to be as fast has grown: traced again, one side after the other.
+  void trace_alone(const DuelVerdict& duel) try {
+    std::vector<CountedPair*> open;
+    for (CountedPair& pair : counted_) {
+      const auto work = std::ranges::find(duel.works, pair.work, &WorkVerdict::name);
+      if (work != duel.works.end() && work->outcome != Outcome::holds && pair.base.untraced.empty())
+        open.push_back(&pair);
+    }
+    if (open.empty()) return;
+    for (const DuelSide side : both_sides) {
+      // The noise is its own where it is simulated, and the processor that of both.
+      const auto started = start_counting(
+          side,
+          {"--noise-seed", std::to_string(random_bits(seed_, static_cast<std::uint64_t>(side)))});
+      if (!started) return;
+      for (CountedPair* pair : open)
+        (side == DuelSide::base ? pair->base : pair->head).time =
+            mean_time_of(*started, pair->work);
+      started->quit();
+    }
+  } catch (const WorkerError& error) {
+    add(FindingKind::counts, Severity::failed, "counts", error.what());
+  }
+
+  void time() try {
+    // What has been counted with the tracer on is slow for good: these are other processes.
+    base_worker_.reset();
+    head_worker_.reset();
+    if (works_of_both(&Hello::works).empty()) return;
+    if (arguments_.device.spec == "reference") {
+      add(FindingKind::time, Severity::not_gated, "time",
+          "the host reference has no notion of time: only counts and losses were compared");
+      return;
+    }
+    const Clock::time_point start = Clock::now();
+    const LaunchWorker launch =
+        worker_launcher(arguments_, worker(subject_.base, {}), worker(subject_.head, {}),
+                        LaunchSeeds::of_pairs, seed_);
+    const auto both = introduce(launch);
+    if (!both) return;
+    if (!same_device(both->base, subject_.both->base) || !same_device(both->head, both->base)) {
+      add(FindingKind::time, Severity::failed, "device",
+          "a program that is timed names another device than when it counted");
+      return;
+    }
+    const DuelSubject subject{.works = timed_works(), .notes = {}};
+    const std::int64_t pairs = pairs_for(subject.works.size());
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
+    request.segment = segment_of_a_gate;
+    request.warm_up_segments = warm_up_segments_of_a_gate;
+    request.first_superblocks = first_superblocks_of_a_gate;
+    request.budget.reset();  // what decides nothing is no answer to a merge, however long it takes
+    request.patience = subject_.most_timing;
+    request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
+      line.show("duel", done, spent);
+    };
+    const DuelMeasurement measured = measure_duel(request);
+    if (measured.stopped) return;
+    line.clear();
+    duel_ = judge_duel(*both, subject, measured, settings_);
+    trace_alone(*duel_);
+    add(findings_of(*duel_, counted_));
+    const auto slower = std::ranges::count(duel_->works, Outcome::refuted, &WorkVerdict::outcome);
+    print_gate_stage(std::cout, "duel",
+                     counted(std::ssize(subject.works), "work") + ", " + std::to_string(slower) +
+                         " slower, " + std::to_string(duel_->pairs) + " pairs of launches",
+                     seconds(Clock::now() - start));
+  } catch (const WorkerError& error) {
+    add(FindingKind::time, Severity::failed, "time", error.what());
+  } catch (const WaitStopped&) {
+  }
+
+  void ask_head() {
+    const Clock::time_point start = Clock::now();
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    line.show("HEAD decides its sentences, within " + seconds_text(arguments_.gate.run_seconds));
+    const RunOfProgram head = run_program_on(arguments_, subject_.head, arguments_.files, seed_);
+    if (head.stopped) return;
+    if (!head.failure.empty())
+      add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
+    if (head.suite_refuted && !refutes_a_sentence(head))
+      add(FindingKind::sentence, Severity::blocks, "suite",
+          "the suite as a whole is refuted, though no single sentence of it is");
+    if (head.failure.empty()) miss_sentences(head);
+    sentences_ = head.sentences;
+    std::vector<Finding> found = findings_of(head.sentences);
+    know_from_base(found);
+    line.clear();
+    print_gate_stage(
+        std::cout, "sentences",
+        counted(head.scenarios, "scenario") + ", " +
+            counted(std::ssize(head.sentences), "sentence") + ", " +
+            std::to_string(std::ranges::count(found, Severity::blocks, &Finding::severity)) +
+            " refuted",
+        seconds(Clock::now() - start));
+    add(std::move(found));
+  }
+
+  static bool refutes_a_sentence(const RunOfProgram& run) {
+    return std::ranges::any_of(run.sentences, [](const HeadSentence& sentence) {
+      return sentence.outcome == in_words(Outcome::refuted);
+    });
+  }
+
+  // Who says nothing of a sentence has not held it.
+  void miss_sentences(const RunOfProgram& head) {
+    for (const Scenario& scenario : base_) {
+      for (const Expectation& sentence : scenario.expect) {
+        const bool said = std::ranges::any_of(head.sentences, [&](const HeadSentence& one) {
+          return one.scenario == scenario.name &&
+                 (one.name == sentence.name || one.outcome == "broken");
+        });
+        if (said) continue;
+        add(FindingKind::sentence, Severity::failed, sentence.name,
+            "HEAD's `run` says nothing of it");
+        findings_.back().work = scenario.name;
+        findings_.back().place = sentence.place;
+      }
+    }
+  }
+
+  // What BASE does not hold either is known, and no fault of HEAD; what BASE holds and HEAD skips
+  // is HEAD having left its regime.
+  void know_from_base(std::vector<Finding>& found) const {
+    std::set<std::string> red;
+    for (const Finding& finding : found) {
+      if (is_open(finding)) red.insert(finding.work);
+    }
+    std::vector<std::filesystem::path> files;
+    for (const Scenario& scenario : base_) {
+      if (red.contains(scenario.name)) files.emplace_back(scenario.file);
+    }
+    if (files.empty()) return;
+    const RunOfProgram base = run_program_on(arguments_, subject_.base, files, seed_);
+    for (Finding& finding : found) {
+      const auto of_base = std::ranges::find_if(base.sentences, [&](const HeadSentence& sentence) {
+        return sentence.scenario == finding.work && sentence.name == finding.what;
+      });
+      if (!is_open(finding) || of_base == base.sentences.end()) continue;
+      if (finding.words.starts_with(of_base->outcome + ":")) {
+        finding.severity = Severity::note;
+        finding.words += "; BASE is no better";
+      } else if (of_base->outcome == in_words(Outcome::holds) && is_skipped(finding)) {
+        finding.severity = Severity::blocks;
+        finding.words += "; BASE is within it";
+      }
+    }
+  }
+
+  static bool is_skipped(const Finding& finding) {
+    return finding.words.starts_with(std::string(in_words(Outcome::skipped)) + ":");
+  }
+  // Of HEAD's sentences, those of which one asks what BASE says.
+  static bool is_open(const Finding& finding) {
+    return finding.severity == Severity::blocks || is_skipped(finding);
+  }
+
+  Arguments arguments_;  // whose files are those with wanted tags, once they have been looked at
+  std::uint64_t seed_;
+  DuelSettings settings_;
+  GateSubject subject_;
+  std::vector<Scenario> base_;
+  std::vector<std::string> calibrated_;  // "scenario=value", by BASE, for all workers
+  std::unique_ptr<Worker> base_worker_;  // that count
+  std::unique_ptr<Worker> head_worker_;
+  Clock::time_point start_;  // of the two programs
+  std::vector<CountedPair> counted_;
+  std::set<std::string> differing_;  // works whose counts do
+  std::optional<DuelVerdict> duel_;
+  std::vector<HeadSentence> sentences_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+int gate_programs(const Arguments& arguments) {
+  return Gate(arguments).run();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/head_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "device/device.h"
+#include "device/worker/child.h"
+#include "report/exit_code.h"
+#include "support/files/temporary_folder.h"
+#include "support/process/run_program.h"
+#include "support/text/units.h"
+#include "verbs/compare/workers.h"
+#include "verbs/interruption.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+
+// Of codes that a run may end with and have decided everything that it wrote.
+constexpr int highest_code_of_a_verdict = 77;
+constexpr std::uint64_t most_lines = 100'000'000;  // of a file that a sentence stands in
+constexpr int refuted_code = 1;
+// Of a reason: one that tells of stored runs has three intervals and a way out.
+constexpr std::size_t longest_text = 2000;
+constexpr int not_trusted_code = 2;
+
+bool any_is(const RunOfProgram& run, const std::string& outcome) {
+  return std::ranges::any_of(
+      run.sentences, [&](const HeadSentence& sentence) { return sentence.outcome == outcome; });
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string()
+             ? printable(found->get<std::string>(), longest_text)
+             : std::string();
+}
+
+void read_device(const Json& line, RunOfProgram& run) {
+  const auto device = line.find("device");
+  if (device == line.end() || !device->is_object()) return;
+  run.simulated = text_of(*device, "kind") == name_of(DeviceKind::simulated);
+  run.device = run.simulated ? "a simulated " + text_of(*device, "name") + " (no measurement)"
+                             : text_of(*device, "name") + ", driver " + text_of(*device, "driver");
+}
+
+// A scenario that is broken has no sentences that count.
+void read_scenario_line(const Json& line, RunOfProgram& run) {
+  const std::string scenario = text_of(line, "scenario");
+  if (scenario.empty()) {
+    const auto suite = line.find("suite");
+    const bool has = suite != line.end() && suite->is_object();
+    const auto refuted = has ? suite->find("refuted") : line.end();
+    if (has && refuted != suite->end() && refuted->is_boolean())
+      run.suite_refuted = refuted->get<bool>();
+    return;
+  }
+  ++run.scenarios;
+  read_device(line, run);
+  if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
+    run.sentences.push_back({scenario, "scenario", "broken", broken, {}});
+    return;
+  }
+  const auto expect = line.find("expect");
+  if (expect == line.end() || !expect->is_array()) return;
+  for (const Json& sentence : *expect) {
+    if (!sentence.is_object()) continue;
+    const auto number = sentence.find("line");
+    const bool has_line = number != sentence.end() && number->is_number_unsigned() &&
+                          number->get<std::uint64_t>() <= most_lines;
+    run.sentences.push_back(
+        {.scenario = scenario,
+         .name = text_of(sentence, "name"),
+         .outcome = text_of(sentence, "outcome"),
+         .reason = text_of(sentence, "reason"),
+         .place = {text_of(sentence, "file"), has_line ? number->get<int>() : 0, 1}});
+  }
+}
+
+std::string last_words(const std::filesystem::path& errors) {
+  std::ifstream file(errors);
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty()) last = line;
+  }
+  return last.empty() ? "" : ": " + printable(last, 300);
+}
+
+}  // namespace
+
+RunOfProgram run_program_on(const Arguments& arguments, const std::string& program,
+                            const std::vector<std::filesystem::path>& files, std::uint64_t seed) {
+  Arguments of_files = arguments;
+  of_files.files = files;
+  const TemporaryFolder folder;
+  const std::filesystem::path json = folder.path() / "run.json";
+  const std::filesystem::path errors = folder.path() / "errors";
+  // What the program leaves when it must be ended goes with our own folder.
+  Command command{"env", "TMPDIR=" + folder.path().string()};
+  std::ranges::move(program_command(of_files, program, "run",
+                                    {"--seed", std::to_string(seed), "--json", json.string()}),
+                    std::back_inserter(command));
+  // The page that a CI system gives this step is the gate's.
+  const std::vector<std::string> of_the_gate{"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"};
+  RunOfProgram run;
+  const auto code =
+      run_quietly(command, of_the_gate, errors, of_seconds(arguments.gate.run_seconds),
+                  [] { return interrupted != 0; });
+  run.stopped = interrupted != 0;
+  std::ifstream file(json);
+  for (std::string line; std::getline(file, line);) {
+    const Json parsed = Json::parse(line, nullptr, false);
+    if (parsed.is_object()) {
+      read_scenario_line(parsed, run);
+    } else {
+      run.failure = "wrote a line that is no JSON";
+    }
+  }
+  if (!code) {
+    run.failure = fmt::format("had not ended after {}, which is what --run-seconds gives it",
+                              seconds_text(arguments.gate.run_seconds));
+  } else if (*code > highest_code_of_a_verdict || *code == 3) {
+    run.failure = fmt::format("ended with {}{}", *code, last_words(errors));
+  } else if (*code == not_trusted_code && !any_is(run, "broken")) {
+    run.failure = fmt::format("is not to be trusted: it ended with 2{}", last_words(errors));
+  } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, "refuted")) {
+    run.failure = "ended with 1, and nothing that it wrote is refuted";
+  } else if (run.scenarios == 0) {
+    run.gated_nothing = *code == status_of(ExitCode::not_gated);
+    run.failure = fmt::format("decided nothing and ended with {}{}", *code, last_words(errors));
+  }
+  return run;
+}
+
+}  // namespace stepgate

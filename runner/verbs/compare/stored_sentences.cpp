@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/stored_sentences.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "judge/judge.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "support/toml/toml_text.h"
+
+namespace stepgate {
+namespace {
+
+// In the names of the sentences: "as-stored-fix-time".
+constexpr std::string_view mark = "as-stored-";
+constexpr std::string_view time_name = "time";
+
+// Less arithmetic than before is another step; of everything else less is better.
+std::string_view relation_of(Metric metric) {
+  return metric == Metric::flops_per_step ? "==" : "<=";
+}
+
+bool is_compared(const StepPlan& plan, const MetricRow& row) {
+  return can_be_stored(row.metric) && counted(plan, row.metric) &&
+         !trace_may_differ(plan, row.metric);
+}
+
+std::string sentences_of(const StepPlan& plan, double margin) {
+  const auto line = [&](std::string_view name, const std::string& sentence) {
+    return fmt::format("{} = {}\n", toml_string(fmt::format("{}{}-{}", mark, plan.variant, name)),
+                       toml_string(sentence));
+  };
+  std::string text = line(time_name, fmt::format("{0}.step_ms_mean <= {1:.6g} * "
+                                                 "stored.{0}.step_ms_mean",
+                                                 plan.variant, 1 + margin));
+  for (const MetricRow& row : metric_table()) {
+    if (!is_compared(plan, row)) continue;
+    text += line(row.name, fmt::format("{0}.{1} {2} stored.{0}.{1}", plan.variant, row.name,
+                                       relation_of(row.metric)));
+  }
+  return text;
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
+    text.replace(at, from.size(), to);
+    at += to.size();
+  }
+}
+
+}  // namespace
+
+StoredSentences::StoredSentences(std::span<const Scenario> scenarios, double margin,
+                                 std::uint64_t seed) {
+  for (const Scenario& scenario : scenarios) {
+    if (is_planned_only(scenario) || scenario.calibrate) {
+      left_out_.push_back(scenario.name);
+    } else {
+      extend(scenario, margin, seed);
+    }
+  }
+}
+
+void StoredSentences::extend(const Scenario& scenario, double margin, std::uint64_t seed) {
+  const std::filesystem::path file = folder_.path() / (scenario.name + ".toml");
+  std::ofstream out(file);
+  // A path is UTF-8, and a JSON string is one of TOML's.
+  out << "extends = " << nlohmann::json(std::filesystem::absolute(scenario.file).string()).dump()
+      << "\n[expect]\n";
+  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  for (std::size_t index = 0; index < plans.size(); ++index) {
+    const double own = scenario.variants[index].gate.margin.value_or(0);
+    out << sentences_of(plans[index], std::max(own, margin));
+  }
+  files_.push_back(file);
+  extended_.push_back({file, scenario});
+}
+
+void StoredSentences::translate(Finding& finding) const {
+  const auto found = std::ranges::find_if(
+      extended_, [&](const Extended& one) { return one.scenario.name == finding.work; });
+  if (found == extended_.end()) return;
+  replace_all(finding.words, found->file.string(), found->scenario.file);
+  if (finding.place.file == found->file.string()) finding.place = {};
+  if (!finding.what.starts_with(mark)) return;
+  const std::string rest = finding.what.substr(mark.size());
+  const std::size_t end = rest.rfind('-');
+  finding.work += "/" + rest.substr(0, end);
+  finding.what = rest.substr(end + 1);
+  finding.kind = finding.what == time_name ? FindingKind::time : FindingKind::counts;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// `stepgate worker`: one side of a duel or a gate. Standard output belongs to the protocol.
+#include <algorithm>
+#include <iostream>
+
+#include "judge/judge.h"
+#include "measure/duel/serve_worker.h"
+#include "verbs/calibrate_planned.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/interruption.h"
+#include "verbs/planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+// The value that was given for the scenario; nothing when none was.
+std::optional<std::string> given_value(const Arguments& arguments, const Scenario& scenario) {
+  for (const std::string& given : arguments.worker.calibrated) {
+    if (given.starts_with(scenario.name + "=")) return given.substr(scenario.name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+// Gives a scenario that is to be calibrated its value: the given one, or, where steps are counted,
+// the one that is found here. Why it has none, in words; empty when it has.
+std::string calibrate(Planned& planned, Device& device, const Arguments& arguments,
+                      std::uint64_t seed, WorkerSubject& subject) {
+  auto value = given_value(arguments, planned.scenario);
+  if (!value) {
+    if (!arguments.worker.counts) {
+      return "'" + planned.scenario.calibrate->knob +
+             "' is to be calibrated, which `gate` and `run` do";
+    }
+    if (const std::string reason = device.reason_against_tracing(); !reason.empty())
+      return "cannot be calibrated: " + reason;
+    const Calibrated found = calibrate_planned(device, arguments, planned, seed);
+    if (!found.failure.empty()) return "cannot be calibrated: " + found.failure;
+    value = found.value;
+  }
+  subject.calibrated.push_back(planned.scenario.name + "=" + *value);
+  planned.scenario = with_knob(planned, arguments, planned.scenario.calibrate->knob, *value);
+  planned.plans = plans_on(device.identity(), planned.scenario, seed);
+  return "";
+}
+
+// Why none of the scenario's works can be timed here; empty when all can.
+std::string prepare(Planned& planned, Device& device, const Arguments& arguments,
+                    std::uint64_t seed, WorkerSubject& subject) {
+  if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) return *unmet;
+  try {
+    fit_to_device({&planned, 1}, device.identity(), seed);
+  } catch (const RequestError& error) {
+    return error.diagnostics().front().message;
+  }
+  if (!planned.scenario.calibrate) return "";
+  return calibrate(planned, device, arguments, seed, subject);
+}
+
+WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Arguments& arguments,
+                         std::uint64_t seed) {
+  WorkerSubject subject;
+  subject.counts = arguments.worker.counts;
+  // Both sides of a pair that share everything else share the processor too.
+  if (arguments.worker.noise) subject.cpu_draw = seed;
+  for (const std::string& injection : arguments.worker.injected)
+    subject.injected.push_back(parse_injection(injection));
+  for (Planned& planned : all) {
+    const bool timed = !is_planned_only(planned.scenario);
+    const std::string why = timed ? prepare(planned, device, arguments, seed, subject) : "";
+    if (!why.empty()) {
+      subject.left_out.push_back({planned.scenario.name, why});
+      continue;
+    }
+    std::ranges::move(planned.plans, std::back_inserter(timed ? subject.timed : subject.planned));
+  }
+  return subject;
+}
+
+}  // namespace
+
+int work_for_duel(const Arguments& arguments) {
+  end_when_interrupted();
+  const std::uint64_t seed = seed_of(arguments);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  DeviceChoice choice = arguments.device;
+  choice.seed = arguments.worker.noise.value_or(seed);
+  choice.tracing = arguments.worker.counts;
+  const OpenedDevice opened = open_device(choice);
+  WorkerSubject subject = subject_of(all, *opened.device, arguments, seed);
+  subject.stand_in = opened.stand_in;
+  if (!opened.note.empty()) std::cerr << opened.note << '\n';
+  serve_worker(std::cin, std::cout, *opened.device, subject, STEPGATE_VERSION);
+  return 0;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/compare/workers.h"
+
+#include <utility>
+
+#include "support/random.h"
+#include "verbs/interruption.h"
+
+namespace stepgate {
+
+std::chrono::nanoseconds of_seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+std::string program_path(const std::string& given) {
+  return given.find('/') == std::string::npos ? "./" + given : given;
+}
+
+Command program_command(const Arguments& arguments, const std::string& program,
+                        const std::string& verb, const std::vector<std::string>& more) {
+  Command command{program_path(program)};
+  command.insert(command.end(), {"--baselines", arguments.device.baselines.string(), verb});
+  for (const auto& file : arguments.files) command.push_back(file.string());
+  if (!arguments.device.spec.empty())
+    command.insert(command.end(), {"--device", arguments.device.spec});
+  for (const std::string& knob : arguments.overrides)
+    command.insert(command.end(), {"--set", knob});
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+ChildRequest worker_request(const Arguments& arguments, Command command, DuelSide side) {
+  return {.command = std::move(command),
+          .name = side == DuelSide::base ? "BASE" : "HEAD",
+          .stall = of_seconds(arguments.duel.stall_seconds),
+          .stopped = [] { return interrupted != 0; }};
+}
+
+LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command head,
+                             LaunchSeeds seeds, std::uint64_t seed) {
+  return [=](DuelSide side, std::int64_t launch) {
+    ChildRequest request = worker_request(arguments, side == DuelSide::base ? base : head, side);
+    const auto add = [&](const char* option, std::uint64_t value) {
+      request.command.insert(request.command.end(), {option, std::to_string(value)});
+    };
+    const auto number = static_cast<std::uint64_t>(launch);
+    // Launches are counted over both sides, two a pair.
+    if (seeds == LaunchSeeds::of_pairs) add("--seed", random_bits(seed, number / 2));
+    if (seeds == LaunchSeeds::of_pairs) add("--noise-seed", random_bits(~seed, number));
+    if (seeds == LaunchSeeds::of_launches) add("--seed", random_bits(seed, number));
+    return start_worker(std::move(request));
+  };
+}
+
+DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
+                         const DuelSubject& subject, const DuelSettings& settings,
+                         LaunchWorker launch, std::uint64_t seed, std::int64_t pairs) {
+  DuelRequest request;
+  request.works = subject.works;
+  request.introduction = both;
+  request.launch = std::move(launch);
+  request.seed = seed;
+  request.most_pairs = pairs;
+  request.fewest_pairs = fewest_pairs_to_hold(settings);
+  if (arguments.budget_seconds) request.budget = of_seconds(*arguments.budget_seconds);
+  request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
+  request.undecided = undecided_works(subject.works, settings);
+  return request;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The two programs of a duel or a gate as worker processes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/worker/child.h"
+#include "judge/gate/judge_duel.h"
+#include "measure/duel/duel.h"
+#include "verbs/arguments.h"
+
+namespace stepgate {
+
+std::chrono::nanoseconds of_seconds(double seconds);
+
+// A program as it was given: without a slash it is one of this folder.
+std::string program_path(const std::string& given);
+
+// `<program> --baselines B VERB FILES` with the device and knobs as given, and `more` behind.
+Command program_command(const Arguments&, const std::string& program, const std::string& verb,
+                        const std::vector<std::string>& more = {});
+
+ChildRequest worker_request(const Arguments&, Command, DuelSide);
+
+// Which seeds the launches get.
+enum class LaunchSeeds {
+  none,         // foreign workers have no --seed
+  of_launches,  // contents and simulated noise are new at every launch
+  // Both sides of a pair get the same contents and the same draws of the loader, which are new at
+  // every pair; only simulated noise is a launch's own. For workers that know --noise-seed.
+  of_pairs
+};
+
+// Fresh processes of both sides.
+LaunchWorker worker_launcher(const Arguments&, Command base, Command head, LaunchSeeds,
+                             std::uint64_t seed);
+
+// How one work after the other is timed and when that ends: what a duel and a gate share.
+DuelRequest duel_request(const Arguments&, const Introduction&, const DuelSubject&,
+                         const DuelSettings&, LaunchWorker, std::uint64_t seed, std::int64_t pairs);
+
+}  // namespace stepgate

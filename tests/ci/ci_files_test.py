@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+# ci_files_test.py REPOSITORY FOLDER: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
+# planted here; and the scripts that those files start hand exit codes on and let nothing in.
+import os
+import shutil
+import subprocess
+import sys
+
+repository, place = sys.argv[1:]
+checker = os.path.join(repository, "tests/ci/check_ci_files.py")
+failures = []
+
+
+def expect(holds, what):
+    if not holds:
+        failures.append(what)
+
+
+def run(*words, **more):
+    return subprocess.run(words, capture_output=True, text=True, **more)
+
+
+missing = [name for name in ["shellcheck"] if shutil.which(name) is None]
+if missing:
+    sys.exit(f"not installed: {' '.join(missing)}")
+
+found = run(sys.executable, checker, repository)
+expect(found.returncode == 0, "the files as they are:\n" + found.stdout + found.stderr)
+
+# File, what stands there, what is put instead, words of the complaint.
+faults = [
+    ("github/gate.yml", "  workflow_run:\n    workflows: [stepgate build]\n    types: [completed]", "  pull_request:",
+     "the change brings its own gate"),
+    ("github/gate.yml", "  workflow_run:", "  pull_request_target:", "pull_request_target runs with secrets"),
+    ("github/gate.yml", "            4) state", "            5) state", "no branch for exit code 4"),
+    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
+    ("github/gate.yml", "base/ci/jobs/confined out base/ci/jobs/gate", "base/ci/jobs/gate", "unconfined"),
+    ("github/gate.yml", "    environment: ", "    name: ", "nobody is asked about forks"),
+    ("github/gate.yml", "      contents: read\n      actions: read", "      statuses: write", "a token that writes"),
+    ("github/gate.yml", "number=$(head -c 20 head/pull_request)", "number=${{ github.event.workflow_run.head_branch }}",
+     "text of others becomes a script"),
+    ("github/gate.yml", "[[ $number =~ ^[0-9]+$ ]]", "[ $number =~ ^[0-9]+$ ]", "SC2074"),
+    ("github/build.yml", "runs-on: ubuntu-24.04", "runs-on: [self-hosted, gpu]", "runs on our machine"),
+    ("github/build.yml", "persist-credentials: false", "persist-credentials: true", "the token stays on disk"),
+    ("github/build.yml", "contents: read", "contents: write", "a token that may write"),
+    ("github/nightly.yml", "      - if: always()\n        uses", "      - uses", "a failed job keeps no report"),
+    ("github/nightly.yml", "  schedule:", "  repository_dispatch:", "nothing starts it"),
+    ("github/weekly.yml", "timeout-minutes: 180", "continue-on-error: true", "no timeout"),
+    ("github/refresh.yml", "ci/jobs/refresh", "ci/jobs/renew", "there is no program ci/jobs/renew"),
+    ("gitlab/stepgate.yml", "exit_codes: [77]", "exit_codes: [1, 77]", "only 77 may be orange"),
+    ("gitlab/stepgate.yml", "  resource_group: gpu\n", "", "two jobs at once"),
+    ("gitlab/stepgate.yml", "    when: always\n", "", "no report when it fails"),
+    ("gitlab/stepgate.yml", "trusted/ci/jobs/gate", "ci/jobs/gate", "the change's own script runs"),
+    ("gitlab/stepgate.yml", "env -i ", "env ", "the change sees the job's token"),
+    ("gitlab/stepgate.yml", "GIT_STRATEGY: none", "GIT_STRATEGY: clone", "lie where it is judged"),
+    ("gitlab/stepgate.yml", "paths: [head]", "paths: [head, trusted]", "hands over more than a program"),
+    ("buildkite/gate.yml", "exit_status: 77", "exit_status: 1", "only 77 may be orange"),
+    ("buildkite/gate.yml", "    concurrency: 1\n", "", "two jobs at once"),
+    ("buildkite/gate.yml", "change trusted/ci/jobs/build change", "change ci/jobs/build change", "the change's own script runs"),
+    ("buildkite/gate.yml", "confined change ", "confined . ", "where it can reach base"),
+    ("jenkins/Jenkinsfile.gate", "confined change ", "confined . ", "where it can reach base"),
+    ("buildkite/nightly.yml", "artifact_paths", "artefact_paths", "no report"),
+    ("jenkins/Jenkinsfile.gate", "case 77:", "case 78:", "no branch for exit code 77"),
+    ("jenkins/Jenkinsfile.gate", "lock(resource: 'gpu')", "", "lock(resource"),
+    ("jenkins/Jenkinsfile.gate", "skipDefaultCheckout()", "", "lie where it is judged"),
+    ("jenkins/Jenkinsfile.weekly", "      }\n", "", "unbalanced"),
+    ("github/gate.yml", "          path: out\n", "          path: out/junit.xml\n", "report.html is not kept"),
+    ("gitlab/stepgate.yml", "paths: [out]", "paths: [out/junit.xml]", "report.html is not kept"),
+    ("buildkite/nightly.yml", '["out/**/*"]', '["out/*.xml"]', "report.html is not kept"),
+    ("jenkins/Jenkinsfile.nightly", "'out/**'", "'out/*.xml'", "no archiveArtifacts"),
+    ("jobs/nightly", '--report "$out/report.html"', "", "no page for people"),
+    ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
+]
+shutil.rmtree(place, ignore_errors=True)
+for file, old, new, words in faults:
+    shutil.copytree(os.path.join(repository, "ci"), os.path.join(place, "ci"))
+    path = os.path.join(place, "ci", file)
+    text = open(path).read()
+    expect(old in text, f"{file} has no '{old}'")
+    with open(path, "w") as planted:
+        planted.write(text.replace(old, new, 1))
+    quickly = [] if words.startswith("SC") else ["--without-shellcheck"]
+    found = run(sys.executable, checker, place, *quickly)
+    expect(found.returncode == 1 and words in found.stdout,
+           f"{file}, '{old}' -> '{new}': not '{words}':\n{found.stdout}{found.stderr}")
+    shutil.rmtree(place)
+
+
+# A program that ends as it is told and says how it was called.
+def fake(name, text):
+    path = os.path.join(place, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+    return path
+
+
+jobs = os.path.join(repository, "ci/jobs")
+out = os.path.join(place, "out")
+for code in [0, 1, 2, 3, 4, 77, 139]:
+    stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\nexit {code}\n')
+    fake("compute-sanitizer", "while [ $# -gt 0 ]; do case $1 in --tool|--error-exitcode) shift 2 ;; *) exec \"$@\" ;; esac; done\n")
+    path = {"PATH": place + ":" + os.environ["PATH"]}
+    for words in [["gate", stepgate, "head", repository, out], ["nightly", stepgate, repository, out],
+                  ["refresh", stepgate, repository, out], ["weekly", stepgate, repository, out]]:
+        ended = run(os.path.join(jobs, words[0]), *words[1:], env=path)
+        written = open(os.path.join(out, "exit_code")).read().strip()
+        expect(ended.returncode == code and written == str(code),
+               f"{words[0]}: the program ended with {code}, the job with {ended.returncode}, '{written}' is written:\n"
+               + ended.stderr)
+        shutil.rmtree(out)
+calls = open(os.path.join(place, "calls")).read()
+expect(f"--baselines {repository}/baselines gate --base {place}/stepgate --head head" in calls, "gate: " + calls)
+expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "refresh writes to the trusted baselines")
+
+# What is worse in one part is what the job ends with.
+stepgate = fake("stepgate", 'case "$*" in *input_path*) exit 1 ;; *graph_launch*) exit 3 ;; *) exit 77 ;; esac\n')
+ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
+expect(ended.returncode == 1, f"weekly: 77, 1 and 3 make {ended.returncode}")
+for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
+    stepgate = fake("stepgate", f'case "$*" in *" history "*) exit {code} ;; *) exit 0 ;; esac\n')
+    ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
+    expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
+
+# ci/gate --base in a repository of its own, where a build is a program that says how it was called.
+clone = os.path.join(place, "a clone")
+os.makedirs(os.path.join(clone, "ci"))
+shutil.copy(os.path.join(repository, "ci/gate"), os.path.join(clone, "ci/gate"))
+with open(os.path.join(clone, "ci/packages.sh"), "w") as file:
+    file.write("""say() { :; }
+install_packages() { :; }
+find_nvcc() { :; }
+has_gpu() { false; }
+configure_and_build() {
+  mkdir -p "build/$1/runner"
+  printf '#!/bin/sh\\n[ "$2" = --help ] && exit %s\\ncase $0 in *gate/base*) echo BASE ;; *) echo HEAD ;; esac\\nprintf "%%s\\\\n" "$@"\\nexit 77\\n' "$(cat knows_gates)" >"build/$1/runner/stepgate"
+  chmod +x "build/$1/runner/stepgate"
+}
+""")
+
+
+def git(*words):
+    ended = run("git", "-C", clone, "-c", "user.name=a", "-c", "user.email=a@b", *words)
+    expect(ended.returncode == 0, f"git {words}: {ended.stderr}")
+
+
+def gate(*words):
+    return run(os.path.join(clone, "ci/gate"), *words, cwd=place)
+
+
+def write(name, text):
+    with open(os.path.join(clone, name), "w") as file:
+        file.write(text)
+
+
+write("knows_gates", "2")
+git("init", "-q", "-b", "main")
+git("add", ".")
+git("commit", "-q", "-m", "before there was a gate")
+git("tag", "old")
+write("knows_gates", "0")
+git("commit", "-q", "-a", "-m", "a gate")
+old, new = "build/gate/base/build/host/runner/stepgate", "build/host/runner/stepgate"
+terms = f"--baselines build/gate/base/baselines gate --base {old} --head {new} --head-files scenarios "
+ended = gate("--base", "main", "--margin", "1 %")
+expect(ended.returncode == 77, f"ci/gate: 77 makes {ended.returncode}: {ended.stderr}")
+said = ended.stdout.split("\n")
+expect(" ".join(said).strip() == f"BASE {terms}--margin 1 % build/gate/base/scenarios", f"ci/gate: {said}")
+expect("1 %" in said, f"ci/gate takes an argument apart: {said}")
+write("accepted.toml", "")  # the working tree is not clean either
+said = " ".join(gate("--base", "main").stdout.split())
+expect(said == f"BASE {terms}--accepted accepted.toml build/gate/base/scenarios", f"ci/gate, accepted: {said}")
+tried = os.path.join(clone, "build/gate/base")
+os.remove(os.path.join(tried, "ci/gate"))
+with open(os.path.join(tried, "more.toml"), "w") as file:
+    file.write("what somebody tried out")
+gate("--base", "main")
+expect(os.path.exists(os.path.join(tried, "ci/gate")) and not os.path.exists(os.path.join(tried, "more.toml")),
+       "ci/gate: what was changed in BASE's folder is taken for REF's")
+said = gate("--base", "old").stdout.split("\n")
+expect(said[0] == "HEAD", f"ci/gate: a BASE of before there were gates judges: {said}")
+for words, complaint in [(["--base"], "says no REF"), (["--base", "nowhere"], "knows no commit 'nowhere'")]:
+    ended = gate(*words)
+    expect(ended.returncode == 2 and complaint in ended.stderr, f"ci/gate {words}: {ended.returncode} {ended.stderr}")
+
+docker = fake("docker", 'printf "%s\\n" "$@"\nenv\n')
+more = {"PATH": path["PATH"], "STEPGATE_IMAGE": "image", "SECRET": "hidden"}
+ended = run(os.path.join(jobs, "confined"), out, "program", "argument", env=more, cwd=place)
+words = ended.stdout.split("\n")
+for word in ["none", "--read-only", "ALL", f"{place}:{place}:ro", f"{out}:{out}"]:
+    expect(word in words, f"confined: no {word} in {words}")
+expect("--gpus" not in words and "SECRET" not in " ".join(words[:words.index("image")]), f"confined: {words}")
+ended = run(os.path.join(jobs, "confined"), ".", "program", env=more, cwd=place)
+expect(ended.stdout.count(f"{place}:{place}") == 1, "confined: one place twice: " + ended.stdout)
+ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
+expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
+shutil.rmtree(place)
+
+print("\n".join(failures))
+sys.exit(1 if failures else 0)

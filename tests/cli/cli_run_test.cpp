@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+// `stepgate run` from outside: every exit code that a run can have, its report, its JSON file, and
+// what an interruption leaves behind.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+#include "tests/golden.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+using RunVerb = CommandLine;
+
+Json parsed(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return Json::parse(stream);
+}
+
+std::vector<Json> lines(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::vector<Json> all;
+  for (std::string line; std::getline(stream, line);) all.push_back(Json::parse(line));
+  return all;
+}
+
+TEST_F(RunVerb, HoldsWithCodeZeroAndTheSameReportForTheSameSeed) {
+  write("holding.toml", holding);
+  const Finished run = simulate({"holding.toml"});
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(run.err, "");
+  // The first line says what the run will cost on this machine's clock.
+  expect_golden(std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests" / "golden" / "run_holding.txt",
+                run.out.substr(run.out.find('\n') + 1));
+}
+
+TEST_F(RunVerb, IsRefutedWithCodeOne) {
+  write("refuted.toml", refuted);
+  const Finished run = simulate({"refuted.toml"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(contains(run.out, "refuted: refuted after ")) << run.out;
+}
+
+TEST_F(RunVerb, IsUndecidedAsThePolicySays) {
+  write("undecided.toml", undecided);
+  EXPECT_EQ(simulate({"undecided.toml"}).exit_code, 77);
+  EXPECT_EQ(simulate({"undecided.toml", "--undecided", "skip"}).exit_code, 77);
+  EXPECT_EQ(simulate({"undecided.toml", "--undecided", "fail"}).exit_code, 1);
+  EXPECT_EQ(simulate({"undecided.toml", "--undecided", "pass"}).exit_code, 0);
+  const Finished run = simulate({"undecided.toml"});
+  EXPECT_TRUE(contains(run.out, "undecided: undecided after 12 rounds of 2 loads")) << run.out;
+}
+
+TEST_F(RunVerb, NeverLetsAPolicyExcuseARefutedScenario) {
+  write("refuted.toml", refuted);
+  EXPECT_EQ(simulate({"refuted.toml", "--undecided", "pass"}).exit_code, 1);
+}
+
+TEST_F(RunVerb, SkipsAScenarioWhoseRequirementIsNotMet) {
+  write("needs.toml", two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s",
+                                   "requires = { copy_engines = 60 }\n"));
+  const Finished run = simulate({"needs.toml"});
+  EXPECT_EQ(run.exit_code, 77);
+  EXPECT_TRUE(contains(run.out, "needs: skipped: needs 60 copy engines")) << run.out;
+}
+
+TEST_F(RunVerb, TakesTheWorstCodeOfAFolder) {
+  write("suite/a.toml", holding);
+  write("suite/b.toml", undecided);
+  EXPECT_EQ(simulate({"suite"}).exit_code, 77);
+  write("suite/c.toml", refuted);
+  const Finished run = simulate({"suite"});
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(contains(
+      run.out, "SIMULATED 3 scenarios, 1 holds, 1 refuted (c.line), 1 undecided (b.line)\n"))
+      << run.out;
+}
+
+TEST_F(RunVerb, SaysInOneSentenceThatAStepDoesNotFitAndKeepsWhatWasDecided) {
+  write("a.toml", holding);
+  write("big.toml",
+        "claim = \"too big\"\nmodel = { hidden = 65536, layers = 64 }\n"
+        "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
+  write("c.toml", undecided);
+  const Finished run = simulate({"a.toml", "big.toml", "c.toml", "--json", "report.json"});
+  EXPECT_EQ(run.exit_code, 3);
+  for (const char* words : {"a: holds", "big: the device failed: variant 'only' needs ",
+                            " of device memory", "c: undecided", "3 scenarios, 1 failed (big), "})
+    EXPECT_TRUE(contains(run.out, words)) << words << '\n' << run.out;
+  EXPECT_EQ(run.err, "");
+  const std::vector<Json> reports = lines(place() / "report.json");
+  ASSERT_EQ(reports.size(), 4U);  // the suite is the last
+  EXPECT_TRUE(reports[0].at("failed").is_null());
+  EXPECT_TRUE(reports[1].at("failed").get<std::string>().starts_with("variant 'only' needs "));
+  EXPECT_EQ(reports[1].at("outcome"), "undecided");
+  EXPECT_EQ(reports[2].at("outcome"), "undecided");
+  EXPECT_EQ(reports[3].at("suite").at("simulated"), true);
+  // Exit codes have an order: what is refuted is told, whatever failed besides.
+  write("refuted.toml", refuted);
+  EXPECT_EQ(simulate({"big.toml", "refuted.toml"}).exit_code, 1);
+}
+
+#ifndef STEPGATE_WITH_CUDA
+TEST_F(RunVerb, SaysThatNothingIsMeasuredWhereThereIsNoGpu) {
+  write("holding.toml", holding);
+  const Finished run = stepgate({"run", "holding.toml", "--json", "report.json"});
+  EXPECT_EQ(run.exit_code, 4);
+  EXPECT_EQ(run.out.find("no GPU (this build has no CUDA device): simulating nvidia-h200, nothing"),
+            0u)
+      << run.out;
+  EXPECT_TRUE(contains(run.out, "\nSIMULATED holding: holds after ")) << run.out;
+  EXPECT_TRUE(
+      run.out.ends_with("\nSIMULATED 1 scenario, 1 holds; not gated: nothing was measured\n"))
+      << run.out;
+  const Json info = parsed(place() / "report.json").at("run");
+  EXPECT_EQ(info.at("simulated"), true);
+  EXPECT_EQ(info.at("gated"), false);
+  // A policy about what is undecided gates nothing, and what is refuted is told all the same.
+  EXPECT_EQ(stepgate({"run", "holding.toml", "--undecided", "pass"}).exit_code, 4);
+  write("refuted.toml", refuted);
+  EXPECT_EQ(stepgate({"run", "holding.toml", "refuted.toml"}).exit_code, 1);
+}
+
+TEST_F(RunVerb, DoesNotEvenSimulateInCiUnlessAskedTo) {
+  write("holding.toml", holding);
+  write("planned.toml",
+        "claim = \"by its plan\"\ntags = [\"no_gpu\"]\n[variant.fix]\n"
+        "[expect]\nline = \"fix.host_waits_per_step == 0\"\n");
+  for (const char* value : {"true", "1"}) {
+    const EnvironmentVariable ci("CI", value);
+    const std::vector<std::vector<std::string>> calls{
+        {"run", "holding.toml"},
+        {"run", "holding.toml", "planned.toml"},
+        {"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml"},
+        {"accept", "holding.toml"},
+        {"certify", "holding.toml"}};
+    for (const std::vector<std::string>& call : calls) {
+      const Finished refused = stepgate(call);
+      EXPECT_EQ(refused.exit_code, 4) << call.front();
+      EXPECT_EQ(refused.out, "") << call.front();
+      EXPECT_EQ(refused.err.find("not gated: there is no GPU (this build has no CUDA device), "),
+                0U)
+          << refused.err;
+      EXPECT_TRUE(refused.err.ends_with(", or say --device simulated\n")) << refused.err;
+      EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    }
+    EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
+    EXPECT_EQ(stepgate({"run", "planned.toml"}).exit_code, 0);  // takes no device
+  }
+  for (const char* value : {"", "0", "false"}) {
+    const EnvironmentVariable ci("CI", value);
+    EXPECT_TRUE(contains(stepgate({"run", "holding.toml"}).out, "SIMULATED")) << value;
+  }
+}
+
+TEST_F(RunVerb, TellsAGpuThatIsHiddenOrAskedForFromAMachineWithoutOne) {
+  write("holding.toml", holding);
+  const Finished asked = stepgate({"run", "holding.toml", "--device", "cuda"});
+  EXPECT_EQ(asked.exit_code, 3);
+  EXPECT_EQ(asked.out, "");
+  EXPECT_EQ(asked.err,
+            "the device failed: this build has no CUDA device; build with the preset 'cuda', or "
+            "say --device simulated\n");
+  const EnvironmentVariable hidden("CUDA_VISIBLE_DEVICES", "");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--device", "cuda"}}) {
+    std::vector<std::string> call{"run", "holding.toml"};
+    call.insert(call.end(), more.begin(), more.end());
+    const Finished refused = stepgate(call);
+    EXPECT_EQ(refused.exit_code, 3);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(refused.err,
+              "the device failed: CUDA_VISIBLE_DEVICES is empty, which hides every GPU; unset "
+              "CUDA_VISIBLE_DEVICES, or say --device simulated\n");
+  }
+  EXPECT_EQ(simulate({"holding.toml"}).exit_code, 0);
+}
+
+TEST_F(RunVerb, StoresNothingThatIsSimulatedUnasked) {
+  write("holding.toml", holding);
+  for (const char* verb : {"accept", "certify"}) {
+    const Finished refused = stepgate({"--baselines", "b", verb, "holding.toml"});
+    EXPECT_EQ(refused.exit_code, 4) << verb;
+    EXPECT_TRUE(contains(refused.err, "nothing simulated is stored unasked")) << refused.err;
+    EXPECT_FALSE(exists("b")) << verb;
+  }
+}
+
+TEST_F(RunVerb, GatesNoDuelOfWorkersThatSimulateUnasked) {
+  write("holding.toml", holding);
+  const Finished programs =
+      stepgate({"duel", STEPGATE_PROGRAM, STEPGATE_PROGRAM, "holding.toml", "--json", "duel.json"});
+  EXPECT_EQ(programs.exit_code, 4) << programs.out << programs.err;
+  EXPECT_TRUE(contains(programs.out, "\nSIMULATED duel: holds after ")) << programs.out;
+  EXPECT_TRUE(contains(programs.out, "; not gated: there is no GPU")) << programs.out;
+  EXPECT_EQ(parsed(place() / "duel.json").at("gated"), false);
+  EXPECT_EQ(parsed(place() / "duel.json").at("simulated"), true);
+  const std::string worker = std::string(STEPGATE_PROGRAM) + " worker holding.toml";
+  EXPECT_EQ(stepgate({"duel", "--command", worker, worker}).exit_code, 4);
+}
+#endif
+
+TEST_F(RunVerb, TellsOneLineOfWhatHoldsUnlessAskedForAll) {
+  write("a.toml", holding);
+  write("b.toml", refuted);
+  const std::vector<std::string> call{"run",       "a.toml", "b.toml", "--device",
+                                      "simulated", "--seed", "1"};
+  const Finished brief = stepgate(call);
+  EXPECT_EQ(brief.out.find("SIMULATED a: holds after 6 rounds of 2 loads, "), 0U) << brief.out;
+  EXPECT_FALSE(contains(brief.out, "a on a simulated")) << brief.out;
+  EXPECT_TRUE(contains(brief.out, "\n\nb on a simulated")) << brief.out;
+  EXPECT_TRUE(contains(brief.out, "  refuted         line  fix.samples_per_s >= 3")) << brief.out;
+  EXPECT_TRUE(brief.out.ends_with("SIMULATED 2 scenarios, 1 holds, 1 refuted (b.line)\n"))
+      << brief.out;
+  std::vector<std::string> all = call;
+  all.emplace_back("--verbose");
+  const Finished verbose = stepgate(all);
+  EXPECT_TRUE(contains(verbose.out, "a on a simulated")) << verbose.out;
+  EXPECT_TRUE(contains(verbose.out, "a: can hold after ")) << verbose.out;
+  EXPECT_TRUE(verbose.out.ends_with("SIMULATED 2 scenarios, 1 holds, 1 refuted (b.line)\n"));
+}
+
+std::string tagged(const std::string& tag) {
+  return "tags = [\"" + tag + "\"]\n" + holding;
+}
+
+TEST_F(RunVerb, RunsTheScenariosOfATagAndRefusesOneThatNothingHas) {
+  write("all/a.toml", tagged("smoke"));
+  write("all/b.toml", tagged("nightly"));
+  write("all/c.toml", tagged("weekly"));
+  const Finished smoke = simulate({"all", "--tag", "smoke"});
+  EXPECT_EQ(smoke.exit_code, 0) << smoke.err;
+  EXPECT_TRUE(contains(smoke.out, "1 scenario, 1 holds")) << smoke.out;
+  EXPECT_TRUE(contains(smoke.out, "a: holds")) << smoke.out;
+  const Finished two = simulate({"all", "--tag", "nightly", "--tag", "weekly"});
+  EXPECT_TRUE(contains(two.out, "2 scenarios, 2 holds")) << two.out;
+  const Finished rest = simulate({"all", "--exclude-tag", "smoke"});
+  EXPECT_TRUE(contains(rest.out, "2 scenarios, 2 holds")) << rest.out;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refusals{
+      {{"--tag", "smoek"}, "no scenario here is tagged 'smoek'; did you mean 'smoke'?\n"},
+      {{"--tag", "smoke", "--tag", "x"},
+       "no scenario here is tagged 'x'; there are nightly, smoke, weekly\n"},
+      {{"--exclude-tag", "y"},
+       "no scenario here is tagged 'y'; there are nightly, smoke, weekly\n"},
+      {{"--tag", "smoke", "--exclude-tag", "smoke"}, "no scenario is left; "}};
+  for (const auto& [more, words] : refusals) {
+    std::vector<std::string> call{"all"};
+    call.insert(call.end(), more.begin(), more.end());
+    const Finished refused = simulate(call);
+    EXPECT_EQ(refused.exit_code, 2) << words;
+    EXPECT_EQ(refused.err.find(words), 0U) << refused.err;
+    EXPECT_EQ(refused.out, "");
+  }
+}
+
+TEST_F(RunVerb, WritesNoColourAndNoProgressIntoAPipe) {
+  write("holding.toml", holding);
+  const Finished run = simulate({"holding.toml"});
+  EXPECT_EQ(run.out.find_first_of("\x1b\r"), std::string::npos);
+  EXPECT_EQ(run.err, "");
+}
+
+TEST_F(RunVerb, WritesWhatARunMeasuredAndDecidedAsJson) {
+  write("refuted.toml", refuted);
+  EXPECT_EQ(simulate({"refuted.toml", "--json", "out/report.json"}).exit_code, 1);
+  const Json report = parsed(place() / "out" / "report.json");
+  EXPECT_EQ(report.at("scenario"), "refuted");
+  EXPECT_EQ(report.at("outcome"), "refuted");
+  EXPECT_EQ(report.at("device").at("kind"), "simulated");
+  EXPECT_EQ(report.at("expect").size(), 1u);
+  EXPECT_EQ(report.at("expect")[0].at("timed").at("contrasts").size(),
+            report.at("measurement").at("rounds").size());
+}
+
+TEST_F(RunVerb, DecidesTheSameAgainFromTheSeedInItsReport) {
+  write("a.toml", holding);
+  ASSERT_EQ(stepgate({"run", "a.toml", "--device", "simulated", "--json", "first"}).exit_code, 0);
+  const Json first = parsed(place() / "first");
+  const std::string seed = "0x" + first.at("run").at("seed").get<std::string>();
+  SCOPED_TRACE("the seed was " + seed);
+  ASSERT_EQ(stepgate({"run", "a.toml", "--device", "simulated", "--json", "again", "--seed", seed})
+                .exit_code,
+            0);
+  const Json again = parsed(place() / "again");
+  EXPECT_EQ(first.at("expect"), again.at("expect"));
+  EXPECT_EQ(first.at("measurement").at("rounds"), again.at("measurement").at("rounds"));
+}
+
+TEST_F(RunVerb, LeavesUndecidedWhatItsBudgetCannotDecide) {
+  write("endless.toml", endless);
+  const Finished run = simulate({"endless.toml", "--budget", "0.2"});
+  EXPECT_EQ(run.exit_code, 77) << run.out;
+  EXPECT_TRUE(
+      contains(run.out, "its 0.2 s have room for 0 rounds, and no verdict takes fewer than 6"))
+      << run.out;
+  EXPECT_TRUE(contains(run.out, "endless: undecided")) << run.out;
+  write("few.toml", two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s",
+                                 "measure = { rounds = 3 }\n"));
+  const Finished few = simulate({"few.toml"});
+  EXPECT_EQ(few.exit_code, 77) << few.out;
+  EXPECT_TRUE(
+      contains(few.out, "'measure.rounds' allows 3 rounds, and no verdict takes fewer than"))
+      << few.out;
+}
+
+TEST_F(RunVerb, SaysBeforeTheFirstRoundWhatAVerdictWillCost) {
+  write("holding.toml", holding);
+  const Finished run = simulate({"holding.toml"});
+  EXPECT_EQ(run.out.find("holding: can hold after 6 rounds ("), 0U) << run.out;
+}
+
+TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    write("a.toml", holding);
+    write("b.toml", endless);
+    write("report.json", "of yesterday");
+    ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "b.toml", "--json", "report.json"}),
+                     place());
+    // The first verdict is out as soon as it is reached; by then signals are handled.
+    ASSERT_TRUE(run.says("a: holds", std::chrono::seconds(60)));
+    run.send(signal);
+    const Finished finished = run.wait();
+    EXPECT_EQ(finished.exit_code, 128 + signal);
+    for (const char* outcome : {"b: holds", "b: refuted", "b: undecided"}) {
+      EXPECT_FALSE(contains(finished.out, outcome)) << finished.out;
+    }
+    EXPECT_EQ(finished.err, "interrupted: 'b' is not decided\n");
+    EXPECT_EQ(lines_of("report.json"), 1);
+    EXPECT_EQ(parsed(place() / "report.json").at("scenario"), "a");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place()), {}), 3);
+  }
+}
+
+// The reference device computes for minutes here and asks nobody in between.
+TEST_F(RunVerb, EndsAtOnceWhenInterruptedTwice) {
+  write("a.toml", holding);
+  write("b.toml",
+        "claim = \"long\"\nmodel = { layers = 32, hidden = 1024 }\nbatch.size = 1024\n"
+        "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
+  ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "b.toml", "--device", "reference"}, place());
+  ASSERT_TRUE(run.says("a: undecided", std::chrono::seconds(60)));
+  // Two signals that are sent too close arrive as one.
+  int sent = 0;
+  while (!run.ends(std::chrono::milliseconds(50)) && sent < 100) {
+    run.send(SIGINT);
+    ++sent;
+  }
+  EXPECT_GE(sent, 2);
+  EXPECT_LT(sent, 100);
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
+}
+
+}  // namespace
+}  // namespace stepgate

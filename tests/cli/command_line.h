@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a fresh folder with scenario files, and the built stepgate run in it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cli/child_process.h"
+
+namespace stepgate {
+
+// Twenty kernels against ten, of 20 microseconds each: `fix` takes half the time of `baseline`.
+// `expect` is the text of one sentence, `more` comes before the variants.
+inline std::string two_variants(const std::string& expect, const std::string& more = "") {
+  return "claim = \"half the kernels take half the time\"\n"
+         "model = { kind = \"spin\", kernel_us = 20 }\n" +
+         more +
+         "[variant.baseline]\nmodel.kernels = 20\n"
+         "[variant.fix]\nmodel.kernels = 10\n"
+         "[expect]\nline = \"" +
+         expect + "\"\n";
+}
+
+const std::string holding = two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s");
+const std::string refuted = two_variants("fix.samples_per_s >= 3 * baseline.samples_per_s");
+// Two variants that are the same, exactly at the limit: twelve rounds do not tell.
+const std::string undecided =
+    "claim = \"a variant is as fast as itself\"\n"
+    "model = { kind = \"spin\", kernels = 10 }\n"
+    "measure = { rounds = 12 }\n"
+    "[variant.baseline]\n[variant.fix]\n"
+    "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
+// So many kernels exactly at the limit that nobody lives to see the end.
+const std::string endless =
+    "claim = \"a variant is as fast as itself\"\n"
+    "model = { kind = \"spin\", kernels = 1000 }\n"
+    "measure = { rounds = 100000, max_seconds = 86400 }\n"
+    "[variant.baseline]\n[variant.fix]\n"
+    "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
+
+// A variable of the environment that children see, for a while.
+class EnvironmentVariable {
+ public:
+  EnvironmentVariable(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    ::setenv(name_.c_str(), value.c_str(), 1);
+  }
+  EnvironmentVariable(const EnvironmentVariable&) = delete;
+  EnvironmentVariable& operator=(const EnvironmentVariable&) = delete;
+  ~EnvironmentVariable() {
+    before_ ? ::setenv(name_.c_str(), before_->c_str(), 1) : ::unsetenv(name_.c_str());
+  }
+
+ private:
+  std::string name_;
+  std::optional<std::string> before_;
+};
+
+class CommandLine : public testing::Test {
+ protected:
+  CommandLine() {
+    std::string name = testing::TempDir() + "stepgate_XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    root_ = name;
+    ::unsetenv("CI");  // which changes what stepgate does; tests that want it say so
+    std::filesystem::create_directory(place());
+  }
+  ~CommandLine() override { std::filesystem::remove_all(root_); }
+
+  // Where stepgate runs; its output lies beside it.
+  std::filesystem::path place() const { return root_ / "place"; }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((place() / file).parent_path());
+    std::ofstream(place() / file) << text;
+  }
+
+  Finished stepgate(const std::vector<std::string>& arguments) const {
+    return ChildProcess(STEPGATE_PROGRAM, arguments, place()).wait();
+  }
+
+  // `run` on a simulated device that no measurement changes, with the same noise every time; tells
+  // all that it can tell.
+  static std::vector<std::string> simulating(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
+    arguments.insert(arguments.end(), {"--device", "simulated:round-numbers", "--seed", "1", "-v"});
+    return arguments;
+  }
+  Finished simulate(std::vector<std::string> arguments) const {
+    return stepgate(simulating(std::move(arguments)));
+  }
+
+  bool exists(const std::string& file) const { return std::filesystem::exists(place() / file); }
+
+  std::int64_t lines_of(const std::string& file) const {
+    std::ifstream text(place() / file);
+    return std::count(std::istreambuf_iterator<char>(text), {}, '\n');
+  }
+
+ private:
+  std::filesystem::path root_;
+};
+
+inline bool contains(const std::string& text, const std::string& words) {
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace stepgate

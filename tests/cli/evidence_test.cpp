@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// `stepgate run --evidence` from outside.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EvidenceOption : public CommandLine {
+ protected:
+  static std::vector<std::string> words(std::vector<std::string> more,
+                                        const std::string& file = "e.toml") {
+    more.insert(more.begin(), {"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run"});
+    more.insert(more.end(), {"--device", "simulated:round-numbers", "-v", "--evidence", file});
+    return more;
+  }
+  Finished run(const std::vector<std::string>& more) const { return stepgate(words(more)); }
+
+  std::string content() const {
+    std::ostringstream text;
+    text << std::ifstream(place() / "e.toml").rdbuf();
+    return text.str();
+  }
+  // A fault ends the wait too, and is found by what follows.
+  static void wait_until(const std::function<bool()>& is_true) {
+    for (int tries = 0; tries < 1000 && !is_true(); ++tries) std::this_thread::sleep_for(20ms);
+  }
+  int count(const std::string& what) const {
+    const std::string text = content();
+    int found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  }
+};
+
+TEST_F(EvidenceOption, MakesARefutedScenarioStayRefuted) {
+  write("refuted.toml", refuted);
+  const Finished first = run({"refuted.toml"});
+  EXPECT_EQ(first.exit_code, 1) << first.err;
+  EXPECT_FALSE(contains(first.out, "earlier")) << first.out;
+  const std::string before = content();
+  for (int again = 0; again < 3; ++again) {
+    const Finished run_again = run({"refuted.toml"});
+    EXPECT_EQ(run_again.exit_code, 1);
+    EXPECT_TRUE(contains(run_again.out,
+                         "refuted: refuted by 7 rounds of 1 earlier run, which "
+                         "stays; nothing was measured\n"))
+        << run_again.out;
+  }
+  EXPECT_EQ(content(), before);
+}
+
+// Its earlier rounds have no total time to hold by: this run's have.
+TEST_F(EvidenceOption, MeasuresAgainWhatHeldBefore) {
+  write("holding.toml", holding);
+  ASSERT_EQ(run({"holding.toml"}).exit_code, 0);
+  const Finished again = run({"holding.toml", "--json", "report.json"});
+  EXPECT_EQ(again.exit_code, 0) << again.out << again.err;
+  EXPECT_TRUE(contains(again.out, ", continues 6 rounds of 1 earlier run; ")) << again.out;
+  EXPECT_EQ(count("[[entry.run]]"), 2);
+}
+
+TEST_F(EvidenceOption, ContinuesWhatIsUndecided) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  const Finished second = run({"undecided.toml", "--seed", "2", "--json", "report.json"});
+  EXPECT_TRUE(contains(second.out, ", continues 12 rounds of 1 earlier run; ")) << second.out;
+  EXPECT_TRUE(contains(second.out, " over 24 rounds; ")) << second.out;
+  EXPECT_EQ(count("\n[[entry]]\n"), 1);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), 2);
+  std::ifstream file(place() / "report.json");
+  const auto report = nlohmann::json::parse(file);
+  EXPECT_EQ(report["earlier"]["runs"], 1);
+  EXPECT_EQ(report["earlier"]["rounds"], 12);
+  EXPECT_EQ(report["expect"][0]["timed"]["earlier_rounds"], 12);
+  EXPECT_EQ(report["expect"][0]["timed"]["contrasts"].size(), 24U);
+}
+
+TEST_F(EvidenceOption, StartsAnewForAnotherSubjectOrScenario) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--subject", "0123abc", "--seed", "1"}).exit_code, 77);
+  for (const std::vector<std::string>& other :
+       {std::vector<std::string>{"undecided.toml", "--subject", "4567def", "--seed", "1"},
+        {"undecided.toml", "--subject", "0123abc", "--seed", "1", "--set", "model.kernels=11"},
+        {"undecided.toml", "--seed", "1"}}) {
+    const Finished anew = run(other);
+    EXPECT_EQ(anew.exit_code, 77) << anew.err;
+    EXPECT_FALSE(contains(anew.out, "earlier")) << anew.out;
+  }
+  EXPECT_EQ(count("\n[[entry]]\n"), 4);
+  EXPECT_EQ(count("\nsubject = \"0123abc\"\n"), 2);
+  EXPECT_EQ(count("\nsubject = \"build 0x"), 1);
+}
+
+TEST_F(EvidenceOption, RefusesTheSameSeedTwiceBeforeItMeasures) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  const std::string before = content();
+  const Finished twice = run({"undecided.toml", "--seed", "1"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_EQ(twice.out, "");
+  EXPECT_EQ(twice.err,
+            "e.toml: a run of 'undecided' with seed 0x0000000000000001 is in it already; leave out "
+            "--seed: the same orders and contents twice are not new evidence\n");
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(EvidenceOption, RefusesWhatMakesNoSense) {
+  write("undecided.toml", undecided);
+  EXPECT_EQ(stepgate({"run", "undecided.toml", "--subject", "0123abc"}).exit_code, 2);
+  EXPECT_EQ(run({"undecided.toml", "undecided.toml"}).err,
+            "scenario 'undecided' is named twice; with --evidence, name it once\n");
+  EXPECT_EQ(run({"undecided.toml", "--subject", "caf\xc3\xa9"}).exit_code, 2);
+  std::filesystem::create_directory(place() / "folder");
+  EXPECT_EQ(stepgate(words({"undecided.toml"}, "folder")).exit_code, 2);
+  EXPECT_EQ(run({"undecided.toml", "--json", "./e.toml"}).err,
+            "--evidence and --json name the same file, e.toml; give each a file of its own\n");
+  EXPECT_FALSE(exists("e.toml"));
+}
+
+TEST_F(EvidenceOption, NeitherReadsNorOverwritesADamagedFile) {
+  write("undecided.toml", undecided);
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  const std::string good = content();
+  for (const std::string& damaged :
+       {good.substr(0, good.size() / 2), std::string(), "\xff" + good, undecided}) {
+    write("e.toml", damaged);
+    const Finished refused = run({"undecided.toml"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(refused.err.find("e.toml:"), 0U) << refused.err;
+    EXPECT_EQ(content(), damaged);
+  }
+}
+
+TEST_F(EvidenceOption, LosesNoRunWhenManyRunAtOnce) {
+  constexpr int processes = 8;
+  write("undecided.toml", undecided);
+  std::vector<std::unique_ptr<ChildProcess>> children;
+  for (int child = 0; child < processes; ++child) {
+    const std::filesystem::path folder = place() / std::to_string(child);
+    std::filesystem::create_directories(folder);
+    children.push_back(std::make_unique<ChildProcess>(
+        STEPGATE_PROGRAM, words({"../undecided.toml", "--undecided", "pass"}, "../e.toml"),
+        folder));
+  }
+  std::vector<std::string> measured;
+  for (const auto& child : children) {
+    const Finished finished = child->wait();
+    EXPECT_NE(finished.exit_code, 2) << finished.err;
+    if (!contains(finished.out, "nothing was measured")) measured.push_back(finished.out);
+  }
+  // They took turns: each went on from one more.
+  for (std::size_t before = 1; before < measured.size(); ++before) {
+    const std::string words = " of " + std::to_string(before) + " earlier run";
+    EXPECT_EQ(std::count_if(measured.begin(), measured.end(),
+                            [&](const std::string& out) { return contains(out, words); }),
+              1)
+        << words;
+  }
+  EXPECT_EQ(count("\n[[entry]]\n"), 1);
+  EXPECT_EQ(count("\n[[entry.run]]\n"), std::ssize(measured));
+}
+
+// Whoever ends a run that does not look well, by whatever signal, has not got rid of it.
+TEST_F(EvidenceOption, KeepsTheRoundsOfARunThatIsEnded) {
+  write("endless.toml", endless);
+  int runs = 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    ChildProcess child(STEPGATE_PROGRAM, words({"endless.toml"}), place());
+    wait_until([&] { return count("\"line\" = [") > runs; });
+    child.send(signal);
+    const Finished finished = child.wait();
+    EXPECT_EQ(finished.exit_code, 128 + signal) << finished.out;
+    EXPECT_EQ(count("[[entry.run]]"), ++runs);
+  }
+  EXPECT_EQ(count("[[entry]]\n"), 1);
+  const Finished next = run({"endless.toml", "--set", "measure.max_seconds=0.5"});
+  EXPECT_TRUE(contains(next.out, "of 3 earlier runs")) << next.out;
+}
+
+// Even one that shows nothing yet has begun.
+TEST_F(EvidenceOption, HasARunBeforeItsFirstRound) {
+  write("endless.toml", endless);
+  ChildProcess child(STEPGATE_PROGRAM,
+                     words({"endless.toml", "--seed", "1", "--set", "measure.warmup=1000000"}),
+                     place());
+  wait_until([&] { return exists("e.toml"); });
+  child.send(SIGKILL);
+  (void)child.wait();
+  EXPECT_EQ(count("[[entry.run]]"), 1);
+  EXPECT_EQ(count("\"line\""), 0);
+  EXPECT_TRUE(contains(run({"endless.toml", "--seed", "1", "--set", "measure.max_seconds=1"}).err,
+                       "is in it already"));
+}
+
+TEST_F(EvidenceOption, GoesOnWhateverEndsTheMeasuringOrIsPrinted) {
+  write("undecided.toml", undecided);
+  // With a seed, since a tie may be decided in any run.
+  ASSERT_EQ(run({"undecided.toml", "--seed", "1"}).exit_code, 77);
+  int runs = 1;
+  for (const char* knob : {"measure.rounds=11", "measure.max_seconds=29", "measure.warmup=7",
+                           "measure.confidence=0.94"}) {
+    const Finished next =
+        run({"undecided.toml", "--set", knob, "--seed", std::to_string(runs + 1)});
+    if (contains(next.out, "nothing was measured")) break;  // a tie is decided at last
+    EXPECT_EQ(count("[[entry.run]]"), ++runs) << knob;
+  }
+  EXPECT_EQ(count("[[entry]]\n"), 1) << content();
+  EXPECT_GE(runs, 2);
+}
+
+// What makes it another pair starts from nothing, and says so.
+TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
+  write("refuted.toml", refuted);
+  ASSERT_EQ(run({"refuted.toml", "--subject", "a"}).exit_code, 1);
+  const std::string known =
+      "note: starts from nothing, but e.toml has another entry of this "
+      "scenario on this device: 'a' (7 rounds";
+  write("renamed.toml", refuted);
+  write("other.toml", undecided);
+  struct Way {
+    std::vector<std::string> words;
+    std::string told;
+  };
+  for (const Way& way :
+       {Way{{"refuted.toml", "--subject", "b"}, known + ", refuted)\n"},
+        Way{{"renamed.toml", "--subject", "a"}, ", 'b' (7 rounds, refuted)\n"},
+        Way{{"refuted.toml", "--subject", "a", "--set", "measure.steps=49"}, ", of another text)"},
+        Way{{"refuted.toml", "--subject", "a", "--set", "model.kernel_us=21"},
+            " has 3 other entries of this scenario"}}) {
+    const Finished other = run(way.words);
+    EXPECT_TRUE(contains(other.out, way.told)) << other.out;
+  }
+  EXPECT_FALSE(contains(run({"other.toml"}).out, "starts from nothing"));
+}
+
+TEST_F(EvidenceOption, HasNothingToKeepWhereNoSentenceIsTimed) {
+  write("counted.toml", two_variants("fix.launches_per_step <= baseline.launches_per_step"));
+  EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
+  EXPECT_EQ(run({"counted.toml"}).exit_code, 0);
+  EXPECT_FALSE(exists("e.toml"));
+}
+
+}  // namespace
+}  // namespace stepgate

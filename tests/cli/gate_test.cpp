@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: MIT
+// `stepgate gate` from outside: what was planted into HEAD is found and named, identical builds
+// pass, and nothing that breaks is a pass. On the simulated device, where HEAD is a script that
+// runs this build with another profile, another knob, or something done that no plan says.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string program = STEPGATE_PROGRAM;
+const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
+
+// A step limited by arithmetic, whose copies hide; one that waits for every copy; one limited by
+// its launches; and one that waits for the device at every step, so that host work shows.
+const std::string tensor_cores =
+    "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
+    "batch.size = 1024\nh2d = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string copies =
+    "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 4, kernel_us = 20 }\n"
+    "batch = { size = 64, sample_bytes = \"128 KiB\" }\n"
+    "h2d = { host = \"pinned\", stream = \"compute\" }\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string launches =
+    "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 8, hidden = 256, dtype = \"tf32\" }\n"
+    "batch.size = 64\n"
+    "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
+const std::string waits =
+    "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
+    "sync = { where = \"step\", how = \"device\" }\n"
+    "[variant.step]\n[expect]\none_wait = \"step.host_waits_per_step == 1\"\n";
+
+class Gates : public CommandLine {
+ protected:
+  void SetUp() override {
+    write("tensor_cores.toml", tensor_cores);
+    write("copies.toml", copies);
+    write("launches.toml", launches);
+    write("waits.toml", waits);
+    script("base", "exec " + program + " \"$@\"\n");
+  }
+
+  void script(const std::string& name, const std::string& text) const {
+    const auto file = place() / name;
+    std::ofstream(file) << "#!/bin/sh\n" << text;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+
+  // HEAD on the device whose profile has all numbers of these keys multiplied.
+  void head_on_a_device_with(const std::string& keys, double factor) const {
+    std::ifstream file(baselines + "/nvidia-h200/device.toml");
+    const std::regex wanted("^(" + keys + ") = (.*)$");
+    const std::regex number("[0-9][0-9.e+]*");
+    std::ostringstream text;
+    int changed = 0;
+    for (std::string line; std::getline(file, line);) {
+      std::smatch found;
+      if (!std::regex_match(line, found, wanted)) {
+        text << line << '\n';
+        continue;
+      }
+      ++changed;
+      std::string values = found[2];
+      std::string scaled;
+      std::sregex_iterator each(values.begin(), values.end(), number);
+      std::size_t end = 0;
+      for (; each != std::sregex_iterator(); ++each) {
+        const double value = std::stod(each->str()) * factor;
+        const bool whole = each->str().find_first_of(".e") == std::string::npos;
+        scaled += values.substr(end, static_cast<std::size_t>(each->position()) - end);
+        scaled += whole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+        end = static_cast<std::size_t>(each->position() + each->length());
+      }
+      text << found[1] << " = " << scaled << values.substr(end) << '\n';
+    }
+    ASSERT_GT(changed, 0) << keys;
+    std::filesystem::create_directories(place() / "other/nvidia-h200");
+    write("other/nvidia-h200/device.toml", text.str());
+    script("head", "shift 2\nexec " + program + " --baselines " + (place() / "other").string() +
+                       " \"$@\"\n");
+  }
+
+  // HEAD whose worker does something at the end of every step that no plan says.
+  void head_that_injects(const std::string& what) const {
+    script("head", "if [ \"$3\" = worker ]; then exec " + program + " \"$@\" --injected " + what +
+                       "; fi\nexec " + program + " \"$@\"\n");
+  }
+
+  void head_with_knob(const std::string& knob) const {
+    script("head", "exec " + program + " \"$@\" --set " + knob + "\n");
+  }
+
+  Finished gate(const std::vector<std::string>& files, std::vector<std::string> more = {},
+                const std::string& device = "simulated", int seed = 7) const {
+    std::vector<std::string> all{"--baselines", baselines,  "gate",
+                                 "--base",      "./base",   "--head",
+                                 "./head",      "--seed",   std::to_string(seed),
+                                 "--json",      "gate.json"};
+    if (!device.empty()) all.insert(all.end(), {"--device", device});
+    all.insert(all.end(), more.begin(), more.end());
+    for (const std::string& file : files) all.push_back(file + ".toml");
+    return stepgate(all);
+  }
+
+  std::vector<Json> lines() const {
+    std::vector<Json> all;
+    std::ifstream file(place() / "gate.json");
+    for (std::string line; std::getline(file, line);) all.push_back(Json::parse(line));
+    return all;
+  }
+};
+
+std::string last_line(const std::string& text) {
+  const std::size_t before = text.find_last_of('\n', text.size() - 2);
+  return before == std::string::npos ? text : text.substr(before + 1);
+}
+
+// --- what was planted is found, with its mechanism ---
+
+TEST_F(Gates, FindSlowerProducts) {
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  tensor_cores/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "kernels limited by arithmetic")) << run.out;
+}
+
+TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  const auto with_own = [&](const std::string& own, const std::string& of_all) {
+    write("wide.toml",
+          tensor_cores + "[variant.quiet]\n[variant.step.gate]\nmargin = \"" + own + "\"\n");
+    return gate({"wide"}, {"--no-sentences", "--work", "wide/step", "--margin", of_all});
+  };
+  const Finished wide = with_own("20%", "1%");
+  EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
+  EXPECT_TRUE(contains(wide.out, "; margin 1 %, more for 1 work, ")) << wide.out;
+  EXPECT_EQ(lines().at(1).at("margin"), 0.2);
+  const Finished narrow = with_own("3%", "1%");
+  EXPECT_EQ(narrow.exit_code, 1) << narrow.out << narrow.err;
+  EXPECT_TRUE(contains(narrow.out, "the limit is +3 %")) << narrow.out;
+  // It widens what is asked of all, and narrows nothing.
+  const Finished asked = with_own("3%", "20%");
+  EXPECT_EQ(asked.exit_code, 0) << asked.out << asked.err;
+  EXPECT_FALSE(contains(asked.out, "more for")) << asked.out;
+}
+
+TEST_F(Gates, FindSlowerMemory) {
+  head_on_a_device_with("memory_bytes_per_second", 0.5);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "kernels limited by memory")) << run.out;
+}
+
+TEST_F(Gates, FindDearerLaunches) {
+  head_on_a_device_with("launch_ns|product_ns|graph_launch_ns", 1.25);
+  const Finished run = gate({"launches"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "idle while the host issues work")) << run.out;
+}
+
+TEST_F(Gates, FindSlowerCopies) {
+  head_on_a_device_with("ns", 1.25);
+  const Finished run = gate({"copies"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "copies with no kernel beside them")) << run.out;
+}
+
+TEST_F(Gates, FindEverythingTwiceAsSlow) {
+  head_on_a_device_with("[a-z0-9_]+_per_second", 0.5);
+  const Finished run = gate({"tensor_cores"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time")) << run.out;
+}
+
+struct Counted {
+  const char* injection;
+  std::string says;
+};
+void PrintTo(const Counted& counted, std::ostream* out) {
+  *out << counted.injection;
+}
+class CountedGates : public Gates, public testing::WithParamInterface<Counted> {};
+
+TEST_P(CountedGates, FindWhatNoPlanSaysByItsTrace) {
+  head_that_injects(GetParam().injection);
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, GetParam().says)) << run.out;
+  EXPECT_TRUE(contains(run.out, "in a trace, though both plans say the same")) << run.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Injections, CountedGates,
+                         testing::Values(Counted{"extra_wait", "host_waits_per_step 0 -> 1"},
+                                         Counted{"extra_copy", "pageable_copies_per_step 0 -> 1"},
+                                         Counted{"extra_allocation",
+                                                 "device_allocs_per_step 0 -> 1"}),
+                         [](const auto& counted) { return std::string(counted.param.injection); });
+
+TEST_F(Gates, FindAWaitOfThePlanAndNameItsOperation) {
+  head_with_knob("sync.where=step");
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "host_waits_per_step 0 -> 1\n")) << run.out;
+  EXPECT_TRUE(contains(run.out, "'sync: ")) << run.out;
+}
+
+TEST_F(Gates, FindHostWorkOfTwoPercentOfAStepThatWaits) {
+  head_that_injects("host_delay:6");
+  const Finished run = gate({"waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  waits/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "idle")) << run.out;
+}
+
+TEST_F(Gates, DoNotLetLessWorkWin) {
+  head_with_knob("batch.size=512");
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "flops_per_step ")) << run.out;
+}
+
+TEST_F(Gates, BlockARefutedSentenceAndKnowWhatBaseRefutesToo) {
+  write("tensor_cores.toml", tensor_cores + "few = \"step.launches_per_step <= 1\"\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished known = gate({"tensor_cores"});
+  EXPECT_EQ(known.exit_code, 0) << known.out << known.err;
+  EXPECT_TRUE(contains(known.out, "BASE is no better")) << known.out;
+  script("head", "if [ \"$3\" = run ]; then exec " + program +
+                     " \"$@\" --set sync.where=step; fi\nexec " + program + " \"$@\"\n");
+  const Finished new_one = gate({"tensor_cores"});
+  EXPECT_EQ(new_one.exit_code, 1) << new_one.out << new_one.err;
+  EXPECT_TRUE(contains(new_one.out, "blocks     sentence  tensor_cores")) << new_one.out;
+}
+
+// --- and nothing where nothing is ---
+
+TEST_F(Gates, IdenticalBuildsAreNeverBlockedInTwentyGates) {
+  script("head", "exec " + program + " \"$@\"\n");
+  int passed = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    const Finished run = gate({"tensor_cores", "copies", "launches", "waits"}, {"--no-sentences"},
+                              "simulated", 100 + seed);
+    EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
+    passed += run.exit_code == 0;
+  }
+  EXPECT_GE(passed, 18);
+}
+
+TEST_F(Gates, TheWholeSuitePassesAgainstItself) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = stepgate({"--baselines", baselines, "gate", "--base", "./base", "--head",
+                                 "./head", "--seed", "5", "--margin", "2%", "--device", "simulated",
+                                 "--json", "gate.json", STEPGATE_SOURCE_DIR "/scenarios"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "0 differ")) << run.out;
+  EXPECT_EQ(
+      last_line(run.out),
+      "SIMULATED, nothing was measured: PASSED: HEAD does what BASE did, within the margin\n");
+  const std::vector<Json> all = lines();
+  ASSERT_GT(all.size(), 100u);
+  EXPECT_EQ(all.front().at("schema"), "stepgate.gate/1");
+  EXPECT_EQ(all.back().at("answer"), "passed");
+  EXPECT_TRUE(std::ranges::any_of(all, [](const Json& line) {
+    return line.value("work", "") == "copy_overlap/pinned_side";
+  })) << "what is calibrated is timed too";
+}
+
+TEST_F(Gates, SayInTheFirstLineWhatIsComparedAndInTheLastTheAnswer) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.out.find("gate: BASE ./base (stepgate "), 0u) << run.out;
+  EXPECT_TRUE(contains(run.out.substr(0, run.out.find('\n')), "-> HEAD ./head (stepgate "));
+  EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
+}
+
+TEST_F(Gates, WriteJUnitAndASummaryForCiSystems) {
+  head_with_knob("sync.where=step");
+  const Finished run = gate({"tensor_cores", "waits"},
+                            {"--junit", "j.xml", "--summary", "s.md", "--annotations", "github"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  std::ifstream junit(place() / "j.xml");
+  const std::string xml{std::istreambuf_iterator<char>(junit), {}};
+  EXPECT_TRUE(contains(xml, "name=\"counts.tensor_cores/step.host_waits_per_step\"")) << xml;
+  EXPECT_TRUE(contains(xml, "<failure type=\"blocks\" message=\"host_waits_per_step 0 -&gt; 1; "))
+      << xml;
+  EXPECT_TRUE(contains(xml, "name=\"counts.waits/step.counts\"")) << "and what is the same passes";
+  std::ifstream summary(place() / "s.md");
+  const std::string page{std::istreambuf_iterator<char>(summary), {}};
+  EXPECT_TRUE(page.starts_with("## stepgate: SIMULATED: ")) << page;
+  EXPECT_TRUE(contains(run.out, "::error file=tensor_cores.toml,line=5,title=")) << run.out;
+}
+
+TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
+  script("head", "kill -9 $PPID; sleep 1\n");  // the guardian of the worker
+  const Finished run = gate({"waits"}, {"--junit", "j.xml"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  std::ifstream junit(place() / "j.xml");
+  const std::string xml{std::istreambuf_iterator<char>(junit), {}};
+  EXPECT_TRUE(contains(xml, "<error ")) << xml;
+}
+
+// --- stored runs instead of a BASE ---
+
+class StoredGates : public Gates {
+ protected:
+  void SetUp() override {
+    Gates::SetUp();
+    std::filesystem::copy(baselines, place() / "stored", std::filesystem::copy_options::recursive);
+    script("head", "exec " + program + " \"$@\"\n");
+  }
+  void accept(const std::vector<std::string>& names) const {
+    std::vector<std::string> all{"--baselines", "stored",    "accept", "--runs", "5",
+                                 "--device",    "simulated", "--seed", "31"};
+    for (const std::string& name : names) all.push_back(name + ".toml");
+    const Finished run = stepgate(all);
+    ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  }
+  // Of a HEAD on a device of its own.
+  void head_knows_the_runs_of(const std::string& name) const {
+    const std::string folder = "simulated/nvidia-h200";
+    std::filesystem::create_directories(place() / "other" / folder);
+    std::filesystem::copy(place() / "stored" / folder / (name + ".toml"),
+                          place() / "other" / folder / (name + ".toml"));
+  }
+  Finished gate_of_stored(const std::vector<std::string>& names,
+                          std::vector<std::string> more = {}) const {
+    std::vector<std::string> all{"--baselines", "stored",    "gate",   "--stored",
+                                 "--head",      "./head",    "--seed", "7",
+                                 "--device",    "simulated", "--json", "gate.json"};
+    all.insert(all.end(), more.begin(), more.end());
+    for (const std::string& name : names) all.push_back(name + ".toml");
+    return stepgate(all);
+  }
+};
+
+TEST_F(StoredGates, PassWhatIsAsItsStoredRunsWere) {
+  accept({"tensor_cores", "waits"});
+  const Finished run = gate_of_stored({"tensor_cores", "waits"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_EQ(run.out.find("gate: BASE the stored runs in stored -> HEAD ./head"), 0u) << run.out;
+  EXPECT_TRUE(contains(last_line(run.out), "SIMULATED")) << run.out;
+  EXPECT_TRUE(contains(last_line(run.out), "PASSED")) << run.out;
+}
+
+TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
+  accept({"tensor_cores"});
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  head_knows_the_runs_of("tensor_cores");
+  const Finished slower = gate_of_stored({"tensor_cores"});
+  // Its anchor multiplies too, so that the machine may be what is slower.
+  EXPECT_EQ(slower.exit_code, 4) << slower.out << slower.err;
+  EXPECT_TRUE(contains(slower.out, "not gated  time  tensor_cores/step")) << slower.out;
+  EXPECT_TRUE(contains(slower.out, "machine slower: raw 1.0")) << slower.out;
+  write("tensor_cores.toml", tensor_cores + "[variant.step.gate]\nmargin = \"20%\"\n");
+  const Finished allowed = gate_of_stored({"tensor_cores"});
+  EXPECT_EQ(allowed.exit_code, 0) << allowed.out << allowed.err;
+  script("head", "exec " + program + " \"$@\" --set batch.size=1040\n");
+  const Finished more = gate_of_stored({"tensor_cores"});
+  EXPECT_EQ(more.exit_code, 4) << more.out << more.err;
+  EXPECT_TRUE(contains(more.out, "not comparable")) << more.out;
+}
+
+TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
+  // Its step waits every time and is compared with launches; what is slower are its products.
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/scenarios/sync_every_step.toml", place());
+  accept({"sync_every_step"});
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);
+  head_knows_the_runs_of("sync_every_step");
+  const Finished run = gate_of_stored({"sync_every_step"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  sync_every_step/baseline")) << run.out;
+}
+
+TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
+  const Finished run = gate_of_stored({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "`stepgate accept waits.toml` stores one")) << run.out;
+}
+
+TEST_F(StoredGates, AreNotGatedWhereHeadFindsNothingToMeasureWith) {
+  script("head", "echo 'not gated: there is no GPU' >&2\nexit 4\n");
+  const Finished run = gate_of_stored({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "there is no GPU")) << run.out;
+  script("head", "exit 5\n");
+  EXPECT_EQ(gate_of_stored({"waits"}).exit_code, 3);
+}
+
+TEST_F(StoredGates, AreOfOneProgram) {
+  EXPECT_EQ(gate_of_stored({"waits"}, {"--base", "./base"}).exit_code, 2);
+  EXPECT_EQ(gate_of_stored({"waits"}, {"--pairs", "9"}).exit_code, 2);
+  const Finished neither = stepgate({"gate", "--head", "./head", "waits.toml"});
+  EXPECT_EQ(neither.exit_code, 2);
+  EXPECT_TRUE(contains(neither.err, "--stored")) << neither.err;
+}
+
+// --- choosing ---
+
+TEST_F(Gates, TakeTheScenariosThatHaveATag) {
+  write("waits.toml", "tags = [\"quick\"]\n" + waits);
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits", "copies"}, {"--tag", "quick", "--no-sentences", "-v"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "holds      time  waits/step")) << run.out;
+  EXPECT_FALSE(contains(run.out, "copies/step")) << run.out;
+  EXPECT_EQ(gate({"waits"}, {"--tag", "quik"}).exit_code, 2);
+}
+
+TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits", "copies"}, {"--no-sentences", "--budget", "0.01"});
+  EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
+  for (const Json& line : lines()) {
+    if (line.at("kind") == "work") EXPECT_EQ(line.at("pairs"), 6) << line;
+  }
+}
+
+// --- what is accepted ---
+
+TEST_F(Gates, WriteAPageForPeople) {
+  head_that_injects("extra_wait");
+  write("accepted.toml",
+        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"host_waits_per_step\"\nat_most = \"2\"\n"
+        "who = \"ada\"\nwhy = \"<script>1</script>\"\nuntil = \"2999-12-31\"\n");
+  const Finished run =
+      gate({"waits", "tensor_cores"}, {"--report", "r.html", "--accepted", "accepted.toml"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  const std::string page = text_of(place() / "r.html");
+  std::size_t last = 0;
+  for (const char* words :
+       {"<h1>stepgate gate</h1>", "BLOCKED: ", "SIMULATED: times are computed",
+        "BASE ./base (stepgate ", "Exit code 1: ", "What was found",
+        "<span class=\"badge bad\">blocks", "What was accepted", "&lt;script&gt;1&lt;/script&gt;",
+        "<h2>Time</h2>", "tensor_cores/step", "<svg class=\"interval\"", "Counts that differ",
+        "HEAD&#8217;s sentences", "tensor_cores.no_waits", "seed</th><td>7 "}) {
+    const std::size_t at = page.find(words, last);
+    ASSERT_NE(at, std::string::npos) << words << '\n' << page;
+    last = at;
+  }
+  EXPECT_FALSE(contains(page, "<script"));
+}
+
+TEST_F(Gates, LeaveNoPageOfAnotherGate) {
+  const auto refused = [&](const std::vector<std::string>& files, const std::string& why) {
+    write("r.html", "what another gate left");
+    EXPECT_EQ(gate(files, {"--report", "r.html"}).exit_code, 2);
+    const std::string page = text_of(place() / "r.html");
+    EXPECT_TRUE(contains(page, "<h1>stepgate gate</h1>")) << page;
+    EXPECT_TRUE(contains(page, "Not ended")) << page;
+    EXPECT_TRUE(contains(page, why)) << page;
+  };
+  refused({"waits"}, "'./head' is no program");
+  script("head", "exec " + program + " \"$@\"\n");
+  refused({"nowhere"}, "nowhere.toml");
+  write("waits.toml", "claim = 7\n");
+  refused({"waits"}, "waits.toml");
+}
+
+TEST_F(Gates, AcceptWhatALineOfTheRepositoryAccepts) {
+  head_with_knob("sync.where=step");
+  const auto accepted = [&](const std::string& until) {
+    std::string text;
+    for (const auto& [what, most] :
+         {std::pair{"host_waits_per_step", "1"}, {"device_syncs_per_step", "1"}, {"time", "60%"}}) {
+      text += fmt::format(
+          "[[accepted]]\nwork = \"tensor_cores/*\"\nwhat = \"{}\"\nat_most = \"{}\"\n"
+          "who = \"ada\"\nwhy = \"reads the loss for a dashboard\"\nuntil = \"{}\"\n",
+          what, most, until);
+    }
+    write("accepted.toml", text);
+    return gate({"tensor_cores"}, {"--no-sentences", "--accepted", "accepted.toml"});
+  };
+  const Finished run = accepted("2999-12-31");
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "accepted up to 1 by ada until 2999-12-31: reads the loss"))
+      << run.out;
+  const Finished over = accepted("2001-12-31");
+  EXPECT_EQ(over.exit_code, 1) << over.out;
+  EXPECT_TRUE(contains(over.out, "ada accepted it until 2001-12-31")) << over.out;
+}
+
+TEST_F(Gates, CompareInBasesFormAndNameWhatHeadChanged) {
+  script("head", "exec " + program + " \"$@\"\n");
+  std::filesystem::create_directory(place() / "of_head");
+  std::string looser = tensor_cores;
+  looser.replace(looser.find("== 0"), 4, "<= 9");
+  write("of_head/tensor_cores.toml", looser);
+  write("of_head/fresh.toml", waits);
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences", "--head-files", "of_head"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out,
+                       "HEAD changes 'no_waits': step.host_waits_per_step == 0 -> "
+                       "step.host_waits_per_step <= 9"))
+      << run.out;
+  EXPECT_TRUE(contains(run.out, "of_head/tensor_cores.toml:")) << run.out;
+  EXPECT_TRUE(contains(run.out, "note       scenario  fresh")) << run.out;
+}
+
+// --- nothing that breaks is a pass ---
+
+TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
+  const Finished run = gate({"waits"});  // no HEAD was made
+  EXPECT_EQ(run.exit_code, 2) << run.out;
+  EXPECT_TRUE(contains(run.err, "--head './head' is no program that can be started")) << run.err;
+}
+
+TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {
+  script("base",
+         "for word; do [ \"$word\" = --counts ] && exit 2; done\nexec " + program + " \"$@\"\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "BASE does not say what its steps consist of")) << run.out;
+}
+
+TEST_F(Gates, AHeadThatLeavesItsRegimeIsBlockedWhereBaseIsWithinIt) {
+  write("waits.toml", waits +
+                          "steady = \"step.step_ms_mean >= 1 us\"\n[regime]\nsmall = "
+                          "\"step.launches_per_step <= 15\"\n");
+  script("head", "if [ \"$3\" = run ]; then exec " + program +
+                     " \"$@\" --set model.kernels=20; fi\nexec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "BASE is within it")) << run.out;
+}
+
+TEST_F(Gates, AHeadThatDoesNotDecideEverySentenceFails) {
+  for (const std::string& line : {std::string("{\"scenario\":\"waits\"}"),
+                                  std::string("{\"scenario\":\"waits\",\"expect\":[]}")}) {
+    script("head",
+           "if [ \"$3\" = run ]; then for word; do file=$word; done; while [ $# -gt 1 ]; do "
+           "[ \"$1\" = --json ] && file=$2; shift; done; echo '" +
+               line + "' > $file; exit 0; fi\nexec " + program + " \"$@\"\n");
+    const Finished run = gate({"waits"});
+    EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+    EXPECT_TRUE(contains(run.out, "HEAD's `run` says nothing of it")) << run.out;
+  }
+}
+
+TEST_F(Gates, AHeadWhoseRunIsNotToBeTrustedFails) {
+  script("head", "if [ \"$3\" = run ]; then " + program + " \"$@\"; exit 2; fi\nexec " + program +
+                     " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "is not to be trusted: it ended with 2")) << run.out;
+}
+
+TEST_F(Gates, WhereNothingCouldBeComparedNothingIsGated) {
+  write("waits.toml", waits + "[requires]\ngpus = 2\n");
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"});
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "nothing was compared")) << run.out;
+}
+
+TEST_F(Gates, WhatAnotherGateLeftInTheJsonFileIsNotTheAnswer) {
+  script("head", "exec " + program + " \"$@\"\n");
+  ASSERT_EQ(gate({"waits"}, {"--no-sentences"}).exit_code, 0);
+  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--pairs", "1"}).exit_code, 2);
+  for (const Json& line : lines()) EXPECT_NE(line.value("answer", ""), "passed");
+}
+
+// A build folder, or the scenarios, would be gone before anything was compared.
+TEST_F(Gates, WriteNothingOverWhatTheyReadNorTwoAnswersIntoOneFile) {
+  script("head", "exec " + program + " \"$@\"\n");
+  write("accepted.toml", "");
+  std::filesystem::create_symlink("head", place() / "link");
+  for (const std::string& input : {"waits.toml", "base", "./head", "link", "accepted.toml"}) {
+    const std::string before = text_of(place() / input);
+    for (const std::string& option : {"--junit", "--report"}) {
+      const Finished run = gate({"waits"}, {option, input, "--accepted", "accepted.toml"});
+      EXPECT_EQ(run.exit_code, 2) << run.out;
+      EXPECT_TRUE(contains(run.err, "would be written over what is read")) << run.err;
+    }
+    EXPECT_EQ(text_of(place() / input), before) << input;
+  }
+  const Finished twice = gate({"waits"}, {"--summary", "./gate.json"});
+  EXPECT_EQ(twice.exit_code, 2) << twice.out;
+  EXPECT_TRUE(contains(twice.err, "--summary and --json name the same file")) << twice.err;
+  EXPECT_EQ(gate({"waits"}, {"--no-sentences", "--summary", "/dev/null"}).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST_F(Gates, SayBeforeTheyCountWhatIsWrongWithTheRequest) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why,
+                           const std::string& device = "simulated") {
+    const Finished run = gate({"waits", "copies"}, more, device);
+    EXPECT_EQ(run.exit_code, 2) << why << run.out << run.err;
+    EXPECT_TRUE(contains(run.err, why)) << run.err;
+    EXPECT_EQ(run.out, "") << "something was started";
+  };
+  refused({"--pairs", "3"}, "can never decide");
+  refused({"--work", "wait/*"}, "no work is named 'wait/*'");
+  refused({"--tag", "nobody"}, "no scenario here is tagged 'nobody'; none has a tag");
+  refused({}, "there is no device 'simulatd'", "simulatd");
+}
+
+TEST_F(Gates, TimeNothingOnTheReferenceAndBlameNobody) {
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"}, "reference");
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "the host reference has no notion of time")) << run.out;
+}
+
+TEST_F(Gates, SayWhatAcceptedEntriesNobodyNeededInTheirJsonToo) {
+  script("head", "exec " + program + " \"$@\"\n");
+  write("accepted.toml",
+        "[[accepted]]\nwork = \"waits/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
+        "why = \"a reason\"\nuntil = \"2999-12-31\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences", "--accepted", "accepted.toml"});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(std::ranges::any_of(lines(), [](const Json& line) {
+    return line.at("kind") == "unused" &&
+           contains(line.at("words"), "'time' of waits/* was not needed");
+  }));
+}
+
+TEST_F(Gates, SayThatWhatIsUndecidedPassesByAnOption) {
+  script("head",
+         "if [ \"$3\" = run ]; then while [ $# -gt 1 ]; do [ \"$1\" = --json ] && file=$2; shift; "
+         "done; echo '{\"scenario\":\"waits\",\"expect\":[{\"name\":\"one_wait\",\"outcome\":"
+         "\"undecided\",\"reason\":\"noise\"}]}' >$file; exit 77; fi\nexec " +
+             program + " \"$@\"\n");
+  EXPECT_EQ(gate({"waits"}).exit_code, 77);
+  const Finished passed = gate({"waits"}, {"--undecided", "pass"});
+  EXPECT_EQ(passed.exit_code, 0) << passed.out << passed.err;
+  EXPECT_TRUE(contains(last_line(passed.out), "; passes, as --undecided pass says")) << passed.out;
+  const Finished failed = gate({"waits"}, {"--undecided", "fail"});
+  EXPECT_EQ(failed.exit_code, 1) << failed.out << failed.err;
+  EXPECT_TRUE(contains(last_line(failed.out), "; fails, as --undecided fail says")) << failed.out;
+}
+
+TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
+  script("head", "[ \"$3\" = run ] && exec sleep 600\nexec " + program + " \"$@\"\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Finished run = gate({"waits"}, {"--run-seconds", "1"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "had not ended after 1 s, which is what --run-seconds gives it"))
+      << run.out;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+// The program and what it started keep temporary files, which nobody else would take away.
+TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
+  std::filesystem::create_directory(place() / "tmp");
+  const EnvironmentVariable temporary("TMPDIR", (place() / "tmp").string());
+  for (const std::string& hangs : {"trap '' TERM; mktemp -d >/dev/null; touch ../hangs; sleep 600",
+                                   "mktemp -d >/dev/null; touch ../hangs; exec sleep 600"}) {
+    std::filesystem::remove(place() / "../hangs");
+    script("head", "[ \"$3\" = run ] && { " + hangs + "; }\nexec " + program + " \"$@\"\n");
+    ChildProcess child(STEPGATE_PROGRAM,
+                       {"--baselines", baselines, "gate", "--base", "./base", "--head", "./head",
+                        "--device", "simulated", "waits.toml"},
+                       place());
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!exists("../hangs") && std::chrono::steady_clock::now() < deadline) ::usleep(10'000);
+    ASSERT_TRUE(exists("../hangs"));
+    child.send(SIGINT);
+    EXPECT_TRUE(child.ends(std::chrono::seconds(10)));
+    EXPECT_EQ(child.wait().exit_code, 130);
+    EXPECT_TRUE(std::filesystem::is_empty(place() / "tmp")) << hangs;
+  }
+}
+
+TEST_F(Gates, AHeadThatCrashesFails) {
+  for (const std::string& where :
+       {"kill -SEGV $$", "if [ \"$3\" = run ]; then kill -SEGV $$; fi", "echo hello; sleep 1"}) {
+    script("head", where + "\nexec " + program + " \"$@\"\n");
+    const Finished run = gate({"waits"});
+    EXPECT_EQ(run.exit_code, 3) << where << run.out << run.err;
+    EXPECT_TRUE(contains(last_line(run.out), "FAILED")) << run.out;
+  }
+}
+
+TEST_F(Gates, AHeadThatHangsFailsInTime) {
+  script("head", "exec sleep 600\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Finished run = gate({"waits"}, {"--stall-seconds", "1"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST_F(Gates, WithoutAGpuNothingIsGatedUnlessSomebodyAskedForTheSimulatedDevice) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU";
+  script("head", "exec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"}, "");
+  EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "SIMULATED")) << run.out;
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// `stepgate duel` and `stepgate worker` from outside: workers that stall, die, flood or lie, and
+// ends that come early. Whatever a worker does, nothing of it may be left.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "tests/cli/duels.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::seconds;
+
+// Neither running nor waiting to be; a dead process that nobody has collected yet runs no more.
+bool is_alive(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t state = stat.rfind(") ");
+  return state != std::string::npos && stat[state + 2] != 'Z' && stat[state + 2] != 'X';
+}
+
+// Gives a kill from outside a moment to reach everybody.
+bool all_end(const std::vector<int>& processes, seconds within) {
+  const auto deadline = std::chrono::steady_clock::now() + within;
+  const auto alive = [&] { return std::any_of(processes.begin(), processes.end(), is_alive); };
+  while (alive() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return !alive();
+}
+
+struct Hostile {
+  const char* trick;
+  const char* request;
+  std::string says;
+};
+void PrintTo(const Hostile& hostile, std::ostream* out) {
+  *out << hostile.trick;
+}
+
+class HostileWorkers : public Duels, public testing::WithParamInterface<Hostile> {};
+
+TEST_P(HostileWorkers, EndTheDuelWithCodeThreeOneErrorAndNoProcess) {
+  const std::string command = hostile(GetParam().trick, GetParam().request);
+  const Finished run =
+      commands(hostile("behave", "run"), command, {"--stall-seconds", "4", "--pairs", "7"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_EQ(run.err.find("a worker failed: HEAD, `" + command.substr(0, 80)), 0u) << run.err;
+  EXPECT_TRUE(contains(run.err, GetParam().says)) << run.err;
+  EXPECT_EQ(run.err.find_first_of("\x1b\x07"), std::string::npos) << run.err;
+  EXPECT_LT(run.err.size(), 4000u);
+  ASSERT_GE(processes().size(), 2u);
+  for (const int process : processes()) EXPECT_FALSE(is_alive(process)) << process;
+}
+
+const std::string hello = R"({"do":"hello","protocol":1})";
+const std::vector<Hostile> hostile_workers{
+    {"stall", "hello", "did not answer " + hello + " within 4 s"},
+    {"stall", "run", R"(did not answer {"do":"run","steps":1,"wash_out":1} within 4 s)"},
+    {"stall", "quit", R"(did not end within 4 s of {"do":"quit"})"},
+    {"exit", "hello", "ended with exit code 7 instead of answering " + hello},
+    {"exit", "load", R"(ended with exit code 7 instead of answering {"do":"load","work":"w"})"},
+    {"exit", "quit", R"(ended with exit code 7 when asked to {"do":"quit"})"},
+    {"crash", "run", "was ended by signal 11 (Segmentation fault) instead of answering"},
+    {"complain", "run", "its last words on standard error:\n  the dog ate the kernel\n"},
+    {"flood", "run", "with more than 1 MiB without an end of line"},
+    {"flood_lines", "run", "; it wrote nothing to standard error\n"},  // which line is seen first?
+    {"flood_errors", "run", "ended with exit code 7"},
+    {"close_output", "run", "closed its standard output instead of answering"},
+    {"ignore_the_end", "run", "did not answer"},
+    {"nest", "run", "did not answer"},
+    {"leave_children", "run", "ended with exit code 0 instead of answering"},
+    {"not_json", "run", "with `steps: 3`, which is not JSON"},
+    {"escape", "run", "with `?[2J?`, which is not JSON"},
+    {"binary", "run", "which is not JSON"},
+    {"list", "run", "with `[]`, which is not a JSON object"},
+    {"deep", "run", "which is not JSON"},
+    {"empty", "run", "with ``, which is not JSON"},
+    {"no_fields", "run", "which has no 'steps'"},
+    {"error", "load", R"(answered {"do":"load","work":"w"} with an error: out of coffee)"},
+    {"wrong_steps", "run", "ran 12345 steps when asked for 1"},
+    {"zero", "run", "has 'elapsed_ns' 0, which is not a whole number from 1 to"},
+    {"negative", "run", "has 'elapsed_ns' -5, which is not"},
+    {"nan", "run", "which is not JSON"},
+    {"fraction", "run", "has 'elapsed_ns' 1.5, which is not"},
+    {"text", "run", R"(has 'elapsed_ns' "fast", which is not)"},
+    {"absurd", "run", "has 'elapsed_ns' 1000000000000000000, which is not"},
+    {"astronomic", "run", "has 'elapsed_ns' 1e+30, which is not"},
+    {"longer_than_it_took", "run", "says that its steps took 10 s, but answered within"},
+    {"twice", "run", "before it was asked for anything"},
+    {"future", "hello", "speaks version 2 of the worker protocol; this stepgate speaks 1"},
+    {"no_works", "hello", "has 'works' [], which is not a list of 1 to 10000 names"},
+    {"same_works", "hello", "has 'works' with \"w\" twice"},
+    {"bad_works", "hello", "which is not a text of 1 to 200 printable characters"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_workers),
+                         [](const auto& hostile) {
+                           return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
+                         });
+
+TEST_F(Duels, SayWhyAProgramCannotBeStarted) {
+  write("not_executable", "echo");
+  for (const auto& [program, reason] :
+       std::vector<std::pair<std::string, std::string>>{{"./none", "No such file or directory"},
+                                                        {"./not_executable", "Permission denied"},
+                                                        {".", "Permission denied"}}) {
+    const Finished run = duel({program, STEPGATE_PROGRAM});
+    EXPECT_EQ(run.exit_code, 3);
+    EXPECT_TRUE(contains(run.err, "cannot be started: " + reason + "; check its path\n"))
+        << run.err;
+  }
+}
+
+TEST_F(Duels, SayWhatAProgramThatIsNoWorkerSaid) {
+  const Finished run = duel({"/bin/ls", STEPGATE_PROGRAM});
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_TRUE(contains(run.err, "a worker failed: BASE, `/bin/ls ")) << run.err;
+}
+
+TEST_F(Duels, EndWithNothingLeftWhenInterrupted) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::filesystem::remove(ids());
+    const std::string stalls = hostile("nest", "run");
+    ChildProcess run(STEPGATE_PROGRAM, {"duel", "--command", stalls, stalls}, place());
+    ASSERT_TRUE(run.says("at most", seconds(60)));
+    run.send(signal);
+    ASSERT_TRUE(run.ends(seconds(10)));
+    const Finished finished = run.wait();
+    EXPECT_EQ(finished.exit_code, 128 + signal);
+    EXPECT_EQ(finished.err, "interrupted: the duel is not decided, nothing was written\n");
+    for (const int process : processes()) EXPECT_FALSE(is_alive(process)) << process;
+  }
+}
+
+TEST_F(Duels, EndWithNothingLeftWhenKilled) {
+  // Introductions of both, a pair, and two children of the side that was asked first, one of them
+  // in a session of its own; all of those ignore SIGTERM.
+  const std::string nests = hostile("nest", "run");
+  ChildProcess run(STEPGATE_PROGRAM, {"duel", "--command", nests, nests}, place());
+  ASSERT_TRUE(run.says("at most", seconds(60)));
+  const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+  while (processes().size() < 6 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_EQ(processes().size(), 6u);
+  run.send(SIGKILL);
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(all_end(processes(), seconds(10)));
+}
+
+TEST_F(Duels, AWorkerEndsWithItsInput) {
+  write("a.toml", holding);
+  // The test's standard input is empty.
+  EXPECT_EQ(stepgate({"worker", "a.toml", "--device", "simulated"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace stepgate

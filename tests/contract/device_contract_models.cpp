@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The tiny models of the device contract. In which ways they are run is device_contract_ways.cpp's.
+#include <ostream>
+#include <tuple>
+
+#include "support/require.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+// As small as they can be, for they are run in hundreds of ways: three blocks, so that a segment of
+// two is followed by a shorter one; two heads, of the least width; a length and a vocabulary that
+// are no multiple of anything; several samples in each of two micro-batches. With fewer tokens the
+// first gradients of fp16 overflow, and nothing is learned.
+void append_transformers(std::vector<ModelCase>& cases) {
+  Knobs plain;
+  plain.model = {.kind = ModelKind::transformer, .layers = 3, .hidden = 16};
+  plain.model.seq = 5;
+  plain.model.heads = 2;
+  plain.model.vocab = 11;
+  plain.batch.size = 4;
+  plain.optim.kind = OptimKind::adamw;
+  cases.push_back({"fp32_transformer", plain});
+  Knobs narrow = plain;
+  narrow.model.dtype = DType::bf16;
+  narrow.model.norm = ModelNorm::rms;
+  narrow.batch.accumulate = 2;
+  narrow.optim.master = true;
+  narrow.optim.clip = 1;
+  cases.push_back({"bf16_transformer", narrow});
+  Knobs scaled = plain;
+  scaled.model.dtype = DType::fp16;
+  scaled.model.positions = 7;
+  scaled.optim.master = true;
+  scaled.launch.fuse = Fuse::none;
+  cases.push_back({"fp16_transformer", scaled});
+}
+
+void append_elementwise(std::vector<ModelCase>& cases) {
+  Knobs strided;
+  strided.model = {.kind = ModelKind::elementwise, .hidden = 8, .kernels = 3};
+  strided.model.stride = 4;
+  strided.model.extra_copies = 1;
+  strided.batch.size = 4;
+  cases.push_back({"fp32_strided", strided});
+  Knobs records = strided;
+  records.model.dtype = DType::bf16;
+  records.model.inplace = false;
+  records.model.layout = Layout::records;
+  records.model.stride = 1;
+  records.model.extra_copies = 2;
+  cases.push_back({"bf16_records", records});
+}
+
+}  // namespace
+
+void PrintTo(const DeviceCase& device, std::ostream* out) {
+  *out << device.name;
+}
+
+void PrintTo(const ModelCase& model, std::ostream* out) {
+  *out << model.name;
+}
+
+std::vector<ModelCase> model_cases() {
+  Knobs spin;
+  spin.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
+  spin.batch = {.size = 3, .sample_bytes = 24};
+  std::vector<ModelCase> cases = {{"spin", spin}};
+  for (const auto& [name, dtype, kind] : {std::tuple{"fp32_sgd", DType::fp32, OptimKind::sgd},
+                                          {"fp32_adamw", DType::fp32, OptimKind::adamw},
+                                          {"tf32_sgd", DType::tf32, OptimKind::sgd},
+                                          {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
+    Knobs mlp;
+    // Four layers' activations and moments go round in two places.
+    const std::int64_t layers = kind == OptimKind::adamw ? 4 : 2;
+    mlp.model = {.layers = layers, .hidden = 8, .dtype = dtype};
+    mlp.batch.size = 4;
+    mlp.optim.kind = kind;
+    cases.push_back({name, mlp});
+  }
+  append_transformers(cases);
+  append_elementwise(cases);
+  return cases;
+}
+
+Knobs model_knobs(const std::string& name) {
+  for (const ModelCase& model : model_cases()) {
+    if (model.name == name) return model.knobs;
+  }
+  require(false, "the model exists");
+  return {};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The steps that every device must carry out alike: tables of knobs, and mixes of them. Nothing is
+// run or judged here.
+#include <fmt/format.h>
+
+#include "plan/build/build_step_plan.h"
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/fields.h"
+#include "support/random.h"
+#include "support/require.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+constexpr HostMemory host_memories[] = {HostMemory::resident,        HostMemory::pageable,
+                                        HostMemory::pinned,          HostMemory::registered,
+                                        HostMemory::pin_each_step,   HostMemory::managed,
+                                        HostMemory::managed_prefetch};
+constexpr ManagedAdvice managed_advices[] = {ManagedAdvice::none, ManagedAdvice::read_mostly,
+                                             ManagedAdvice::preferred, ManagedAdvice::accessed_by};
+constexpr CopyStream copy_streams[] = {CopyStream::compute, CopyStream::side, CopyStream::legacy};
+constexpr DeviceBuffer device_buffers[] = {DeviceBuffer::resident, DeviceBuffer::per_step};
+constexpr SyncWhere sync_places[] = {SyncWhere::none, SyncWhere::step, SyncWhere::micro,
+                                     SyncWhere::phase, SyncWhere::op};
+constexpr SyncHow sync_kinds[] = {SyncHow::device, SyncHow::stream, SyncHow::event,
+                                  SyncHow::item,   SyncHow::memcpy, SyncHow::poll};
+constexpr LaunchVia launch_kinds[] = {LaunchVia::stream, LaunchVia::graph};
+constexpr EvalStore eval_stores[] = {EvalStore::none, EvalStore::host, EvalStore::device};
+constexpr LogVia log_kinds[] = {LogVia::mean_on_device, LogVia::item, LogVia::late_pinned,
+                                LogVia::keep_on_device};
+
+const AllocKnobs allocations[] = {
+    {},
+    {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = {}},
+    {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}},
+    {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = 0},
+    {.with = Allocator::arena, .when = AllocWhen::never, .keep_bytes = {}},
+    {.with = Allocator::caching, .when = AllocWhen::never, .keep_bytes = {}},
+    {.with = Allocator::caching, .when = AllocWhen::op, .keep_bytes = {}, .temps = 2},
+    {.with = Allocator::caching,
+     .when = AllocWhen::step,
+     .keep_bytes = {},
+     .empty_cache_every = 2,
+     .leak_bytes = 512},
+    {.with = Allocator::expandable, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::first_fit, .when = AllocWhen::op, .keep_bytes = {}},
+    {.with = Allocator::cuda, .when = AllocWhen::op, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::caching, .when = AllocWhen::step, .keep_bytes = {}, .release = false},
+    {.with = Allocator::cuda_async,
+     .when = AllocWhen::op,
+     .keep_bytes = {},
+     .cap = {CapOf::bytes, 1 << 30}},
+};
+
+constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer};
+constexpr OffloadVia offload_vias[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
+                                       OffloadVia::pageable};
+
+const LoaderKnobs loaders[] = {
+    {},
+    {.wait_us = 2, .jitter = 0.3, .depth = 0, .workers = 1},
+    {.wait_us = 2, .jitter = 0.3, .depth = 2, .workers = 1},
+    {.wait_us = 2, .jitter = 0, .depth = 2, .workers = 3},
+};
+
+void append_arrivals(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const HostMemory host : host_memories)
+    for (const CopyStream stream : copy_streams)
+      for (const std::int64_t buffers : {1, 2, 3})
+        for (const DeviceBuffer device_buffer : device_buffers)
+          for (const bool blocking : {false, true})
+            for (const LaunchVia via : launch_kinds) {
+              Knobs knobs = model;
+              knobs.h2d = {.host = host,
+                           .stream = stream,
+                           .blocking = blocking,
+                           .buffers = buffers,
+                           .device_buffer = device_buffer};
+              knobs.batch.tensors = 2 * buffers - 1;
+              knobs.launch.via = via;
+              if (device_buffer == DeviceBuffer::per_step) knobs.alloc.with = Allocator::cuda_async;
+              ways.push_back(knobs);
+            }
+}
+
+void append_waits(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const SyncWhere where : sync_places)
+    for (const SyncHow how : sync_kinds)
+      for (const std::int64_t every : {1, 3}) {
+        Knobs knobs = model;
+        knobs.sync = {where, how, every};
+        ways.push_back(knobs);
+      }
+}
+
+void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const AllocKnobs& alloc : allocations)
+    for (const LaunchVia via : launch_kinds)
+      for (const LogVia log : log_kinds)
+        for (const std::int64_t every : {0, 1, 4}) {
+          Knobs knobs = model;
+          knobs.alloc = alloc;
+          knobs.launch.via = via;
+          knobs.log = {every, log};
+          ways.push_back(knobs);
+        }
+}
+
+// Beside arrivals that must wait until the evaluation is done with the batch, and with memory that
+// comes and goes in its steps only.
+void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
+  const H2dKnobs arrivals[] = {
+      {},
+      {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2},
+      {.host = HostMemory::managed_prefetch}};
+  std::size_t next = 0;  // arrival; the allocators are a multiple of the arrivals
+  for (const EvalKnobs& eval : {EvalKnobs{.every = 1}, {.every = 3, .batches = 2}})
+    for (const EvalStore store : eval_stores)
+      for (const bool saves : {false, true}) {
+        ++next;
+        for (const AllocKnobs& alloc : allocations) {
+          ++next;
+          for (const LaunchVia via : launch_kinds) {
+            Knobs knobs = model;
+            knobs.eval = {eval.every, eval.batches, store, saves};
+            knobs.model.inplace = saves;
+            knobs.h2d = arrivals[next % std::size(arrivals)];
+            knobs.alloc = alloc;
+            knobs.launch.via = via;
+            ways.push_back(knobs);
+          }
+        }
+      }
+}
+
+// Where the model has anything to offload.
+bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
+  if (offload == Offload::none || knobs.model.kind != ModelKind::mlp) return false;
+  if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;
+  knobs.memory.offload = offload;
+  knobs.memory.offload_via = via;
+  if (offload == Offload::optimizer) knobs.optim.impl = OptimImpl::per_tensor;
+  return true;
+}
+
+void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
+  for (const Offload offload : offloads)
+    for (const OffloadVia via : offload_vias)
+      for (const AllocKnobs& alloc : allocations)
+        for (const LaunchVia launch : launch_kinds)
+          for (const HostMemory host : {HostMemory::resident, HostMemory::pinned}) {
+            Knobs knobs = model;
+            if (!set_offload(knobs, offload, via)) continue;
+            knobs.alloc = alloc;
+            knobs.launch.via = launch;
+            if (host == HostMemory::pinned) knobs.h2d = {host, CopyStream::side, false, 2};
+            ways.push_back(knobs);
+          }
+}
+
+// Every fifth of the ways, from one that the seed chooses: all values of all columns, and of
+// arrivals and allocations, whose tables' lengths are no multiples of five, all pairs of two
+// columns' values.
+std::vector<Knobs> thinned(const std::vector<Knobs>& ways, std::uint64_t seed) {
+  constexpr std::size_t stride = 5;
+  std::vector<Knobs> kept;
+  for (std::size_t index = seed % stride; index < ways.size(); index += stride)
+    kept.push_back(ways[index]);
+  return kept;
+}
+
+template <class Value, std::size_t count>
+const Value& any_of(Random& random, const Value (&values)[count]) {
+  return values[random.below(count)];
+}
+
+Knobs mix(const Knobs& model, Random& random) {
+  Knobs knobs = model;
+  knobs.h2d = {any_of(random, host_memories),  any_of(random, copy_streams),
+               random.below(2) == 0,           static_cast<std::int64_t>(1 + random.below(3)),
+               any_of(random, device_buffers), any_of(random, managed_advices)};
+  knobs.batch.tensors = static_cast<std::int64_t>(1 + random.below(4));
+  knobs.loader = any_of(random, loaders);
+  knobs.sync = {any_of(random, sync_places), any_of(random, sync_kinds),
+                static_cast<std::int64_t>(1 + random.below(3))};
+  knobs.alloc = any_of(random, allocations);
+  knobs.launch.via = any_of(random, launch_kinds);
+  knobs.log = {static_cast<std::int64_t>(random.below(4)), any_of(random, log_kinds)};
+  knobs.host.step_us = random.below(2) == 0 ? 0 : 3;
+  knobs.host.launch_us = random.below(2) == 0 ? 0 : 1;
+  if (model.model.kind == ModelKind::mlp) {
+    knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
+    knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
+    knobs.model.inplace = random.below(2) == 0;
+    if (random.below(2) == 0) {
+      knobs.eval = {static_cast<std::int64_t>(1 + random.below(3)),
+                    static_cast<std::int64_t>(1 + random.below(3)), any_of(random, eval_stores),
+                    random.below(2) == 0};
+    }
+    (void)set_offload(knobs, any_of(random, offloads), any_of(random, offload_vias));
+  }
+  if (model.model.kind == ModelKind::transformer) {
+    knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
+    knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
+    knobs.memory.checkpoint_every = static_cast<std::int64_t>(random.below(4));
+  }
+  return knobs;
+}
+
+}  // namespace
+
+std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
+  constexpr int mixes = 60;
+  std::vector<Knobs> ways;
+  append_arrivals(model, ways);
+  append_waits(model, ways);
+  append_allocations(model, ways);
+  if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
+  append_offloads(model, ways);
+  if (model.model.kind == ModelKind::transformer) ways = thinned(ways, seed);
+  Random random(seed);
+  for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
+  return ways;
+}
+
+std::vector<Knobs> ways_to_resize(const Knobs& model) {
+  std::vector<Knobs> ways;
+  for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching,
+                               Allocator::expandable, Allocator::first_fit}) {
+    for (const bool release : {true, false}) {
+      Knobs knobs = model;
+      knobs.alloc.with = with;
+      knobs.alloc.when = AllocWhen::resize;
+      knobs.alloc.release = release;
+      ways.push_back(knobs);
+    }
+  }
+  return ways;
+}
+
+// What of them is not the default.
+std::string describe(const Knobs& knobs) {
+  std::string words;
+  const Settings settings{.knobs = knobs, .measure = {}, .requirements = {}};
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != FieldScope::variant) continue;
+    const FieldValue value = field.get(settings);
+    if (value == default_of(field)) continue;
+    words += fmt::format("{}{}={}", words.empty() ? "" : " ", field.name,
+                         field_value_text(field, value));
+  }
+  return words;
+}
+
+std::optional<StepPlan> accepted_plan(const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.file = "by_hand.toml";
+  scenario.variants.push_back({"only", knobs, {"by_hand.toml", 3, 1}});
+  try {
+    return build_step_plans(scenario, 20).front();
+  } catch (const RequestError&) {
+    return std::nullopt;
+  }
+}
+
+StepPlan plan_of(const Knobs& knobs) {
+  std::optional<StepPlan> plan = accepted_plan(knobs);
+  require(plan.has_value(), "plans accept these knobs");
+  return *plan;
+}
+
+}  // namespace stepgate

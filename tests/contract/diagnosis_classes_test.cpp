@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Steps that were built to be of a known class get that class on every device that traces. Far from
+// the limits of the rules on any GPU; steps nearer to real ones are diagnosis_test.cpp's. Linked
+// into the programs of the trace contract, for the same devices.
+#include <gtest/gtest.h>
+
+#include "judge/mechanism/diagnose.h"
+#include "measure/trace/trace_rounds.h"
+#include "plan/count/counted_metrics.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::spin, .kernels = kernels, .kernel_us = kernel_us};
+  knobs.batch = {.size = 16, .sample_bytes = 4096, .tensors = 1};
+  return knobs;
+}
+
+Knobs products(std::int64_t hidden, std::int64_t batch) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = hidden};
+  knobs.batch.size = batch;
+  return knobs;
+}
+
+struct ClassCase {
+  std::string_view bound;  // as the diagnosis begins
+  Knobs knobs;
+};
+
+std::vector<ClassCase> class_cases() {
+  // The host works as long as the device, and waits for it in between.
+  Knobs sync = spinning(2, 200);
+  sync.host.step_us = 400;
+  sync.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
+  // 64 MiB in line with one short kernel.
+  Knobs copy = spinning(1, 50);
+  copy.batch.sample_bytes = std::int64_t{4} << 20;
+  copy.h2d.host = HostMemory::pinned;
+  // The host makes every batch itself, far longer than the device computes.
+  Knobs data = spinning(2, 50);
+  data.loader.wait_us = 2000;
+  // Every launch costs the host more than the kernel takes.
+  Knobs launch = spinning(100, 1);
+  launch.host.launch_us = 15;
+  // Products of a tiny batch only read weights, and the optimizer reads three times as much.
+  Knobs memory = products(4096, 8);
+  memory.optim.kind = OptimKind::adamw;
+  return {{"sync-bound", sync},     {"copy-bound", copy},
+          {"data-bound", data},     {"launch-bound", launch},
+          {"memory-bound", memory}, {"compute-bound", products(4096, 4096)}};
+}
+
+class DiagnosisOf : public testing::TestWithParam<DeviceCase> {};
+
+TEST_P(DiagnosisOf, StepsThatWereBuiltToBeOfAClassIsThatClass) {
+  const std::unique_ptr<Device> device = GetParam().make();
+  if (!device->reason_against_tracing().empty()) return;
+  for (const ClassCase& built : class_cases()) {
+    const std::vector<StepPlan> plans{plan_of(built.knobs)};
+    const Traced traced =
+        trace_rounds(*device, plans, {.rounds = 3, .max_seconds = 1e6, .seed = 1});
+    ASSERT_EQ(traced.unavailable, "");
+    const Mechanism mechanism = mechanism_of(plans, traced, counted, {});
+    const std::string& diagnosis = mechanism.variants.at(0).diagnosis;
+    EXPECT_EQ(diagnosis.substr(0, diagnosis.find(':')), built.bound) << diagnosis;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DiagnosisOf, testing::ValuesIn(device_cases()),
+                         [](const auto& device) { return device.param.name; });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "tests/contract/expect_run.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Products that add to what is there may be cut into other sums, which rounds differently: by 2^-24
+// an addition in fp32, and by half a bf16 where gradients are stored so. Steps later that is still
+// below this share of a loss.
+double bound_of_added_gradients(DType dtype) {
+  return dtype == DType::bf16 ? 1e-2 : 1e-4;
+}
+
+}  // namespace
+
+void expect_losses(const StepResult& result, const Observe& observe, DeviceKind kind) {
+  if (kind == DeviceKind::simulated) {
+    EXPECT_TRUE(result.losses.empty());
+    return;
+  }
+  ASSERT_EQ(static_cast<std::int64_t>(result.losses.size()),
+            observe.wash_out_steps + observe.steps);
+  for (const float loss : result.losses) ASSERT_TRUE(std::isfinite(loss)) << loss;
+}
+
+void expect_times(const StepResult& result, const Observe& observe, int run_ahead_steps) {
+  if (result.sm_clock_hertz) {
+    EXPECT_GT(*result.sm_clock_hertz, 0);
+  }
+  if (!result.elapsed) {
+    EXPECT_FALSE(result.sm_clock_hertz);
+    EXPECT_FALSE(result.host_busy);
+    EXPECT_TRUE(result.step_times.empty());
+    return;
+  }
+  EXPECT_GT(result.elapsed->count(), 0);
+  // The clocks of stamps and of events may tick as seldom as once a microsecond.
+  constexpr nanoseconds ticks{2000};
+  // The first scored step begins where one before it ended.
+  ASSERT_EQ(static_cast<std::int64_t>(result.step_times.size()),
+            observe.wash_out_steps > 0 ? observe.steps : observe.steps - 1);
+  for (const nanoseconds time : result.step_times) EXPECT_GE(time.count(), 0);
+  // The first one begins before `elapsed` does, where the host is later than the device.
+  nanoseconds sum{0};
+  for (auto index = std::size_t{observe.wash_out_steps > 0}; index < result.step_times.size();
+       ++index) {
+    sum += result.step_times[index];
+  }
+  EXPECT_LE(sum, *result.elapsed + *result.elapsed / 50 + ticks);
+  // The host issues the first of these steps while the device still works on the wash-out, at most
+  // this many steps ahead; a scheduler may take the processor away for a moment besides.
+  constexpr nanoseconds moment = std::chrono::milliseconds(2);
+  ASSERT_TRUE(result.host_busy);
+  EXPECT_GT(result.host_busy->count(), 0);
+  EXPECT_LE(*result.host_busy,
+            *result.elapsed + *result.elapsed * run_ahead_steps / observe.steps + moment);
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+void expect_same_losses(const std::vector<float>& got, const std::vector<float>& expected,
+                        DeviceKind kind, const Knobs& knobs) {
+  if (kind != DeviceKind::cuda || knobs.memory.zero_grad == ZeroGrad::none) {
+    ASSERT_EQ(bits_of(got), bits_of(expected));
+    return;
+  }
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t step = 0; step < got.size(); ++step) {
+    ASSERT_NEAR(got[step], expected[step],
+                bound_of_added_gradients(knobs.model.dtype) * std::abs(expected[step]))
+        << "step " << step;
+  }
+}
+
+std::vector<float> run_in_pieces(LoadedStep& step, const std::vector<Observe>& pieces) {
+  std::vector<float> losses;
+  for (const Observe& piece : pieces) {
+    const StepResult result = step.run(piece);
+    losses.insert(losses.end(), result.losses.begin(), result.losses.end());
+  }
+  return losses;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// For tests only: what a run decides on a given device, and how many wrong verdicts are luck.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
+#include "judge/judge.h"
+#include "measure/rounds/measure.h"
+#include "plan/count/counted_metrics.h"
+
+namespace stepgate {
+
+// As `stepgate run` does, without --evidence and traces.
+inline Measurement measured_on(Device& device, const Scenario& scenario,
+                               std::span<const StepPlan> plans, std::uint64_t seed) {
+  MeasureRequest request;
+  request.knobs = scenario.measure;
+  request.seed = seed;
+  request.enough = enough_evidence(scenario, plans, {.counted = counted});
+  return measure(device, plans, request);
+}
+
+inline Verdict judged_on(Device& device, const Scenario& scenario, std::span<const StepPlan> plans,
+                         std::uint64_t seed) {
+  return judge(scenario, plans, measured_on(device, scenario, plans, seed), {.counted = counted});
+}
+
+// So large a share of the gates may be wrong at that rate: three standard errors more.
+inline double most_of(int gates, double rate) {
+  return rate + 3 * std::sqrt(rate * (1 - rate) / gates);
+}
+
+// Rates under an effect of that size that are not those promised: measured here and in
+// docs/verdict.md, they may fall and not rise.
+struct DocumentedRates {
+  double size;
+  double refuted;
+  double held;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// What a plan counts and what a trace of it counts is the same: for every scenario of the suite and
+// every variant, and for every way to run a step. On the simulated device; what a planted fault
+// does shows that the comparison can fail.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "device/simulated/simulated_device.h"
+#include "measure/trace/trace_metrics.h"
+#include "measure/trace/trace_rounds.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/counted_metrics.h"
+#include "scenario/read/read_scenario.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+
+std::unique_ptr<Device> simulated(SimulatedSettings settings) {
+  return make_simulated_device(read_profile(source / "baselines/nvidia-h200/device.toml"),
+                               std::move(settings));
+}
+
+std::vector<std::filesystem::path> files_of_the_suite() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(source / "scenarios")) {
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  }
+  return files;
+}
+
+Traced traced(Device& device, std::span<const StepPlan> plans) {
+  return trace_rounds(device, plans, {});
+}
+
+// How many metrics plan and trace both count; their values are expected to be equal.
+int compare(const StepPlan& plan, const TracedStep& step) {
+  int compared = 0;
+  for (const auto& [metric, value] : step.values) {
+    const auto expected = counted(plan, metric);
+    if (!expected) continue;
+    ++compared;
+    if (trace_may_differ(plan, metric)) continue;
+    EXPECT_NEAR(value, *expected, 1e-9 * std::abs(*expected)) << row_of(metric).name;
+  }
+  return compared;
+}
+
+TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  int variants = 0;
+  for (const std::filesystem::path& file : files_of_the_suite()) {
+    const Scenario scenario = read_scenario(file);
+    if (is_planned_only(scenario)) continue;
+    const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+    const auto device = simulated({.seed = seed});
+    const Traced result = traced(*device, plans);
+    ASSERT_EQ(result.rounds.size(), 1u);
+    for (std::size_t index = 0; index < plans.size(); ++index) {
+      SCOPED_TRACE(file.stem().string() + ", " + plans[index].variant);
+      EXPECT_GE(compare(plans[index], result.rounds.front().variants[index]), 11);
+      ++variants;
+    }
+  }
+  EXPECT_GT(variants, 20);
+}
+
+TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
+  const std::uint64_t seed = std::random_device{}();
+  int accepted = 0;
+  for (const ModelCase& model : model_cases()) {
+    for (const Knobs& knobs : ways_to_run(model.knobs, seed)) {
+      const auto plan = accepted_plan(knobs);
+      if (!plan) continue;
+      if (++accepted % one_way_in != 0) continue;
+      SCOPED_TRACE("seed " + std::to_string(seed) + ": " + describe(knobs));
+      const auto device = simulated({.seed = seed});
+      const Traced result = traced(*device, {&*plan, 1});
+      EXPECT_GE(compare(*plan, result.rounds.front().variants.front()), 11);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GT(accepted, 1000);
+}
+
+TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
+  Knobs knobs = model_knobs("fp32_sgd");
+  knobs.batch.sizes = {64, 64, 16, 64, 32};
+  for (const Knobs& way : ways_to_resize(knobs)) {
+    SCOPED_TRACE(describe(way));
+    const StepPlan plan = plan_of(way);
+    const auto device = simulated({.seed = 1});
+    const Traced result = traced(*device, {&plan, 1});
+    EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
+  }
+}
+
+TEST(TraceConformance, FailsForAVariantThatDoesWhatItsPlanDoesNotSay) {
+  const std::vector<StepPlan> plans =
+      build_step_plans(read_scenario(source / "scenarios/sync_every_step.toml"), 1);
+  const StepPlan& plan = plans.front();
+  const auto difference = [&](InjectionKind kind, Metric metric) {
+    const auto device = simulated({.seed = 1, .faults = {{plan.variant, kind}}});
+    const Traced result = traced(*device, {&plan, 1});
+    return result.rounds.front().variants.front().values.at(metric) - *counted(plan, metric);
+  };
+  EXPECT_EQ(difference(InjectionKind::extra_wait, Metric::host_waits_per_step), 1);
+  EXPECT_EQ(difference(InjectionKind::extra_wait, Metric::device_syncs_per_step), 1);
+  EXPECT_EQ(difference(InjectionKind::extra_copy, Metric::pageable_copies_per_step), 1);
+  EXPECT_GT(difference(InjectionKind::extra_copy, Metric::copy_bytes_per_step), 0);
+  EXPECT_EQ(difference(InjectionKind::extra_allocation, Metric::device_allocs_per_step), 1);
+  EXPECT_EQ(difference(InjectionKind::extra_allocation, Metric::host_waits_per_step), 1);
+  EXPECT_EQ(difference(InjectionKind::device_spin, Metric::launches_per_step), 1);
+  EXPECT_EQ(difference(InjectionKind::host_delay, Metric::host_waits_per_step), 0);
+}
+
+}  // namespace
+}  // namespace stepgate

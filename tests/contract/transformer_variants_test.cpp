@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Which ways to run a transformer's step compute the same losses to the bit, and which only within
+// the bound that a run allows. What the losses are is pytorch_transformer_test.cpp's.
+#include <gtest/gtest.h>
+
+#include "measure/rounds/loss_ledger.h"
+#include "plan/build/build_step_plan.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+struct Variant {
+  std::string name;
+  void (*set)(Knobs&);
+};
+
+// Five blocks, so that the last segment of every second and every third is shorter. A GPU gets
+// heads and samples that its tensor cores and cuDNN take.
+Knobs base(DeviceKind kind, DType dtype) {
+  const bool large = kind == DeviceKind::cuda;
+  Knobs knobs;
+  knobs.model = {
+      .kind = ModelKind::transformer, .layers = 5, .hidden = large ? 128 : 32, .dtype = dtype};
+  knobs.model.heads = 2;
+  knobs.model.seq = large ? 128 : 8;
+  knobs.model.vocab = 72;
+  knobs.batch.size = 4;
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.optim.clip = 1;
+  return knobs;
+}
+
+std::vector<StepPlan> plans_of(const Knobs& knobs, const std::vector<Variant>& variants) {
+  Scenario scenario;
+  scenario.name = "by_hand";
+  scenario.variants.push_back({.name = "as_it_is", .knobs = knobs, .place = {}});
+  for (const Variant& variant : variants) {
+    scenario.variants.push_back({.name = variant.name, .knobs = knobs, .place = {}});
+    variant.set(scenario.variants.back().knobs);
+  }
+  return build_step_plans(scenario, 20260412);
+}
+
+class TransformerVariants : public testing::TestWithParam<DType> {};
+
+TEST_P(TransformerVariants, AreEqualToTheBitWhereTheSameNumbersAreAddedInTheSameOrder) {
+  const std::vector<Variant> variants = {
+      {"full", [](Knobs& knobs) { knobs.memory.checkpoint_every = 1; }},
+      {"every_2", [](Knobs& knobs) { knobs.memory.checkpoint_every = 2; }},
+      {"every_3", [](Knobs& knobs) { knobs.memory.checkpoint_every = 3; }},
+      {"graph", [](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }},
+      {"per_tensor", [](Knobs& knobs) { knobs.optim.impl = OptimImpl::per_tensor; }},
+      {"arena", [](Knobs& knobs) { knobs.alloc.with = Allocator::arena; }},
+      {"measured_products", [](Knobs& knobs) { knobs.launch.products = Products::measured; }},
+  };
+  for (const DeviceCase& test : device_cases()) {
+    if (test.kind == DeviceKind::simulated) continue;  // has no numbers
+    const std::vector<StepPlan> plans = plans_of(base(test.kind, GetParam()), variants);
+    const auto device = test.make();
+    const std::vector<float> expected = device->load(plans.front())->run({.steps = 4}).losses;
+    ASSERT_EQ(expected.size(), 4u);
+    EXPECT_NE(expected.back(), expected.front());
+    for (const StepPlan& plan : plans)
+      EXPECT_EQ(device->load(plan)->run({.steps = 4}).losses, expected)
+          << test.name << " " << plan.variant;
+  }
+}
+
+TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEveryPart) {
+  const std::vector<Variant> variants = {
+      {"halves", [](Knobs& knobs) { knobs.batch.accumulate = 2; }},
+      {"quarters", [](Knobs& knobs) { knobs.batch.accumulate = 4; }},
+  };
+  for (const DeviceCase& test : device_cases()) {
+    if (test.kind == DeviceKind::simulated) continue;
+    const std::vector<StepPlan> plans = plans_of(base(test.kind, GetParam()), variants);
+    const auto device = test.make();
+    LossLedger ledger(plans, 0);
+    for (std::size_t variant = 0; variant < plans.size(); ++variant)
+      ledger.add(static_cast<int>(variant), device->load(plans[variant])->run({.steps = 30}));
+    const auto found = ledger.first_disagreement();
+    EXPECT_FALSE(found) << test.name << " "
+                        << plans[static_cast<std::size_t>(found->variant)].variant << " at step "
+                        << found->step << ": " << found->loss << " instead of " << found->expected;
+  }
+}
+
+// The ledger would not be asked at all if it took these for another arithmetic.
+TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
+  const std::vector<Variant> variants = {
+      {"quarters", [](Knobs& knobs) { knobs.batch.accumulate = 4; }},
+      {"full", [](Knobs& knobs) { knobs.memory.checkpoint_every = 1; }},
+      {"unfused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }},
+  };
+  const std::vector<StepPlan> plans = plans_of(base(DeviceKind::reference, GetParam()), variants);
+  const auto disagrees = [&](int variant) {
+    LossLedger ledger(plans, 0);
+    for (int other = 0; other < static_cast<int>(plans.size()); ++other) {
+      StepResult result;
+      result.steps = 1;
+      result.losses = {other == variant ? 3.0F : 4.0F};
+      ledger.add(other, result);
+    }
+    return ledger.first_disagreement().has_value();
+  };
+  EXPECT_TRUE(disagrees(1));
+  EXPECT_TRUE(disagrees(2));
+  EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryDType, TransformerVariants,
+                         testing::Values(DType::fp32, DType::tf32, DType::bf16, DType::fp16));
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// libFuzzer: any bytes as rules and requests. Whatever is asked, the allocator keeps its promises,
+// and returns to nothing.
+#include <cstddef>
+#include <cstdint>
+
+#include "allocators/first_fit_allocator.h"
+#include "allocators/testing/random_requests.h"
+#include "support/require.h"
+
+namespace {
+
+using namespace stepgate;
+
+constexpr std::int64_t device_bytes = std::int64_t{1} << 30;
+
+CachingRules rules_from(std::uint8_t bits) {
+  CachingRules rules;
+  if (bits & 1) rules.segments = SegmentKind::growable;
+  if (bits & 2) rules.round_divisions = 8;
+  if (bits & 4) rules.split_max_bytes = std::int64_t{32} << 20;
+  if (bits & 8) rules.garbage_collection_threshold = 0.5;
+  return rules;
+}
+
+void check(RequestBytes bytes, ModelledMemory& memory, MemoryAllocator& allocator,
+           CachingAllocator* captures) {
+  RandomRequests requests(memory, allocator);
+  while (!bytes.empty()) {
+    requests.step(bytes, captures);
+    const auto broken = requests.broken();
+    require(!broken, broken.value_or(""));
+  }
+  requests.let_everything_go(captures);
+  require(memory.free_bytes() == device_bytes, "everything that was taken is given back");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  RequestBytes bytes({data, size});
+  const std::uint8_t kind = bytes.next();
+  ModelledMemory memory(device_bytes);
+  if (kind & 16) {
+    FirstFitAllocator allocator(memory);
+    check(bytes, memory, allocator, nullptr);
+  } else {
+    CachingAllocator allocator(memory, rules_from(kind));
+    check(bytes, memory, allocator, &allocator);
+  }
+  return 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// libFuzzer: any text as a sentence. It parses, or there is exactly one diagnostic.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "scenario/sentences/parse_expectation.h"
+#include "support/require.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  constexpr std::array<std::string_view, 2> variants{"baseline", "fix"};
+  std::vector<stepgate::Diagnostic> diagnostics;
+  const auto sentence =
+      stepgate::parse_expectation("line", text, {"fuzz.toml", 1, 1}, variants, diagnostics);
+  stepgate::require(diagnostics.size() == (sentence ? 0U : 1U),
+                    "a sentence is read or refused once");
+  return 0;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// The transformer against PyTorch: the same weights and batches, ten steps of AdamW, in every
+// dtype. golden/pytorch_transformer.json is what ci/pytorch_transformer.py wrote, in double.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "device/contents.h"
+#include "kernels/number_format.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/build/transformer/transformer_shape.h"
+#include "support/files/read_file.h"
+#include "support/random.h"
+#include "tests/contract/device_contract.h"
+
+namespace stepgate {
+namespace {
+
+using Json = nlohmann::json;
+
+// --- how stepgate runs a case --------------------------------------------------------------------
+
+// How far the numbers may be off, relative to their norm. Measured on the reference and on an H200,
+// the largest of all cases and tensors, in brackets.
+struct Precision {
+  std::string name;
+  DType dtype;
+  bool master;
+  double loss, gradient, weight;
+  bool trains_alike = true;  // so that later losses can be compared
+};
+
+// fp32  Sums of up to 96 products that are each off by 2^-24.
+// tf32  The factors of products are off by 2^-11 each.
+// bf16  Every number is off by 2^-9 once it is stored. Without a master the weights are stored so
+//       too, and an update of 1e-4 is mostly lost in the rounding.
+// fp16  As bf16 with 2^-11, but a gradient that the loss scale makes too large skips an update.
+const Precision precisions[] = {
+    {"fp32", DType::fp32, false, 1e-6, 2e-5, 1e-5},
+    {"tf32", DType::tf32, false, 1e-3, 1e-2, 1e-3},
+    {"bf16_master", DType::bf16, true, 1e-2, 5e-2, 1e-2},
+    {"bf16", DType::bf16, false, 1e-2, 5e-2, 2e-2, false},
+    {"fp16_master", DType::fp16, true, 2e-3, 1e-2, 3e-3, false},
+};
+
+// The bias of the keys moves all scores of a query alike, so its gradient is nothing but rounding,
+// which AdamW makes as large as any other.
+constexpr double bound_of_key_bias = 2e-3;
+
+// Every way to compute the same.
+struct Way {
+  std::string name;
+  void (*set)(Knobs&);
+};
+
+const Way ways[] = {
+    {"as_it_is", [](Knobs&) {}},
+    {"pointwise", [](Knobs& knobs) { knobs.launch.fuse = Fuse::pointwise; }},
+    {"unfused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }},
+    {"foreach",
+     [](Knobs& knobs) {
+       if (!knobs.optim.master) knobs.optim.impl = OptimImpl::foreach;
+     }},
+    {"one_sample_at_a_time", [](Knobs& knobs) { knobs.batch.accumulate = knobs.batch.size; }},
+    {"recomputed", [](Knobs& knobs) { knobs.memory.checkpoint_every = 2; }},
+};
+
+Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::transformer,
+                 .layers = golden.at("layers"),
+                 .hidden = golden.at("hidden"),
+                 .dtype = precision.dtype};
+  knobs.model.heads = golden.at("heads");
+  knobs.model.seq = golden.at("seq");
+  knobs.model.vocab = golden.at("vocab");
+  knobs.model.norm = golden.at("norm") == "rms" ? ModelNorm::rms : ModelNorm::layer;
+  knobs.batch.size = golden.at("batch");
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.optim.clip = golden.at("clip");
+  knobs.optim.master = precision.master;
+  way.set(knobs);
+  return knobs;
+}
+
+StepPlan plan_of(const Json& golden, const Knobs& knobs) {
+  Scenario scenario;
+  scenario.name = golden.at("name");
+  scenario.variants = {{.name = "only", .knobs = knobs, .place = {}}};
+  return build_step_plans(scenario, golden.at("seed").get<std::uint64_t>()).front();
+}
+
+// --- what is compared ----------------------------------------------------------------------------
+
+// FNV-1a, as the script has it.
+std::uint64_t hash_of(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char letter : name)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
+  return hash;
+}
+
+double direction(std::uint64_t which, const std::string& name, std::size_t index) {
+  const auto bits = static_cast<std::int32_t>(
+      random_bits(random_bits(which, hash_of(name)), static_cast<std::uint64_t>(index)) >> 40);
+  return static_cast<double>(bits - (1 << 23)) * 0x1.0p-23;
+}
+
+void expect_tensor(const std::string& name, std::span<const float> got, double scale,
+                   const Json& expected, double bound) {
+  SCOPED_TRACE(name);
+  double squares = 0;
+  double products[2] = {};
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double value = got[i] / scale;
+    squares += value * value;
+    for (std::uint64_t which : {1, 2}) products[which - 1] += value * direction(which, name, i);
+  }
+  const double norm = expected.at("norm");
+  EXPECT_NEAR(std::sqrt(squares), norm, bound * norm);
+  for (int which : {0, 1})
+    EXPECT_NEAR(products[which], expected.at("products").at(which).get<double>(), bound * norm);
+}
+
+const Tensor& tensor_named(const StepResult& result, std::string_view name) {
+  for (const Tensor& tensor : result.tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  ADD_FAILURE() << "no tensor is called " << name;
+  return result.tensors.front();
+}
+
+void expect_tensors(const StepResult& result, std::string_view buffer, double scale,
+                    const ParameterTable& table, const Json& expected, double bound) {
+  const std::vector<float>& flat = tensor_named(result, buffer).values;
+  ASSERT_EQ(expected.size(), table.tensors().size());
+  for (const ParameterTensor& tensor : table.tensors()) {
+    const std::span<const float> part(flat.data() + tensor.first,
+                                      static_cast<std::size_t>(tensor.elements));
+    const bool has_keys = tensor.name.ends_with("qkv bias") && buffer == "weights";
+    expect_tensor(tensor.name, part, scale, expected.at(tensor.name),
+                  has_keys ? std::max(bound, bound_of_key_bias) : bound);
+  }
+}
+
+// --- the tests -----------------------------------------------------------------------------------
+
+Json golden_file() {
+  const auto text =
+      read_file(STEPGATE_SOURCE_DIR "/tests/golden/pytorch_transformer.json", "a golden file");
+  return Json::parse(std::get<std::string>(text));
+}
+
+constexpr double first_loss_scale = 65536;
+
+bool is_finite(const Tensor& tensor) {
+  return std::all_of(tensor.values.begin(), tensor.values.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+// Gradients too large for fp16 change no weight, and the next loss is scaled by less.
+void expect_skipped_update(const StepPlan& plan, const Precision& precision,
+                           const Tensor& weights) {
+  EXPECT_EQ(precision.dtype, DType::fp16);
+  const auto buffer = std::find_if(plan.buffers.begin(), plan.buffers.end(),
+                                   [](const Buffer& one) { return one.name == "weights"; });
+  std::vector<std::byte> bytes(static_cast<std::size_t>(buffer->bytes));
+  fill_contents(*buffer, 0, plan.seed, bytes);
+  EXPECT_EQ(weights.values, floats_of(bytes.data(), precision.dtype, std::ssize(weights.values)));
+}
+
+class PyTorchTransformer : public testing::TestWithParam<DeviceCase> {};
+
+void expect_as_in_pytorch(Device& device, const Json& golden, const Precision& precision,
+                          const Way& way) {
+  SCOPED_TRACE(golden.at("name").get<std::string>() + ", " + precision.name + ", " + way.name);
+  const Knobs knobs = knobs_of(golden, precision, way);
+  const StepPlan plan = plan_of(golden, knobs);
+  const auto step = device.load(plan);
+  const StepResult first = step->run({.steps = 1, .tensors = true});
+  const StepResult rest = step->run({.steps = 9, .tensors = true});
+  std::vector<float> losses = first.losses;
+  losses.insert(losses.end(), rest.losses.begin(), rest.losses.end());
+  const Json& expected = golden.at("losses");
+  ASSERT_EQ(losses.size(), expected.size());
+  for (std::size_t i = 0; i < (precision.trains_alike ? losses.size() : 1); ++i) {
+    const double loss = expected.at(i);
+    EXPECT_NEAR(losses[i], loss, precision.loss * loss) << "step " << i;
+  }
+  if (!is_finite(tensor_named(first, "gradients")))
+    return expect_skipped_update(plan, precision, tensor_named(first, "weights"));
+  const double scale = precision.dtype == DType::fp16 ? first_loss_scale : 1;
+  const ParameterTable table(transformer_shape(knobs));
+  // What foreach leaves there is clipped.
+  if (knobs.optim.impl != OptimImpl::foreach || knobs.optim.clip == 0)
+    expect_tensors(first, "gradients", scale, table, golden.at("gradients"), precision.gradient);
+  if (precision.dtype != DType::fp16)
+    expect_tensors(rest, "weights", 1, table, golden.at("weights"), precision.weight);
+}
+
+TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {
+  const Json goldens = golden_file();
+  const auto device = GetParam().make();
+  for (const Json& golden : goldens.at("cases"))
+    for (const Precision& precision : precisions)
+      for (const Way& way : ways) expect_as_in_pytorch(*device, golden, precision, way);
+}
+
+// Four batches, over and over: nothing to understand, but to remember.
+TEST_P(PyTorchTransformer, LearnsATinyTask) {
+  const auto device = GetParam().make();
+  const Json tiny = {{"name", "tiny"}, {"layers", 2}, {"hidden", 32},    {"heads", 2}, {"seq", 8},
+                     {"vocab", 16},    {"batch", 4},  {"norm", "layer"}, {"clip", 1},  {"seed", 3}};
+  for (const Precision& precision : precisions) {
+    if (!precision.trains_alike && precision.dtype == DType::bf16) continue;  // see above
+    SCOPED_TRACE(precision.name);
+    const StepPlan plan = plan_of(tiny, knobs_of(tiny, precision, ways[0]));
+    const std::vector<float> losses = device->load(plan)->run({.steps = 200}).losses;
+    double first = 0, last = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      first += losses[i] / 4;
+      last += losses[losses.size() - 1 - i] / 4;
+    }
+    EXPECT_LT(last, 0.8 * first) << first << " then " << last;
+  }
+}
+
+// The simulated device computes no numbers.
+std::vector<DeviceCase> computing_devices() {
+  std::vector<DeviceCase> devices = device_cases();
+  std::erase_if(devices,
+                [](const DeviceCase& device) { return device.kind == DeviceKind::simulated; });
+  return devices;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PyTorchTransformer, testing::ValuesIn(computing_devices()),
+                         [](const auto& device) { return device.param.name; });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// The numbers of the whole step: its gradients against finite differences of its own loss, its
+// updates against a textbook in double, and that it learns. Single kernels are kernels_test.cpp's.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <ostream>
+#include <random>
+
+#include "device/contents.h"
+#include "device/reference/reference_device.h"
+#include "kernels/catalogue.h"
+#include "support/random.h"
+#include "tests/contract/device_contract.h"
+#include "tests/numbers/step_numbers_textbook.h"
+
+namespace stepgate {
+
+struct ShapeCase {
+  std::string name;
+  std::int64_t layers, hidden, samples;
+  std::optional<std::int64_t> sample_bytes;  // absent: what the model needs
+};
+
+// For GoogleTest's messages.
+void PrintTo(const ShapeCase& shape, std::ostream* out) {
+  *out << shape.name;
+}
+
+namespace {
+
+Knobs knobs_of(const ShapeCase& shape, OptimKind optimizer) {
+  Knobs knobs;
+  knobs.model = {.layers = shape.layers, .hidden = shape.hidden};
+  knobs.batch = {.size = shape.samples, .sample_bytes = shape.sample_bytes};
+  knobs.optim.kind = optimizer;
+  return knobs;
+}
+
+const ShapeCase shapes[] = {{"one_layer", 1, 8, 6, {}},
+                            {"three_layers", 3, 16, 5, {}},
+                            {"one_sample", 2, 8, 1, {}},
+                            {"five_layers", 5, 8, 7, {}},
+                            {"long_samples", 2, 16, 4, 400}};
+
+// --- gradients -----------------------------------------------------------------------------------
+
+// The forward pass of a plan's step 0 on buffers of its own, one operation after the other.
+class Forward {
+ public:
+  explicit Forward(const StepPlan& plan) : plan_(plan) {
+    for (const Buffer& buffer : plan.buffers) {
+      std::vector<std::byte>& memory = memory_.emplace_back();
+      if (buffer.purpose == Purpose::workspace) continue;
+      memory.resize(static_cast<std::size_t>(buffer.bytes));
+      fill_contents(buffer, 0, plan.seed, memory);
+    }
+  }
+
+  // The mean of the row losses, in double: the step's own loss is rounded once more.
+  double loss() {
+    for (const Operation& operation : plan_.operations) {
+      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+      if (launch && operation.phase == Phase::forward) carry_out(*launch);
+    }
+    const std::vector<float> rows = floats("row losses");
+    return std::accumulate(rows.begin(), rows.end(), 0.0) / static_cast<double>(rows.size());
+  }
+
+  float& weight(std::size_t index) {
+    return reinterpret_cast<float*>(memory_[index_of("weights")].data())[index];
+  }
+
+  // Which units of the hidden layers are on; where that changes, the loss has a kink.
+  std::vector<bool> active_units() const {
+    std::vector<bool> active;
+    for (const Buffer& buffer : plan_.buffers) {
+      if (!buffer.name.starts_with("hidden ")) continue;
+      for (const float value : floats(buffer.name)) active.push_back(value > 0);
+    }
+    return active;
+  }
+
+ private:
+  void carry_out(const LaunchKernel& launch) {
+    std::vector<void*> operands;
+    for (const BufferUse& use : launch.operands)
+      operands.push_back(memory_[static_cast<std::size_t>(use.buffer)].data() + use.offset_bytes);
+    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.scalars, operands});
+  }
+
+  std::size_t index_of(const std::string& name) const {
+    for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
+      if (plan_.buffers[index].name == name) return index;
+    }
+    ADD_FAILURE() << "no buffer is called " << name;
+    return 0;
+  }
+
+  std::vector<float> floats(const std::string& name) const {
+    const std::vector<std::byte>& bytes = memory_[index_of(name)];
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+  const StepPlan& plan_;
+  std::vector<std::vector<std::byte>> memory_;
+};
+
+// The central difference of the loss; nothing where the loss has a kink in between.
+std::optional<double> slope(Forward& forward, std::size_t index, float distance) {
+  const float middle = forward.weight(index);
+  forward.weight(index) = middle + distance;
+  const double up = forward.weight(index);
+  const double loss_up = forward.loss();
+  const std::vector<bool> active_up = forward.active_units();
+  forward.weight(index) = middle - distance;
+  const double down = forward.weight(index);
+  const double loss_down = forward.loss();
+  const bool kink = active_up != forward.active_units();
+  forward.weight(index) = middle;
+  if (kink) return std::nullopt;
+  return (loss_up - loss_down) / (up - down);  // as far apart as rounding has left them
+}
+
+class StepGradients : public testing::TestWithParam<ShapeCase> {};
+
+// A loss of about 3 is off by some 2^-24 of itself, so the difference quotient by 2e-7 / 2h; its
+// other error, h^2 / 6 times a third derivative of at most one tenth, is as small at h = 2^-6: some
+// 1e-5 each. Gradients are up to a tenth.
+TEST_P(StepGradients, AgreeWithFiniteDifferencesOfTheLoss) {
+  constexpr float distance = 0x1p-6f;
+  constexpr double bound = 3e-5;
+  constexpr int trials_a_tensor = 24;
+  const ShapeCase& shape = GetParam();
+  const StepPlan plan = plan_of(knobs_of(shape, OptimKind::sgd));
+  const auto device = make_reference_device(1);
+  const std::vector<float> gradients = device->load(plan)->run({0, 1, true}).tensors.at(1).values;
+  Forward forward(plan);
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  const auto hidden = static_cast<std::size_t>(shape.hidden);
+  double largest_error = 0;
+  int kinks = 0;
+  int compared = 0;
+  std::size_t first = 0;
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    for (const std::size_t count : {hidden * hidden, hidden}) {
+      for (int trial = 0; trial < trials_a_tensor; ++trial) {
+        const std::size_t index = first + random.below(count);
+        const auto expected = slope(forward, index, distance);
+        kinks += expected ? 0 : 1;
+        if (!expected) continue;
+        ++compared;
+        const double error = std::abs(gradients[index] - *expected);
+        largest_error = std::max(largest_error, error);
+        EXPECT_LE(error, bound) << "weight " << index << " of layer " << layer << ": gradient "
+                                << gradients[index] << ", difference quotient " << *expected;
+      }
+      first += count;
+    }
+  }
+  EXPECT_GE(compared, trials_a_tensor) << kinks << " kinks";
+  std::printf("largest error %.1e over %d weights, %d kinks\n", largest_error, compared, kinks);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StepGradients, testing::ValuesIn(shapes),
+                         [](const auto& shape) { return shape.param.name; });
+
+// --- updates -------------------------------------------------------------------------------------
+
+class StepUpdates : public testing::TestWithParam<std::tuple<ShapeCase, OptimKind>> {};
+
+double largest_difference(const std::vector<float>& got, const std::vector<double>& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  double largest = 0;
+  for (std::size_t index = 0; index < got.size(); ++index)
+    largest = std::max(largest, std::abs(got[index] - expected[index]));
+  return largest;
+}
+
+// fp32 rounds a weight of at most 1/2 by 2^-26 a step, and a gradient of at most 1 by some 2^-24 in
+// all. AdamW divides by the gradient's own size, so the direction of a tiny gradient may be wrong
+// by a part, which moves a weight by that part of the learning rate, 1e-4. Measured: a third of the
+// bounds at most.
+TEST_P(StepUpdates, AgreeWithATextbookForTenSteps) {
+  const auto& [shape, optimizer] = GetParam();
+  const Knobs knobs = knobs_of(shape, optimizer);
+  const StepPlan plan = plan_of(knobs);
+  const auto device = make_reference_device(2);
+  const auto step = device->load(plan);
+  TextbookStep textbook(plan, knobs);
+  double weight_error = 0;
+  double gradient_error = 0;
+  for (int index = 0; index < 10; ++index) {
+    SCOPED_TRACE("step " + std::to_string(index));
+    const double loss = textbook.run();
+    const StepResult result = step->run({0, 1, true});
+    ASSERT_NEAR(result.losses.at(0), loss, 2e-6 * loss);
+    weight_error = std::max(weight_error, largest_difference(result.tensors.at(0).values,
+                                                             textbook.parameters().flat()));
+    gradient_error = std::max(gradient_error, largest_difference(result.tensors.at(1).values,
+                                                                 textbook.gradients().flat()));
+  }
+  EXPECT_LE(weight_error, optimizer == OptimKind::sgd ? 2e-7 : 5e-7);
+  EXPECT_LE(gradient_error, 3e-7);
+  std::printf("largest error of a weight %.1e, of a gradient %.1e\n", weight_error, gradient_error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StepUpdates,
+                         testing::Combine(testing::ValuesIn(shapes),
+                                          testing::Values(OptimKind::sgd, OptimKind::adamw)),
+                         [](const auto& both) {
+                           const bool sgd = std::get<1>(both.param) == OptimKind::sgd;
+                           return std::get<0>(both.param).name + (sgd ? "_sgd" : "_adamw");
+                         });
+
+// --- learning ------------------------------------------------------------------------------------
+
+class StepLearns : public testing::TestWithParam<OptimKind> {};
+
+// Four batches come again and again; each hundred of rounds over them ends lower than the one
+// before.
+TEST_P(StepLearns, ItsFewBatches) {
+  const ShapeCase shape = {"", 2, 16, 4, {}};
+  const auto device = make_reference_device(3);
+  const StepPlan plan = plan_of(knobs_of(shape, GetParam()));
+  const auto step = device->load(plan);
+  std::vector<double> means;
+  for (int period = 0; period < 6; ++period) {
+    const std::vector<float> losses = step->run({0, 400}).losses;
+    means.push_back(std::accumulate(losses.begin(), losses.end(), 0.0) / 400);
+    if (period == 0) continue;
+    EXPECT_LT(means[period], means[period - 1]) << "period " << period;
+  }
+  EXPECT_LT(means.back(), 0.75 * means.front());
+  std::printf("mean loss %.3f, then %.3f\n", means.front(), means.back());
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, StepLearns, testing::Values(OptimKind::sgd, OptimKind::adamw),
+                         [](const auto& optimizer) {
+                           return optimizer.param == OptimKind::sgd ? "sgd" : "adamw";
+                         });
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// What a process is dealt when it starts stays with it: rounds tell of this process, and only a
+// certificate, whose gates are processes, tells of the next one. Identical code on the simulated
+// device, a seed a process, with process effects of 0.05 to 0.5 %; a table of what either says.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "device/simulated/simulated_device.h"
+#include "judge/certificate/certification.h"
+#include "plan/build/build_step_plan.h"
+#include "scenario/read/read_scenario.h"
+#include "tests/contract/judged_on_device.h"
+#include "tests/round_numbers.h"
+
+namespace stepgate {
+namespace {
+
+constexpr int processes = 150;
+constexpr double usual_margin = 0.005;
+const double alpha = JudgeSettings{}.alpha;
+const double beta = JudgeSettings{}.beta;
+
+// One millisecond of device work a step, thirty rounds at most.
+Scenario device_bound() {
+  return parse_scenario(
+      "claim = \"a variant is as fast as itself\"\n"
+      "model = { kind = \"spin\", kernels = 2, kernel_us = 500 }\nmeasure = { rounds = 30 }\n"
+      "[variant.fix]\n[variant.other]\n"
+      "[expect]\nline = \"fix.samples_per_s >= 0.9 * other.samples_per_s\"\n",
+      "device_bound.toml");
+}
+
+// Identical code as `certify` tries it.
+TrialGate identical(double margin) {
+  const Scenario scenario = device_bound();
+  return trial_gate(scenario, build_step_plans(scenario, 1).front(),
+                    trial_named(std::string(identical_trial)), {}, margin);
+}
+
+// A process with effects of that deviation. Its draws are those of the seed, whatever else is
+// noisy, as long as the variants are loaded in this order first.
+std::unique_ptr<Device> process(double deviation, const TrialGate& gate, std::uint64_t seed,
+                                NoiseCosts noise) {
+  noise.between_processes = deviation;
+  auto device = make_simulated_device(profile_of_round_numbers(noise), {.seed = seed});
+  for (const StepPlan& plan : gate.plans) (void)device->load(plan);
+  return device;
+}
+constexpr NoiseCosts like_a_gpu{
+    .within_rounds = 0.01, .between_rounds = 0.001, .between_loads = 0.002};
+
+// b over a in that process, whoever measures for ever.
+double own_ratio(double deviation, const TrialGate& gate, std::uint64_t seed) {
+  const auto device = process(deviation, gate, seed, {});
+  std::vector<double> times;
+  for (const StepPlan& plan : gate.plans) {
+    const StepResult result = device->load(plan)->run({.wash_out_steps = 20, .steps = 20});
+    times.push_back(static_cast<double>(result.elapsed->count()));
+  }
+  return times[1] / times[0];
+}
+
+struct Seen {
+  int refuted = 0;
+  int held = 0;
+  int own_ratio_missed = 0;  // not in the interval
+  int tie_missed = 0;
+  Certificate certificate;  // its one trial
+};
+
+Seen seen_at(double deviation, double margin) {
+  const TrialGate gate = identical(margin);
+  const JudgeSettings settings{.counted = counted};
+  Seen seen;
+  std::vector<GateResult> results;
+  for (std::uint64_t seed = 1; seed <= processes; ++seed) {
+    const auto device = process(deviation, gate, seed, like_a_gpu);
+    const Measurement measured = measured_on(*device, gate.scenario, gate.plans, seed);
+    const Verdict verdict = judge(gate.scenario, gate.plans, measured, settings);
+    const SentenceVerdict& line = verdict.sentences.front();
+    const auto contains = [&](double ratio) {
+      const auto interval = line.timed->interval;
+      // Of b / ((1 + margin) * a).
+      const double over_limit = ratio / (1 + margin);
+      return interval && interval->low <= over_limit && over_limit <= interval->high;
+    };
+    results.push_back(gate_result(verdict, measured, margin));
+    seen.refuted += line.outcome == Outcome::refuted;
+    seen.held += line.outcome == Outcome::holds;
+    seen.own_ratio_missed += !contains(own_ratio(deviation, gate, seed));
+    seen.tie_missed += !contains(1);
+  }
+  seen.certificate.margin = margin;
+  seen.certificate.alpha = alpha;
+  seen.certificate.trials = {result_of(trial_named(std::string(identical_trial)), results)};
+  return seen;
+}
+
+double between(const Seen& seen) {
+  return between_processes(seen.certificate.trials.front()).value();
+}
+
+void print_row(double deviation, double margin, const Seen& seen) {
+  std::fputs(
+      fmt::format(
+          "  effects of {:4.2f} %, margin {:4.2f} %: {:3} refuted, {:3} held of {}; outside "
+          "the interval: own ratio {:2}, 1x {:3}; {}, processes differ by {:.3f} %, "
+          "smallest margin {:.2f} %\n",
+          100 * deviation, 100 * margin, seen.refuted, seen.held, processes, seen.own_ratio_missed,
+          seen.tie_missed, is_granted(seen.certificate) ? "granted" : "not granted",
+          100 * between(seen), 100 * smallest_margin(seen.certificate).value())
+          .c_str(),
+      stdout);
+}
+
+double most(double rate) {
+  return processes * most_of(processes, rate);
+}
+
+// At most 1 and 5 % of runs are wrong about their process. About the code they are as wrong as
+// these rows say, and no round can tell: the rates are what was measured, here and in
+// docs/verdict.md.
+TEST(ProcessEffects, AreWhatRoundsTellOfIdenticalCode) {
+  // Of a variant's deviation, and identical code at the limit within one process.
+  for (const DocumentedRates& row : {DocumentedRates{0.0005, 0.02, 0.06},
+                                     {0.001, 0.073, 0.1},
+                                     {0.003, 0.33, 0.35},
+                                     {0.005, 0.39, 0.41}}) {
+    SCOPED_TRACE(row.size);
+    const Seen seen = seen_at(row.size, 0);
+    print_row(row.size, 0, seen);
+    EXPECT_LE(seen.own_ratio_missed, most(0.05)) << "of the intervals are about their process";
+    EXPECT_LE(seen.refuted, most(row.refuted));
+    EXPECT_LE(seen.held, most(row.held));
+    // Two variants, each with an effect. What the rounds add is taken out of it as well as it can.
+    const double planted = std::sqrt(2) * row.size;
+    const double three_standard_errors = 3 / std::sqrt(2.0 * processes);
+    EXPECT_GE(between(seen), (1 - three_standard_errors) * planted);
+    EXPECT_LE(between(seen), (1 + three_standard_errors) * std::hypot(planted, 0.0006));
+  }
+}
+
+// What certify is for: it sees the next process.
+TEST(ProcessEffects, AreWhatACertificateNamesAMarginFor) {
+  for (const double deviation : {0.0005, 0.001, 0.003, 0.005}) {
+    SCOPED_TRACE(deviation);
+    const Seen seen = seen_at(deviation, usual_margin);
+    print_row(deviation, usual_margin, seen);
+    const double wanted = smallest_margin(seen.certificate).value();
+    if (deviation <= 0.001) {
+      EXPECT_LE(seen.refuted, most(alpha));
+      EXPECT_TRUE(is_granted(seen.certificate));
+      EXPECT_LT(wanted, usual_margin);
+      continue;
+    }
+    EXPECT_GT(wanted, usual_margin);
+    EXPECT_TRUE(deviation < 0.005 || !is_granted(seen.certificate));
+    const Seen wider = seen_at(deviation, wanted);
+    print_row(deviation, wanted, wider);
+    EXPECT_LE(wider.refuted, most(alpha));
+    EXPECT_TRUE(is_granted(wider.certificate));
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Work that happens every so many steps, longer than some windows and shorter than others: it is
+// measured at its full price, or the sentence says that it was not, and never holds without it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "device/simulated/simulated_device.h"
+#include "plan/build/build_step_plan.h"
+#include "scenario/read/read_scenario.h"
+#include "stats/quantile.h"
+#include "tests/contract/judged_on_device.h"
+#include "tests/round_numbers.h"
+
+namespace stepgate {
+namespace {
+
+constexpr int seeds = 8;
+
+// `fix` evaluates so many batches every so many steps, a forward pass each.
+Scenario evaluating(std::int64_t every, std::int64_t batches) {
+  return parse_scenario(
+      fmt::format("claim = \"evaluation is free\"\n"
+                  "model = {{ kind = \"mlp\", layers = 8, hidden = 512 }}\nbatch.size = 64\n"
+                  "[variant.baseline]\n"
+                  "[variant.fix]\neval = {{ every = {}, batches = {} }}\n"
+                  "[expect]\nfree = \"fix.step_ms_mean <= 1.005 * baseline.step_ms_mean\"\n",
+                  every, batches),
+      "evaluating.toml");
+}
+
+SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
+  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  const auto device = make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
+  return judged_on(*device, scenario, plans, seed).sentences.front();
+}
+
+// fix over baseline in 21,000 steps: whole periods of all of them. Without what is dealt to a load.
+double true_ratio(const Scenario& scenario) {
+  const auto device = make_simulated_device(
+      profile_of_round_numbers({.within_rounds = usual_noise.within_rounds}), {.seed = 1});
+  std::vector<double> times;
+  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  for (const StepPlan& plan : plans) {
+    const StepResult result = device->load(plan)->run({.wash_out_steps = 50, .steps = 21'000});
+    times.push_back(static_cast<double>(result.elapsed->count()));
+  }
+  return times[1] / times[0];
+}
+
+class RareWork : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(RareWork, IsMeasuredAtItsPriceOrLeavesTheSentenceUndecided) {
+  const std::int64_t every = GetParam();
+  const Scenario scenario = evaluating(every, std::min<std::int64_t>((every + 9) / 10, 64));
+  const double truth = true_ratio(scenario);
+  ASSERT_GT(truth, 1.01);
+  std::vector<double> measured;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const SentenceVerdict verdict = judged(scenario, seed);
+    SCOPED_TRACE(fmt::format("seed {}, {:.4f} in truth: {}", seed, truth, verdict.reason));
+    EXPECT_NE(verdict.outcome, Outcome::holds);
+    if (verdict.outcome == Outcome::undecided) {
+      EXPECT_NE(verdict.reason.find(fmt::format("happens every {} steps", every)),
+                std::string::npos);
+    } else {
+      ASSERT_TRUE(verdict.estimate);
+      measured.push_back(verdict.estimate->value);
+    }
+  }
+  ASSERT_TRUE(measured.empty() || measured.size() == seeds);
+  if (!measured.empty()) {
+    EXPECT_NEAR(quantile(measured, 0.5), truth, 0.003 * truth);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RareWork, testing::Values(2, 10, 55, 90, 140, 200, 300, 700, 1500),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace stepgate
