@@ -12,6 +12,19 @@
 namespace stepgate {
 namespace {
 
+// A visitor that takes whatever comes would count a new kind of action as nothing.
+struct TakesAnything {
+  template <class Any>
+  int operator()(const Any&) const {
+    return 0;
+  }
+};
+struct TakesLaunches {
+  int operator()(const LaunchKernel&) const { return 1; }
+};
+static_assert(!NamesItsActions<TakesAnything>);
+static_assert(NamesItsActions<TakesLaunches>);
+
 TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
   // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input
   // gradient, relu); sgd

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -185,6 +187,18 @@ struct HostWork {
 using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
                             EmptyCache, Release, PageLock, PageUnlock, RecordEvent,
                             StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
+
+// What visits actions names each kind that it takes. A catch-all would swallow a kind that is added
+// later; this one would be swallowed today.
+struct ActionOfAnotherKind {};
+template <class Visitor>
+concept NamesItsActions = !std::is_invocable_v<Visitor&, const ActionOfAnotherKind&>;
+
+// Does not compile where a kind is forgotten.
+template <NamesItsActions Visitor>
+decltype(auto) visit_action(Visitor&& visitor, const Action& action) {
+  return std::visit(std::forward<Visitor>(visitor), action);
+}
 
 struct Operation {
   std::string name;  // for people: "forward layer 2: product"

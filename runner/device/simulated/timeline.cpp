@@ -111,7 +111,7 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const TakeBatch&) const { self.take_batch(step); }
     void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds); }
   };
-  std::visit(Issue{*this, operation, step}, operation.action);
+  visit_action(Issue{*this, operation, step}, operation.action);
 }
 
 void Timeline::pass_host(Nanoseconds cost) {

@@ -53,10 +53,12 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const PageUnlock& unlock) const {
     return whole_slot(plan, unlock.buffer, Access::write);
   }
-  template <class Other>
-  std::vector<BufferAccess> operator()(const Other&) const {
-    return {};
-  }
+  std::vector<BufferAccess> operator()(const EmptyCache&) const { return {}; }
+  std::vector<BufferAccess> operator()(const RecordEvent&) const { return {}; }
+  std::vector<BufferAccess> operator()(const StreamWaitsEvent&) const { return {}; }
+  std::vector<BufferAccess> operator()(const HostWaits&) const { return {}; }
+  std::vector<BufferAccess> operator()(const TakeBatch&) const { return {}; }
+  std::vector<BufferAccess> operator()(const HostWork&) const { return {}; }
 };
 
 // That the operation allocates or releases; -1 for any other.
@@ -89,7 +91,7 @@ std::set<int> allocated_over_steps(const StepPlan& plan, const std::set<int>& re
 }  // namespace
 
 std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& operation) {
-  std::vector<BufferAccess> accesses = std::visit(Accesses{plan}, operation.action);
+  std::vector<BufferAccess> accesses = visit_action(Accesses{plan}, operation.action);
   for (const BufferUse& kept : operation.keeps) accesses.push_back({kept, Access::read});
   return accesses;
 }

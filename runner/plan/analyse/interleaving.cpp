@@ -56,7 +56,7 @@ std::string reason_against_interleaving(const StepPlan& plan) {
     if (operation.ahead != 0) {
       return "'" + operation.name + "' of '" + plan.variant + "' acts for another step";
     }
-    const std::string reason = std::visit(Disturbance{plan, operation}, operation.action);
+    const std::string reason = visit_action(Disturbance{plan, operation}, operation.action);
     if (!reason.empty()) return "'" + operation.name + "' of '" + plan.variant + "' " + reason;
   }
   return {};

@@ -71,17 +71,19 @@ struct Counter {
     if (waits.what == WaitFor::poll) return {.polls = 1};
     return {.host_waits = 1, .device_syncs = waits.what == WaitFor::device ? 1.0 : 0.0};
   }
-  template <class Other>
-  Tally operator()(const Other&) const {
-    return {};
-  }
+  Tally operator()(const HostCopies&) const { return {}; }
+  Tally operator()(const Prefetch&) const { return {}; }
+  Tally operator()(const RecordEvent&) const { return {}; }
+  Tally operator()(const StreamWaitsEvent&) const { return {}; }
+  Tally operator()(const TakeBatch&) const { return {}; }
+  Tally operator()(const HostWork&) const { return {}; }
 };
 
 double per_step(const StepPlan& plan, double Tally::*what) {
   // Divided last, so that turns that make up whole steps count as whole numbers.
   std::map<std::int64_t, double> sums;  // by how many steps pass between two times
   for (const Operation& operation : plan.operations) {
-    const Tally tally = std::visit(Counter{plan, operation}, operation.action);
+    const Tally tally = visit_action(Counter{plan, operation}, operation.action);
     sums[operation.every] += tally.*what;
   }
   double a_step = 0;

@@ -83,7 +83,7 @@ RoughKernelTime rough_time_of(const LaunchKernel& launch) {
 }
 
 double rough_cost_of(const StepPlan& plan, const Operation& operation) {
-  return std::visit(RoughCost{plan}, operation.action);
+  return visit_action(RoughCost{plan}, operation.action);
 }
 
 }  // namespace stepgate

@@ -68,7 +68,7 @@ class Played {
       const bool is_rare = operation.every > played_steps;
       if (!is_rare && (step_ + 1) % operation.every != operation.turn) continue;
       share_ = is_rare ? 1.0 / static_cast<double>(operation.every) : 1;
-      std::visit(*this, operation.action);
+      visit_action(*this, operation.action);
     }
   }
 

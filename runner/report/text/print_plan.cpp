@@ -147,7 +147,7 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     const bool captured_before = before && before->captured;
     if (operation.captured && !captured_before) fmt::print(out, "  -- graph: one launch\n");
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
-    const std::string effect = std::visit(Effect{plan}, operation.action);
+    const std::string effect = visit_action(Effect{plan}, operation.action);
     fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : name_of(operation.phase),
                name_of(operation.stream), operation.name, width, effect, occasion(operation));
     before = &operation;

@@ -134,7 +134,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     }
     void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
   };
-  std::visit(Issue{*this, operation.stream, on, step}, operation.action);
+  visit_action(Issue{*this, operation.stream, on, step}, operation.action);
 }
 
 void CudaStep::issue_launch(const Prepared& prepared, std::int64_t step) {
