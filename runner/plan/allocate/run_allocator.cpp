@@ -9,6 +9,7 @@
 #include "allocators/modelled_memory.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/analyse/access.h"
+#include "stats/theil_sen.h"
 
 namespace stepgate {
 namespace {
@@ -24,20 +25,6 @@ std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>
   for (std::size_t step = first; step < values.size(); step += apart)
     points.emplace_back(static_cast<double>(step), static_cast<double>(values[step]));
   return points;
-}
-
-double theil_sen_slope(const std::vector<std::pair<double, double>>& points) {
-  std::vector<double> slopes;
-  for (std::size_t one = 0; one < points.size(); ++one) {
-    for (std::size_t other = one + 1; other < points.size(); ++other) {
-      slopes.push_back((points[other].second - points[one].second) /
-                       (points[other].first - points[one].first));
-    }
-  }
-  if (slopes.empty()) return 0;
-  const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
-  std::nth_element(slopes.begin(), middle, slopes.end());
-  return *middle;
 }
 
 // Tells of every segment.
