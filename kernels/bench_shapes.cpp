@@ -98,8 +98,8 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"add"}) all.push_back(by_rows(kernel, n, c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
-  for (const char* kernel : {"layer_norm", "residual_layer_norm", "residual_bias_layer_norm",
-                             "rms_norm", "residual_rms_norm"})
+  for (const char* kernel :
+       {"layer_norm", "residual_bias_layer_norm", "rms_norm", "residual_bias_rms_norm"})
     all.push_back(by_rows(kernel, n, c, {1e-5}));
   // Added to the gradient of the stream and summed, as all but the last norm of a step are.
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
@@ -144,7 +144,7 @@ void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
   sums.shape.depth = square_sum_pieces(count);
   sums.verified.depth = square_sum_pieces(verified_numbers);
   all.push_back(sums);
-  for (const char* kernel : {"adamw_master", "adamw_clipped", "adamw", "sgd", "narrow", "widen"})
+  for (const char* kernel : {"adamw_master", "adamw_clipped", "adamw", "sgd"})
     all.push_back(over_all(kernel));
 }
 

@@ -14,7 +14,6 @@
 #include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/bias_activation/bias_activation.h"
 #include "kernels/bias_gradient/bias_gradient.h"
-#include "kernels/cast/cast.h"
 #include "kernels/causal_softmax/causal_softmax.h"
 #include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 #include "kernels/clip/clip.h"
@@ -56,11 +55,9 @@ std::span<const Kernel> kernel_catalogue() {
       gelu_gradient_kernel(),
       bias_gelu_kernel(),
       layer_norm_kernel(),
-      residual_layer_norm_kernel(),
       residual_bias_layer_norm_kernel(),
       layer_norm_gradient_kernel(),
       rms_norm_kernel(),
-      residual_rms_norm_kernel(),
       residual_bias_rms_norm_kernel(),
       rms_norm_gradient_kernel(),
       sum_parts_kernel(),
@@ -96,8 +93,6 @@ std::span<const Kernel> kernel_catalogue() {
       foreach_kernel(ForeachPass::div),
       foreach_kernel(ForeachPass::add),
       foreach_kernel(ForeachPass::addcdiv),
-      narrow_kernel(),
-      widen_kernel(),
       strided_scale_kernel(),
       spin_kernel(),
   };

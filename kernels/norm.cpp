@@ -21,19 +21,12 @@ KernelWork norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
           .flops = operations * elements};
 }
 
-KernelWork residual_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
+KernelWork residual_bias_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
   const std::int64_t elements = shape.rows * shape.columns;
   KernelWork work = norm_work(kind, shape, dtype);
-  work.bytes_read += elements * bytes_of(dtype);
+  work.bytes_read += (elements + shape.columns) * bytes_of(dtype);
   work.bytes_written += elements * bytes_of(dtype);
-  work.flops += elements;
-  return work;
-}
-
-KernelWork residual_bias_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
-  KernelWork work = residual_norm_work(kind, shape, dtype);
-  work.bytes_read += shape.columns * bytes_of(dtype);
-  work.flops += shape.rows * shape.columns;
+  work.flops += 2 * elements;
   return work;
 }
 
@@ -58,10 +51,8 @@ KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dty
 void residual_reference(const KernelCall& call, const void* x, const void* branch,
                         const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    double added = number_at(branch, call.dtype, i);
-    if (branch_bias != nullptr) {
-      added += number_at(branch_bias, call.dtype, i % call.shape.columns);
-    }
+    const double added = number_at(branch, call.dtype, i) +
+                         number_at(branch_bias, call.dtype, i % call.shape.columns);
     set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + added);
   }
 }

@@ -11,7 +11,7 @@
 namespace stepgate {
 
 // biased: the branch comes without the bias of the product that made it.
-enum class Residual { none, added, biased };
+enum class Residual { none, biased };
 
 // What a kernel does not have is null.
 template <class Number>
@@ -85,16 +85,11 @@ __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call
   if constexpr (residual != Residual::none) {
     const auto branch = load<count>(call.branch, index);
     float sums[count];
-    if constexpr (residual == Residual::added) {
+    const auto biases = load<count>(call.branch_bias, column);
 #pragma unroll
-      for (int i = 0; i < count; ++i) sums[i] = number_of(pack, i) + number_of(branch, i);
-    } else {
-      const auto biases = load<count>(call.branch_bias, column);
-#pragma unroll
-      for (int i = 0; i < count; ++i) {
-        sums[i] =
-            sum_of_three<Number>(number_of(pack, i), number_of(branch, i), number_of(biases, i));
-      }
+    for (int i = 0; i < count; ++i) {
+      sums[i] =
+          sum_of_three<Number>(number_of(pack, i), number_of(branch, i), number_of(biases, i));
     }
     pack = packed<Number>(sums);
     store<count>(call.sum, index, pack);

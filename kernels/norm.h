@@ -57,7 +57,7 @@ struct HostNorm {
 
 void norm_reference(NormKind, const KernelCall&, const HostNorm&);
 
-// sum = x + branch + branch_bias, as it is stored; a null branch_bias is none.
+// sum = x + branch + branch_bias, as it is stored.
 void residual_reference(const KernelCall&, const void* x, const void* branch,
                         const void* branch_bias, void* sum);
 
@@ -65,7 +65,6 @@ void residual_reference(const KernelCall&, const void* x, const void* branch,
 void norm_gradient_reference(NormKind, const KernelCall&);
 
 KernelWork norm_work(NormKind, const KernelShape&, DType);
-KernelWork residual_norm_work(NormKind, const KernelShape&, DType);
 KernelWork residual_bias_norm_work(NormKind, const KernelShape&, DType);
 KernelWork norm_gradient_work(NormKind, const KernelShape&, DType, const KernelScalars&);
 

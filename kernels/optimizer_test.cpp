@@ -90,12 +90,6 @@ TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
   EXPECT_EQ(square_sum_pieces(162'000'000), 1584);
 }
 
-TEST(Cast, CopiesAndRounds) {
-  const Formula same = [](const KernelTrial& t, std::int64_t i) { return value_at(t, 0, i); };
-  expect_formulas("narrow", {{1, same}});
-  expect_formulas("widen", {{1, same}});
-}
-
 // --- clip ----------------------------------------------------------------------------------------
 
 // One launch of clip on partial sums of squares.

@@ -15,12 +15,6 @@ constexpr KernelOperand layer_norm_operands[] = {
     {"y", Access::write}, {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_layer_norm_operands[] = {
-    {"x", Access::read},           {"branch", Access::read}, {"weight", Access::read},
-    {"bias", Access::read},        {"sum", Access::write},   {"y", Access::write},
-    {"statistics", Access::write},
-};
-
 constexpr KernelOperand residual_bias_layer_norm_operands[] = {
     {"x", Access::read},      {"branch", Access::read},      {"branch_bias", Access::read},
     {"weight", Access::read}, {"bias", Access::read},        {"sum", Access::write},
@@ -33,10 +27,6 @@ KernelWork layer_norm_work(const KernelShape& shape, DType dtype, const KernelSc
   return norm_work(NormKind::layer, shape, dtype);
 }
 
-KernelWork residual_layer_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  return residual_norm_work(NormKind::layer, shape, dtype);
-}
-
 KernelWork residual_bias_layer_norm_work(const KernelShape& shape, DType dtype,
                                          const KernelScalars&) {
   return residual_bias_norm_work(NormKind::layer, shape, dtype);
@@ -47,12 +37,6 @@ KernelWork residual_bias_layer_norm_work(const KernelShape& shape, DType dtype,
 void layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   norm_reference(NormKind::layer, call, {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
-}
-
-void residual_layer_norm_reference(const KernelCall& call) {
-  const auto& at = call.buffers;
-  residual_reference(call, at[0], at[1], nullptr, at[4]);
-  norm_reference(NormKind::layer, call, {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
 }
 
 void residual_bias_layer_norm_reference(const KernelCall& call) {
@@ -68,11 +52,6 @@ void residual_bias_layer_norm_reference(const KernelCall& call) {
 Kernel layer_norm_kernel() {
   return {"layer_norm", layer_norm_operands, layer_norm_work, layer_norm_reference,
           in_cuda_builds<prepare_layer_norm>()};
-}
-
-Kernel residual_layer_norm_kernel() {
-  return {"residual_layer_norm", residual_layer_norm_operands, residual_layer_norm_work,
-          residual_layer_norm_reference, in_cuda_builds<prepare_residual_layer_norm>()};
 }
 
 Kernel residual_bias_layer_norm_kernel() {

@@ -11,12 +11,6 @@ Launch prepare_layer_norm(const KernelShape& shape, DType dtype, const KernelSca
   return prepare_norm<NormKind::layer, Residual::none>("layer_norm", shape, dtype, scalars);
 }
 
-Launch prepare_residual_layer_norm(const KernelShape& shape, DType dtype,
-                                   const KernelScalars& scalars, const LaunchContext&) {
-  return prepare_norm<NormKind::layer, Residual::added>("residual_layer_norm", shape, dtype,
-                                                        scalars);
-}
-
 Launch prepare_residual_bias_layer_norm(const KernelShape& shape, DType dtype,
                                         const KernelScalars& scalars, const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::biased>("residual_bias_layer_norm", shape, dtype,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and biased variance of each row
 // (Ba, Kiros and Hinton: Layer Normalization, 2016).
-//   layer_norm    residual_layer_norm    residual_bias_layer_norm
+//   layer_norm    residual_bias_layer_norm
 //   shape     rows, columns; scalars[0] = epsilon
 //   operands  layer_norm: x, weight, bias ([columns]), y, statistics (fp32 [rows][2]: the mean,
 //   then
 //             1 / sqrt(variance + epsilon))
-//             residual_layer_norm: x, branch, weight, bias, sum (may be x), y, statistics;
-//             sum = x + branch, and the norm is of sum as it is stored
 //             residual_bias_layer_norm: x, branch, branch_bias ([columns]), weight, bias, sum (may
-//             be x), y, statistics; sum = x + (branch + branch_bias)
+//             be x), y, statistics; sum = x + (branch + branch_bias), and the norm is of sum as it
+//             is stored
 #pragma once
 
 #include "kernels/norm.h"
@@ -17,13 +16,10 @@
 namespace stepgate {
 
 Kernel layer_norm_kernel();
-Kernel residual_layer_norm_kernel();
 Kernel residual_bias_layer_norm_kernel();
 
 // Only in CUDA builds.
 Launch prepare_layer_norm(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_residual_layer_norm(const KernelShape&, DType, const KernelScalars&,
-                                   const LaunchContext&);
 Launch prepare_residual_bias_layer_norm(const KernelShape&, DType, const KernelScalars&,
                                         const LaunchContext&);
 

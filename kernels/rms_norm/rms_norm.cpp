@@ -17,11 +17,6 @@ constexpr KernelOperand rms_norm_operands[] = {
     {"statistics", Access::write},
 };
 
-constexpr KernelOperand residual_rms_norm_operands[] = {
-    {"x", Access::read},    {"branch", Access::read}, {"weight", Access::read},
-    {"sum", Access::write}, {"y", Access::write},     {"statistics", Access::write},
-};
-
 constexpr KernelOperand residual_bias_rms_norm_operands[] = {
     {"x", Access::read},           {"branch", Access::read}, {"branch_bias", Access::read},
     {"weight", Access::read},      {"sum", Access::write},   {"y", Access::write},
@@ -34,10 +29,6 @@ KernelWork rms_norm_work(const KernelShape& shape, DType dtype, const KernelScal
   return norm_work(NormKind::rms, shape, dtype);
 }
 
-KernelWork residual_rms_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  return residual_norm_work(NormKind::rms, shape, dtype);
-}
-
 KernelWork residual_bias_rms_norm_work(const KernelShape& shape, DType dtype,
                                        const KernelScalars&) {
   return residual_bias_norm_work(NormKind::rms, shape, dtype);
@@ -48,12 +39,6 @@ KernelWork residual_bias_rms_norm_work(const KernelShape& shape, DType dtype,
 void rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   norm_reference(NormKind::rms, call, {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
-}
-
-void residual_rms_norm_reference(const KernelCall& call) {
-  const auto& at = call.buffers;
-  residual_reference(call, at[0], at[1], nullptr, at[3]);
-  norm_reference(NormKind::rms, call, {at[3], at[2], nullptr, at[4], static_cast<float*>(at[5])});
 }
 
 void residual_bias_rms_norm_reference(const KernelCall& call) {
@@ -69,11 +54,6 @@ void residual_bias_rms_norm_reference(const KernelCall& call) {
 Kernel rms_norm_kernel() {
   return {"rms_norm", rms_norm_operands, rms_norm_work, rms_norm_reference,
           in_cuda_builds<prepare_rms_norm>()};
-}
-
-Kernel residual_rms_norm_kernel() {
-  return {"residual_rms_norm", residual_rms_norm_operands, residual_rms_norm_work,
-          residual_rms_norm_reference, in_cuda_builds<prepare_residual_rms_norm>()};
 }
 
 Kernel residual_bias_rms_norm_kernel() {

@@ -11,11 +11,6 @@ Launch prepare_rms_norm(const KernelShape& shape, DType dtype, const KernelScala
   return prepare_norm<NormKind::rms, Residual::none>("rms_norm", shape, dtype, scalars);
 }
 
-Launch prepare_residual_rms_norm(const KernelShape& shape, DType dtype,
-                                 const KernelScalars& scalars, const LaunchContext&) {
-  return prepare_norm<NormKind::rms, Residual::added>("residual_rms_norm", shape, dtype, scalars);
-}
-
 Launch prepare_residual_bias_rms_norm(const KernelShape& shape, DType dtype,
                                       const KernelScalars& scalars, const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::biased>("residual_bias_rms_norm", shape, dtype,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // y = x / sqrt(mean of x^2 + epsilon) * weight, the mean over each row (Zhang and Sennrich: Root
 // Mean Square Layer Normalization, 2019).
-//   rms_norm    residual_rms_norm    residual_bias_rms_norm
+//   rms_norm    residual_bias_rms_norm
 //   shape     rows, columns; scalars[0] = epsilon
 //   operands  rms_norm: x, weight ([columns]), y, statistics (fp32 [rows]: 1 / sqrt(mean of x^2 +
 //             epsilon))
-//             residual_rms_norm: x, branch, weight, sum (may be x), y, statistics; sum = x +
-//             branch, and the norm is of sum as it is stored
 //             residual_bias_rms_norm: x, branch, branch_bias ([columns]), weight, sum (may be x),
-//             y, statistics; sum = x + (branch + branch_bias)
+//             y, statistics; sum = x + (branch + branch_bias), and the norm is of sum as it is
+//             stored
 #pragma once
 
 #include "kernels/norm.h"
@@ -16,13 +15,10 @@
 namespace stepgate {
 
 Kernel rms_norm_kernel();
-Kernel residual_rms_norm_kernel();
 Kernel residual_bias_rms_norm_kernel();
 
 // Only in CUDA builds.
 Launch prepare_rms_norm(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_residual_rms_norm(const KernelShape&, DType, const KernelScalars&,
-                                 const LaunchContext&);
 Launch prepare_residual_bias_rms_norm(const KernelShape&, DType, const KernelScalars&,
                                       const LaunchContext&);
 
