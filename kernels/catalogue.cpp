@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <unordered_map>
 #include <vector>
 
 #include "kernels/accumulate_loss/accumulate_loss.h"
@@ -100,9 +101,13 @@ std::span<const Kernel> kernel_catalogue() {
 }
 
 const Kernel& kernel(std::string_view name) {
-  for (const Kernel& candidate : kernel_catalogue()) {
-    if (candidate.name == name) return candidate;
-  }
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, const Kernel*> all;
+    for (const Kernel& kernel : kernel_catalogue()) all.emplace(kernel.name, &kernel);
+    return all;
+  }();
+  const auto found = by_name.find(name);
+  if (found != by_name.end()) return *found->second;
   std::fprintf(stderr, "no kernel is named '%.*s'\n", static_cast<int>(name.size()), name.data());
   std::abort();
 }

@@ -121,6 +121,20 @@ struct Kernel {
   // CUDA.
   Launch (*prepare)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
   bool uses_workspace = false;  // what it launches writes to that of the context
+  // A matrix product, with or without something behind it, that a library computes: its launch
+  // costs the host more than one of ours.
+  bool is_product = false;
+  // Products with a softmax between them, which a library may compute in one; never in tf32.
+  bool is_attention = false;
+  // Of a product's rate, that its arithmetic can have.
+  double share_of_rate = 1;
+  // What memory moves for it where no cache holds its operands; null: what its work says.
+  KernelWork (*uncached_work)(const KernelShape&, DType, const KernelScalars&) = nullptr;
+  // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
+  // suit it, nobody knows.
+  std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelScalars&) = nullptr;
+  // How long it is told to take, whatever it computes; null where nobody tells it.
+  double (*told_microseconds)(const KernelScalars&) = nullptr;
 };
 
 }  // namespace stepgate

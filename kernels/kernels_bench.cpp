@@ -203,7 +203,7 @@ void register_benchmarks(Cudnn* dnn) {
       if (dtype == DType::tf32 && !bench.multiplies) continue;  // differs in products only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
       register_one(name, bench, dtype, nullptr);
-      if (dnn != nullptr && is_narrow(dtype) && bench.kernel.starts_with("attention"))
+      if (dnn != nullptr && is_narrow(dtype) && kernel(bench.kernel).is_attention)
         register_one(name + "/cuDNN", bench, dtype, dnn);
     }
   }

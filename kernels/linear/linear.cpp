@@ -51,9 +51,13 @@ void linear_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel linear_kernel() {
-  return {
-      "linear", linear_operands, linear_work, linear_reference, in_cuda_builds<prepare_linear>(),
-      true};
+  return {.name = "linear",
+          .operands = linear_operands,
+          .work = linear_work,
+          .reference = linear_reference,
+          .prepare = in_cuda_builds<prepare_linear>(),
+          .uses_workspace = true,
+          .is_product = true};
 }
 
 }  // namespace stepgate

@@ -85,9 +85,13 @@ void matmul_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel matmul_kernel() {
-  return {
-      "matmul", matmul_operands, matmul_work, matmul_reference, in_cuda_builds<prepare_matmul>(),
-      true};
+  return {.name = "matmul",
+          .operands = matmul_operands,
+          .work = matmul_work,
+          .reference = matmul_reference,
+          .prepare = in_cuda_builds<prepare_matmul>(),
+          .uses_workspace = true,
+          .is_product = true};
 }
 
 }  // namespace stepgate

@@ -30,7 +30,12 @@ void spin_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel spin_kernel() {
-  return {"spin", spin_operands, spin_work, spin_reference, in_cuda_builds<prepare_spin>()};
+  return {.name = "spin",
+          .operands = spin_operands,
+          .work = spin_work,
+          .reference = spin_reference,
+          .prepare = in_cuda_builds<prepare_spin>(),
+          .told_microseconds = [](const KernelScalars& scalars) { return scalars[0]; }};
 }
 
 }  // namespace stepgate

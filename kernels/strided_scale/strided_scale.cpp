@@ -3,6 +3,8 @@
 // shapes: strided_scale.h.
 #include "kernels/strided_scale/strided_scale.h"
 
+#include <algorithm>
+
 #include "kernels/cuda_build.h"
 #include "kernels/number_format.h"
 
@@ -63,11 +65,25 @@ KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
           .flops = elements_of(shape)};
 }
 
+namespace {
+
+std::int64_t most_sectors(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
+  const StridedSectors sectors = strided_scale_sectors(shape, dtype, scalars);
+  return std::max(sectors.read, sectors.written);
+}
+
+}  // namespace
+
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel strided_scale_kernel() {
-  return {"strided_scale", strided_scale_operands, strided_scale_work, strided_scale_reference,
-          in_cuda_builds<prepare_strided_scale>()};
+  return {.name = "strided_scale",
+          .operands = strided_scale_operands,
+          .work = strided_scale_work,
+          .reference = strided_scale_reference,
+          .prepare = in_cuda_builds<prepare_strided_scale>(),
+          .uncached_work = strided_scale_traffic,
+          .sectors_per_request = most_sectors};
 }
 
 }  // namespace stepgate

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "kernels/catalogue.h"
-#include "kernels/strided_scale/strided_scale.h"
 #include "support/require.h"
 #include "support/seconds.h"
 
@@ -44,24 +43,16 @@ double share_of_full_waves(const DeviceProfile& profile, const KernelShape& shap
   return useful / static_cast<double>(waves * profile.multiprocessors * tile * tile);
 }
 
-// Between its products, attention has exponentials and sums of rows to do, for which tensor cores
-// wait. In shares of a product's rate: bf16 on an H200 reaches 230 to 480 TFLOP/s forward and 175
-// to 240 backward, by shape, where products have 815 (kernels_bench). Nothing was measured in fp32.
-constexpr double attention_share = 0.4;
-constexpr double attention_gradient_share = 0.25;
-
 // How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
 double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
-  if (is_product(launch)) return share_of_full_waves(profile, launch.shape);
-  if (launch.kernel == "attention") return attention_share;
-  if (launch.kernel == "attention_gradient") return attention_gradient_share;
-  return 1;
+  const Kernel& launched = kernel(launch.kernel);
+  return launched.is_product ? share_of_full_waves(profile, launch.shape) : launched.share_of_rate;
 }
 
 // Attention has no products in tf32: they are those of fp32 (kernels/attention/attention.h).
 DType multiplied_as(const LaunchKernel& launch) {
-  const bool attends = launch.kernel == "attention" || launch.kernel == "attention_gradient";
-  return attends && launch.dtype == DType::tf32 ? DType::fp32 : launch.dtype;
+  return kernel(launch.kernel).is_attention && launch.dtype == DType::tf32 ? DType::fp32
+                                                                           : launch.dtype;
 }
 
 // The second-level caches of data-centre GPUs are no larger (H100 and H200: 50 MB).
@@ -80,25 +71,20 @@ std::int64_t touched_bytes(const LaunchKernel& launch) {
 // What memory moves for the kernel: whole sectors, where its operands are too large for a sector to
 // stay in the cache until its other elements are asked for.
 double moved_bytes(const LaunchKernel& launch) {
-  KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
-  if (launch.kernel == "strided_scale" && touched_bytes(launch) > largest_cache_bytes) {
-    work = strided_scale_traffic(launch.shape, launch.dtype, launch.scalars);
-  }
+  const Kernel& launched = kernel(launch.kernel);
+  const bool uncached = launched.uncached_work && touched_bytes(launch) > largest_cache_bytes;
+  const KernelWork work = (uncached ? launched.uncached_work : launched.work)(
+      launch.shape, launch.dtype, launch.scalars);
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
 
 }  // namespace
 
-bool is_product(const LaunchKernel& launch) {
-  return launch.kernel == "matmul" || launch.kernel == "linear";
-}
-
 // Beside its work, a kernel takes what the shortest one takes.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
-  if (launch.kernel == "spin") {
-    return std::max(floor, static_cast<std::int64_t>(launch.scalars[0] * 1000));
-  }
+  if (const auto told = kernel(launch.kernel).told_microseconds)
+    return std::max(floor, static_cast<std::int64_t>(told(launch.scalars) * 1000));
   const ComputeCosts& costs = profile.compute;
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
   const double memory_seconds = moved_bytes(launch) / costs.memory_bytes_per_second;

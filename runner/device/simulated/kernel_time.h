@@ -9,9 +9,6 @@
 
 namespace stepgate {
 
-// Whether a library multiplies matrices, which costs the host more than launching a kernel of ours.
-bool is_product(const LaunchKernel&);
-
 // In nanoseconds, without noise. `floor`: what the shortest kernel takes.
 std::int64_t kernel_time(const DeviceProfile&, const LaunchKernel&, std::int64_t floor);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/count/rough_speed.h"
 #include "support/seconds.h"
@@ -135,7 +136,7 @@ bool is_to_device(const DeviceWork& work) {
 bool is_limited_by_math(const Operation& operation) {
   const auto* launch = std::get_if<LaunchKernel>(&operation.action);
   if (launch == nullptr) return false;
-  if (launch->kernel == "spin") return true;
+  if (kernel(launch->kernel).told_microseconds) return true;
   const RoughKernelTime time = rough_time_of(*launch);
   return time.math > time.memory;
 }

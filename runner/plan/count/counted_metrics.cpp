@@ -5,7 +5,6 @@
 #include <map>
 
 #include "kernels/catalogue.h"
-#include "kernels/strided_scale/strided_scale.h"
 #include "plan/analyse/access.h"
 #include "plan/count/step_memory.h"
 
@@ -156,15 +155,14 @@ double host_pinned(const StepPlan& plan) {
   return static_cast<double>(bytes);
 }
 
-// Other kernels have the accesses that suit them best, of which plans know nothing.
 std::optional<double> sectors_per_request(const StepPlan& plan) {
   std::optional<double> most;
   for (const Operation& operation : plan.operations) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (launch == nullptr || launch->kernel != "strided_scale") continue;
-    const StridedSectors sectors =
-        strided_scale_sectors(launch->shape, launch->dtype, launch->scalars);
-    const auto here = static_cast<double>(std::max(sectors.read, sectors.written));
+    if (launch == nullptr) continue;
+    const auto sectors = kernel(launch->kernel).sectors_per_request;
+    if (sectors == nullptr) continue;
+    const auto here = static_cast<double>(sectors(launch->shape, launch->dtype, launch->scalars));
     most = std::max(most.value_or(0), here);
   }
   return most;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/catalogue.h"
 #include "kernels/spin/spin.h"
 #include "plan/build/step_builder.h"
 #include "support/text/diagnostic.h"
@@ -52,16 +53,12 @@ void add_copy(StepBuilder& builder) {
   builder.act("injected copy", CopyBytes{builder.whole(to), builder.whole(from)});
 }
 
-bool is_product(const LaunchKernel& launch) {
-  return launch.kernel.starts_with("matmul");
-}
-
 // Whether this kind repeats the operation.
 bool repeats(InjectionKind kind, const Operation& operation) {
   if (operation.captured) return false;
   const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-  if (kind == InjectionKind::repeated_products) return launch && is_product(*launch);
-  if (kind == InjectionKind::repeated_kernels) return launch && !is_product(*launch);
+  if (kind == InjectionKind::repeated_products) return launch && kernel(launch->kernel).is_product;
+  if (kind == InjectionKind::repeated_kernels) return launch && !kernel(launch->kernel).is_product;
   return kind == InjectionKind::repeated_copies &&
          std::holds_alternative<CopyBytes>(operation.action);
 }

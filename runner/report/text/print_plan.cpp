@@ -50,8 +50,10 @@ struct Effect {
   }
 
   std::string operator()(const LaunchKernel& launch) const {
-    const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
-    if (launch.kernel == "spin") return fmt::format("spin {} us", launch.scalars[0]);
+    const Kernel& launched = kernel(launch.kernel);
+    if (const auto told = launched.told_microseconds)
+      return fmt::format("{} {} us", launch.kernel, told(launch.scalars));
+    const KernelWork work = launched.work(launch.shape, launch.dtype, launch.scalars);
     return fmt::format(
         "{}, {}, {}", launch.kernel, amount(static_cast<double>(work.flops)),
         rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));

@@ -4,17 +4,17 @@
 #include <algorithm>
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
+#include "kernels/catalogue.h"
 
 namespace stepgate {
 
 bool may_use_cudnn(const StepPlan& plan) {
-  return std::any_of(
-      plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
-        const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-        return launch != nullptr &&
-               (launch->kernel == "attention" || launch->kernel == "attention_gradient") &&
-               suits_cudnn(launch->shape, launch->dtype);
-      });
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& operation) {
+                       const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+                       return launch != nullptr && kernel(launch->kernel).is_attention &&
+                              suits_cudnn(launch->shape, launch->dtype);
+                     });
 }
 
 }  // namespace stepgate
