@@ -267,7 +267,7 @@ std::vector<Scenario> scenarios_with_wanted_tags(const Arguments& arguments) {
   std::vector<Scenario> scenarios;
   std::set<std::string> tags;
   for (const std::filesystem::path& file : scenario_files(arguments)) {
-    Scenario scenario = read_scenario(file);
+    Scenario scenario = read_scenario(file, arguments.overrides);
     tags.insert(scenario.tags.begin(), scenario.tags.end());
     if (has_wanted_tags(scenario, arguments)) scenarios.push_back(std::move(scenario));
   }

@@ -157,6 +157,30 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
   EXPECT_FALSE(contains(asked.out, "more for")) << asked.out;
 }
 
+TEST_F(Gates, KnobsOfTheCommandLineAreThoseOfTheGateToo) {
+  head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.9);
+  const Finished wide = gate({"tensor_cores"}, {"--no-sentences", "--set", "gate.margin=20%"});
+  EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
+  EXPECT_TRUE(contains(wide.out, "more for 1 work")) << wide.out;
+  const Finished wrong = gate({"tensor_cores"}, {"--set", "batch.size=abc"});
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.out << wrong.err;
+}
+
+TEST_F(Gates, WhatFailsWhileTheMechanismIsLookedForChangesNoAnswer) {
+  // At its second start as one that counts, HEAD is gone.
+  script("head",
+         "for word; do [ \"$word\" = --counts ] && counts=1; [ \"$word\" = --noise-seed ] && "
+         "alone=1; done\n[ \"$counts$alone\" = 11 ] && exit 9\n"
+         "if [ \"$3\" = worker ]; then exec " +
+             program + " \"$@\" --injected repeated_products:10%; fi\nexec " + program +
+             " \"$@\"\n");
+  const Finished run = gate({"tensor_cores"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  tensor_cores/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "where slower steps have grown is not known: HEAD, ")) << run.out;
+  EXPECT_FALSE(contains(run.out, "FAILED")) << run.out;
+}
+
 TEST_F(Gates, FindSlowerMemory) {
   head_on_a_device_with("memory_bytes_per_second", 0.5);
   const Finished run = gate({"tensor_cores"});
@@ -257,7 +281,7 @@ TEST_F(Gates, IdenticalBuildsAreNeverBlockedInTwentyGates) {
     EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
     passed += run.exit_code == 0;
   }
-  EXPECT_GE(passed, gates - 2);
+  EXPECT_GE(passed, gates * 9 / 10);
 }
 
 TEST_F(Gates, TheWholeSuitePassesAgainstItself) {

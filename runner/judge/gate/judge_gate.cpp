@@ -202,18 +202,29 @@ void compare_sentences(const Scenario& base, std::span<const Expectation> before
   }
 }
 
-// A variant that is new in HEAD has no margin to compare.
-void compare_margins(const Scenario& base, const Scenario& head, std::vector<Finding>& findings) {
+void compare_variants(const Scenario& base, const Scenario& head, std::vector<Finding>& findings) {
   const auto in_words = [](const std::optional<double>& margin) {
     return margin ? percent_text(*margin) : std::string("none of its own");
   };
   for (const Variant& before : base.variants) {
     const auto after = std::ranges::find(head.variants, before.name, &Variant::name);
-    if (after == head.variants.end() || after->gate == before.gate) continue;
+    if (after == head.variants.end()) {
+      findings.push_back(of_scenario(base, Severity::blocks,
+                                     fmt::format("HEAD removes variant '{}'", before.name)));
+      continue;
+    }
+    if (after->gate == before.gate) continue;
     findings.push_back(
         of_scenario(base, Severity::blocks,
                     fmt::format("HEAD changes gate.margin of '{}': {} -> {}", before.name,
                                 in_words(before.gate.margin), in_words(after->gate.margin))));
+  }
+  for (const Variant& after : head.variants) {
+    if (std::ranges::find(base.variants, after.name, &Variant::name) != base.variants.end())
+      continue;
+    findings.push_back(of_scenario(base, Severity::note,
+                                   fmt::format("HEAD adds variant '{}', with gate.margin {}",
+                                               after.name, in_words(after.gate.margin))));
   }
 }
 
@@ -226,7 +237,7 @@ void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Fi
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [regime]"));
   if (!(base.measure == head.measure))
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [measure]"));
-  compare_margins(base, head, findings);
+  compare_variants(base, head, findings);
   if (!(base.requirements == head.requirements))
     findings.push_back(of_scenario(base, Severity::blocks, "HEAD changes [requires]"));
   if (base.tags != head.tags) {

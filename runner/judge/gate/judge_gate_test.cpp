@@ -296,6 +296,17 @@ TEST_F(ScenariosOfBoth, AChangedLimitBlocksAndIsQuoted) {
             "HEAD changes gate.margin of 'b': none of its own -> 50%");
   EXPECT_EQ(found(scenario + "[variant.b.gate]\nmargin = \"50%\"\n").front().severity,
             Severity::blocks);
+  EXPECT_EQ(found(with(scenario, "[variant.b]", "[variant.b]\n[variant.c]")).front().words,
+            "HEAD adds variant 'c', with gate.margin none of its own");
+  std::string three = with(scenario, "[variant.b]", "[variant.b]\n[variant.c]");
+  const std::vector<Scenario> base_of_three{read_scenario(write("three/s.toml", three))};
+  const std::vector<Scenario> renamed{read_scenario(
+      write("renamed/s.toml", with(three, "[variant.c]", "[variant.d]\ngate.margin = \"100%\"")))};
+  const auto of_renamed = compare_scenarios(base_of_three, renamed, {});
+  ASSERT_EQ(of_renamed.size(), 2u);
+  EXPECT_EQ(of_renamed[0].words, "HEAD removes variant 'c'");
+  EXPECT_EQ(of_renamed[0].severity, Severity::blocks);
+  EXPECT_EQ(of_renamed[1].words, "HEAD adds variant 'd', with gate.margin 100%");
   const auto more = found(scenario + "also = \"b.launches_per_step <= 100\"\n");
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more.front().severity, Severity::note);

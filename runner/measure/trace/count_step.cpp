@@ -24,16 +24,12 @@ using std::chrono::nanoseconds;
 
 // A wrong number changes every loss that follows; a few tell as surely as many.
 constexpr std::int64_t steps_of_losses = 4;
-// Counts are the same in every step, or in every few.
-constexpr std::int64_t most_steps_of_counts = 4;
-constexpr std::int64_t most_steps_of_times = 8;
 
 // The queue of a step whose times are wanted has to be as deep as it gets; counts do not depend on
 // it.
 std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, bool times) {
   const nanoseconds step_time = pilot_step_time(step);
-  const std::int64_t steps =
-      traced_steps({&plan, 1}, step_time, times ? most_steps_of_times : most_steps_of_counts);
+  const std::int64_t steps = traced_steps({&plan, 1}, step_time);
   if (times) return trace_loaded(step, plan, step_time, steps);
   const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), steps);
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;

@@ -21,6 +21,7 @@ using std::chrono::nanoseconds;
 // As many as take so long, but a few of the longest steps.
 constexpr nanoseconds time_to_trace = std::chrono::milliseconds(10);
 constexpr std::int64_t fewest_long_steps = 4;
+constexpr std::int64_t most_short_steps = 20;
 constexpr std::int64_t most_traced_steps = 200;
 constexpr nanoseconds time_to_settle = std::chrono::milliseconds(5);
 constexpr nanoseconds time_to_settle_of_a_loader = std::chrono::milliseconds(40);
@@ -105,8 +106,7 @@ class Tracing {
 
 }  // namespace
 
-std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time,
-                          std::int64_t most) {
+std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time) {
   std::set<std::int64_t> periods;
   for (const StepPlan& plan : plans) {
     for (const Operation& operation : plan.operations) periods.insert(operation.every);
@@ -118,7 +118,7 @@ std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time
     if (both <= most_traced_steps) common = both;
   }
   const std::int64_t fewest =
-      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most);
+      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most_short_steps);
   return (fewest + common - 1) / common * common;
 }
 

@@ -26,11 +26,10 @@ struct TraceRequest {
   std::uint64_t seed = 0;   // of the orders
 };
 
-// How many steps a trace of these plans holds, whose longest takes so long: `most`, or as many as
-// take 10 ms, but 4 at least; rounded up so that everything that happens every n steps happens
+// How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
+// 10 ms, but 4 at least; rounded up so that everything that happens every n steps happens
 // equally often. What would need more than 200 is not waited for.
-std::int64_t traced_steps(std::span<const StepPlan>, std::chrono::nanoseconds step_time,
-                          std::int64_t most = 20);
+std::int64_t traced_steps(std::span<const StepPlan>, std::chrono::nanoseconds step_time);
 
 // About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
 // A device that does not know the time may be as fast as it likes.

@@ -107,7 +107,8 @@ std::string percent_in_words(double ratio) {
 // the others: it ends in an arrow, and its number says how far.
 Span axis_of(const DuelVerdict& duel) {
   constexpr double margins_shown = 4;
-  const double reach = margins_shown * std::max(duel.settings.margin, 0.001);
+  double reach = margins_shown * std::max(duel.settings.margin, 0.001);
+  for (const WorkVerdict& work : duel.works) reach = std::max(reach, 1.5 * work.margin);
   return {1 - reach, 1 + reach};
 }
 

@@ -31,8 +31,9 @@ void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIde
 void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
   out << fmt::format("{} asked for: {} stored, {} not accepted",
                      counted_in_words(runs.asked, "run"), runs.stored, runs.refused);
-  if (const std::int64_t rest = runs.asked - runs.stored - runs.refused; rest > 0)
-    out << fmt::format(", {} not ended", rest);
+  if (runs.failed > 0) out << fmt::format(", {} failed", runs.failed);
+  if (const std::int64_t rest = runs.asked - runs.stored - runs.refused - runs.failed; rest > 0)
+    out << fmt::format(", {} not begun", rest);
   out << '\n';
 }
 

@@ -19,8 +19,10 @@ struct AcceptedRuns {
   std::int64_t asked = 0;
   std::int64_t stored = 0;
   std::int64_t refused = 0;
+  std::int64_t failed = 0;
 };
-// "99 runs asked for: 96 stored, 3 not accepted"; those that did not end are named too.
+// "99 runs asked for: 96 stored, 3 not accepted"; those that failed or were not begun are named
+// too.
 void print_accepted_runs(std::ostream&, const AcceptedRuns&);
 
 // "a: not accepted: ..."

@@ -136,7 +136,7 @@ class Gate {
     if (!interrupted) count();
     if (!interrupted) time();
     if (!interrupted && arguments_.gate.sentences) ask_head();
-    if (counted_.empty())
+    if (counted_.empty() && !duel_)
       add(FindingKind::counts, Severity::not_gated, "works", "nothing was compared");
   }
 
@@ -255,7 +255,7 @@ class Gate {
     std::map<std::string, std::string> unread;
     for (const auto& file : scenario_files(of_head)) {
       try {
-        Scenario scenario = read_scenario(file);
+        Scenario scenario = read_scenario(file, arguments_.overrides);
         if (has_wanted_tags(scenario, arguments_)) head.push_back(std::move(scenario));
       } catch (const RequestError& error) {
         unread[file.stem().string()] = error.diagnostics().front().message;
@@ -328,13 +328,16 @@ class Gate {
     }
   }
 
-  // A worker of one side that counts; null, and a finding, where there is none.
-  std::unique_ptr<Worker> start_counting(DuelSide side, std::vector<std::string> more = {}) {
+  ChildRequest counting_request(DuelSide side, std::vector<std::string> more) const {
     more.insert(more.end(), {"--counts", "--seed", std::to_string(seed_)});
     const std::string& program = side == DuelSide::base ? subject_.base : subject_.head;
+    return worker_request(arguments_, worker(program, std::move(more)), side);
+  }
+
+  // A worker of one side that counts; null, and a finding, where there is none.
+  std::unique_ptr<Worker> start_counting(DuelSide side) {
     try {
-      auto started =
-          start_worker(worker_request(arguments_, worker(program, std::move(more)), side));
+      auto started = start_worker(counting_request(side, {}));
       (void)started->hello();
       return started;
     } catch (const WorkerError& error) {
@@ -371,7 +374,11 @@ class Gate {
             hello == &base ? "BASE says that it counts nothing"
                            : "HEAD says that it counts nothing");
     }
-    add(compare_works(*subject_.both));
+    std::vector<Finding> lost = compare_works(*subject_.both);
+    std::erase_if(lost, [this](const Finding& finding) {
+      return finding.work.find('/') != std::string::npos && !is_wanted(finding.work);
+    });
+    add(std::move(lost));
     (void)pairs_for(works_of_both(&Hello::works).size());  // before minutes of counting
     return true;
   } catch (const WaitStopped&) {
@@ -456,28 +463,31 @@ class Gate {
     return mean;
   }
 
-  // Where a step that is not known to be as fast has grown: traced again, one side after the other.
+  // Where a slower step has grown: traced again, one side after the other. What fails here changes
+  // no answer.
   void trace_alone(const DuelVerdict& duel) try {
-    std::vector<CountedPair*> open;
+    std::vector<CountedPair*> slower;
     for (CountedPair& pair : counted_) {
       const auto work = std::ranges::find(duel.works, pair.work, &WorkVerdict::name);
-      if (work != duel.works.end() && work->outcome != Outcome::holds && pair.base.untraced.empty())
-        open.push_back(&pair);
+      if (work != duel.works.end() && work->outcome == Outcome::refuted &&
+          pair.base.untraced.empty())
+        slower.push_back(&pair);
     }
-    if (open.empty()) return;
+    if (slower.empty()) return;
     for (const DuelSide side : both_sides) {
       // The noise is its own where it is simulated, and the processor that of both.
-      const auto started = start_counting(
-          side,
-          {"--noise-seed", std::to_string(random_bits(seed_, static_cast<std::uint64_t>(side)))});
-      if (!started) return;
-      for (CountedPair* pair : open)
+      const std::uint64_t noise = random_bits(seed_, static_cast<std::uint64_t>(side));
+      const auto started =
+          start_worker(counting_request(side, {"--noise-seed", std::to_string(noise)}));
+      (void)started->hello();
+      for (CountedPair* pair : slower)
         (side == DuelSide::base ? pair->base : pair->head).time =
             mean_time_of(*started, pair->work);
       started->quit();
     }
   } catch (const WorkerError& error) {
-    add(FindingKind::counts, Severity::failed, "counts", error.what());
+    add(FindingKind::time, Severity::note, "mechanism",
+        std::string("where slower steps have grown is not known: ") + error.what());
   }
 
   void time() try {
