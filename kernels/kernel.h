@@ -123,7 +123,7 @@ struct Kernel {
   bool uses_workspace = false;  // what it launches writes to that of the context
   // A matrix product, with or without something behind it, that a library computes: its launch
   // costs the host more than one of ours.
-  bool is_product = false;
+  bool is_gemm = false;
   // Products with a softmax between them, which a library may compute in one; never in tf32.
   bool is_attention = false;
   // Of a product's rate, that its arithmetic can have.
@@ -134,7 +134,7 @@ struct Kernel {
   // suit it, nobody knows.
   std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelScalars&) = nullptr;
   // How long it is told to take, whatever it computes; null where nobody tells it.
-  double (*told_microseconds)(const KernelScalars&) = nullptr;
+  double (*delay_microseconds)(const KernelScalars&) = nullptr;
 };
 
 }  // namespace stepgate

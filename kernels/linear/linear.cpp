@@ -57,7 +57,7 @@ Kernel linear_kernel() {
           .reference = linear_reference,
           .prepare = in_cuda_builds<prepare_linear>(),
           .uses_workspace = true,
-          .is_product = true};
+          .is_gemm = true};
 }
 
 }  // namespace stepgate

@@ -91,7 +91,7 @@ Kernel matmul_kernel() {
           .reference = matmul_reference,
           .prepare = in_cuda_builds<prepare_matmul>(),
           .uses_workspace = true,
-          .is_product = true};
+          .is_gemm = true};
 }
 
 }  // namespace stepgate

@@ -35,7 +35,7 @@ Kernel spin_kernel() {
           .work = spin_work,
           .reference = spin_reference,
           .prepare = in_cuda_builds<prepare_spin>(),
-          .told_microseconds = [](const KernelScalars& scalars) { return scalars[0]; }};
+          .delay_microseconds = [](const KernelScalars& scalars) { return scalars[0]; }};
 }
 
 }  // namespace stepgate

@@ -46,7 +46,7 @@ double share_of_full_waves(const DeviceProfile& profile, const KernelShape& shap
 // How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
 double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
-  return launched.is_product ? share_of_full_waves(profile, launch.shape) : launched.share_of_rate;
+  return launched.is_gemm ? share_of_full_waves(profile, launch.shape) : launched.share_of_rate;
 }
 
 // Attention has no products in tf32: they are those of fp32 (kernels/attention/attention.h).
@@ -83,7 +83,7 @@ double moved_bytes(const LaunchKernel& launch) {
 // Beside its work, a kernel takes what the shortest one takes.
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
-  if (const auto told = kernel(launch.kernel).told_microseconds)
+  if (const auto told = kernel(launch.kernel).delay_microseconds)
     return std::max(floor, static_cast<std::int64_t>(told(launch.scalars) * 1000));
   const ComputeCosts& costs = profile.compute;
   const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);

@@ -185,7 +185,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     floor = profile_.compute.graph_node_floor_nanoseconds;
     earliest = launch_graph();
   } else {
-    const bool product = kernel(launch.kernel).is_product;
+    const bool product = kernel(launch.kernel).is_gemm;
     pass_host(plan_.launch_host_nanoseconds);
     call({CallKind::launch, product ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
          product ? profile_.host.product_nanoseconds : profile_.host.launch_nanoseconds);

@@ -136,7 +136,7 @@ bool is_to_device(const DeviceWork& work) {
 bool is_limited_by_math(const Operation& operation) {
   const auto* launch = std::get_if<LaunchKernel>(&operation.action);
   if (launch == nullptr) return false;
-  if (kernel(launch->kernel).told_microseconds) return true;
+  if (kernel(launch->kernel).delay_microseconds) return true;
   const RoughKernelTime time = rough_time_of(*launch);
   return time.math > time.memory;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A verdict and its measurement for programs: complete enough that a third party can recompute the
 // contrasts from the rounds, the e-values from the contrasts and every outcome, the suite's
-// included, from those. ci/recompute.py does, and tests/cli/recompute_test.cpp holds it to simulated
-// suites; its first lines say what it has to believe.
+// included, from those. ci/recompute.py does, and tests/cli/recompute_test.cpp holds it to
+// simulated suites; its first lines say what it has to believe.
 #pragma once
 
 #include <iosfwd>

@@ -51,7 +51,7 @@ struct Effect {
 
   std::string operator()(const LaunchKernel& launch) const {
     const Kernel& launched = kernel(launch.kernel);
-    if (const auto told = launched.told_microseconds)
+    if (const auto told = launched.delay_microseconds)
       return fmt::format("{} {} us", launch.kernel, told(launch.scalars));
     const KernelWork work = launched.work(launch.shape, launch.dtype, launch.scalars);
     return fmt::format(
