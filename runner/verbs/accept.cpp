@@ -154,7 +154,7 @@ int accept_runs(const Arguments& arguments) {
       if (code == 0) ++runs.stored;
       if (code == not_accepted_code) ++runs.refused;
       const bool goes_on = !interrupted && (code == 0 || code == not_accepted_code);
-      if (code != 0 && code != not_accepted_code) ++runs.failed;
+      if (!goes_on && !interrupted) ++runs.failed;
       if (!goes_on) print_accepted_runs(std::cout, runs);
       if (interrupted) return interrupted_exit_code(interrupted);
       if (!goes_on) return code;

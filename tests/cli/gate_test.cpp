@@ -142,12 +142,16 @@ TEST_F(Gates, AWorkMayHaveAMarginOfItsOwn) {
   const auto with_own = [&](const std::string& own, const std::string& of_all) {
     write("wide.toml",
           tensor_cores + "[variant.quiet]\n[variant.step.gate]\nmargin = \"" + own + "\"\n");
-    return gate({"wide"}, {"--no-sentences", "--work", "wide/step", "--margin", of_all});
+    return gate({"wide"}, {"--no-sentences", "--work", "wide/step", "--margin", of_all, "--report",
+                           "wide.html"});
   };
   const Finished wide = with_own("20%", "1%");
   EXPECT_EQ(wide.exit_code, 0) << wide.out << wide.err;
   EXPECT_TRUE(contains(wide.out, "; margin 1 %, more for 1 work, ")) << wide.out;
   EXPECT_EQ(lines().at(1).at("margin"), 0.2);
+  const std::string page = text_of(place() / "wide.html");
+  EXPECT_TRUE(contains(page, ", limit +20.00 %")) << page;
+  EXPECT_TRUE(contains(page, "from -30.00 % to +30.00 %, limit +1.00 % or as said")) << page;
   const Finished narrow = with_own("3%", "1%");
   EXPECT_EQ(narrow.exit_code, 1) << narrow.out << narrow.err;
   EXPECT_TRUE(contains(narrow.out, "the limit is +3 %")) << narrow.out;
@@ -542,6 +546,27 @@ TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
   const Finished run = gate({"waits"});  // no HEAD was made
   EXPECT_EQ(run.exit_code, 2) << run.out;
   EXPECT_TRUE(contains(run.err, "--head './head' is no program that can be started")) << run.err;
+}
+
+TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
+  // Of the worker that counts, the first line: it says hello and is gone.
+  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
+                     " \"$@\" | head -n 1; exit 0; }; done\nexec " + program + " \"$@\"\n");
+  const Finished run = gate({"waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "duel       1 work, 0 slower")) << run.out;
+  EXPECT_FALSE(contains(run.out, "nothing was compared")) << run.out;
+}
+
+TEST_F(Gates, AWorkThatNobodyAskedForMayBeLost) {
+  script("head",
+         "for word; do shift; [ \"$word\" = copies.toml ] || set -- \"$@\" \"$word\"; done\nexec " +
+             program + " \"$@\"\n");
+  const Finished lost = gate({"waits", "copies"}, {"--no-sentences"});
+  EXPECT_EQ(lost.exit_code, 4) << lost.out << lost.err;
+  EXPECT_TRUE(contains(lost.out, "copies/step")) << lost.out;
+  const Finished left_out = gate({"waits", "copies"}, {"--no-sentences", "--work", "waits/*"});
+  EXPECT_EQ(left_out.exit_code, 0) << left_out.out << left_out.err;
 }
 
 TEST_F(Gates, ABaseThatIsTooOldIsNotGated) {

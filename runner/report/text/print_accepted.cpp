@@ -33,7 +33,7 @@ void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
                      counted_in_words(runs.asked, "run"), runs.stored, runs.refused);
   if (runs.failed > 0) out << fmt::format(", {} failed", runs.failed);
   if (const std::int64_t rest = runs.asked - runs.stored - runs.refused - runs.failed; rest > 0)
-    out << fmt::format(", {} not begun", rest);
+    out << fmt::format(", {} not run to the end", rest);
   out << '\n';
 }
 
