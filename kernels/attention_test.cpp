@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/catalogue.h"
-#include "kernels/expect_formulas.h"
+#include "kernels/kernels.h"
+#include "kernels/testing/expect_formulas.h"
 
 namespace stepgate {
 namespace {
@@ -34,7 +34,9 @@ std::int64_t index_in_matrices(const KernelTrial& t, const HeadPlace& p) {
 }
 
 TEST(SplitHeads, PutsTheRowsOfEachHeadTogetherAndMergeHeadsTakesThemApart) {
-  const auto parts = [](const KernelTrial& t) { return static_cast<std::int64_t>(t.scalars[0]); };
+  const auto parts = [](const KernelTrial& t) {
+    return static_cast<std::int64_t>(t.attributes.as<kernels::SplitHeads>().parts);
+  };
   expect_formulas("merge_heads", {{1, [&](const KernelTrial& t, std::int64_t i) {
                                      return value_at(
                                          t, 0, index_in_matrices(t, place_in_rows(t, i, parts(t))));
@@ -70,10 +72,10 @@ Formula of_visible_elements(RowSum term, OfSum element) {
 
 TEST(CausalSoftmax, DividesTheExponentialByTheSumUpToTheDiagonal) {
   const RowSum exponential = [](const KernelTrial& t, std::int64_t i) {
-    return std::exp(t.scalars[0] * value_at(t, 0, i));
+    return std::exp(t.attributes.as<kernels::CausalSoftmax>().scale * value_at(t, 0, i));
   };
   const OfSum probability = [](const KernelTrial& t, std::int64_t i, double sum) {
-    return std::exp(t.scalars[0] * value_at(t, 0, i)) / sum;
+    return std::exp(t.attributes.as<kernels::CausalSoftmax>().scale * value_at(t, 0, i)) / sum;
   };
   expect_formulas("causal_softmax", {{1, of_visible_elements(exponential, probability)}});
 }
@@ -84,7 +86,8 @@ TEST(CausalSoftmaxGradient, IsTheProductWithTheJacobian) {
   };
   // The Jacobian is diag(p) - p p^T.
   const OfSum slope = [](const KernelTrial& t, std::int64_t i, double sum) {
-    return t.scalars[0] * (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
+    return t.attributes.as<kernels::CausalSoftmax>().scale *
+           (value_at(t, 0, i) * value_at(t, 1, i) - value_at(t, 0, i) * sum);
   };
   expect_formulas("causal_softmax_gradient", {{2, of_visible_elements(product, slope)}},
                   200);  // of terms of size 1
@@ -149,7 +152,9 @@ struct Heads {
     for (float& number : direction) number = uniform(random);
   }
 
-  void attend() { run_in_fp32("attention", shape, {}, {qkv.data(), out.data(), log_sums.data()}); }
+  void attend() {
+    run_in_fp32<kernels::Attention>(shape, {}, {qkv.data(), out.data(), log_sums.data()});
+  }
 
   // A random scalar function of the output; the direction is its gradient.
   double project() {
@@ -163,8 +168,8 @@ struct Heads {
     attend();
     Numbers d_qkv(qkv.size());
     std::vector<std::byte> scratch(attention_gradient_scratch_bytes(shape, DType::fp32, 0));
-    run_in_fp32(
-        "attention_gradient", shape, {},
+    run_in_fp32<kernels::AttentionGradient>(
+        shape, {},
         {qkv.data(), out.data(), direction.data(), log_sums.data(), scratch.data(), d_qkv.data()});
     return d_qkv;
   }
@@ -193,12 +198,13 @@ struct Materialised {
   Numbers of_heads = Numbers(Heads::elements), out = Numbers(Heads::elements);
 
   explicit Materialised(Numbers qkv) {
-    run_in_fp32("split_heads", Heads::shape, {3}, {qkv.data(), heads.data()});
-    run_in_fp32("matmul", {5, 5, 3, 4}, {0, 1}, {q(), k(), probabilities.data()});
-    run_in_fp32("causal_softmax", Heads::square, {Heads::scale},
-                {probabilities.data(), probabilities.data()});
-    run_in_fp32("matmul", {5, 3, 5, 4}, {}, {probabilities.data(), v(), of_heads.data()});
-    run_in_fp32("merge_heads", Heads::shape, {1}, {of_heads.data(), out.data()});
+    run_in_fp32<kernels::SplitHeads>(Heads::shape, {.parts = 3}, {qkv.data(), heads.data()});
+    run_in_fp32<kernels::Matmul>({5, 5, 3, 4}, {.transpose_b = true},
+                                 {q(), k(), probabilities.data()});
+    run_in_fp32<kernels::CausalSoftmax>(Heads::square, {.scale = Heads::scale},
+                                        {probabilities.data(), probabilities.data()});
+    run_in_fp32<kernels::Matmul>({5, 3, 5, 4}, {}, {probabilities.data(), v(), of_heads.data()});
+    run_in_fp32<kernels::MergeHeads>(Heads::shape, {}, {of_heads.data(), out.data()});
   }
 
   float* q() { return heads.data(); }
@@ -208,15 +214,19 @@ struct Materialised {
   Numbers gradient(Numbers d_out) {
     Numbers d_of_heads(d_out.size()), d_heads(heads.size()), d_scores(100), d_qkv(heads.size());
     float* const d_q = d_heads.data();
-    run_in_fp32("split_heads", Heads::shape, {1}, {d_out.data(), d_of_heads.data()});
-    run_in_fp32("matmul", {5, 3, 5, 4}, {1, 0},
-                {probabilities.data(), d_of_heads.data(), d_q + 2 * Heads::elements});
-    run_in_fp32("matmul", {5, 5, 3, 4}, {0, 1}, {d_of_heads.data(), v(), d_scores.data()});
-    run_in_fp32("causal_softmax_gradient", Heads::square, {Heads::scale},
-                {probabilities.data(), d_scores.data(), d_scores.data()});
-    run_in_fp32("matmul", {5, 3, 5, 4}, {}, {d_scores.data(), k(), d_q});
-    run_in_fp32("matmul", {5, 3, 5, 4}, {1, 0}, {d_scores.data(), q(), d_q + Heads::elements});
-    run_in_fp32("merge_heads", Heads::shape, {3}, {d_heads.data(), d_qkv.data()});
+    run_in_fp32<kernels::SplitHeads>(Heads::shape, {}, {d_out.data(), d_of_heads.data()});
+    run_in_fp32<kernels::Matmul>(
+        {5, 3, 5, 4}, {.transpose_a = true},
+        {probabilities.data(), d_of_heads.data(), d_q + 2 * Heads::elements});
+    run_in_fp32<kernels::Matmul>({5, 5, 3, 4}, {.transpose_b = true},
+                                 {d_of_heads.data(), v(), d_scores.data()});
+    run_in_fp32<kernels::CausalSoftmaxGradient>(
+        Heads::square, {.scale = Heads::scale},
+        {probabilities.data(), d_scores.data(), d_scores.data()});
+    run_in_fp32<kernels::Matmul>({5, 3, 5, 4}, {}, {d_scores.data(), k(), d_q});
+    run_in_fp32<kernels::Matmul>({5, 3, 5, 4}, {.transpose_a = true},
+                                 {d_scores.data(), q(), d_q + Heads::elements});
+    run_in_fp32<kernels::MergeHeads>(Heads::shape, {.parts = 3}, {d_heads.data(), d_qkv.data()});
     return d_qkv;
   }
 };

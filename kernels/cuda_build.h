@@ -6,7 +6,8 @@
 
 namespace stepgate {
 
-using Prepare = Launch (*)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+using Prepare = Launch (*)(const KernelShape&, DType, const KernelAttributes&,
+                           const LaunchContext&);
 
 template <Prepare prepare>
 constexpr Prepare in_cuda_builds() {

@@ -7,7 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/kernel_trial.h"
+#include "kernels/kernels.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 namespace {
@@ -34,15 +35,16 @@ struct TwoLayers {
   }
 
   double forward() {
-    run_in_fp32("matmul", {samples, hidden, inputs}, {}, {x.data(), w1.data(), activation.data()});
-    run_in_fp32("bias_activation", {samples, hidden}, {1},
-                {activation.data(), b1.data(), activation.data()});
-    run_in_fp32("matmul", {samples, classes, hidden}, {},
-                {activation.data(), w2.data(), logits.data()});
-    run_in_fp32("bias_activation", {samples, classes}, {0},
-                {logits.data(), b2.data(), logits.data()});
-    run_in_fp32("cross_entropy", {samples, classes}, {},
-                {logits.data(), labels.data(), logits.data(), row_losses.data()});
+    run_in_fp32<kernels::Matmul>({samples, hidden, inputs}, {},
+                                 {x.data(), w1.data(), activation.data()});
+    run_in_fp32<kernels::BiasActivation>({samples, hidden}, {.relu = true},
+                                         {activation.data(), b1.data(), activation.data()});
+    run_in_fp32<kernels::Matmul>({samples, classes, hidden}, {},
+                                 {activation.data(), w2.data(), logits.data()});
+    run_in_fp32<kernels::BiasActivation>({samples, classes}, {},
+                                         {logits.data(), b2.data(), logits.data()});
+    run_in_fp32<kernels::CrossEntropy>(
+        {samples, classes}, {}, {logits.data(), labels.data(), logits.data(), row_losses.data()});
     double sum = 0;
     for (const float loss : row_losses) sum += loss;
     return sum / samples;
@@ -57,18 +59,20 @@ struct TwoLayers {
     Gradients d{Numbers(x.size()), Numbers(w1.size()), Numbers(b1.size()), Numbers(w2.size()),
                 Numbers(b2.size())};
     Numbers d_activation(activation.size());
-    run_in_fp32("bias_gradient", {samples, classes}, {0}, {logits.data(), d.b2.data()});
-    run_in_fp32("matmul", {hidden, classes, samples}, {1, 0, 0},
-                {activation.data(), logits.data(), d.w2.data()});
-    run_in_fp32("matmul", {samples, hidden, classes}, {0, 1, 0},
-                {logits.data(), w2.data(), d_activation.data()});
-    run_in_fp32("relu_gradient", {samples, hidden}, {},
-                {activation.data(), d_activation.data(), d_activation.data()});
-    run_in_fp32("bias_gradient", {samples, hidden}, {0}, {d_activation.data(), d.b1.data()});
-    run_in_fp32("matmul", {inputs, hidden, samples}, {1, 0, 0},
-                {x.data(), d_activation.data(), d.w1.data()});
-    run_in_fp32("matmul", {samples, inputs, hidden}, {0, 1, 0},
-                {d_activation.data(), w1.data(), d.x.data()});
+    run_in_fp32<kernels::BiasGradient>({samples, classes}, {.accumulate = false},
+                                       {logits.data(), d.b2.data()});
+    run_in_fp32<kernels::Matmul>({hidden, classes, samples}, {.transpose_a = true},
+                                 {activation.data(), logits.data(), d.w2.data()});
+    run_in_fp32<kernels::Matmul>({samples, hidden, classes}, {.transpose_b = true},
+                                 {logits.data(), w2.data(), d_activation.data()});
+    run_in_fp32<kernels::ReluGradient>(
+        {samples, hidden}, {}, {activation.data(), d_activation.data(), d_activation.data()});
+    run_in_fp32<kernels::BiasGradient>({samples, hidden}, {.accumulate = false},
+                                       {d_activation.data(), d.b1.data()});
+    run_in_fp32<kernels::Matmul>({inputs, hidden, samples}, {.transpose_a = true},
+                                 {x.data(), d_activation.data(), d.w1.data()});
+    run_in_fp32<kernels::Matmul>({samples, inputs, hidden}, {.transpose_b = true},
+                                 {d_activation.data(), w1.data(), d.x.data()});
     return d;
   }
 };
@@ -122,8 +126,8 @@ TEST(Gradients, LowerTheLossWhenFollowed) {
   const double before = model.forward();
   TwoLayers::Gradients d = model.backward();
   const auto follow = [](Numbers& weights, Numbers& gradient) {
-    run_in_fp32("sgd", {1, static_cast<std::int64_t>(weights.size())}, {0.001},
-                {weights.data(), gradient.data()});
+    run_in_fp32<kernels::Sgd>({1, static_cast<std::int64_t>(weights.size())},
+                              {.learning_rate = 0.001}, {weights.data(), gradient.data()});
   };
   follow(model.w1, d.w1);
   follow(model.b1, d.b1);

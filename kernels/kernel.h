@@ -3,14 +3,16 @@
 // Knows nothing of steps, streams or scenarios; `runner/` is never included from here.
 #pragma once
 
-#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kernels/kernel_attributes.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
 
@@ -44,10 +46,6 @@ constexpr std::int64_t elements_of(const KernelShape& shape) {
   return shape.rows * shape.columns;
 }
 
-// The numbers of one launch that are not sizes (learning rates, a flag as 0 or 1). Each kernel's
-// header names them.
-using KernelScalars = std::array<double, 8>;
-
 struct KernelWork {
   std::int64_t bytes_read = 0;     // each input once
   std::int64_t bytes_written = 0;  // each output once
@@ -56,29 +54,52 @@ struct KernelWork {
 
 enum class Access { read, write, read_write };
 
-// The index of no scalar.
-constexpr std::size_t no_scalar = KernelScalars{}.size();
+// storage: numbers of the launch's dtype; single: fp32. label: the index of a column, token: one in
+// [0, depth), both int32. count: 64 bits; word: 32 bits. control: see update_control.h. scratch:
+// bytes that a launch may leave anything in.
+enum class OperandFormat { storage, single, label, token, count, word, control, scratch };
+
+constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
+  switch (format) {
+    case OperandFormat::storage:
+      return bytes_of(dtype);
+    case OperandFormat::count:
+      return 8;
+    case OperandFormat::scratch:
+      return 1;
+    default:
+      return 4;
+  }
+}
+
+// How many elements an operand has; extents.h has those that several kernels share.
+using Extent = std::int64_t (*)(const KernelShape&, DType, const KernelAttributes&);
+
+// The index of no operand.
+constexpr std::size_t no_operand = static_cast<std::size_t>(-1);
 
 struct KernelOperand {
   std::string_view name;
-  Access access;
-  // A read_write operand is not read by a launch for which this scalar is 0.
-  std::size_t accumulates = no_scalar;
+  Access access = Access::read;
+  Extent elements = nullptr;
+  OperandFormat format = OperandFormat::storage;
+  // Null, or whether a launch with these attributes reads what is read_write: otherwise it is only
+  // written.
+  bool (*accumulates)(const KernelAttributes&) = nullptr;
+  // Null, or how many of the elements a launch moves, where that is not all of them.
+  Extent touched = nullptr;
+  // It is read_write only because a part of it stays as it was: no launch reads it.
+  bool keeps_rest = false;
+  // An operand that is read, whose buffer this one may be: it is read before it is overwritten.
+  std::size_t may_replace = no_operand;
 };
-
-// What a launch with these scalars does with the operand.
-constexpr Access access_of(const KernelOperand& operand, const KernelScalars& scalars) {
-  const bool overwrites = operand.access == Access::read_write &&
-                          operand.accumulates != no_scalar && scalars[operand.accumulates] == 0;
-  return overwrites ? Access::write : operand.access;
-}
 
 // Everything a host reference needs. Pointers are host pointers, one per operand of the kernel, in
 // its order.
 struct KernelCall {
   KernelShape shape;
   DType dtype;
-  KernelScalars scalars;
+  KernelAttributes attributes;
   std::span<void* const> buffers;
 };
 
@@ -114,12 +135,12 @@ using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 struct Kernel {
   std::string_view name;
   std::span<const KernelOperand> operands;
-  KernelWork (*work)(const KernelShape&, DType, const KernelScalars&);
+  std::int64_t (*flops)(const KernelShape&, const KernelAttributes&);
   // Accumulates in double and rounds once to the storage type.
   void (*reference)(const KernelCall&);
   // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
   // CUDA.
-  Launch (*prepare)(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+  Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
   bool uses_workspace = false;  // what it launches writes to that of the context
   // A matrix product, with or without something behind it, that a library computes: its launch
   // costs the host more than one of ours.
@@ -129,12 +150,21 @@ struct Kernel {
   // Of a product's rate, that its arithmetic can have.
   double share_of_rate = 1;
   // What memory moves for it where no cache holds its operands; null: what its work says.
-  KernelWork (*uncached_work)(const KernelShape&, DType, const KernelScalars&) = nullptr;
+  KernelWork (*uncached_work)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
   // Sectors of memory that one load or store of a warp touches at most; null: of the accesses that
   // suit it, nobody knows.
-  std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelScalars&) = nullptr;
+  std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
   // How long it is told to take, whatever it computes; null where nobody tells it.
-  double (*delay_microseconds)(const KernelScalars&) = nullptr;
+  double (*delay_microseconds)(const KernelAttributes&) = nullptr;
 };
+
+// What a launch with these attributes does with the operand.
+Access access_of(const KernelOperand&, const KernelAttributes&);
+
+std::int64_t operand_bytes(const KernelOperand&, const KernelShape&, DType,
+                           const KernelAttributes&);
+
+// Of the operands' bytes and the kernel's flops.
+KernelWork work_of(const Kernel&, const KernelShape&, DType, const KernelAttributes&);
 
 }  // namespace stepgate

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "bench_shapes.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
-#include "kernels/cuda_trial.h"
-#include "kernels/stopwatch.h"
+#include "kernels/testing/bench_shapes.h"
+#include "kernels/testing/cuda_trial.h"
+#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 namespace {
@@ -103,7 +103,7 @@ double product_flops_per_second(DType dtype, const CudaLibraries& libraries) {
     pointers.push_back(operands.back().get());
   }
   const Launch launch = kernel("matmul").prepare(shape, dtype, {}, libraries.context());
-  const auto work = static_cast<double>(kernel("matmul").work(shape, dtype, {}).flops);
+  const auto work = static_cast<double>(work_of(kernel("matmul"), shape, dtype, {}).flops);
   Stopwatch stopwatch;
   double best = 0;
   for (int i = 0; i < 5; ++i) {
@@ -130,8 +130,10 @@ const Ceilings& ceilings(const CudaLibraries& libraries) {
 std::string_view wrong_operand(const KernelTrial& got, const KernelTrial& expected) {
   const Kernel& row = kernel(expected.recipe->kernel);
   for (std::size_t i = 0; i < row.operands.size(); ++i) {
-    const OperandFormat format = expected.recipe->operands[i].format;
-    if (format != OperandFormat::storage && format != OperandFormat::single) continue;
+    const OperandFormat format = operand_of(expected, i).format;
+    if (format != OperandFormat::storage && format != OperandFormat::single &&
+        format != OperandFormat::control)
+      continue;
     if (!(relative_error(got, expected, i) <= error_bound(expected, i)))
       return row.operands[i].name;
   }
@@ -140,15 +142,15 @@ std::string_view wrong_operand(const KernelTrial& got, const KernelTrial& expect
 
 void count(benchmark::State& state, const BenchShape& bench, DType dtype, const Ceilings& top,
            double seconds) {
-  const KernelWork work = kernel(bench.kernel).work(bench.shape, dtype, bench.scalars);
+  const KernelWork work = work_of(kernel(bench.kernel), bench.shape, dtype, bench.attributes);
   const auto bytes = static_cast<double>(work.bytes_read + work.bytes_written);
   const auto flops = static_cast<double>(work.flops);
   // Only products and attention run on tensor cores; of other kernels the flops are no limit.
-  const double math = bench.multiplies ? flops / top.flops_per_second.at(dtype) : 0;
+  const double math = uses_tensor_cores(bench) ? flops / top.flops_per_second.at(dtype) : 0;
   state.counters["bytes/s"] = bytes / seconds;
   state.counters["flops/s"] = flops / seconds;
   state.counters["roofline"] = std::max(bytes / top.bytes_per_second, math) / seconds;
-  if (!bench.multiplies)
+  if (!uses_tensor_cores(bench))
     state.counters["copy"] = copy_seconds(work.bytes_read + work.bytes_written) / seconds;
 }
 
@@ -156,7 +158,7 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* d
   const CudaLibraries libraries(dnn);
   const Ceilings& top = ceilings(libraries);
   const TrialRecipe& recipe = trial_recipe(bench.kernel);
-  const KernelTrial small = make_trial(recipe, bench.verified, dtype, bench.scalars, 1);
+  const KernelTrial small = make_trial(recipe, bench.verified, dtype, bench.attributes, 1);
   {
     const DeviceOperands operands(small, {});
     run_cuda(small, operands, libraries);
@@ -165,7 +167,7 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* d
     const std::string_view wrong = wrong_operand(operands.read_back(), expected);
     if (!wrong.empty()) return state.SkipWithError(("wrong: " + std::string(wrong)).c_str());
   }
-  const KernelTrial sizes{&recipe, bench.shape, dtype, bench.scalars, {}};
+  const KernelTrial sizes{&recipe, bench.shape, dtype, bench.attributes, {}};
   std::vector<DeviceBytes> operands;
   std::vector<void*> pointers;
   for (std::size_t i = 0; i < small.operands.size(); ++i) {
@@ -173,7 +175,7 @@ void run(benchmark::State& state, const BenchShape& bench, DType dtype, Cudnn* d
     pointers.push_back(operands.back().get());
   }
   const Launch launch =
-      kernel(bench.kernel).prepare(bench.shape, dtype, bench.scalars, libraries.context());
+      kernel(bench.kernel).prepare(bench.shape, dtype, bench.attributes, libraries.context());
   constexpr int launches_per_iteration = 10;  // the cost of the two events fades
   Stopwatch stopwatch;
   std::vector<double> all;
@@ -200,7 +202,7 @@ void register_benchmarks(Cudnn* dnn) {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
   for (const auto& [dtype, dtype_name] : dtypes) {
     for (const BenchShape& bench : bench_shapes()) {
-      if (dtype == DType::tf32 && !bench.multiplies) continue;  // differs in products only
+      if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in products only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
       register_one(name, bench, dtype, nullptr);
       if (dnn != nullptr && is_narrow(dtype) && kernel(bench.kernel).is_attention)

@@ -7,8 +7,9 @@
 #include <random>
 
 #include "kernels/catalogue.h"
-#include "kernels/cuda_trial.h"
-#include "kernels/stopwatch.h"
+#include "kernels/kernels.h"
+#include "kernels/testing/cuda_trial.h"
+#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 
@@ -49,8 +50,9 @@ bool is_clock(const KernelTrial& trial, std::size_t operand) {
 }
 
 void expect_operand(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  const OperandFormat format = expected.recipe->operands[operand].format;
-  if (format == OperandFormat::storage || format == OperandFormat::single) {
+  const OperandFormat format = operand_of(expected, operand).format;
+  if (format == OperandFormat::storage || format == OperandFormat::single ||
+      format == OperandFormat::control) {
     // NaN is not below the bound.
     ASSERT_LE(relative_error(got, expected, operand), error_bound(expected, operand))
         << "operand " << operand;
@@ -89,7 +91,7 @@ TEST_P(CudaKernel, GivesTheSameBitsTwice) {
     const KernelTrial second = carried_out(trial, {});
     for (std::size_t operand = 0; operand < trial.operands.size(); ++operand) {
       if (is_clock(trial, operand)) continue;
-      if (GetParam().operands[operand].format == OperandFormat::scratch) continue;
+      if (operand_of(trial, operand).format == OperandFormat::scratch) continue;
       ASSERT_EQ(first.operands[operand], second.operands[operand]) << "operand " << operand;
     }
   });
@@ -99,7 +101,8 @@ TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
   for_each_trial([this](const KernelTrial& trial) {
     KernelTrial expected = trial;
     run_reference(expected);
-    expect_operands(carried_out(trial, {.offset_bytes = GetParam().alignment_bytes}), expected);
+    expect_operands(
+        carried_out(trial, {.offset_bytes = alignment_bytes(kernel(GetParam().kernel))}), expected);
   });
 }
 
@@ -110,18 +113,21 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel,
 class CudaKernelInPlace : public CudaKernel {};
 
 TEST_P(CudaKernelInPlace, AgreesWithTheReference) {
-  for_each_trial([this](const KernelTrial& trial) {
-    KernelTrial expected = trial;
-    run_reference(expected);
+  const Kernel& row = kernel(GetParam().kernel);
+  const std::size_t output = operand_in_place(row);
+  const std::size_t replaced = row.operands[output].may_replace;
+  for_each_trial([&](KernelTrial trial) {
+    if (operand_bytes(trial, output) != operand_bytes(trial, replaced)) return;
     const KernelTrial got = carried_out(trial, {.output = Placement::Output::in_place});
-    expect_operand(got, expected, static_cast<std::size_t>(GetParam().output));
+    run_reference_in_place(trial);
+    expect_operand(got, trial, output);
   });
 }
 
 std::vector<TrialRecipe> in_place_recipes() {
   std::vector<TrialRecipe> recipes;
   for (const TrialRecipe& recipe : trial_recipes()) {
-    if (recipe.output != recipe.output_over) recipes.push_back(recipe);
+    if (operand_in_place(kernel(recipe.kernel)) != no_operand) recipes.push_back(recipe);
   }
   return recipes;
 }
@@ -146,10 +152,11 @@ TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
 
 TEST(CudaSpin, LastsAsLongAsItWasTold) {
   const CudaLibraries libraries;
-  const KernelTrial trial = make_trial(trial_recipe("spin"), {}, DType::fp32, {2000}, 1);
+  const KernelTrial trial =
+      make_trial(trial_recipe("spin"), {}, DType::fp32, kernels::Spin::Attributes{2000}, 1);
   const DeviceOperands operands(trial, {});
   const Launch launch =
-      kernel("spin").prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
+      kernel("spin").prepare(trial.shape, trial.dtype, trial.attributes, libraries.context());
   Stopwatch stopwatch;
   const double seconds = stopwatch.seconds_each(1, [&] { launch(operands.pointers(), nullptr); });
   EXPECT_GE(seconds, 1.99e-3);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work and references of the norms and their gradients. Meaning: norm.h and the kernels' headers.
+// Operations and references of the norms and their gradients. Meaning: norm.h and the kernels'
+// headers.
 #include "kernels/norm.h"
 
 #include <cmath>
@@ -11,39 +12,16 @@ namespace stepgate {
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  // layer: sum; subtract, square, sum; subtract, scale, weigh, shift. rms: square, sum; scale,
-  // weigh.
-  const std::int64_t operations = kind == NormKind::layer ? 8 : 4;
-  return {.bytes_read = (elements + parameters_of(kind) * shape.columns) * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
-          .flops = operations * elements};
+// layer: sum; subtract, square, sum; subtract, scale, weigh, shift. rms: square, sum; scale, weigh.
+std::int64_t norm_operations(NormKind kind) {
+  return kind == NormKind::layer ? 8 : 4;
 }
 
-KernelWork residual_bias_norm_work(NormKind kind, const KernelShape& shape, DType dtype) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  KernelWork work = norm_work(kind, shape, dtype);
-  work.bytes_read += (elements + shape.columns) * bytes_of(dtype);
-  work.bytes_written += elements * bytes_of(dtype);
-  work.flops += 2 * elements;
-  return work;
-}
-
-KernelWork norm_gradient_work(NormKind kind, const KernelShape& shape, DType dtype,
-                              const KernelScalars& scalars) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  const bool accumulates = scalars[norm_gradient_scalar::accumulate] != 0;
-  const std::int64_t read = (accumulates ? 3 : 2) * elements + shape.columns;
-  // rms: normalise, weigh; multiply, sum; multiply, sum for the weight; multiply, subtract, scale.
-  // layer also subtracts the mean, sums twice more (rows, bias) and subtracts.
-  const bool sums = scalars[norm_gradient_scalar::sums_d_x] != 0;
-  const std::int64_t operations =
-      (kind == NormKind::layer ? 13 : 9) + (accumulates ? 1 : 0) + (sums ? 1 : 0);
-  return {
-      .bytes_read = read * bytes_of(dtype) + shape.rows * statistics_of(kind) * 4,
-      .bytes_written = elements * bytes_of(dtype) + norm_partial_elements(kind, shape, scalars) * 4,
-      .flops = operations * elements};
+// rms: normalise, weigh; multiply, sum; multiply, sum for the weight; multiply, subtract, scale.
+// layer also subtracts the mean, sums twice more (rows, bias) and subtracts.
+std::int64_t norm_gradient_operations(NormKind kind, const NormGradientAttributes& attributes) {
+  return (kind == NormKind::layer ? 13 : 9) + (attributes.accumulate ? 1 : 0) +
+         (attributes.sums_d_x ? 1 : 0);
 }
 
 // --- references ----------------------------------------------------------------------------------
@@ -57,7 +35,7 @@ void residual_reference(const KernelCall& call, const void* x, const void* branc
   }
 }
 
-void norm_reference(NormKind kind, const KernelCall& call, const HostNorm& host) {
+void norm_reference(NormKind kind, const KernelCall& call, double epsilon, const HostNorm& host) {
   const std::int64_t columns = call.shape.columns;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const auto x = [&](std::int64_t c) { return number_at(host.x, call.dtype, row * columns + c); };
@@ -67,8 +45,7 @@ void norm_reference(NormKind kind, const KernelCall& call, const HostNorm& host)
       mean /= static_cast<double>(columns);
     }
     for (std::int64_t c = 0; c < columns; ++c) squares += (x(c) - mean) * (x(c) - mean);
-    const double scale =
-        1 / std::sqrt(squares / static_cast<double>(columns) + call.scalars[norm_scalar::epsilon]);
+    const double scale = 1 / std::sqrt(squares / static_cast<double>(columns) + epsilon);
     float* statistics = host.statistics + row * statistics_of(kind);
     if (kind == NormKind::layer) *statistics++ = static_cast<float>(mean);
     *statistics = static_cast<float>(scale);
@@ -82,14 +59,13 @@ void norm_reference(NormKind kind, const KernelCall& call, const HostNorm& host)
 
 // With n = (x - mean) scale and g = d_y weight, both of the row:
 //   d_x = scale (g - mean of g - n mean of (g n));  rms without the mean of g.
-void norm_gradient_reference(NormKind kind, const KernelCall& call) {
+void norm_gradient_reference(NormKind kind, const KernelCall& call,
+                             const NormGradientAttributes& attributes) {
   const auto [rows, columns, parts, unused] = call.shape;
-  const bool accumulates = call.scalars[norm_gradient_scalar::accumulate] != 0;
   const bool is_layer = kind == NormKind::layer;
   const auto count = static_cast<std::size_t>(columns);
-  const bool sums_d_x = call.scalars[norm_gradient_scalar::sums_d_x] != 0;
   std::vector<double> partials(
-      static_cast<std::size_t>(norm_partial_elements(kind, call.shape, call.scalars)));
+      static_cast<std::size_t>(norm_partial_elements(kind, call.shape, attributes)));
   double* of_d_x = partials.data() + parts * parameters_of(kind) * columns;
   for (std::int64_t row = 0; row < rows; ++row) {
     const float* statistics =
@@ -110,11 +86,11 @@ void norm_gradient_reference(NormKind kind, const KernelCall& call) {
     }
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::int64_t i = row * columns + c;
-      const double old = accumulates ? number_at(call.buffers[4], call.dtype, i) : 0;
+      const double old = attributes.accumulate ? number_at(call.buffers[4], call.dtype, i) : 0;
       const double inner =
           weighed[c] - (sum + normalised[c] * projection) / static_cast<double>(columns);
       set_number(call.buffers[4], call.dtype, i, old + scale * inner);
-      if (sums_d_x) of_d_x[row % parts * columns + c] += old + scale * inner;
+      if (attributes.sums_d_x) of_d_x[row % parts * columns + c] += old + scale * inner;
     }
   }
   auto* stored = static_cast<float*>(call.buffers[5]);

@@ -252,8 +252,8 @@ void launch_norm(std::string_view name, const NormCall<Number>& call, cudaStream
 // The launcher of the kernel of that kind, whose operands are NormCall's, in its order.
 template <NormKind kind, Residual residual>
 Launch prepare_norm(std::string_view name, const KernelShape& shape, DType dtype,
-                    const KernelScalars& scalars) {
-  const auto epsilon = static_cast<float>(scalars[norm_scalar::epsilon]);
+                    const KernelAttributes& attributes) {
+  const auto epsilon = static_cast<float>(attributes.to<NormAttributes>().epsilon);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [=](void* const* buffers, cudaStream_t stream) {

@@ -20,14 +20,14 @@ constexpr std::int64_t parameters_of(NormKind kind) {
   return kind == NormKind::layer ? 2 : 1;
 }
 
-// Indices into KernelScalars.
-namespace norm_scalar {
-constexpr std::size_t epsilon = 0;
-}
-namespace norm_gradient_scalar {
-constexpr std::size_t accumulate = 0;  // d_x += where it is not 0
-constexpr std::size_t sums_d_x = 1;    // where it is not 0, partials end with those of d_x
-}  // namespace norm_gradient_scalar
+struct NormAttributes {
+  double epsilon = 0;
+};
+
+struct NormGradientAttributes {
+  bool accumulate = false;  // d_x is added to
+  bool sums_d_x = false;    // partials end with those of d_x
+};
 
 // How many parts the rows of a gradient are divided among; part p takes rows p, p + parts, ... A
 // block takes a part, and two fit each of the 132 multiprocessors of an H200, so that all run at
@@ -42,9 +42,8 @@ constexpr std::int64_t norm_parts(std::int64_t rows) {
 // Numbers of a gradient's partials: [parts][parameters], then, where asked for, [parts][columns] of
 // the sums of d_x before it is rounded.
 constexpr std::int64_t norm_partial_elements(NormKind kind, const KernelShape& shape,
-                                             const KernelScalars& scalars) {
-  const std::int64_t sums = scalars[norm_gradient_scalar::sums_d_x] != 0 ? 1 : 0;
-  return shape.depth * (parameters_of(kind) + sums) * shape.columns;
+                                             const NormGradientAttributes& attributes) {
+  return shape.depth * (parameters_of(kind) + (attributes.sums_d_x ? 1 : 0)) * shape.columns;
 }
 
 struct HostNorm {
@@ -55,17 +54,17 @@ struct HostNorm {
   float* statistics;
 };
 
-void norm_reference(NormKind, const KernelCall&, const HostNorm&);
+void norm_reference(NormKind, const KernelCall&, double epsilon, const HostNorm&);
 
 // sum = x + branch + branch_bias, as it is stored.
 void residual_reference(const KernelCall&, const void* x, const void* branch,
                         const void* branch_bias, void* sum);
 
 // Operands d_y, x, weight, statistics, d_x, partials.
-void norm_gradient_reference(NormKind, const KernelCall&);
+void norm_gradient_reference(NormKind, const KernelCall&, const NormGradientAttributes&);
 
-KernelWork norm_work(NormKind, const KernelShape&, DType);
-KernelWork residual_bias_norm_work(NormKind, const KernelShape&, DType);
-KernelWork norm_gradient_work(NormKind, const KernelShape&, DType, const KernelScalars&);
+// Of each element of the norm and of its gradient.
+std::int64_t norm_operations(NormKind);
+std::int64_t norm_gradient_operations(NormKind, const NormGradientAttributes&);
 
 }  // namespace stepgate

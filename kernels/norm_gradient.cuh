@@ -106,9 +106,9 @@ void launch_norm_gradient(std::string_view name, const NormGradientCall<Number>&
 // The launcher of the kernel of that kind.
 template <NormKind kind>
 Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DType dtype,
-                             const KernelScalars& scalars) {
-  const bool accumulate = scalars[norm_gradient_scalar::accumulate] != 0;
-  const bool sums_d_x = scalars[norm_gradient_scalar::sums_d_x] != 0;
+                             const KernelAttributes& attributes) {
+  const bool accumulate = attributes.to<NormGradientAttributes>().accumulate;
+  const bool sums_d_x = attributes.to<NormGradientAttributes>().sums_d_x;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);

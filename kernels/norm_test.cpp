@@ -7,11 +7,10 @@
 #include <cmath>
 
 #include "kernels/catalogue.h"
-#include "kernels/column_parts/column_parts.h"
-#include "kernels/expect_formulas.h"
-#include "kernels/kernel_trial.h"
-#include "kernels/norm.h"
+#include "kernels/kernels.h"
 #include "kernels/number_format.h"
+#include "kernels/testing/expect_formulas.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 namespace {
@@ -36,7 +35,8 @@ Row row_of(const KernelTrial& t, std::int64_t row, const Element& x, Norm norm) 
   }
   const auto count = static_cast<double>(t.shape.columns);
   const double mean = norm == Norm::layer ? sum / count : 0;
-  return {mean, std::pow(squares / count - mean * mean + t.scalars[0], -0.5)};
+  return {mean, std::pow(squares / count - mean * mean + t.attributes.to<NormAttributes>().epsilon,
+                         -0.5)};
 }
 
 double first_operand(const KernelTrial& t, std::int64_t i) {
@@ -127,7 +127,8 @@ Formula gradient_of_x(Norm norm) {
     }
     const auto count = static_cast<double>(t.shape.columns);
     const double spread = (sum + normalised(t, norm, row, column) * projection) / count;
-    const double old = t.scalars[0] != 0 ? value_at(t, d_x, i) : 0;
+    const double old =
+        t.attributes.to<NormGradientAttributes>().accumulate ? value_at(t, d_x, i) : 0;
     return old + scale_of(t, norm, row) * (weighed(column) - spread);
   };
 }
@@ -183,14 +184,14 @@ TEST(LayerNormGradient, AgreesWithFiniteDifferencesOfTheNorm) {
   float y[columns], pair[2], slope[columns], sums[2 * columns];
   const auto loss = [&] {
     void* const buffers[] = {x_row, weights, biases, y, pair};
-    kernel("layer_norm").reference({{1, columns}, DType::fp32, {1e-5}, buffers});
+    kernel("layer_norm").reference({{1, columns}, DType::fp32, NormAttributes{1e-5}, buffers});
     double sum = 0;
     for (std::int64_t c = 0; c < columns; ++c) sum += static_cast<double>(outer[c]) * y[c];
     return sum;
   };
   loss();
   void* const buffers[] = {outer, x_row, weights, pair, slope, sums};
-  kernel("layer_norm_gradient").reference({{1, columns, 1}, DType::fp32, {0}, buffers});
+  kernel("layer_norm_gradient").reference({{1, columns, 1}, DType::fp32, {}, buffers});
   for (std::int64_t c = 0; c < columns; ++c) {
     const float old = x_row[c];
     x_row[c] = old + 0x1p-7f;
@@ -227,7 +228,7 @@ TEST(Parts, AreAtLeastOneAndNeverMoreThanTheRows) {
 
 TEST(SumParts, SumsEachColumnOfTheParts) {
   const Formula sum = [](const KernelTrial& t, std::int64_t column) {
-    double total = t.scalars[0] != 0 ? value_at(t, 1, column) : 0;
+    double total = t.attributes.as<kernels::SumParts>().accumulate ? value_at(t, 1, column) : 0;
     for (std::int64_t part = t.shape.depth - 1; part >= 0; --part) {
       total += value_at(t, 0, part * t.shape.columns + column);
     }

@@ -7,9 +7,10 @@
 #include <limits>
 
 #include "kernels/catalogue.h"
-#include "kernels/cuda_trial.h"
+#include "kernels/kernels.h"
 #include "kernels/number_format.h"
 #include "kernels/square_sums/square_sums.h"
+#include "kernels/testing/cuda_trial.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
@@ -17,8 +18,8 @@ namespace {
 
 constexpr std::int64_t count = 20'001;
 constexpr KernelShape shape{1, count, square_sum_pieces(count)};
-constexpr KernelScalars clip_scalars = {0.5, 3, 2, 0.5};
-constexpr KernelScalars adamw_scalars = {1e-2, 0.9, 0.999, 1e-8, 0.01};
+constexpr kernels::Clip::Attributes clip_attributes = {0.5, 3, 2, 0.5};
+constexpr kernels::Adamw::Attributes adamw_attributes = {1e-2, 0.9, 0.999, 1e-8, 0.01};
 
 // The operands of all three kernels, on the host or on the device.
 struct Update {
@@ -32,9 +33,9 @@ struct Update {
 
   template <class Carry>
   void carry_out(Carry carry) const {
-    carry("square_sums", KernelScalars{}, {gradients, partials});
-    carry("clip", clip_scalars, {partials, control});
-    carry("adamw_master", adamw_scalars, {weights, gradients, master, m, v, control});
+    carry("square_sums", KernelAttributes{}, {gradients, partials});
+    carry("clip", clip_attributes, {partials, control});
+    carry("adamw_master", adamw_attributes, {weights, gradients, master, m, v, control});
   }
 };
 
@@ -69,14 +70,15 @@ class CudaUpdate : public testing::TestWithParam<DType> {
         cudaMemcpy(device.gradients, gradients.data(), gradients.size(), cudaMemcpyHostToDevice),
         "upload the gradients");
     device.carry_out(
-        [&](const char* name, const KernelScalars& scalars, std::vector<void*> buffers) {
-          kernel(name).prepare(shape, GetParam(), scalars, libraries_.context())(buffers.data(),
-                                                                                 nullptr);
+        [&](const char* name, const KernelAttributes& attributes, std::vector<void*> buffers) {
+          kernel(name).prepare(shape, GetParam(), attributes, libraries_.context())(buffers.data(),
+                                                                                    nullptr);
         });
     update_on(adamw, sums)
-        .carry_out([&](const char* name, const KernelScalars& scalars, std::vector<void*> buffers) {
-          kernel(name).reference({shape, GetParam(), scalars, buffers});
-        });
+        .carry_out(
+            [&](const char* name, const KernelAttributes& attributes, std::vector<void*> buffers) {
+              kernel(name).reference({shape, GetParam(), attributes, buffers});
+            });
     check_cuda(cudaDeviceSynchronize(), "update");
   }
 
@@ -85,7 +87,8 @@ class CudaUpdate : public testing::TestWithParam<DType> {
 
 TEST_P(CudaUpdate, SkipsGradientsThatAreNotFiniteAndGoesOnAsTheReferenceDoes) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  KernelTrial adamw = make_trial(trial_recipe("adamw_master"), shape, GetParam(), adamw_scalars, 1);
+  KernelTrial adamw =
+      make_trial(trial_recipe("adamw_master"), shape, GetParam(), adamw_attributes, 1);
   KernelTrial sums = make_trial(trial_recipe("square_sums"), shape, GetParam(), {}, 2);
   start(adamw);
   const DeviceOperands device_adamw(adamw, {}), device_sums(sums, {});

@@ -10,9 +10,9 @@
 #include <random>
 
 #include "kernels/catalogue.h"
-#include "kernels/expect_formulas.h"
+#include "kernels/kernels.h"
 #include "kernels/number_format.h"
-#include "kernels/square_sums/square_sums.h"
+#include "kernels/testing/expect_formulas.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
@@ -44,17 +44,21 @@ void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_mas
     return value_at(t, 1, i) * control_of(t, update_control::factor);
   };
   const Formula m = [=](const KernelTrial& t, std::int64_t i) {
-    return t.scalars[1] * value_at(t, at.m, i) + (1 - t.scalars[1]) * gradient(t, i);
+    return t.attributes.as<kernels::Adamw>().beta1 * value_at(t, at.m, i) +
+           (1 - t.attributes.as<kernels::Adamw>().beta1) * gradient(t, i);
   };
   const Formula v = [=](const KernelTrial& t, std::int64_t i) {
-    return t.scalars[2] * value_at(t, at.v, i) + (1 - t.scalars[2]) * std::pow(gradient(t, i), 2);
+    return t.attributes.as<kernels::Adamw>().beta2 * value_at(t, at.v, i) +
+           (1 - t.attributes.as<kernels::Adamw>().beta2) * std::pow(gradient(t, i), 2);
   };
   const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
     const double updates = control_of(t, update_control::updates);
-    const double m_hat = m(t, i) / (1 - std::pow(t.scalars[1], updates));
-    const double v_hat = v(t, i) / (1 - std::pow(t.scalars[2], updates));
-    return value_at(t, at.weights, i) * (1 - t.scalars[0] * t.scalars[4]) -
-           t.scalars[0] * m_hat / (std::sqrt(v_hat) + t.scalars[3]);
+    const double m_hat = m(t, i) / (1 - std::pow(t.attributes.as<kernels::Adamw>().beta1, updates));
+    const double v_hat = v(t, i) / (1 - std::pow(t.attributes.as<kernels::Adamw>().beta2, updates));
+    return value_at(t, at.weights, i) * (1 - t.attributes.as<kernels::Adamw>().learning_rate *
+                                                 t.attributes.as<kernels::Adamw>().weight_decay) -
+           t.attributes.as<kernels::Adamw>().learning_rate * m_hat /
+               (std::sqrt(v_hat) + t.attributes.as<kernels::Adamw>().epsilon);
   };
   std::map<std::size_t, Formula> formulas = {{at.weights, unless_skipped(at.weights, weights)},
                                              {at.m, unless_skipped(at.m, m)},
@@ -95,10 +99,10 @@ TEST(SquareSums, HaveAsManyPiecesAsFillTheDeviceAndNoMoreThanTheNumbersNeed) {
 // One launch of clip on partial sums of squares.
 std::array<float, update_control::size> clipped(std::vector<float> partials,
                                                 std::array<float, update_control::size> control,
-                                                const KernelScalars& scalars) {
+                                                const kernels::Clip::Attributes& attributes) {
   void* const buffers[] = {partials.data(), control.data()};
   const KernelShape shape{.depth = static_cast<std::int64_t>(partials.size())};
-  kernel("clip").reference({shape, DType::fp32, scalars, buffers});
+  kernel("clip").reference({shape, DType::fp32, attributes, buffers});
   return control;
 }
 
@@ -155,11 +159,11 @@ TEST(Clip, FollowsItsFormulaInEveryTrial) {
     double sum = 0;
     for (std::int64_t p = t.shape.depth - 1; p >= 0; --p) sum += value_at(t, 0, p);
     const double norm = std::sqrt(sum) / 4;
-    const bool grows = t.scalars[1] == 3;
-    const double limit = t.scalars[0] / (norm + 1e-6);
+    const bool grows = t.attributes.as<kernels::Clip>().growth_interval == 3;
+    const double limit = t.attributes.as<kernels::Clip>().max_norm / (norm + 1e-6);
     switch (i) {
       case update_control::factor:
-        return (t.scalars[0] == 0 || limit > 1 ? 1 : limit) / 4;
+        return (t.attributes.as<kernels::Clip>().max_norm == 0 || limit > 1 ? 1 : limit) / 4;
       case update_control::loss_scale:
         return grows ? 8.0 : 4.0;
       case update_control::good_updates:
@@ -203,7 +207,7 @@ TEST(SkippedUpdate, LeavesEveryBufferAsItWasWhateverTheGradientsHold) {
        {"adamw_master", "adamw_clipped", "foreach_unscale", "foreach_decay", "foreach_lerp",
         "foreach_mul", "foreach_addcmul", "foreach_div", "foreach_addcdiv"}) {
     const TrialRecipe& recipe = trial_recipe(name);
-    KernelTrial trial = make_trial(recipe, {3, 7}, DType::fp32, recipe.scalars.front(), 1);
+    KernelTrial trial = make_trial(recipe, {3, 7}, DType::fp32, recipe.attributes.front(), 1);
     reinterpret_cast<float*>(trial.operands[1].data())[3] = std::nanf("");
     reinterpret_cast<float*>(trial.operands.back().data())[update_control::factor] = 0;
     const KernelTrial untouched = trial;
@@ -222,7 +226,7 @@ void run_pass(std::string_view name, Tensors& tensors, const KernelTrial& trial)
   for (const KernelOperand& operand : kernel(name).operands) {
     buffers.push_back(tensors.at(operand.name).data());
   }
-  kernel(name).reference({trial.shape, trial.dtype, trial.scalars, buffers});
+  kernel(name).reference({trial.shape, trial.dtype, trial.attributes, buffers});
 }
 
 constexpr const char* passes[] = {"foreach_unscale", "foreach_decay",   "foreach_lerp",
@@ -270,29 +274,40 @@ TEST(Foreach, EachPassFollowsItsFormula) {
                     return value_at(t, 0, i) * control_of(t, update_control::factor);
                   }));
   expect_formulas("foreach_decay", target([](T t, auto i) {
-                    return value_at(t, 0, i) - t.scalars[0] * t.scalars[4] * value_at(t, 0, i);
+                    return value_at(t, 0, i) - t.attributes.as<kernels::Adamw>().learning_rate *
+                                                   t.attributes.as<kernels::Adamw>().weight_decay *
+                                                   value_at(t, 0, i);
                   }));
   expect_formulas("foreach_lerp", target([](T t, auto i) {
-                    return t.scalars[1] * value_at(t, 0, i) +
-                           (1 - t.scalars[1]) * value_at(t, 1, i);
+                    return t.attributes.as<kernels::Adamw>().beta1 * value_at(t, 0, i) +
+                           (1 - t.attributes.as<kernels::Adamw>().beta1) * value_at(t, 1, i);
                   }));
-  expect_formulas("foreach_mul",
-                  target([](T t, auto i) { return t.scalars[2] * value_at(t, 0, i); }));
+  expect_formulas("foreach_mul", target([](T t, auto i) {
+                    return t.attributes.as<kernels::Adamw>().beta2 * value_at(t, 0, i);
+                  }));
   expect_formulas("foreach_addcmul", target([](T t, auto i) {
-                    return value_at(t, 0, i) + (1 - t.scalars[2]) * std::pow(value_at(t, 1, i), 2);
+                    return value_at(t, 0, i) + (1 - t.attributes.as<kernels::Adamw>().beta2) *
+                                                   std::pow(value_at(t, 1, i), 2);
                   }));
   expect_formulas("foreach_sqrt",
                   {{0, [](T t, auto i) { return std::pow(value_at(t, 1, i), 0.5); }}});
-  expect_formulas("foreach_div", target([](T t, auto i) {
-                    const double updates = control_of(t, update_control::updates);
-                    return value_at(t, 0, i) / std::sqrt(1 - std::pow(t.scalars[2], updates));
-                  }));
-  expect_formulas("foreach_add",
-                  {{0, [](T t, auto i) { return value_at(t, 0, i) + t.scalars[3]; }}});
+  expect_formulas(
+      "foreach_div", target([](T t, auto i) {
+        const double updates = control_of(t, update_control::updates);
+        return value_at(t, 0, i) /
+               std::sqrt(1 - std::pow(t.attributes.as<kernels::Adamw>().beta2, updates));
+      }));
+  expect_formulas("foreach_add", {{0, [](T t, auto i) {
+                                     return value_at(t, 0, i) +
+                                            t.attributes.as<kernels::Adamw>().epsilon;
+                                   }}});
   expect_formulas("foreach_addcdiv", target([](T t, auto i) {
                     const double updates = control_of(t, update_control::updates);
-                    const double m_hat = value_at(t, 1, i) / (1 - std::pow(t.scalars[1], updates));
-                    return value_at(t, 0, i) - t.scalars[0] * m_hat / value_at(t, 2, i);
+                    const double m_hat =
+                        value_at(t, 1, i) /
+                        (1 - std::pow(t.attributes.as<kernels::Adamw>().beta1, updates));
+                    return value_at(t, 0, i) - t.attributes.as<kernels::Adamw>().learning_rate *
+                                                   m_hat / value_at(t, 2, i);
                   }));
 }
 

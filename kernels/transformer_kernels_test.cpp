@@ -5,9 +5,10 @@
 
 #include <cmath>
 
-#include "kernels/expect_formulas.h"
-#include "kernels/kernel_trial.h"
+#include "kernels/kernels.h"
 #include "kernels/number_format.h"
+#include "kernels/testing/expect_formulas.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 namespace {
@@ -22,7 +23,8 @@ double token_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t po
   }
   // The fractional part of the word times the golden ratio, spread over the vocabulary.
   const double fraction = folded * 0x9e3779b1u;
-  return std::floor(fraction * t.scalars[0] / 0x1p32);
+  return std::floor(
+      fraction * static_cast<double>(t.attributes.as<kernels::IngestTokens>().vocabulary) / 0x1p32);
 }
 
 TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextToken) {

@@ -4,21 +4,22 @@
 #include "kernels/accumulate_loss/accumulate_loss.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand accumulate_loss_operands[] = {
-    {"loss", Access::read},
-    {"sum", Access::read_write},
+    {"loss", Access::read, extent::one, OperandFormat::single},
+    {"sum", Access::read_write, extent::one, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork accumulate_loss_work(const KernelShape&, DType, const KernelScalars&) {
-  return {.bytes_read = 8, .bytes_written = 4, .flops = 1};
+std::int64_t accumulate_loss_flops(const KernelShape&, const KernelAttributes&) {
+  return 1;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -32,7 +33,7 @@ void accumulate_loss_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel accumulate_loss_kernel() {
-  return {"accumulate_loss", accumulate_loss_operands, accumulate_loss_work,
+  return {kernels::AccumulateLoss::name, accumulate_loss_operands, accumulate_loss_flops,
           accumulate_loss_reference, in_cuda_builds<prepare_accumulate_loss>()};
 }
 

@@ -16,7 +16,7 @@ __global__ void accumulate_loss(const float* loss, float* sum) {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,
                                const LaunchContext&) {
   return [](void* const* buffers, cudaStream_t stream) {
     accumulate_loss<<<1, 1, 0, stream>>>(static_cast<const float*>(buffers[0]),

@@ -8,10 +8,19 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct AccumulateLoss {
+  static constexpr std::string_view name = "accumulate_loss";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel accumulate_loss_kernel();
 
 // Only in CUDA builds.
-Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,
                                const LaunchContext&);
 
 }  // namespace stepgate

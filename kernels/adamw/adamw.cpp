@@ -4,26 +4,27 @@
 
 #include "kernels/adamw/adamw_update.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand adamw_operands[] = {
-    {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
-    {"v", Access::read_write},       {"counter", Access::read},
+    {"weights", Access::read_write, extent::elements},
+    {"gradients", Access::read, extent::elements},
+    {"m", Access::read_write, extent::elements, OperandFormat::single},
+    {"v", Access::read_write, extent::elements, OperandFormat::single},
+    {"counter", Access::read, extent::one, OperandFormat::count},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork adamw_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t parameters = shape.rows * shape.columns;
-  return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + 8,
-          .bytes_written = parameters * (bytes_of(dtype) + 8),
-          // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
-          .flops = 16 * parameters};
+// m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
+std::int64_t adamw_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 16 * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -35,7 +36,7 @@ void adamw_reference(const KernelCall& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const AdamwNumbers before{number_at(call.buffers[0], call.dtype, i), m[i], v[i]};
     const double gradient = number_at(call.buffers[1], call.dtype, i);
-    const AdamwNumbers after = adamw_step(before, gradient, updates, call.scalars);
+    const AdamwNumbers after = adamw_step(before, gradient, updates, call.attributes);
     set_number(call.buffers[0], call.dtype, i, after.weight);
     m[i] = static_cast<float>(after.m);
     v[i] = static_cast<float>(after.v);
@@ -47,7 +48,8 @@ void adamw_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_kernel() {
-  return {"adamw", adamw_operands, adamw_work, adamw_reference, in_cuda_builds<prepare_adamw>()};
+  return {kernels::Adamw::name, adamw_operands, adamw_flops, adamw_reference,
+          in_cuda_builds<prepare_adamw>()};
 }
 
 }  // namespace stepgate

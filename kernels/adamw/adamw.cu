@@ -35,9 +35,9 @@ struct Adapt {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_adamw(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_adamw(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                      const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(scalars);
+  const AdamwRates rates = adamw_rates(attributes);
   const std::int64_t parameters = shape.rows * shape.columns;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

@@ -7,24 +7,28 @@
 //   w -= learning_rate ((m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay w)
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace adamw_scalar {
-constexpr std::size_t learning_rate = 0;
-constexpr std::size_t beta1 = 1;
-constexpr std::size_t beta2 = 2;
-constexpr std::size_t epsilon = 3;
-constexpr std::size_t weight_decay = 4;
-}  // namespace adamw_scalar
+namespace kernels {
+
+struct Adamw {
+  static constexpr std::string_view name = "adamw";
+  struct Attributes {
+    double learning_rate = 0;
+    double beta1 = 0;
+    double beta2 = 0;
+    double epsilon = 0;
+    double weight_decay = 0;
+  };
+};
+
+}  // namespace kernels
 
 Kernel adamw_kernel();
 
 // Only in CUDA builds.
-Launch prepare_adamw(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_adamw(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One parameter's step of AdamW in fp32, for every kernel that makes it. What is the same for all
 // parameters is worked out before: AdamwRates on the host, AdamwCorrections by each thread, since
-// the number of the update is known on the device only. Formula and scalars: adamw.h.
+// the number of the update is known on the device only. Formula and attributes: adamw.h.
 #pragma once
 
 #include <cmath>
@@ -23,11 +23,11 @@ struct AdamwRates {
   float decay;  // learning_rate * weight_decay
 };
 
-inline AdamwRates adamw_rates(const KernelScalars& scalars) {
-  namespace scalar = adamw_scalar;
-  const double beta1 = scalars[scalar::beta1];
-  const double beta2 = scalars[scalar::beta2];
-  const double learning_rate = scalars[scalar::learning_rate];
+inline AdamwRates adamw_rates(const KernelAttributes& attributes) {
+  const auto rule = attributes.as<kernels::Adamw>();
+  const double beta1 = rule.beta1;
+  const double beta2 = rule.beta2;
+  const double learning_rate = rule.learning_rate;
   return {.learning_rate = static_cast<float>(learning_rate),
           .one_minus_beta1 = static_cast<float>(1 - beta1),
           .beta1 = static_cast<float>(beta1),
@@ -35,8 +35,8 @@ inline AdamwRates adamw_rates(const KernelScalars& scalars) {
           .beta2 = static_cast<float>(beta2),
           .log_beta1 = static_cast<float>(std::log(beta1)),
           .log_beta2 = static_cast<float>(std::log(beta2)),
-          .epsilon = static_cast<float>(scalars[scalar::epsilon]),
-          .decay = static_cast<float>(learning_rate * scalars[scalar::weight_decay])};
+          .epsilon = static_cast<float>(rule.epsilon),
+          .decay = static_cast<float>(learning_rate * rule.weight_decay)};
 }
 
 struct AdamwCorrections {

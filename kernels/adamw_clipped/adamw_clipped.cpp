@@ -5,28 +5,28 @@
 
 #include "kernels/adamw/adamw_update.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand adamw_clipped_operands[] = {
-    {"weights", Access::read_write}, {"gradients", Access::read}, {"m", Access::read_write},
-    {"v", Access::read_write},       {"control", Access::read},
+    {"weights", Access::read_write, extent::elements},
+    {"gradients", Access::read, extent::elements},
+    {"m", Access::read_write, extent::elements, OperandFormat::single},
+    {"v", Access::read_write, extent::elements, OperandFormat::single},
+    {"control", Access::read, extent::control, OperandFormat::control},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of a launch that is not skipped.
-KernelWork adamw_clipped_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t parameters = shape.rows * shape.columns;
-  return {.bytes_read = parameters * (2 * bytes_of(dtype) + 8) + update_control::bytes,
-          .bytes_written = parameters * (bytes_of(dtype) + 8),
-          // adamw's 16 and the factor
-          .flops = 17 * parameters};
+// Of a launch that is not skipped: adamw's 16 and the factor.
+std::int64_t adamw_clipped_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 17 * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ void adamw_clipped_reference(const KernelCall& call) {
     const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
     const AdamwNumbers before{number_at(call.buffers[0], call.dtype, i), m[i], v[i]};
     const AdamwNumbers after =
-        adamw_step(before, gradient, control[update_control::updates], call.scalars);
+        adamw_step(before, gradient, control[update_control::updates], call.attributes);
     set_number(call.buffers[0], call.dtype, i, after.weight);
     m[i] = static_cast<float>(after.m);
     v[i] = static_cast<float>(after.v);
@@ -53,8 +53,8 @@ void adamw_clipped_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_clipped_kernel() {
-  return {"adamw_clipped", adamw_clipped_operands, adamw_clipped_work, adamw_clipped_reference,
-          in_cuda_builds<prepare_adamw_clipped>()};
+  return {kernels::AdamwClipped::name, adamw_clipped_operands, adamw_clipped_flops,
+          adamw_clipped_reference, in_cuda_builds<prepare_adamw_clipped>()};
 }
 
 }  // namespace stepgate

@@ -41,9 +41,9 @@ struct AdaptClipped {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_adamw_clipped(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                             const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(scalars);
+Launch prepare_adamw_clipped(const KernelShape& shape, DType dtype,
+                             const KernelAttributes& attributes, const LaunchContext&) {
+  const AdamwRates rates = adamw_rates(attributes);
   const std::int64_t parameters = shape.rows * shape.columns;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

@@ -5,28 +5,32 @@
 
 #include "kernels/adamw/adamw_update.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand adamw_master_operands[] = {
-    {"weights", Access::read_write}, {"gradients", Access::read}, {"master", Access::read_write},
-    {"m", Access::read_write},       {"v", Access::read_write},   {"control", Access::read},
+    {.name = "weights",
+     .access = Access::read_write,
+     .elements = extent::elements,
+     .keeps_rest = true},
+    {"gradients", Access::read, extent::elements},
+    {"master", Access::read_write, extent::elements, OperandFormat::single},
+    {"m", Access::read_write, extent::elements, OperandFormat::single},
+    {"v", Access::read_write, extent::elements, OperandFormat::single},
+    {"control", Access::read, extent::control, OperandFormat::control},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of a launch that is not skipped.
-KernelWork adamw_master_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t parameters = shape.rows * shape.columns;
-  return {.bytes_read = parameters * (bytes_of(dtype) + 12) + update_control::bytes,
-          .bytes_written = parameters * (bytes_of(dtype) + 12),
-          // adamw's 16 and the factor
-          .flops = 17 * parameters};
+// Of a launch that is not skipped: adamw's 16 and the factor.
+std::int64_t adamw_master_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 17 * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -41,7 +45,7 @@ void adamw_master_reference(const KernelCall& call) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
     const AdamwNumbers after = adamw_step({master[i], m[i], v[i]}, gradient,
-                                          control[update_control::updates], call.scalars);
+                                          control[update_control::updates], call.attributes);
     master[i] = static_cast<float>(after.weight);
     m[i] = static_cast<float>(after.m);
     v[i] = static_cast<float>(after.v);
@@ -54,8 +58,8 @@ void adamw_master_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel adamw_master_kernel() {
-  return {"adamw_master", adamw_master_operands, adamw_master_work, adamw_master_reference,
-          in_cuda_builds<prepare_adamw_master>()};
+  return {kernels::AdamwMaster::name, adamw_master_operands, adamw_master_flops,
+          adamw_master_reference, in_cuda_builds<prepare_adamw_master>()};
 }
 
 }  // namespace stepgate

@@ -3,26 +3,24 @@
 #include "kernels/add/add.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand add_operands[] = {
-    {"x", Access::read},
-    {"branch", Access::read},
-    {"sum", Access::write},
+    {"x", Access::read, extent::elements},
+    {"branch", Access::read, extent::elements},
+    {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork add_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = 2 * elements * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype),
-          .flops = elements};
+std::int64_t add_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -40,7 +38,8 @@ void add_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel add_kernel() {
-  return {"add", add_operands, add_work, add_reference, in_cuda_builds<prepare_add>()};
+  return {kernels::Add::name, add_operands, add_flops, add_reference,
+          in_cuda_builds<prepare_add>()};
 }
 
 }  // namespace stepgate

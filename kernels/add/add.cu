@@ -39,7 +39,7 @@ struct Add {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_add(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_add(const KernelShape& shape, DType dtype, const KernelAttributes&,
                    const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

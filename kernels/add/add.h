@@ -8,9 +8,18 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Add {
+  static constexpr std::string_view name = "add";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel add_kernel();
 
 // Only in CUDA builds.
-Launch prepare_add(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_add(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

@@ -8,25 +8,23 @@
 
 #include "kernels/attention/packed_heads.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand attention_operands[] = {
-    {"qkv", Access::read},
-    {"out", Access::write},
-    {"log_sums", Access::write},
+    {"qkv", Access::read, extent::packed_qkv},
+    {"out", Access::write, extent::elements},
+    {"log_sums", Access::write, extent::rows_by_groups, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork attention_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = 3 * elements * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
-          .flops = 2 * elements * (shape.depth + 1)};
+std::int64_t attention_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 2 * elements_of(shape) * (shape.depth + 1);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -72,9 +70,9 @@ Kernel attention_kernel() {
   // Between its products it has exponentials and sums of rows to do, for which tensor cores wait:
   // bf16 on an H200 reaches 230 to 480 TFLOP/s, by shape, where products have 815 (kernels_bench).
   // Nothing was measured in fp32.
-  return {.name = "attention",
+  return {.name = kernels::Attention::name,
           .operands = attention_operands,
-          .work = attention_work,
+          .flops = attention_flops,
           .reference = attention_reference,
           .prepare = in_cuda_builds<prepare_attention>(),
           .is_attention = true,

@@ -62,7 +62,7 @@ Launch launch_of(const KernelShape& shape) {
 
 }  // namespace
 
-Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelAttributes&,
                          const LaunchContext& context) {
   if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });

@@ -16,9 +16,18 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Attention {
+  static constexpr std::string_view name = "attention";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel attention_kernel();
 
 // Only in CUDA builds.
-Launch prepare_attention(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_attention(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

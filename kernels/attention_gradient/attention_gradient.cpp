@@ -8,24 +8,32 @@
 
 #include "kernels/attention/packed_heads.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+std::int64_t scratch_bytes(const KernelShape& shape, DType dtype,
+                           const KernelAttributes& attributes) {
+  return attention_gradient_scratch_bytes(shape, dtype,
+                                          attributes.as<kernels::AttentionGradient>().most_scratch);
+}
 
 constexpr KernelOperand attention_gradient_operands[] = {
-    {"qkv", Access::read},      {"out", Access::read},      {"d_out", Access::read},
-    {"log_sums", Access::read}, {"scratch", Access::write}, {"d_qkv", Access::write},
+    {"qkv", Access::read, extent::packed_qkv},
+    {"out", Access::read, extent::elements},
+    {"d_out", Access::read, extent::elements},
+    {"log_sums", Access::read, extent::rows_by_groups, OperandFormat::single},
+    {"scratch", Access::write, scratch_bytes, OperandFormat::scratch},
+    {"d_qkv", Access::write, extent::packed_qkv},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork attention_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = 5 * elements * bytes_of(dtype) + shape.rows * shape.groups * 4,
-          .bytes_written = 3 * elements * bytes_of(dtype),
-          .flops = 5 * elements * (shape.depth + 1)};
+std::int64_t attention_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 5 * elements_of(shape) * (shape.depth + 1);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -87,9 +95,9 @@ void attention_gradient_reference(const KernelCall& call) {
 
 Kernel attention_gradient_kernel() {
   // As attention: 175 to 240 TFLOP/s where products have 815.
-  return {.name = "attention_gradient",
+  return {.name = kernels::AttentionGradient::name,
           .operands = attention_gradient_operands,
-          .work = attention_gradient_work,
+          .flops = attention_gradient_flops,
           .reference = attention_gradient_reference,
           .prepare = in_cuda_builds<prepare_attention_gradient>(),
           .is_attention = true,

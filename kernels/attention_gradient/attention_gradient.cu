@@ -83,9 +83,10 @@ Launch launch_of(const KernelShape& shape) {
 }  // namespace
 
 Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
-                                  const KernelScalars& scalars, const LaunchContext& context) {
+                                  const KernelAttributes& attributes,
+                                  const LaunchContext& context) {
   const auto most_scratch =
-      static_cast<std::int64_t>(scalars[attention_gradient_scalar::most_scratch]);
+      static_cast<std::int64_t>(attributes.as<kernels::AttentionGradient>().most_scratch);
   if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
     return *launch;
   return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });

@@ -10,17 +10,21 @@
 // order of the shape alone. In CUDA builds, what attention.h says of alignment and D.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace attention_gradient_scalar {
-constexpr std::size_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
-}
+namespace kernels {
+
+struct AttentionGradient {
+  static constexpr std::string_view name = "attention_gradient";
+  struct Attributes {
+    std::int64_t most_scratch = 0;  // bytes that cuDNN may have; 0: our own kernel
+  };
+};
+
+}  // namespace kernels
 
 // So many sequences at once are given to cuDNN, whose gradient with sums in a fixed order has the
 // scores of all of them in its scratch: an equal share of all, as large as fits. 0 where cuDNN has
@@ -52,7 +56,7 @@ constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape
 Kernel attention_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_attention_gradient(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_attention_gradient(const KernelShape&, DType, const KernelAttributes&,
                                   const LaunchContext&);
 
 }  // namespace stepgate

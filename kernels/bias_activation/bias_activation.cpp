@@ -6,36 +6,31 @@
 #include <tuple>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand bias_activation_operands[] = {
-    {"x", Access::read},
-    {"bias", Access::read},
-    {"y", Access::write},
+    {"x", Access::read, extent::elements},
+    {"bias", Access::read, extent::columns},
+    {.name = "y", .access = Access::write, .elements = extent::elements, .may_replace = 0},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork bias_activation_work(const KernelShape& shape, DType dtype,
-                                const KernelScalars& scalars) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  const std::int64_t operations_per_element =
-      1 + (scalars[bias_activation_scalar::activation] != 0);
-  return {.bytes_read = (elements + shape.columns) * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype),
-          .flops = elements * operations_per_element};
+std::int64_t bias_activation_flops(const KernelShape& shape, const KernelAttributes& attributes) {
+  return elements_of(shape) * (attributes.as<kernels::BiasActivation>().relu ? 2 : 1);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void bias_activation_reference(const KernelCall& call) {
   const auto [x, bias, y] = std::tuple{call.buffers[0], call.buffers[1], call.buffers[2]};
-  const bool relu = call.scalars[bias_activation_scalar::activation] != 0;
+  const bool relu = call.attributes.as<kernels::BiasActivation>().relu;
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     const double sum =
         number_at(x, call.dtype, i) + number_at(bias, call.dtype, i % call.shape.columns);
@@ -48,7 +43,7 @@ void bias_activation_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel bias_activation_kernel() {
-  return {"bias_activation", bias_activation_operands, bias_activation_work,
+  return {kernels::BiasActivation::name, bias_activation_operands, bias_activation_flops,
           bias_activation_reference, in_cuda_builds<prepare_bias_activation>()};
 }
 

@@ -49,9 +49,9 @@ struct BiasActivation {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_bias_activation(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                               const LaunchContext&) {
-  const bool relu = scalars[bias_activation_scalar::activation] != 0;
+Launch prepare_bias_activation(const KernelShape& shape, DType dtype,
+                               const KernelAttributes& attributes, const LaunchContext&) {
+  const bool relu = attributes.as<kernels::BiasActivation>().relu;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);

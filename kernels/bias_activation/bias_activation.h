@@ -4,21 +4,25 @@
 //   operands  x, bias ([columns]), y; y may be x
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace bias_activation_scalar {
-constexpr std::size_t activation = 0;  // 0: none, 1: relu
-}
+namespace kernels {
+
+struct BiasActivation {
+  static constexpr std::string_view name = "bias_activation";
+  struct Attributes {
+    bool relu = false;  // otherwise no activation
+  };
+};
+
+}  // namespace kernels
 
 Kernel bias_activation_kernel();
 
 // Only in CUDA builds.
-Launch prepare_bias_activation(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_bias_activation(const KernelShape&, DType, const KernelAttributes&,
                                const LaunchContext&);
 
 }  // namespace stepgate

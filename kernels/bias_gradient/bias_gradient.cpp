@@ -4,30 +4,30 @@
 #include "kernels/bias_gradient/bias_gradient.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+bool accumulates_bias_gradient(const KernelAttributes& attributes) {
+  return attributes.as<kernels::BiasGradient>().accumulate;
+}
 
 constexpr KernelOperand bias_gradient_operands[] = {
-    {"dy", Access::read},
-    {"db", Access::read_write, bias_gradient_scalar::accumulate},
+    {"dy", Access::read, extent::elements},
+    {.name = "db",
+     .access = Access::read_write,
+     .elements = extent::columns,
+     .accumulates = accumulates_bias_gradient},
 };
-
-bool accumulates_bias_gradient(const KernelScalars& scalars) {
-  return scalars[bias_gradient_scalar::accumulate] != 0;
-}
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork bias_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  const std::int64_t read = elements + (accumulates_bias_gradient(scalars) ? shape.columns : 0);
-  return {.bytes_read = read * bytes_of(dtype),
-          .bytes_written = shape.columns * bytes_of(dtype),
-          .flops = elements};
+std::int64_t bias_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ void bias_gradient_reference(const KernelCall& call) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
   for (std::int64_t column = 0; column < columns; ++column) {
-    double sum = accumulates_bias_gradient(call.scalars)
+    double sum = accumulates_bias_gradient(call.attributes)
                      ? number_at(call.buffers[1], call.dtype, column)
                      : 0.0;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -51,8 +51,8 @@ void bias_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel bias_gradient_kernel() {
-  return {"bias_gradient", bias_gradient_operands, bias_gradient_work, bias_gradient_reference,
-          in_cuda_builds<prepare_bias_gradient>()};
+  return {kernels::BiasGradient::name, bias_gradient_operands, bias_gradient_flops,
+          bias_gradient_reference, in_cuda_builds<prepare_bias_gradient>()};
 }
 
 }  // namespace stepgate

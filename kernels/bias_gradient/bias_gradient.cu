@@ -98,9 +98,9 @@ constexpr bool is_wide(std::int64_t rows, std::int64_t packs) {
 
 }  // namespace
 
-Launch prepare_bias_gradient(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                             const LaunchContext&) {
-  const bool accumulate = scalars[bias_gradient_scalar::accumulate] != 0;
+Launch prepare_bias_gradient(const KernelShape& shape, DType dtype,
+                             const KernelAttributes& attributes, const LaunchContext&) {
+  const bool accumulate = attributes.as<kernels::BiasGradient>().accumulate;
   const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.columns, block_columns));
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

@@ -5,20 +5,25 @@
 //   operands  dy, db ([columns]; read only when accumulating)
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace bias_gradient_scalar {
-constexpr std::size_t accumulate = 0;
-}
+namespace kernels {
+
+struct BiasGradient {
+  static constexpr std::string_view name = "bias_gradient";
+  struct Attributes {
+    bool accumulate = false;
+  };
+};
+
+}  // namespace kernels
 
 Kernel bias_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_bias_gradient(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_bias_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
 
 }  // namespace stepgate

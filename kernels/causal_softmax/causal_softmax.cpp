@@ -8,32 +8,33 @@
 #include <vector>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand causal_softmax_operands[] = {
-    {"scores", Access::read},
-    {"probabilities", Access::write},
+    {"scores", Access::read, extent::elements},
+    {.name = "probabilities",
+     .access = Access::write,
+     .elements = extent::elements,
+     .may_replace = 0},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork causal_softmax_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = elements * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype),
-          .flops = 5 * shape.rows * (shape.columns + 1) / 2};
+std::int64_t causal_softmax_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 5 * shape.rows * (shape.columns + 1) / 2;
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void causal_softmax_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
-  const double scale = call.scalars[causal_softmax_scalar::scale];
+  const double scale = call.attributes.as<kernels::CausalSoftmax>().scale;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) {
     const std::int64_t visible = row % columns + 1;
     // A copy, since the probabilities may be written over the scores.
@@ -56,8 +57,8 @@ void causal_softmax_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel causal_softmax_kernel() {
-  return {"causal_softmax", causal_softmax_operands, causal_softmax_work, causal_softmax_reference,
-          in_cuda_builds<prepare_causal_softmax>()};
+  return {kernels::CausalSoftmax::name, causal_softmax_operands, causal_softmax_flops,
+          causal_softmax_reference, in_cuda_builds<prepare_causal_softmax>()};
 }
 
 }  // namespace stepgate

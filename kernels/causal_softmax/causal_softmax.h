@@ -8,21 +8,25 @@
 // The CUDA side reads no score behind the diagonal.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace causal_softmax_scalar {
-constexpr std::size_t scale = 0;
-}
+namespace kernels {
+
+struct CausalSoftmax {
+  static constexpr std::string_view name = "causal_softmax";
+  struct Attributes {
+    double scale = 1;
+  };
+};
+
+}  // namespace kernels
 
 Kernel causal_softmax_kernel();
 
 // Only in CUDA builds.
-Launch prepare_causal_softmax(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_causal_softmax(const KernelShape&, DType, const KernelAttributes&,
                               const LaunchContext&);
 
 }  // namespace stepgate

@@ -4,34 +4,31 @@
 #include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand causal_softmax_gradient_operands[] = {
-    {"probabilities", Access::read},
-    {"d_probabilities", Access::read},
-    {"d_scores", Access::write},
+    {"probabilities", Access::read, extent::elements},
+    {"d_probabilities", Access::read, extent::elements},
+    {.name = "d_scores", .access = Access::write, .elements = extent::elements, .may_replace = 1},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork causal_softmax_gradient_work(const KernelShape& shape, DType dtype,
-                                        const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = 2 * elements * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype),
-          .flops = 5 * shape.rows * (shape.columns + 1) / 2};
+std::int64_t causal_softmax_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 5 * shape.rows * (shape.columns + 1) / 2;
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void causal_softmax_gradient_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
-  const double scale = call.scalars[causal_softmax_gradient_scalar::scale];
+  const double scale = call.attributes.as<kernels::CausalSoftmaxGradient>().scale;
   const auto at = [&](std::size_t operand, std::int64_t index) {
     return number_at(call.buffers[operand], call.dtype, index);
   };
@@ -53,8 +50,9 @@ void causal_softmax_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel causal_softmax_gradient_kernel() {
-  return {"causal_softmax_gradient", causal_softmax_gradient_operands, causal_softmax_gradient_work,
-          causal_softmax_gradient_reference, in_cuda_builds<prepare_causal_softmax_gradient>()};
+  return {kernels::CausalSoftmaxGradient::name, causal_softmax_gradient_operands,
+          causal_softmax_gradient_flops, causal_softmax_gradient_reference,
+          in_cuda_builds<prepare_causal_softmax_gradient>()};
 }
 
 }  // namespace stepgate

@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(largest_row_block)
 // --- launcher ------------------------------------------------------------------------------------
 
 Launch prepare_causal_softmax_gradient(const KernelShape& shape, DType dtype,
-                                       const KernelScalars& scalars, const LaunchContext&) {
-  const auto scale = static_cast<float>(scalars[causal_softmax_gradient_scalar::scale]);
+                                       const KernelAttributes& attributes, const LaunchContext&) {
+  const auto scale = static_cast<float>(attributes.as<kernels::CausalSoftmaxGradient>().scale);
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     return [shape, scale](void* const* buffers, cudaStream_t stream) {

@@ -9,21 +9,24 @@
 // diagonal.
 #pragma once
 
-#include <cstddef>
-
+#include "kernels/causal_softmax/causal_softmax.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace causal_softmax_gradient_scalar {
-constexpr std::size_t scale = 0;
-}
+namespace kernels {
+
+struct CausalSoftmaxGradient {
+  static constexpr std::string_view name = "causal_softmax_gradient";
+  using Attributes = CausalSoftmax::Attributes;
+};
+
+}  // namespace kernels
 
 Kernel causal_softmax_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_causal_softmax_gradient(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_causal_softmax_gradient(const KernelShape&, DType, const KernelAttributes&,
                                        const LaunchContext&);
 
 }  // namespace stepgate

@@ -6,24 +6,23 @@
 #include <cmath>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand clip_operands[] = {
-    {"partials", Access::read},
-    {"control", Access::read_write},
+    {"partials", Access::read, extent::depth, OperandFormat::single},
+    {"control", Access::read_write, extent::control, OperandFormat::control},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork clip_work(const KernelShape& shape, DType, const KernelScalars&) {
-  return {.bytes_read = 4 * shape.depth + update_control::bytes,
-          .bytes_written = update_control::bytes,
-          .flops = shape.depth};
+std::int64_t clip_flops(const KernelShape& shape, const KernelAttributes&) {
+  return shape.depth;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -32,19 +31,19 @@ double clipped(double norm, double max_norm) {
   return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + clip_epsilon));
 }
 
-void skip(float* control, const KernelScalars& scalars) {
+void skip(float* control, const KernelAttributes& attributes) {
   control[update_control::factor] = 0;
   control[update_control::good_updates] = 0;
-  if (scalars[clip_scalar::growth_interval] == 0) return;
-  control[update_control::loss_scale] *= static_cast<float>(scalars[clip_scalar::backoff]);
+  if (attributes.as<kernels::Clip>().growth_interval == 0) return;
+  control[update_control::loss_scale] *= static_cast<float>(attributes.as<kernels::Clip>().backoff);
 }
 
-void count_good_update(float* control, const KernelScalars& scalars) {
+void count_good_update(float* control, const KernelAttributes& attributes) {
   control[update_control::updates] += 1;
   control[update_control::good_updates] += 1;
-  const double interval = scalars[clip_scalar::growth_interval];
+  const double interval = attributes.as<kernels::Clip>().growth_interval;
   if (interval == 0 || control[update_control::good_updates] < interval) return;
-  control[update_control::loss_scale] *= static_cast<float>(scalars[clip_scalar::growth]);
+  control[update_control::loss_scale] *= static_cast<float>(attributes.as<kernels::Clip>().growth);
   control[update_control::good_updates] = 0;
 }
 
@@ -56,10 +55,10 @@ void clip_reference(const KernelCall& call) {
   const double scale = control[update_control::loss_scale];
   const double norm = std::sqrt(sum) / scale;
   control[update_control::norm] = static_cast<float>(norm);
-  if (!std::isfinite(norm)) return skip(control, call.scalars);
+  if (!std::isfinite(norm)) return skip(control, call.attributes);
   control[update_control::factor] =
-      static_cast<float>(clipped(norm, call.scalars[clip_scalar::max_norm]) / scale);
-  count_good_update(control, call.scalars);
+      static_cast<float>(clipped(norm, call.attributes.as<kernels::Clip>().max_norm) / scale);
+  count_good_update(control, call.attributes);
 }
 
 }  // namespace
@@ -67,7 +66,8 @@ void clip_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel clip_kernel() {
-  return {"clip", clip_operands, clip_work, clip_reference, in_cuda_builds<prepare_clip>()};
+  return {kernels::Clip::name, clip_operands, clip_flops, clip_reference,
+          in_cuda_builds<prepare_clip>()};
 }
 
 }  // namespace stepgate

@@ -55,13 +55,13 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_clip(const KernelShape& shape, DType, const KernelScalars& scalars,
+Launch prepare_clip(const KernelShape& shape, DType, const KernelAttributes& attributes,
                     const LaunchContext&) {
   const ClipRates rates{
-      .max_norm = static_cast<float>(scalars[clip_scalar::max_norm]),
-      .growth_interval = static_cast<float>(scalars[clip_scalar::growth_interval]),
-      .growth = static_cast<float>(scalars[clip_scalar::growth]),
-      .backoff = static_cast<float>(scalars[clip_scalar::backoff])};
+      .max_norm = static_cast<float>(attributes.as<kernels::Clip>().max_norm),
+      .growth_interval = static_cast<float>(attributes.as<kernels::Clip>().growth_interval),
+      .growth = static_cast<float>(attributes.as<kernels::Clip>().growth),
+      .backoff = static_cast<float>(attributes.as<kernels::Clip>().backoff)};
   return [count = shape.depth, rates](void* const* buffers, cudaStream_t stream) {
     clip<<<1, block_threads, 0, stream>>>(static_cast<const float*>(buffers[0]),
                                           static_cast<float*>(buffers[1]), count, rates);

@@ -11,25 +11,29 @@
 // The factor is of the scale before it changes, with which the gradients were computed.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace clip_scalar {
-constexpr std::size_t max_norm = 0;         // 0: no clipping
-constexpr std::size_t growth_interval = 1;  // 0: the scale is fixed, but inf and NaN still skip
-constexpr std::size_t growth = 2;
-constexpr std::size_t backoff = 3;
-}  // namespace clip_scalar
+namespace kernels {
+
+struct Clip {
+  static constexpr std::string_view name = "clip";
+  struct Attributes {
+    double max_norm = 0;         // 0: no clipping
+    double growth_interval = 0;  // 0: the scale is fixed, but inf and NaN still skip
+    double growth = 2;
+    double backoff = 0.5;
+  };
+};
+
+}  // namespace kernels
 
 constexpr double clip_epsilon = 1e-6;
 
 Kernel clip_kernel();
 
 // Only in CUDA builds.
-Launch prepare_clip(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_clip(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

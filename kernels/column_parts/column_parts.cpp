@@ -4,25 +4,23 @@
 #include "kernels/column_parts/column_parts.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand column_parts_operands[] = {
-    {"dy", Access::read},
-    {"partials", Access::write},
+    {"dy", Access::read, extent::elements},
+    {"partials", Access::write, extent::depth_by_columns, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork column_parts_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = elements * bytes_of(dtype),
-          .bytes_written = shape.depth * shape.columns * 4,
-          .flops = elements};
+std::int64_t column_parts_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -46,8 +44,8 @@ void column_parts_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel column_parts_kernel() {
-  return {"column_parts", column_parts_operands, column_parts_work, column_parts_reference,
-          in_cuda_builds<prepare_column_parts>()};
+  return {kernels::ColumnParts::name, column_parts_operands, column_parts_flops,
+          column_parts_reference, in_cuda_builds<prepare_column_parts>()};
 }
 
 }  // namespace stepgate

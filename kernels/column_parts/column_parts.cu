@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads) column_parts_of(const Call<Numb
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_column_parts(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_column_parts(const KernelShape& shape, DType dtype, const KernelAttributes&,
                             const LaunchContext&) {
   static_assert(block_threads == block_columns, "the last step gives every thread a column");
   const dim3 blocks(static_cast<unsigned>(shape.depth),

@@ -10,6 +10,15 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct ColumnParts {
+  static constexpr std::string_view name = "column_parts";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 // A block sums so many columns of a part.
 constexpr std::int64_t columns_of_part = 256;
 
@@ -25,6 +34,7 @@ constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
 Kernel column_parts_kernel();
 
 // Only in CUDA builds.
-Launch prepare_column_parts(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_column_parts(const KernelShape&, DType, const KernelAttributes&,
+                            const LaunchContext&);
 
 }  // namespace stepgate

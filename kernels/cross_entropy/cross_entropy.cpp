@@ -8,39 +8,34 @@
 #include <vector>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand cross_entropy_operands[] = {
-    {"logits", Access::read},
-    {"labels", Access::read},
-    {"gradient", Access::write},
-    {"row_losses", Access::write},
+    {"logits", Access::read, extent::elements},
+    {"labels", Access::read, extent::rows, OperandFormat::label},
+    {.name = "gradient", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"row_losses", Access::write, extent::rows, OperandFormat::single},
 };
 
 constexpr KernelOperand scaled_operands[] = {
-    {"logits", Access::read},    {"labels", Access::read},      {"scale", Access::read},
-    {"gradient", Access::write}, {"row_losses", Access::write},
+    {"logits", Access::read, extent::elements},
+    {"labels", Access::read, extent::rows, OperandFormat::label},
+    {"scale", Access::read, extent::one, OperandFormat::single},
+    {.name = "gradient", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"row_losses", Access::write, extent::rows, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork cross_entropy_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = elements * bytes_of(dtype) + shape.rows * 4,
-          .bytes_written = elements * bytes_of(dtype) + shape.rows * 4,
-          // maximum, subtract, exponential, sum, scale
-          .flops = 5 * elements};
-}
-
-KernelWork scaled_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  KernelWork scaled = cross_entropy_work(shape, dtype, scalars);
-  scaled.bytes_read += 4;
-  return scaled;
+// maximum, subtract, exponential, sum, scale
+std::int64_t cross_entropy_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 5 * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -64,7 +59,7 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
       const double probability = std::exp(logits[c] - largest) / sum;
       set_number(gradient, call.dtype, row * columns + c,
                  scale * (probability - (c == label ? 1.0 : 0.0)) /
-                     rows_of_mean(call.shape, call.scalars));
+                     rows_of_mean(call.shape, call.attributes));
     }
   }
 }
@@ -83,12 +78,12 @@ void scaled_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel cross_entropy_kernel() {
-  return {"cross_entropy", cross_entropy_operands, cross_entropy_work, cross_entropy_reference,
-          in_cuda_builds<prepare_cross_entropy>()};
+  return {kernels::CrossEntropy::name, cross_entropy_operands, cross_entropy_flops,
+          cross_entropy_reference, in_cuda_builds<prepare_cross_entropy>()};
 }
 
 Kernel scaled_cross_entropy_kernel() {
-  return {"scaled_cross_entropy", scaled_operands, scaled_work, scaled_reference,
+  return {kernels::ScaledCrossEntropy::name, scaled_operands, cross_entropy_flops, scaled_reference,
           in_cuda_builds<prepare_scaled_cross_entropy>()};
 }
 

@@ -257,7 +257,7 @@ void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, 
 enum class Scale { none, operand };
 
 Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
-               const KernelScalars& scalars, Scale scale) {
+               const KernelAttributes& attributes, Scale scale) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
@@ -272,7 +272,7 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
                               static_cast<Number*>(buffers[output]),
                               static_cast<float*>(buffers[output + 1]),
                               shape.columns,
-                              static_cast<float>(rows_of_mean(shape, scalars))};
+                              static_cast<float>(rows_of_mean(shape, attributes))};
       launch(name, call, shape.rows, hold, stream);
     };
   });
@@ -280,14 +280,14 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
 
 }  // namespace
 
-Launch prepare_cross_entropy(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                             const LaunchContext&) {
-  return prepare("cross_entropy", shape, dtype, scalars, Scale::none);
+Launch prepare_cross_entropy(const KernelShape& shape, DType dtype,
+                             const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare("cross_entropy", shape, dtype, attributes, Scale::none);
 }
 
 Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
-                                    const KernelScalars& scalars, const LaunchContext&) {
-  return prepare("scaled_cross_entropy", shape, dtype, scalars, Scale::operand);
+                                    const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand);
 }
 
 }  // namespace stepgate

@@ -11,28 +11,38 @@
 // fp16 above its smallest numbers.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace cross_entropy_scalar {
-constexpr std::size_t rows_of_mean = 0;  // 0: those of the launch
-}
+namespace kernels {
 
-constexpr double rows_of_mean(const KernelShape& shape, const KernelScalars& scalars) {
-  const double rows = scalars[cross_entropy_scalar::rows_of_mean];
-  return rows > 0 ? rows : static_cast<double>(shape.rows);
+struct CrossEntropy {
+  static constexpr std::string_view name = "cross_entropy";
+  struct Attributes {
+    std::int64_t rows_of_mean = 0;  // 0: those of the launch
+  };
+};
+
+struct ScaledCrossEntropy {
+  static constexpr std::string_view name = "scaled_cross_entropy";
+  using Attributes = CrossEntropy::Attributes;
+};
+
+}  // namespace kernels
+
+constexpr double rows_of_mean(const KernelShape& shape, const KernelAttributes& attributes) {
+  const std::int64_t rows = attributes.as<kernels::CrossEntropy>().rows_of_mean;
+  return static_cast<double>(rows > 0 ? rows : shape.rows);
 }
 
 Kernel cross_entropy_kernel();
 Kernel scaled_cross_entropy_kernel();
 
 // Only in CUDA builds.
-Launch prepare_cross_entropy(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_scaled_cross_entropy(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_cross_entropy(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+Launch prepare_scaled_cross_entropy(const KernelShape&, DType, const KernelAttributes&,
                                     const LaunchContext&);
 
 }  // namespace stepgate

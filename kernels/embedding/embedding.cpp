@@ -5,30 +5,45 @@
 #include <algorithm>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+std::int64_t positions(const KernelShape& shape, DType, const KernelAttributes&) {
+  return shape.groups * shape.columns;
+}
+
+// Of the tables as many rows as there are tokens, at most: which of them are equal, only the data
+// knows.
+std::int64_t table_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+  return std::min(shape.rows, shape.depth) * shape.columns;
+}
+
+std::int64_t positions_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+  return std::min(shape.rows, shape.groups) * shape.columns;
+}
 
 constexpr KernelOperand embedding_operands[] = {
-    {"tokens", Access::read},
-    {"table", Access::read},
-    {"positions", Access::read},
-    {"x", Access::write},
+    {"tokens", Access::read, extent::rows, OperandFormat::token},
+    {.name = "table",
+     .access = Access::read,
+     .elements = extent::depth_by_columns,
+     .touched = table_touched},
+    {.name = "positions",
+     .access = Access::read,
+     .elements = positions,
+     .touched = positions_touched},
+    {"x", Access::write, extent::elements},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of the table as many rows as there are tokens, at most: which of them are equal, only the data
-// knows.
-KernelWork embedding_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t rows_read =
-      std::min(shape.rows, shape.depth) + std::min(shape.rows, shape.groups);
-  return {.bytes_read = shape.rows * 4 + rows_read * shape.columns * bytes_of(dtype),
-          .bytes_written = shape.rows * shape.columns * bytes_of(dtype),
-          .flops = shape.rows * shape.columns};
+std::int64_t embedding_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -52,7 +67,7 @@ void embedding_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel embedding_kernel() {
-  return {"embedding", embedding_operands, embedding_work, embedding_reference,
+  return {kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
           in_cuda_builds<prepare_embedding>()};
 }
 

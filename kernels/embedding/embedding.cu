@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(block_threads) embedding(const Embedding<Numbe
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_embedding(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_embedding(const KernelShape& shape, DType dtype, const KernelAttributes&,
                          const LaunchContext&) {
   const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.rows, warps));
   return with_storage(dtype, [&](auto zero) -> Launch {

@@ -8,9 +8,18 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Embedding {
+  static constexpr std::string_view name = "embedding";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel embedding_kernel();
 
 // Only in CUDA builds.
-Launch prepare_embedding(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_embedding(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

@@ -8,29 +8,33 @@
 #include <vector>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+// Of the table as many rows as there are tokens, at most: which of them are equal, only the data
+// knows.
+std::int64_t gradient_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+  return std::min(shape.rows, shape.depth) * shape.columns;
+}
 
 constexpr KernelOperand embedding_gradient_operands[] = {
-    {"tokens", Access::read},
-    {"dx", Access::read},
-    {"d_table", Access::read_write},
+    {"tokens", Access::read, extent::rows, OperandFormat::token},
+    {"dx", Access::read, extent::elements},
+    {.name = "d_table",
+     .access = Access::read_write,
+     .elements = extent::depth_by_columns,
+     .touched = gradient_touched},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-// Of the table as many rows as there are tokens, at most: which of them are equal, only the data
-// knows.
-KernelWork embedding_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  const std::int64_t touched = std::min(shape.rows, shape.depth) * shape.columns;
-  return {.bytes_read = shape.rows * 4 + (elements + touched) * bytes_of(dtype),
-          .bytes_written = touched * bytes_of(dtype),
-          .flops = elements};
+std::int64_t embedding_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -60,7 +64,7 @@ void embedding_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel embedding_gradient_kernel() {
-  return {"embedding_gradient", embedding_gradient_operands, embedding_gradient_work,
+  return {kernels::EmbeddingGradient::name, embedding_gradient_operands, embedding_gradient_flops,
           embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()};
 }
 

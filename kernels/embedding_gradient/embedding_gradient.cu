@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(block_threads, 4) embedding_gradient(const Cal
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_embedding_gradient(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_embedding_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
                                   const LaunchContext&) {
   const auto blocks = static_cast<unsigned>(shape.depth < owners ? shape.depth : owners);
   return with_storage(dtype, [&](auto zero) -> Launch {

@@ -15,10 +15,19 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct EmbeddingGradient {
+  static constexpr std::string_view name = "embedding_gradient";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel embedding_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_embedding_gradient(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_embedding_gradient(const KernelShape&, DType, const KernelAttributes&,
                                   const LaunchContext&);
 
 }  // namespace stepgate

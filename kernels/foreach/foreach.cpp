@@ -10,35 +10,43 @@
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 #include "kernels/update_control.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
-constexpr KernelOperand control{"control", Access::read};
-constexpr KernelOperand gradients{"gradients", Access::read};
-constexpr KernelOperand gradients_target{"gradients", Access::read_write};
-constexpr KernelOperand weights_target{"weights", Access::read_write};
-constexpr KernelOperand m{"m", Access::read};
-constexpr KernelOperand m_target{"m", Access::read_write};
-constexpr KernelOperand v{"v", Access::read};
-constexpr KernelOperand v_target{"v", Access::read_write};
-constexpr KernelOperand denominators{"denominators", Access::read};
-constexpr KernelOperand denominators_target{"denominators", Access::read_write};
-constexpr KernelOperand new_denominators{"denominators", Access::write};
+constexpr KernelOperand control{"control", Access::read, extent::control, OperandFormat::control};
 
-constexpr KernelOperand foreach_unscale_operands[] = {gradients_target, control};
+// A tensor in the storage format, and one in fp32.
+constexpr KernelOperand stored(std::string_view name, Access access) {
+  return {name, access, extent::elements};
+}
+constexpr KernelOperand single(std::string_view name, Access access) {
+  return {name, access, extent::elements, OperandFormat::single};
+}
+
+constexpr KernelOperand gradients = stored("gradients", Access::read);
+constexpr KernelOperand weights_target = stored("weights", Access::read_write);
+constexpr KernelOperand m_target = single("m", Access::read_write);
+constexpr KernelOperand v_target = single("v", Access::read_write);
+constexpr KernelOperand denominators_target = single("denominators", Access::read_write);
+
+constexpr KernelOperand foreach_unscale_operands[] = {stored("gradients", Access::read_write),
+                                                      control};
 constexpr KernelOperand foreach_decay_operands[] = {weights_target, control};
 constexpr KernelOperand foreach_lerp_operands[] = {m_target, gradients, control};
 constexpr KernelOperand foreach_mul_operands[] = {v_target, control};
 constexpr KernelOperand foreach_addcmul_operands[] = {v_target, gradients, control};
-constexpr KernelOperand foreach_sqrt_operands[] = {new_denominators, v};
+constexpr KernelOperand foreach_sqrt_operands[] = {single("denominators", Access::write),
+                                                   single("v", Access::read)};
 constexpr KernelOperand foreach_div_operands[] = {denominators_target, control};
 constexpr KernelOperand foreach_add_operands[] = {denominators_target};
-constexpr KernelOperand foreach_addcdiv_operands[] = {weights_target, m, denominators, control};
+constexpr KernelOperand foreach_addcdiv_operands[] = {
+    weights_target, single("m", Access::read), single("denominators", Access::read), control};
 
 struct PassRow {
   std::string_view name;
@@ -48,11 +56,15 @@ struct PassRow {
 
 // In the order of ForeachPass.
 constexpr PassRow rows[] = {
-    {"foreach_unscale", foreach_unscale_operands, 1}, {"foreach_decay", foreach_decay_operands, 1},
-    {"foreach_lerp", foreach_lerp_operands, 3},       {"foreach_mul", foreach_mul_operands, 1},
-    {"foreach_addcmul", foreach_addcmul_operands, 3}, {"foreach_sqrt", foreach_sqrt_operands, 1},
-    {"foreach_div", foreach_div_operands, 1},         {"foreach_add", foreach_add_operands, 1},
-    {"foreach_addcdiv", foreach_addcdiv_operands, 3},
+    {kernels::Foreach<ForeachPass::unscale>::name, foreach_unscale_operands, 1},
+    {"foreach_decay", foreach_decay_operands, 1},
+    {kernels::Foreach<ForeachPass::lerp>::name, foreach_lerp_operands, 3},
+    {kernels::Foreach<ForeachPass::mul>::name, foreach_mul_operands, 1},
+    {kernels::Foreach<ForeachPass::addcmul>::name, foreach_addcmul_operands, 3},
+    {"foreach_sqrt", foreach_sqrt_operands, 1},
+    {kernels::Foreach<ForeachPass::div>::name, foreach_div_operands, 1},
+    {kernels::Foreach<ForeachPass::add>::name, foreach_add_operands, 1},
+    {kernels::Foreach<ForeachPass::addcdiv>::name, foreach_addcdiv_operands, 3},
 };
 
 constexpr const PassRow& row_of(ForeachPass pass) {
@@ -60,27 +72,18 @@ constexpr const PassRow& row_of(ForeachPass pass) {
 }
 
 bool is_control(const KernelOperand& operand) {
-  return operand.name == control.name;
+  return operand.format == OperandFormat::control;
 }
 
 DType format_of(const KernelOperand& operand, DType dtype) {
-  const bool stored = operand.name == "weights" || operand.name == "gradients";
-  return stored ? dtype : DType::fp32;
+  return operand.format == OperandFormat::storage ? dtype : DType::fp32;
 }
 
 // --- work ----------------------------------------------------------------------------------------
 
 template <ForeachPass pass>
-KernelWork foreach_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t numbers = shape.rows * shape.columns;
-  KernelWork work{.flops = row_of(pass).flops * numbers};
-  for (const KernelOperand& operand : row_of(pass).operands) {
-    const std::int64_t bytes =
-        is_control(operand) ? update_control::bytes : numbers * bytes_of(format_of(operand, dtype));
-    if (operand.access != Access::write) work.bytes_read += bytes;
-    if (operand.access != Access::read) work.bytes_written += bytes;
-  }
-  return work;
+std::int64_t foreach_flops(const KernelShape& shape, const KernelAttributes&) {
+  return row_of(pass).flops * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -93,31 +96,31 @@ struct Numbers {
 };
 
 double formula(ForeachPass pass, const Numbers& x, const float* control_numbers,
-               const KernelScalars& scalars) {
-  namespace scalar = adamw_scalar;
-  const double rate = scalars[scalar::learning_rate];
-  const auto correction = [&](std::size_t beta) {
-    return 1 - std::pow(scalars[beta], control_numbers[update_control::updates]);
+               const KernelAttributes& attributes) {
+  const auto rule = attributes.as<kernels::Adamw>();
+  const double rate = rule.learning_rate;
+  const auto correction = [&](double beta) {
+    return 1 - std::pow(beta, control_numbers[update_control::updates]);
   };
   switch (pass) {
     case ForeachPass::unscale:
       return x.target * control_numbers[update_control::factor];
     case ForeachPass::decay:
-      return x.target * (1 - rate * scalars[scalar::weight_decay]);
+      return x.target * (1 - rate * rule.weight_decay);
     case ForeachPass::lerp:
-      return x.target + (1 - scalars[scalar::beta1]) * (x.first - x.target);
+      return x.target + (1 - rule.beta1) * (x.first - x.target);
     case ForeachPass::mul:
-      return x.target * scalars[scalar::beta2];
+      return x.target * rule.beta2;
     case ForeachPass::addcmul:
-      return x.target + (1 - scalars[scalar::beta2]) * x.first * x.first;
+      return x.target + (1 - rule.beta2) * x.first * x.first;
     case ForeachPass::sqrt:
       return std::sqrt(x.first);
     case ForeachPass::div:
-      return x.target / std::sqrt(correction(scalar::beta2));
+      return x.target / std::sqrt(correction(rule.beta2));
     case ForeachPass::add:
-      return x.target + scalars[scalar::epsilon];
+      return x.target + rule.epsilon;
     case ForeachPass::addcdiv:
-      return x.target - rate / correction(scalar::beta1) * x.first / x.second;
+      return x.target - rate / correction(rule.beta1) * x.first / x.second;
   }
   std::fprintf(stderr, "no such foreach pass\n");
   std::abort();
@@ -139,7 +142,7 @@ void foreach_reference(const KernelCall& call) {
     };
     const Numbers numbers{number(0), number(1), number(2)};
     set_number(call.buffers[0], target_format, i,
-               formula(pass, numbers, control_numbers, call.scalars));
+               formula(pass, numbers, control_numbers, call.attributes));
   }
 }
 
@@ -147,7 +150,7 @@ void foreach_reference(const KernelCall& call) {
 
 template <ForeachPass pass>
 Kernel kernel_of() {
-  return {row_of(pass).name, row_of(pass).operands, foreach_work<pass>, foreach_reference<pass>,
+  return {row_of(pass).name, row_of(pass).operands, foreach_flops<pass>, foreach_reference<pass>,
           in_cuda_builds<prepare_foreach<pass>>()};
 }
 

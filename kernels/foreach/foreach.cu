@@ -108,9 +108,9 @@ Launch launching(const KernelShape& shape, const AdamwRates& rates) {
 }  // namespace
 
 template <ForeachPass pass>
-Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                        const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(scalars);
+  const AdamwRates rates = adamw_rates(attributes);
   constexpr bool all_single =
       std::is_same_v<Target<pass, void>, float> && std::is_same_v<First<pass, void>, float>;
   if constexpr (all_single) {
@@ -121,7 +121,7 @@ Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelScalar
   }
 }
 
-using Prepare = Launch(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+using Prepare = Launch(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 template Prepare prepare_foreach<ForeachPass::unscale>;
 template Prepare prepare_foreach<ForeachPass::decay>;
 template Prepare prepare_foreach<ForeachPass::lerp>;

@@ -6,10 +6,11 @@
 //   shape     rows x columns numbers
 //   operands  the target, other tensors, control (fp32 [8], see update_control.h); m, v and
 //             denominators are fp32
-//   scalars   those of adamw.h; t = control's updates
+//   attributes   those of adamw.h; t = control's updates
 // Where the control's factor is 0 no weight, gradient or moment changes.
 #pragma once
 
+#include "kernels/adamw/adamw.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
@@ -26,11 +27,23 @@ enum class ForeachPass {
   addcdiv,  // weights -= learning_rate / (1 - beta1^t) * m / denominators
 };
 
-// "foreach_unscale" and so on.
+namespace kernels {
+
+template <ForeachPass pass>
+struct Foreach {
+  static constexpr std::string_view names[] = {
+      "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
+      "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
+  static constexpr std::string_view name = names[static_cast<std::size_t>(pass)];
+  using Attributes = Adamw::Attributes;
+};
+
+}  // namespace kernels
+
 Kernel foreach_kernel(ForeachPass);
 
 // Only in CUDA builds.
 template <ForeachPass pass>
-Launch prepare_foreach(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_foreach(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

@@ -7,55 +7,47 @@
 #include <tuple>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand gelu_operands[] = {
-    {"x", Access::read},
-    {"y", Access::write},
+    {"x", Access::read, extent::elements},
+    {.name = "y", .access = Access::write, .elements = extent::elements, .may_replace = 0},
 };
 
 constexpr KernelOperand gradient_operands[] = {
-    {"x", Access::read},
-    {"d_y", Access::read},
-    {"d_x", Access::write},
+    {"x", Access::read, extent::elements},
+    {"d_y", Access::read, extent::elements},
+    {.name = "d_x", .access = Access::write, .elements = extent::elements, .may_replace = 1},
 };
 
 constexpr KernelOperand bias_operands[] = {
-    {"x", Access::read},
-    {"bias", Access::read},
-    {"pre", Access::write},
-    {"y", Access::write},
+    {"x", Access::read, extent::elements},
+    {"bias", Access::read, extent::columns},
+    {.name = "pre", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"y", Access::write, extent::elements},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
 // An exponential and a quotient count 1.
 constexpr std::int64_t gelu_operations = 7;
-constexpr std::int64_t gradient_operations = 15;
 
-KernelWork gelu_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
-  return {
-      .bytes_read = bytes, .bytes_written = bytes, .flops = gelu_operations * elements_of(shape)};
+std::int64_t gelu_flops(const KernelShape& shape, const KernelAttributes&) {
+  return gelu_operations * elements_of(shape);
 }
 
-KernelWork gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
-  return {.bytes_read = 2 * bytes,
-          .bytes_written = bytes,
-          .flops = gradient_operations * elements_of(shape)};
+std::int64_t gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 15 * elements_of(shape);
 }
 
-KernelWork bias_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
-  return {.bytes_read = bytes + shape.columns * bytes_of(dtype),
-          .bytes_written = 2 * bytes,
-          .flops = (1 + gelu_operations) * elements_of(shape)};
+std::int64_t bias_flops(const KernelShape& shape, const KernelAttributes&) {
+  return (1 + gelu_operations) * elements_of(shape);
 }
 
 // --- references ----------------------------------------------------------------------------------
@@ -98,16 +90,17 @@ void bias_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel gelu_kernel() {
-  return {"gelu", gelu_operands, gelu_work, gelu_reference, in_cuda_builds<prepare_gelu>()};
+  return {kernels::Gelu::name, gelu_operands, gelu_flops, gelu_reference,
+          in_cuda_builds<prepare_gelu>()};
 }
 
 Kernel gelu_gradient_kernel() {
-  return {"gelu_gradient", gradient_operands, gradient_work, gradient_reference,
+  return {kernels::GeluGradient::name, gradient_operands, gradient_flops, gradient_reference,
           in_cuda_builds<prepare_gelu_gradient>()};
 }
 
 Kernel bias_gelu_kernel() {
-  return {"bias_gelu", bias_operands, bias_work, bias_reference,
+  return {kernels::BiasGelu::name, bias_operands, bias_flops, bias_reference,
           in_cuda_builds<prepare_bias_gelu>()};
 }
 

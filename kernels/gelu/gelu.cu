@@ -135,7 +135,7 @@ struct BiasGelu {
 
 // --- launchers -----------------------------------------------------------------------------------
 
-Launch prepare_gelu(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_gelu(const KernelShape& shape, DType dtype, const KernelAttributes&,
                     const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
@@ -149,7 +149,7 @@ Launch prepare_gelu(const KernelShape& shape, DType dtype, const KernelScalars&,
   });
 }
 
-Launch prepare_gelu_gradient(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_gelu_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
                              const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
@@ -164,7 +164,7 @@ Launch prepare_gelu_gradient(const KernelShape& shape, DType dtype, const Kernel
   });
 }
 
-Launch prepare_bias_gelu(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_bias_gelu(const KernelShape& shape, DType dtype, const KernelAttributes&,
                          const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

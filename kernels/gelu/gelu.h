@@ -14,6 +14,25 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Gelu {
+  static constexpr std::string_view name = "gelu";
+  using Attributes = NoAttributes;
+};
+
+struct GeluGradient {
+  static constexpr std::string_view name = "gelu_gradient";
+  using Attributes = NoAttributes;
+};
+
+struct BiasGelu {
+  static constexpr std::string_view name = "bias_gelu";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 
@@ -22,8 +41,9 @@ Kernel gelu_gradient_kernel();
 Kernel bias_gelu_kernel();
 
 // Only in CUDA builds.
-Launch prepare_gelu(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_gelu_gradient(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_bias_gelu(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_gelu_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
+Launch prepare_bias_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

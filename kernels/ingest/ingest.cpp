@@ -5,27 +5,24 @@
 #include <bit>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand ingest_operands[] = {
-    {"payload", Access::read},
-    {"features", Access::write},
-    {"labels", Access::write},
+    {"payload", Access::read, extent::rows_by_depth, OperandFormat::single},
+    {"features", Access::write, extent::elements},
+    {"labels", Access::write, extent::rows, OperandFormat::label},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork ingest_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t words = shape.rows * shape.depth;
-  const std::int64_t features = shape.rows * shape.columns;
-  return {.bytes_read = words * 4,
-          .bytes_written = features * bytes_of(dtype) + shape.rows * 4,
-          .flops = shape.rows * (shape.depth - 1) + features};
+std::int64_t ingest_flops(const KernelShape& shape, const KernelAttributes&) {
+  return shape.rows * (shape.depth - 1) + elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -55,7 +52,7 @@ void ingest_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel ingest_kernel() {
-  return {"ingest", ingest_operands, ingest_work, ingest_reference,
+  return {kernels::Ingest::name, ingest_operands, ingest_flops, ingest_reference,
           in_cuda_builds<prepare_ingest>()};
 }
 

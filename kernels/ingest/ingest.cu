@@ -87,7 +87,7 @@ void launch(const KernelShape& shape, void* const* buffers, cudaStream_t stream)
 
 }  // namespace
 
-Launch prepare_ingest(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_ingest(const KernelShape& shape, DType dtype, const KernelAttributes&,
                       const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

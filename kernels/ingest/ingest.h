@@ -10,9 +10,18 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Ingest {
+  static constexpr std::string_view name = "ingest";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel ingest_kernel();
 
 // Only in CUDA builds.
-Launch prepare_ingest(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_ingest(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

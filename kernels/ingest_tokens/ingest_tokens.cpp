@@ -4,26 +4,24 @@
 #include "kernels/ingest_tokens/ingest_tokens.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand ingest_tokens_operands[] = {
-    {"payload", Access::read},
-    {"tokens", Access::write},
-    {"labels", Access::write},
+    {"payload", Access::read, extent::rows_by_depth, OperandFormat::word},
+    {"tokens", Access::write, extent::elements, OperandFormat::label},
+    {"labels", Access::write, extent::elements, OperandFormat::label},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork ingest_tokens_work(const KernelShape& shape, DType, const KernelScalars&) {
-  const std::int64_t words = shape.rows * shape.depth;
-  return {.bytes_read = words * 4,
-          .bytes_written = 2 * shape.rows * shape.columns * 4,
-          // Integer operations: an exclusive or a word, a remainder a folded word.
-          .flops = words + shape.rows * (shape.columns + 1)};
+// Integer operations: an exclusive or a word, a remainder a folded word.
+std::int64_t ingest_tokens_flops(const KernelShape& shape, const KernelAttributes&) {
+  return shape.rows * shape.depth + shape.rows * (shape.columns + 1);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -31,7 +29,7 @@ KernelWork ingest_tokens_work(const KernelShape& shape, DType, const KernelScala
 void ingest_tokens_reference(const KernelCall& call) {
   const auto [samples, positions, words, unused] = call.shape;
   const auto vocabulary =
-      static_cast<std::uint32_t>(call.scalars[ingest_tokens_scalar::vocabulary]);
+      static_cast<std::uint32_t>(call.attributes.as<kernels::IngestTokens>().vocabulary);
   const auto* payload = static_cast<const std::uint32_t*>(call.buffers[0]);
   auto* tokens = static_cast<std::int32_t*>(call.buffers[1]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
@@ -53,8 +51,8 @@ void ingest_tokens_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel ingest_tokens_kernel() {
-  return {"ingest_tokens", ingest_tokens_operands, ingest_tokens_work, ingest_tokens_reference,
-          in_cuda_builds<prepare_ingest_tokens>()};
+  return {kernels::IngestTokens::name, ingest_tokens_operands, ingest_tokens_flops,
+          ingest_tokens_reference, in_cuda_builds<prepare_ingest_tokens>()};
 }
 
 }  // namespace stepgate

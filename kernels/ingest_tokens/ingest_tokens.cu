@@ -55,14 +55,15 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_ingest_tokens(const KernelShape& shape, DType, const KernelScalars& scalars,
+Launch prepare_ingest_tokens(const KernelShape& shape, DType, const KernelAttributes& attributes,
                              const LaunchContext&) {
   // As many slices as a position has words, so that no thread of a short sample is idle.
   unsigned slices = 1;
   while (slices < largest_slices && slices * (shape.columns + 1) < shape.depth) slices *= 2;
   const dim3 threads(block_threads / slices, slices);
-  const TokenGrid grid{shape.columns, shape.depth, ceiling_quotient(shape.columns + 1, threads.x),
-                       static_cast<std::uint32_t>(scalars[ingest_tokens_scalar::vocabulary])};
+  const TokenGrid grid{
+      shape.columns, shape.depth, ceiling_quotient(shape.columns + 1, threads.x),
+      static_cast<std::uint32_t>(attributes.as<kernels::IngestTokens>().vocabulary)};
   const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
   return [=](void* const* buffers, cudaStream_t stream) {
     ingest_tokens<<<blocks, threads, 0, stream>>>(static_cast<const std::uint32_t*>(buffers[0]),

@@ -9,17 +9,22 @@
 // tokens[b][t] = token_of(word(b, t), vocabulary), labels[b][t] = token_of(word(b, t + 1), ...).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace ingest_tokens_scalar {
-constexpr std::size_t vocabulary = 0;
-}
+namespace kernels {
+
+struct IngestTokens {
+  static constexpr std::string_view name = "ingest_tokens";
+  struct Attributes {
+    std::int64_t vocabulary = 1;
+  };
+};
+
+}  // namespace kernels
 
 // Words whose lowest bits are mostly 0, as those of short fractions, still give every token
 // (Fibonacci hashing, Knuth: The Art of Computer Programming, volume 3, section 6.4), and the high
@@ -33,6 +38,7 @@ constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
 Kernel ingest_tokens_kernel();
 
 // Only in CUDA builds.
-Launch prepare_ingest_tokens(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_ingest_tokens(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
 
 }  // namespace stepgate

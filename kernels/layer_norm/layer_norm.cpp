@@ -4,45 +4,56 @@
 #include "kernels/layer_norm/layer_norm.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand layer_norm_operands[] = {
-    {"x", Access::read},  {"weight", Access::read},      {"bias", Access::read},
-    {"y", Access::write}, {"statistics", Access::write},
+    {"x", Access::read, extent::elements},
+    {"weight", Access::read, extent::columns},
+    {"bias", Access::read, extent::columns},
+    {"y", Access::write, extent::elements},
+    {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
 };
 
 constexpr KernelOperand residual_bias_layer_norm_operands[] = {
-    {"x", Access::read},      {"branch", Access::read},      {"branch_bias", Access::read},
-    {"weight", Access::read}, {"bias", Access::read},        {"sum", Access::write},
-    {"y", Access::write},     {"statistics", Access::write},
+    {"x", Access::read, extent::elements},
+    {"branch", Access::read, extent::elements},
+    {"branch_bias", Access::read, extent::columns},
+    {"weight", Access::read, extent::columns},
+    {"bias", Access::read, extent::columns},
+    {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"y", Access::write, extent::elements},
+    {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork layer_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  return norm_work(NormKind::layer, shape, dtype);
+std::int64_t layer_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+  return norm_operations(NormKind::layer) * elements_of(shape);
 }
 
-KernelWork residual_bias_layer_norm_work(const KernelShape& shape, DType dtype,
-                                         const KernelScalars&) {
-  return residual_bias_norm_work(NormKind::layer, shape, dtype);
+std::int64_t residual_bias_layer_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+  return (2 + norm_operations(NormKind::layer)) * elements_of(shape);
 }
 
 // --- references ----------------------------------------------------------------------------------
 
 void layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
-  norm_reference(NormKind::layer, call, {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
+  norm_reference(NormKind::layer, call, call.attributes.as<kernels::LayerNorm>().epsilon,
+                 {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
 }
 
 void residual_bias_layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[5]);
-  norm_reference(NormKind::layer, call, {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
+  norm_reference(NormKind::layer, call,
+                 call.attributes.as<kernels::ResidualBiasLayerNorm>().epsilon,
+                 {at[5], at[3], at[4], at[6], static_cast<float*>(at[7])});
 }
 
 }  // namespace
@@ -50,13 +61,13 @@ void residual_bias_layer_norm_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel layer_norm_kernel() {
-  return {"layer_norm", layer_norm_operands, layer_norm_work, layer_norm_reference,
+  return {kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
           in_cuda_builds<prepare_layer_norm>()};
 }
 
 Kernel residual_bias_layer_norm_kernel() {
-  return {"residual_bias_layer_norm", residual_bias_layer_norm_operands,
-          residual_bias_layer_norm_work, residual_bias_layer_norm_reference,
+  return {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
+          residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
           in_cuda_builds<prepare_residual_bias_layer_norm>()};
 }
 

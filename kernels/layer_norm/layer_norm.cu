@@ -6,15 +6,15 @@
 
 namespace stepgate {
 
-Launch prepare_layer_norm(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_layer_norm(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                           const LaunchContext&) {
-  return prepare_norm<NormKind::layer, Residual::none>("layer_norm", shape, dtype, scalars);
+  return prepare_norm<NormKind::layer, Residual::none>("layer_norm", shape, dtype, attributes);
 }
 
 Launch prepare_residual_bias_layer_norm(const KernelShape& shape, DType dtype,
-                                        const KernelScalars& scalars, const LaunchContext&) {
+                                        const KernelAttributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::biased>("residual_bias_layer_norm", shape, dtype,
-                                                         scalars);
+                                                         attributes);
 }
 
 }  // namespace stepgate

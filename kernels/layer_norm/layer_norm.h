@@ -2,7 +2,7 @@
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, mean and biased variance of each row
 // (Ba, Kiros and Hinton: Layer Normalization, 2016).
 //   layer_norm    residual_bias_layer_norm
-//   shape     rows, columns; scalars[0] = epsilon
+//   shape     rows, columns
 //   operands  layer_norm: x, weight, bias ([columns]), y, statistics (fp32 [rows][2]: the mean,
 //   then
 //             1 / sqrt(variance + epsilon))
@@ -15,12 +15,26 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct LayerNorm {
+  static constexpr std::string_view name = "layer_norm";
+  using Attributes = NormAttributes;
+};
+
+struct ResidualBiasLayerNorm {
+  static constexpr std::string_view name = "residual_bias_layer_norm";
+  using Attributes = NormAttributes;
+};
+
+}  // namespace kernels
+
 Kernel layer_norm_kernel();
 Kernel residual_bias_layer_norm_kernel();
 
 // Only in CUDA builds.
-Launch prepare_layer_norm(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_residual_bias_layer_norm(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_layer_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_residual_bias_layer_norm(const KernelShape&, DType, const KernelAttributes&,
                                         const LaunchContext&);
 
 }  // namespace stepgate

@@ -4,32 +4,46 @@
 #include "kernels/layer_norm_gradient/layer_norm_gradient.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+bool accumulates_d_x_of_layer(const KernelAttributes& attributes) {
+  return attributes.as<kernels::LayerNormGradient>().accumulate;
+}
+
+std::int64_t layer_norm_partials(const KernelShape& shape, DType,
+                                 const KernelAttributes& attributes) {
+  return norm_partial_elements(NormKind::layer, shape, attributes.as<kernels::LayerNormGradient>());
+}
 
 constexpr KernelOperand layer_norm_gradient_operands[] = {
-    {"d_y", Access::read},
-    {"x", Access::read},
-    {"weight", Access::read},
-    {"statistics", Access::read},
-    {"d_x", Access::read_write, norm_gradient_scalar::accumulate},
-    {"partials", Access::write},
+    {"d_y", Access::read, extent::elements},
+    {"x", Access::read, extent::elements},
+    {"weight", Access::read, extent::columns},
+    {"statistics", Access::read, extent::two_a_row, OperandFormat::single},
+    {.name = "d_x",
+     .access = Access::read_write,
+     .elements = extent::elements,
+     .accumulates = accumulates_d_x_of_layer},
+    {"partials", Access::write, layer_norm_partials, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork layer_norm_gradient_work(const KernelShape& shape, DType dtype,
-                                    const KernelScalars& scalars) {
-  return norm_gradient_work(NormKind::layer, shape, dtype, scalars);
+std::int64_t layer_norm_gradient_flops(const KernelShape& shape,
+                                       const KernelAttributes& attributes) {
+  return norm_gradient_operations(NormKind::layer, attributes.as<kernels::LayerNormGradient>()) *
+         elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void layer_norm_gradient_reference(const KernelCall& call) {
-  norm_gradient_reference(NormKind::layer, call);
+  norm_gradient_reference(NormKind::layer, call, call.attributes.as<kernels::LayerNormGradient>());
 }
 
 }  // namespace
@@ -37,7 +51,7 @@ void layer_norm_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel layer_norm_gradient_kernel() {
-  return {"layer_norm_gradient", layer_norm_gradient_operands, layer_norm_gradient_work,
+  return {kernels::LayerNormGradient::name, layer_norm_gradient_operands, layer_norm_gradient_flops,
           layer_norm_gradient_reference, in_cuda_builds<prepare_layer_norm_gradient>()};
 }
 

@@ -7,8 +7,8 @@
 namespace stepgate {
 
 Launch prepare_layer_norm_gradient(const KernelShape& shape, DType dtype,
-                                   const KernelScalars& scalars, const LaunchContext&) {
-  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, scalars);
+                                   const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, attributes);
 }
 
 }  // namespace stepgate

@@ -2,7 +2,7 @@
 // The gradients of layer_norm: that of x, and the parameters' by parts, which sum_parts adds up.
 //   shape     rows, columns; depth = parts (layer_norm_parts(rows)); part p takes rows p, p +
 //             parts, ...
-//   scalars   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
+//   attributes   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows][2], of layer_norm), d_x (read
 //             only when added to), partials (fp32 [parts][2 columns]: of the weight, then of the
 //             bias; where d_x is summed, [parts][columns] of it, before it is rounded, follow: the
@@ -15,6 +15,15 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct LayerNormGradient {
+  static constexpr std::string_view name = "layer_norm_gradient";
+  using Attributes = NormGradientAttributes;
+};
+
+}  // namespace kernels
+
 // The parts of that many rows; at most so many.
 constexpr std::int64_t layer_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
@@ -23,7 +32,7 @@ constexpr std::int64_t layer_norm_parts(std::int64_t rows) {
 Kernel layer_norm_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_layer_norm_gradient(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_layer_norm_gradient(const KernelShape&, DType, const KernelAttributes&,
                                    const LaunchContext&);
 
 }  // namespace stepgate

@@ -5,27 +5,25 @@
 #include <vector>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand linear_operands[] = {
-    {"x", Access::read},
-    {"weight", Access::read},
-    {"bias", Access::read},
-    {"y", Access::write},
+    {"x", Access::read, extent::left_factors},
+    {"weight", Access::read, extent::right_factors},
+    {"bias", Access::read, extent::columns},
+    {"y", Access::write, extent::elements},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork linear_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const auto [m, n, k, unused] = shape;
-  return {.bytes_read = (m * k + n * k + n) * bytes_of(dtype),
-          .bytes_written = m * n * bytes_of(dtype),
-          .flops = 2 * m * n * k + m * n};
+std::int64_t linear_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 2 * elements_of(shape) * shape.depth + elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -51,9 +49,9 @@ void linear_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel linear_kernel() {
-  return {.name = "linear",
+  return {.name = kernels::Linear::name,
           .operands = linear_operands,
-          .work = linear_work,
+          .flops = linear_flops,
           .reference = linear_reference,
           .prepare = in_cuda_builds<prepare_linear>(),
           .uses_workspace = true,

@@ -8,11 +8,10 @@ namespace stepgate {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_linear(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_linear(const KernelShape& shape, DType dtype, const KernelAttributes&,
                       const LaunchContext& context) {
-  KernelScalars scalars{};
-  scalars[matmul_scalar::transpose_b] = 1;
-  return prepare_product("linear", shape, dtype, scalars, Epilogue::bias, context);
+  return prepare_product(kernels::Linear::name, shape, dtype, {.transpose_b = true}, Epilogue::bias,
+                         context);
 }
 
 }  // namespace stepgate

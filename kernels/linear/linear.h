@@ -9,9 +9,18 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct Linear {
+  static constexpr std::string_view name = "linear";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel linear_kernel();
 
 // Only in CUDA builds.
-Launch prepare_linear(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_linear(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

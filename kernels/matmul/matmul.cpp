@@ -6,32 +6,31 @@
 #include <vector>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+bool accumulates_product(const KernelAttributes& attributes) {
+  return attributes.as<kernels::Matmul>().accumulate;
+}
 
 constexpr KernelOperand matmul_operands[] = {
-    {"a", Access::read},
-    {"b", Access::read},
-    {"c", Access::read_write, matmul_scalar::accumulate},
+    {"a", Access::read, extent::left_factors},
+    {"b", Access::read, extent::right_factors},
+    {.name = "c",
+     .access = Access::read_write,
+     .elements = extent::products,
+     .accumulates = accumulates_product},
 };
-
-bool is_set(const KernelScalars& scalars, std::size_t index) {
-  return scalars[index] != 0;
-}
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork matmul_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const auto [m, n, k, groups] = shape;
-  const std::int64_t inputs =
-      m * k + k * n + (is_set(scalars, matmul_scalar::accumulate) ? m * n : 0);
-  return {.bytes_read = groups * inputs * bytes_of(dtype),
-          .bytes_written = groups * m * n * bytes_of(dtype),
-          .flops = groups * 2 * m * n * k};
+std::int64_t matmul_flops(const KernelShape& shape, const KernelAttributes&) {
+  return shape.groups * 2 * elements_of(shape) * shape.depth;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -50,13 +49,13 @@ std::vector<float> dense(const void* numbers, DType dtype, std::int64_t rows, st
 
 void multiply(const KernelCall& call, const void* first, const void* second, void* c) {
   const auto [m, n, k, groups] = call.shape;
-  const auto a = dense(first, call.dtype, m, k, is_set(call.scalars, matmul_scalar::transpose_a));
-  const auto b = dense(second, call.dtype, k, n, is_set(call.scalars, matmul_scalar::transpose_b));
-  const bool accumulate = is_set(call.scalars, matmul_scalar::accumulate);
+  const auto matmul = call.attributes.as<kernels::Matmul>();
+  const auto a = dense(first, call.dtype, m, k, matmul.transpose_a);
+  const auto b = dense(second, call.dtype, k, n, matmul.transpose_b);
   std::vector<double> sums(static_cast<std::size_t>(n));
   for (std::int64_t row = 0; row < m; ++row) {
     for (std::int64_t column = 0; column < n; ++column) {
-      sums[column] = accumulate ? number_at(c, call.dtype, row * n + column) : 0.0;
+      sums[column] = matmul.accumulate ? number_at(c, call.dtype, row * n + column) : 0.0;
     }
     // k outside, columns inside: both b and the sums are walked in memory order.
     for (std::int64_t inner = 0; inner < k; ++inner) {
@@ -85,9 +84,9 @@ void matmul_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel matmul_kernel() {
-  return {.name = "matmul",
+  return {.name = kernels::Matmul::name,
           .operands = matmul_operands,
-          .work = matmul_work,
+          .flops = matmul_flops,
           .reference = matmul_reference,
           .prepare = in_cuda_builds<prepare_matmul>(),
           .uses_workspace = true,

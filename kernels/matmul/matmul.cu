@@ -7,9 +7,10 @@ namespace stepgate {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_matmul(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_matmul(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                       const LaunchContext& context) {
-  return prepare_product("matmul", shape, dtype, scalars, Epilogue::none, context);
+  return prepare_product(kernels::Matmul::name, shape, dtype, attributes.as<kernels::Matmul>(),
+                         Epilogue::none, context);
 }
 
 }  // namespace stepgate

@@ -6,22 +6,26 @@
 // c is read only when accumulating. In CUDA builds operands must be aligned to 16 bytes.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace matmul_scalar {
-constexpr std::size_t transpose_a = 0;
-constexpr std::size_t transpose_b = 1;
-constexpr std::size_t accumulate = 2;
-}  // namespace matmul_scalar
+namespace kernels {
+
+struct Matmul {
+  static constexpr std::string_view name = "matmul";
+  struct Attributes {
+    bool transpose_a = false;
+    bool transpose_b = false;
+    bool accumulate = false;
+  };
+};
+
+}  // namespace kernels
 
 Kernel matmul_kernel();
 
 // Only in CUDA builds.
-Launch prepare_matmul(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_matmul(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

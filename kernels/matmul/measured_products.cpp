@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/matmul/product_operands.h"
-#include "kernels/stopwatch.h"
+#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 namespace {

@@ -6,34 +6,26 @@
 #include <gtest/gtest.h>
 
 #include "kernels/catalogue.h"
-#include "kernels/cuda_trial.h"
 #include "kernels/matmul/matmul.h"
+#include "kernels/testing/cuda_trial.h"
 
 namespace stepgate {
 namespace {
 
-KernelScalars transposing(double a, double b, double accumulate = 0) {
-  KernelScalars scalars{};
-  scalars[matmul_scalar::transpose_a] = a;
-  scalars[matmul_scalar::transpose_b] = b;
-  scalars[matmul_scalar::accumulate] = accumulate;
-  return scalars;
-}
-
 struct Case {
   std::string_view kernel;
   KernelShape shape;
-  KernelScalars scalars;
+  KernelAttributes attributes;
 };
 
 // Forward, input gradient, weight gradient with a depth worth splitting, several at once, odd ones.
 const Case cases[] = {
-    {"matmul", {1024, 768, 256}, transposing(0, 1)},
-    {"matmul", {1024, 256, 768}, transposing(0, 0)},
-    {"matmul", {256, 256, 4096}, transposing(1, 0)},
-    {"matmul", {256, 256, 1024}, transposing(1, 0, 1)},
-    {"matmul", {136, 72, 40, 6}, transposing(0, 1)},
-    {"matmul", {8, 8, 8}, transposing(0, 0)},
+    {"matmul", {1024, 768, 256}, kernels::Matmul::Attributes{false, true}},
+    {"matmul", {1024, 256, 768}, kernels::Matmul::Attributes{false, false}},
+    {"matmul", {256, 256, 4096}, kernels::Matmul::Attributes{true, false}},
+    {"matmul", {256, 256, 1024}, kernels::Matmul::Attributes{true, false, true}},
+    {"matmul", {136, 72, 40, 6}, kernels::Matmul::Attributes{false, true}},
+    {"matmul", {8, 8, 8}, kernels::Matmul::Attributes{false, false}},
     {"linear", {1024, 768, 256}, {}},
     {"linear", {200, 1000, 72}, {}},
 };
@@ -45,7 +37,7 @@ class ProductsOf : public testing::TestWithParam<DType> {
     LaunchContext context = libraries_.context();
     context.products = products;
     const Launch launch =
-        kernel(trial.recipe->kernel).prepare(trial.shape, trial.dtype, trial.scalars, context);
+        kernel(trial.recipe->kernel).prepare(trial.shape, trial.dtype, trial.attributes, context);
     launch(operands.pointers(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "multiply");
     EXPECT_TRUE(operands.guards_are_untouched());
@@ -66,7 +58,7 @@ TEST_P(ProductsOf, EveryShapeHaveTheBitsOfTheHeuristicsFirst) {
   MeasuredProducts products;
   for (const Case& test : cases) {
     const KernelTrial trial =
-        make_trial(trial_recipe(test.kernel), test.shape, GetParam(), test.scalars, 20261122);
+        make_trial(trial_recipe(test.kernel), test.shape, GetParam(), test.attributes, 20261122);
     SCOPED_TRACE(describe(trial, 20261122));
     const KernelTrial expected = carried_out(trial, nullptr);
     EXPECT_NE(expected.operands.back(), trial.operands.back());
@@ -82,10 +74,11 @@ TEST_P(ProductsOf, EqualShapesShareOneChoice) {
   const LaunchContext context = measuring(products);
   const Kernel& matmul = kernel("matmul");
   for (int i = 0; i < 3; ++i)
-    (void)matmul.prepare({64, 64, 64}, GetParam(), transposing(0, 1), context);
+    (void)matmul.prepare({64, 64, 64}, GetParam(), kernels::Matmul::Attributes{false, true},
+                         context);
   EXPECT_EQ(products.choices().size(), 1u);
-  (void)matmul.prepare({64, 64, 64}, GetParam(), transposing(1, 0), context);
-  (void)matmul.prepare({64, 64, 72}, GetParam(), transposing(0, 1), context);
+  (void)matmul.prepare({64, 64, 64}, GetParam(), kernels::Matmul::Attributes{true, false}, context);
+  (void)matmul.prepare({64, 64, 72}, GetParam(), kernels::Matmul::Attributes{false, true}, context);
   EXPECT_EQ(products.choices().size(), 3u);
 }
 
@@ -93,8 +86,8 @@ TEST_P(ProductsOf, SizesThatFitInNoMemoryAreRefusedWithAWayOut) {
   MeasuredProducts products;
   constexpr std::int64_t size = 1 << 18;  // four operands of 128 GiB and more
   try {
-    (void)kernel("matmul").prepare({size, size, size}, GetParam(), transposing(0, 0),
-                                   measuring(products));
+    (void)kernel("matmul").prepare({size, size, size}, GetParam(),
+                                   kernels::Matmul::Attributes{false, false}, measuring(products));
     FAIL() << "measured";
   } catch (const std::runtime_error& error) {
     const std::string mebibytes = bytes_of(GetParam()) == 2 ? "524288 MiB" : "1048577 MiB";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A product by cuBLASLt, with or without what it can do on its way out: the one launcher of all
-// kernels that multiply matrices. Only in CUDA builds. Shapes and scalars are matmul.h's.
+// kernels that multiply matrices. Only in CUDA builds. Shapes and attributes are matmul.h's.
 #pragma once
 
 #include <string_view>
 
-#include "kernels/kernel.h"
+#include "kernels/matmul/matmul.h"
 
 namespace stepgate {
 
@@ -27,7 +27,7 @@ struct ProductShape {
   bool operator==(const ProductShape&) const = default;
 };
 
-Launch prepare_product(std::string_view kernel, const KernelShape&, DType, const KernelScalars&,
-                       Epilogue, const LaunchContext&);
+Launch prepare_product(std::string_view kernel, const KernelShape&, DType,
+                       const kernels::Matmul::Attributes&, Epilogue, const LaunchContext&);
 
 }  // namespace stepgate

@@ -3,21 +3,22 @@
 #include "kernels/mean_loss/mean_loss.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand mean_loss_operands[] = {
-    {"sum", Access::read_write},
-    {"mean", Access::write},
+    {"sum", Access::read_write, extent::one, OperandFormat::single},
+    {"mean", Access::write, extent::one, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork mean_loss_work(const KernelShape&, DType, const KernelScalars&) {
-  return {.bytes_read = 4, .bytes_written = 8, .flops = 1};
+std::int64_t mean_loss_flops(const KernelShape&, const KernelAttributes&) {
+  return 1;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -25,7 +26,7 @@ KernelWork mean_loss_work(const KernelShape&, DType, const KernelScalars&) {
 void mean_loss_reference(const KernelCall& call) {
   auto* sum = static_cast<float*>(call.buffers[0]);
   *static_cast<float*>(call.buffers[1]) =
-      static_cast<float>(*sum / call.scalars[mean_loss_scalar::count]);
+      static_cast<float>(*sum / static_cast<double>(call.attributes.as<kernels::MeanLoss>().count));
   *sum = 0;
 }
 
@@ -34,7 +35,7 @@ void mean_loss_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel mean_loss_kernel() {
-  return {"mean_loss", mean_loss_operands, mean_loss_work, mean_loss_reference,
+  return {kernels::MeanLoss::name, mean_loss_operands, mean_loss_flops, mean_loss_reference,
           in_cuda_builds<prepare_mean_loss>()};
 }
 

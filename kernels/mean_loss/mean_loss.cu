@@ -17,9 +17,9 @@ __global__ void mean_loss(float* sum, float* mean, float count) {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_mean_loss(const KernelShape&, DType, const KernelScalars& scalars,
+Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes& attributes,
                          const LaunchContext&) {
-  const auto count = static_cast<float>(scalars[mean_loss_scalar::count]);
+  const auto count = static_cast<float>(attributes.as<kernels::MeanLoss>().count);
   return [count](void* const* buffers, cudaStream_t stream) {
     mean_loss<<<1, 1, 0, stream>>>(static_cast<float*>(buffers[0]), static_cast<float*>(buffers[1]),
                                    count);

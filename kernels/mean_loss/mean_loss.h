@@ -4,20 +4,24 @@
 //   operands  sum (fp32 [1]), mean (fp32 [1])
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace mean_loss_scalar {
-constexpr std::size_t count = 0;
-}
+namespace kernels {
+
+struct MeanLoss {
+  static constexpr std::string_view name = "mean_loss";
+  struct Attributes {
+    std::int64_t count = 1;  // of the losses in the sum
+  };
+};
+
+}  // namespace kernels
 
 Kernel mean_loss_kernel();
 
 // Only in CUDA builds.
-Launch prepare_mean_loss(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

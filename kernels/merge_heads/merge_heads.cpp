@@ -5,33 +5,34 @@
 
 #include "kernels/attention/packed_heads.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+std::int64_t merge_heads_elements(const KernelShape& shape, DType,
+                                  const KernelAttributes& attributes) {
+  return attributes.as<kernels::MergeHeads>().parts * shape.rows * shape.columns;
+}
 
 constexpr KernelOperand merge_heads_operands[] = {
-    {"heads", Access::read},
-    {"rows", Access::write},
+    {"heads", Access::read, merge_heads_elements},
+    {"rows", Access::write, merge_heads_elements},
 };
-
-std::int64_t parts_to_merge(const KernelScalars& scalars) {
-  return static_cast<std::int64_t>(scalars[merge_heads_scalar::parts]);
-}
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork merge_heads_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const std::int64_t bytes = parts_to_merge(scalars) * shape.rows * shape.columns * bytes_of(dtype);
-  return {.bytes_read = bytes, .bytes_written = bytes, .flops = 0};
+std::int64_t merge_heads_flops(const KernelShape&, const KernelAttributes&) {
+  return 0;
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void merge_heads_reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
-  const std::int64_t parts = parts_to_merge(call.scalars);
+  const std::int64_t parts = call.attributes.as<kernels::MergeHeads>().parts;
   for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
     HeadNumbers numbers(static_cast<std::size_t>(heads.tokens * heads.width));
     for (double& number : numbers) number = number_at(call.buffers[0], call.dtype, first++);
@@ -44,7 +45,7 @@ void merge_heads_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel merge_heads_kernel() {
-  return {"merge_heads", merge_heads_operands, merge_heads_work, merge_heads_reference,
+  return {kernels::MergeHeads::name, merge_heads_operands, merge_heads_flops, merge_heads_reference,
           in_cuda_builds<prepare_merge_heads>()};
 }
 

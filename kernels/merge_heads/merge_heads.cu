@@ -18,9 +18,9 @@ struct Merge {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_merge_heads(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                           const LaunchContext&) {
-  const auto parts = static_cast<std::int64_t>(scalars[merge_heads_scalar::parts]);
+Launch prepare_merge_heads(const KernelShape& shape, DType dtype,
+                           const KernelAttributes& attributes, const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(attributes.as<kernels::MergeHeads>().parts);
   return packed_rows_launch("merge_heads", shape, dtype, parts, Merge{});
 }
 

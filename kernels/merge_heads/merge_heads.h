@@ -6,20 +6,25 @@
 //   * D)
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace merge_heads_scalar {
-constexpr std::size_t parts = 0;  // 3 for q | k | v, 1 for one of them
-}
+namespace kernels {
+
+struct MergeHeads {
+  static constexpr std::string_view name = "merge_heads";
+  struct Attributes {
+    std::int64_t parts = 1;  // 3 for q | k | v, 1 for one of them
+  };
+};
+
+}  // namespace kernels
 
 Kernel merge_heads_kernel();
 
 // Only in CUDA builds.
-Launch prepare_merge_heads(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_merge_heads(const KernelShape&, DType, const KernelAttributes&,
+                           const LaunchContext&);
 
 }  // namespace stepgate

@@ -4,26 +4,24 @@
 #include "kernels/relu_gradient/relu_gradient.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand relu_gradient_operands[] = {
-    {"y", Access::read},
-    {"dy", Access::read},
-    {"dx", Access::write},
+    {"y", Access::read, extent::elements},
+    {"dy", Access::read, extent::elements},
+    {.name = "dx", .access = Access::write, .elements = extent::elements, .may_replace = 1},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork relu_gradient_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t elements = shape.rows * shape.columns;
-  return {.bytes_read = 2 * elements * bytes_of(dtype),
-          .bytes_written = elements * bytes_of(dtype),
-          .flops = elements};
+std::int64_t relu_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -41,8 +39,8 @@ void relu_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel relu_gradient_kernel() {
-  return {"relu_gradient", relu_gradient_operands, relu_gradient_work, relu_gradient_reference,
-          in_cuda_builds<prepare_relu_gradient>()};
+  return {kernels::ReluGradient::name, relu_gradient_operands, relu_gradient_flops,
+          relu_gradient_reference, in_cuda_builds<prepare_relu_gradient>()};
 }
 
 }  // namespace stepgate

@@ -31,7 +31,7 @@ struct ReluGradient {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_relu_gradient(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_relu_gradient(const KernelShape& shape, DType dtype, const KernelAttributes&,
                              const LaunchContext&) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

@@ -8,9 +8,19 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct ReluGradient {
+  static constexpr std::string_view name = "relu_gradient";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 Kernel relu_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_relu_gradient(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_relu_gradient(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
 
 }  // namespace stepgate

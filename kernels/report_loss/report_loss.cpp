@@ -4,23 +4,53 @@
 #include "kernels/report_loss/report_loss.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+std::int64_t capacity(const KernelShape&, DType, const KernelAttributes& attributes) {
+  return attributes.as<kernels::ReportLoss>().capacity;
+}
+
+std::int64_t two_a_slot(const KernelShape&, DType, const KernelAttributes& attributes) {
+  return 2 * attributes.as<kernels::ReportLoss>().capacity;
+}
+
+std::int64_t one_pair(const KernelShape&, DType, const KernelAttributes&) {
+  return 2;
+}
 
 constexpr KernelOperand report_loss_operands[] = {
-    {"row_losses", Access::read},    {"loss", Access::write},
-    {"history", Access::read_write}, {"stamps", Access::read_write},
-    {"counter", Access::read_write}, {"cycles", Access::read_write},
+    {"row_losses", Access::read, extent::rows, OperandFormat::single},
+    {"loss", Access::write, extent::one, OperandFormat::single},
+    {.name = "history",
+     .access = Access::read_write,
+     .elements = capacity,
+     .format = OperandFormat::single,
+     .touched = extent::one,
+     .keeps_rest = true},
+    {.name = "stamps",
+     .access = Access::read_write,
+     .elements = capacity,
+     .format = OperandFormat::count,
+     .touched = extent::one,
+     .keeps_rest = true},
+    {"counter", Access::read_write, extent::one, OperandFormat::count},
+    {.name = "cycles",
+     .access = Access::read_write,
+     .elements = two_a_slot,
+     .format = OperandFormat::count,
+     .touched = one_pair,
+     .keeps_rest = true},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork report_loss_work(const KernelShape& shape, DType, const KernelScalars&) {
-  return {
-      .bytes_read = shape.rows * 4 + 8, .bytes_written = 4 + 4 + 8 + 8 + 16, .flops = shape.rows};
+std::int64_t report_loss_flops(const KernelShape& shape, const KernelAttributes&) {
+  return shape.rows;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -31,7 +61,8 @@ void report_loss_reference(const KernelCall& call) {
   double sum = 0;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) sum += row_losses[row];
   const auto loss = static_cast<float>(sum / static_cast<double>(call.shape.rows));
-  const auto capacity = static_cast<std::uint64_t>(call.scalars[report_loss_scalar::capacity]);
+  const auto capacity =
+      static_cast<std::uint64_t>(call.attributes.as<kernels::ReportLoss>().capacity);
   const std::uint64_t entry = *counter % capacity;
   *static_cast<float*>(call.buffers[1]) = loss;
   static_cast<float*>(call.buffers[2])[entry] = loss;
@@ -46,7 +77,7 @@ void report_loss_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel report_loss_kernel() {
-  return {"report_loss", report_loss_operands, report_loss_work, report_loss_reference,
+  return {kernels::ReportLoss::name, report_loss_operands, report_loss_flops, report_loss_reference,
           in_cuda_builds<prepare_report_loss>()};
 }
 

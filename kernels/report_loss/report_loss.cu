@@ -53,9 +53,9 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_report_loss(const KernelShape& shape, DType, const KernelScalars& scalars,
+Launch prepare_report_loss(const KernelShape& shape, DType, const KernelAttributes& attributes,
                            const LaunchContext&) {
-  const auto capacity = static_cast<std::uint64_t>(scalars[report_loss_scalar::capacity]);
+  const auto capacity = static_cast<std::uint64_t>(attributes.as<kernels::ReportLoss>().capacity);
   return [rows = shape.rows, capacity](void* const* buffers, cudaStream_t stream) {
     report_loss<<<1, block_threads, 0, stream>>>(
         static_cast<const float*>(buffers[0]), static_cast<float*>(buffers[1]),

@@ -10,20 +10,25 @@
 // counter += 1. The host has no device clock: the reference writes stamp 0 and cycles 0, 0.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace report_loss_scalar {
-constexpr std::size_t capacity = 0;
-}
+namespace kernels {
+
+struct ReportLoss {
+  static constexpr std::string_view name = "report_loss";
+  struct Attributes {
+    std::int64_t capacity = 1;
+  };
+};
+
+}  // namespace kernels
 
 Kernel report_loss_kernel();
 
 // Only in CUDA builds.
-Launch prepare_report_loss(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_report_loss(const KernelShape&, DType, const KernelAttributes&,
+                           const LaunchContext&);
 
 }  // namespace stepgate

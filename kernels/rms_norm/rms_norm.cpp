@@ -4,47 +4,53 @@
 #include "kernels/rms_norm/rms_norm.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand rms_norm_operands[] = {
-    {"x", Access::read},
-    {"weight", Access::read},
-    {"y", Access::write},
-    {"statistics", Access::write},
+    {"x", Access::read, extent::elements},
+    {"weight", Access::read, extent::columns},
+    {"y", Access::write, extent::elements},
+    {"statistics", Access::write, extent::rows, OperandFormat::single},
 };
 
 constexpr KernelOperand residual_bias_rms_norm_operands[] = {
-    {"x", Access::read},           {"branch", Access::read}, {"branch_bias", Access::read},
-    {"weight", Access::read},      {"sum", Access::write},   {"y", Access::write},
-    {"statistics", Access::write},
+    {"x", Access::read, extent::elements},
+    {"branch", Access::read, extent::elements},
+    {"branch_bias", Access::read, extent::columns},
+    {"weight", Access::read, extent::columns},
+    {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"y", Access::write, extent::elements},
+    {"statistics", Access::write, extent::rows, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork rms_norm_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  return norm_work(NormKind::rms, shape, dtype);
+std::int64_t rms_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+  return norm_operations(NormKind::rms) * elements_of(shape);
 }
 
-KernelWork residual_bias_rms_norm_work(const KernelShape& shape, DType dtype,
-                                       const KernelScalars&) {
-  return residual_bias_norm_work(NormKind::rms, shape, dtype);
+std::int64_t residual_bias_rms_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+  return (2 + norm_operations(NormKind::rms)) * elements_of(shape);
 }
 
 // --- references ----------------------------------------------------------------------------------
 
 void rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
-  norm_reference(NormKind::rms, call, {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
+  norm_reference(NormKind::rms, call, call.attributes.as<kernels::RmsNorm>().epsilon,
+                 {at[0], at[1], nullptr, at[2], static_cast<float*>(at[3])});
 }
 
 void residual_bias_rms_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   residual_reference(call, at[0], at[1], at[2], at[4]);
-  norm_reference(NormKind::rms, call, {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
+  norm_reference(NormKind::rms, call, call.attributes.as<kernels::ResidualBiasRmsNorm>().epsilon,
+                 {at[4], at[3], nullptr, at[5], static_cast<float*>(at[6])});
 }
 
 }  // namespace
@@ -52,13 +58,14 @@ void residual_bias_rms_norm_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 Kernel rms_norm_kernel() {
-  return {"rms_norm", rms_norm_operands, rms_norm_work, rms_norm_reference,
+  return {kernels::RmsNorm::name, rms_norm_operands, rms_norm_flops, rms_norm_reference,
           in_cuda_builds<prepare_rms_norm>()};
 }
 
 Kernel residual_bias_rms_norm_kernel() {
-  return {"residual_bias_rms_norm", residual_bias_rms_norm_operands, residual_bias_rms_norm_work,
-          residual_bias_rms_norm_reference, in_cuda_builds<prepare_residual_bias_rms_norm>()};
+  return {kernels::ResidualBiasRmsNorm::name, residual_bias_rms_norm_operands,
+          residual_bias_rms_norm_flops, residual_bias_rms_norm_reference,
+          in_cuda_builds<prepare_residual_bias_rms_norm>()};
 }
 
 }  // namespace stepgate

@@ -6,15 +6,15 @@
 
 namespace stepgate {
 
-Launch prepare_rms_norm(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_rms_norm(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                         const LaunchContext&) {
-  return prepare_norm<NormKind::rms, Residual::none>("rms_norm", shape, dtype, scalars);
+  return prepare_norm<NormKind::rms, Residual::none>("rms_norm", shape, dtype, attributes);
 }
 
 Launch prepare_residual_bias_rms_norm(const KernelShape& shape, DType dtype,
-                                      const KernelScalars& scalars, const LaunchContext&) {
+                                      const KernelAttributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::biased>("residual_bias_rms_norm", shape, dtype,
-                                                       scalars);
+                                                       attributes);
 }
 
 }  // namespace stepgate

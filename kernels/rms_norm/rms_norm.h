@@ -2,7 +2,7 @@
 // y = x / sqrt(mean of x^2 + epsilon) * weight, the mean over each row (Zhang and Sennrich: Root
 // Mean Square Layer Normalization, 2019).
 //   rms_norm    residual_bias_rms_norm
-//   shape     rows, columns; scalars[0] = epsilon
+//   shape     rows, columns
 //   operands  rms_norm: x, weight ([columns]), y, statistics (fp32 [rows]: 1 / sqrt(mean of x^2 +
 //             epsilon))
 //             residual_bias_rms_norm: x, branch, branch_bias ([columns]), weight, sum (may be x),
@@ -14,12 +14,26 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct RmsNorm {
+  static constexpr std::string_view name = "rms_norm";
+  using Attributes = NormAttributes;
+};
+
+struct ResidualBiasRmsNorm {
+  static constexpr std::string_view name = "residual_bias_rms_norm";
+  using Attributes = NormAttributes;
+};
+
+}  // namespace kernels
+
 Kernel rms_norm_kernel();
 Kernel residual_bias_rms_norm_kernel();
 
 // Only in CUDA builds.
-Launch prepare_rms_norm(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
-Launch prepare_residual_bias_rms_norm(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_rms_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_residual_bias_rms_norm(const KernelShape&, DType, const KernelAttributes&,
                                       const LaunchContext&);
 
 }  // namespace stepgate

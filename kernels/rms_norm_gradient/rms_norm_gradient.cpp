@@ -4,32 +4,45 @@
 #include "kernels/rms_norm_gradient/rms_norm_gradient.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+bool accumulates_d_x_of_rms(const KernelAttributes& attributes) {
+  return attributes.as<kernels::RmsNormGradient>().accumulate;
+}
+
+std::int64_t rms_norm_partials(const KernelShape& shape, DType,
+                               const KernelAttributes& attributes) {
+  return norm_partial_elements(NormKind::rms, shape, attributes.as<kernels::RmsNormGradient>());
+}
 
 constexpr KernelOperand rms_norm_gradient_operands[] = {
-    {"d_y", Access::read},
-    {"x", Access::read},
-    {"weight", Access::read},
-    {"statistics", Access::read},
-    {"d_x", Access::read_write, norm_gradient_scalar::accumulate},
-    {"partials", Access::write},
+    {"d_y", Access::read, extent::elements},
+    {"x", Access::read, extent::elements},
+    {"weight", Access::read, extent::columns},
+    {"statistics", Access::read, extent::rows, OperandFormat::single},
+    {.name = "d_x",
+     .access = Access::read_write,
+     .elements = extent::elements,
+     .accumulates = accumulates_d_x_of_rms},
+    {"partials", Access::write, rms_norm_partials, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork rms_norm_gradient_work(const KernelShape& shape, DType dtype,
-                                  const KernelScalars& scalars) {
-  return norm_gradient_work(NormKind::rms, shape, dtype, scalars);
+std::int64_t rms_norm_gradient_flops(const KernelShape& shape, const KernelAttributes& attributes) {
+  return norm_gradient_operations(NormKind::rms, attributes.as<kernels::RmsNormGradient>()) *
+         elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void rms_norm_gradient_reference(const KernelCall& call) {
-  norm_gradient_reference(NormKind::rms, call);
+  norm_gradient_reference(NormKind::rms, call, call.attributes.as<kernels::RmsNormGradient>());
 }
 
 }  // namespace
@@ -37,7 +50,7 @@ void rms_norm_gradient_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel rms_norm_gradient_kernel() {
-  return {"rms_norm_gradient", rms_norm_gradient_operands, rms_norm_gradient_work,
+  return {kernels::RmsNormGradient::name, rms_norm_gradient_operands, rms_norm_gradient_flops,
           rms_norm_gradient_reference, in_cuda_builds<prepare_rms_norm_gradient>()};
 }
 

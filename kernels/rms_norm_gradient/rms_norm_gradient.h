@@ -2,7 +2,7 @@
 // The gradients of rms_norm: that of x, and the weight's by parts, which sum_parts adds up.
 //   shape     rows, columns; depth = parts (rms_norm_parts(rows)); part p takes rows p, p + parts,
 //             ...
-//   scalars   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
+//   attributes   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows], of rms_norm), d_x (read only
 //             when added to), partials (fp32 [parts][columns]; where d_x is summed, as much of it,
 //             before it is rounded, follows: the gradient of a bias that was added to x)
@@ -14,6 +14,15 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct RmsNormGradient {
+  static constexpr std::string_view name = "rms_norm_gradient";
+  using Attributes = NormGradientAttributes;
+};
+
+}  // namespace kernels
+
 // The parts of that many rows; at most so many.
 constexpr std::int64_t rms_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
@@ -22,7 +31,7 @@ constexpr std::int64_t rms_norm_parts(std::int64_t rows) {
 Kernel rms_norm_gradient_kernel();
 
 // Only in CUDA builds.
-Launch prepare_rms_norm_gradient(const KernelShape&, DType, const KernelScalars&,
+Launch prepare_rms_norm_gradient(const KernelShape&, DType, const KernelAttributes&,
                                  const LaunchContext&);
 
 }  // namespace stepgate

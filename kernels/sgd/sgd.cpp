@@ -3,31 +3,29 @@
 #include "kernels/sgd/sgd.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand sgd_operands[] = {
-    {"weights", Access::read_write},
-    {"gradients", Access::read},
+    {"weights", Access::read_write, extent::elements},
+    {"gradients", Access::read, extent::elements},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork sgd_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t parameters = shape.rows * shape.columns;
-  return {.bytes_read = 2 * parameters * bytes_of(dtype),
-          .bytes_written = parameters * bytes_of(dtype),
-          .flops = 2 * parameters};
+std::int64_t sgd_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 2 * elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void sgd_reference(const KernelCall& call) {
-  const double learning_rate = call.scalars[sgd_scalar::learning_rate];
+  const double learning_rate = call.attributes.as<kernels::Sgd>().learning_rate;
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
     set_number(call.buffers[0], call.dtype, i,
                number_at(call.buffers[0], call.dtype, i) -
@@ -40,7 +38,8 @@ void sgd_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel sgd_kernel() {
-  return {"sgd", sgd_operands, sgd_work, sgd_reference, in_cuda_builds<prepare_sgd>()};
+  return {kernels::Sgd::name, sgd_operands, sgd_flops, sgd_reference,
+          in_cuda_builds<prepare_sgd>()};
 }
 
 }  // namespace stepgate

@@ -31,9 +31,9 @@ struct Descend {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_sgd(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_sgd(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                    const LaunchContext&) {
-  const auto learning_rate = static_cast<float>(scalars[sgd_scalar::learning_rate]);
+  const auto learning_rate = static_cast<float>(attributes.as<kernels::Sgd>().learning_rate);
   const std::int64_t parameters = shape.rows * shape.columns;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

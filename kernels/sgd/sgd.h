@@ -4,20 +4,24 @@
 //   operands  weights, gradients
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace sgd_scalar {
-constexpr std::size_t learning_rate = 0;
-}
+namespace kernels {
+
+struct Sgd {
+  static constexpr std::string_view name = "sgd";
+  struct Attributes {
+    double learning_rate = 0;
+  };
+};
+
+}  // namespace kernels
 
 Kernel sgd_kernel();
 
 // Only in CUDA builds.
-Launch prepare_sgd(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_sgd(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

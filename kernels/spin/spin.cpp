@@ -3,20 +3,21 @@
 #include "kernels/spin/spin.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand spin_operands[] = {
-    {"word", Access::read_write},
+    {"word", Access::read_write, extent::one, OperandFormat::word},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork spin_work(const KernelShape&, DType, const KernelScalars&) {
-  return {.bytes_read = 4, .bytes_written = 4, .flops = 0};
+std::int64_t spin_flops(const KernelShape&, const KernelAttributes&) {
+  return 0;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -30,12 +31,14 @@ void spin_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel spin_kernel() {
-  return {.name = "spin",
+  return {.name = kernels::Spin::name,
           .operands = spin_operands,
-          .work = spin_work,
+          .flops = spin_flops,
           .reference = spin_reference,
           .prepare = in_cuda_builds<prepare_spin>(),
-          .delay_microseconds = [](const KernelScalars& scalars) { return scalars[0]; }};
+          .delay_microseconds = [](const KernelAttributes& attributes) {
+            return attributes.as<kernels::Spin>().microseconds;
+          }};
 }
 
 }  // namespace stepgate

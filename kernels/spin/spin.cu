@@ -27,8 +27,10 @@ __global__ void spin(std::uint32_t* word, std::uint64_t nanoseconds) {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_spin(const KernelShape&, DType, const KernelScalars& scalars, const LaunchContext&) {
-  const auto nanoseconds = static_cast<std::uint64_t>(scalars[spin_scalar::microseconds] * 1e3);
+Launch prepare_spin(const KernelShape&, DType, const KernelAttributes& attributes,
+                    const LaunchContext&) {
+  const auto nanoseconds =
+      static_cast<std::uint64_t>(attributes.as<kernels::Spin>().microseconds * 1e3);
   return [nanoseconds](void* const* buffers, cudaStream_t stream) {
     spin<<<1, 32, 0, stream>>>(static_cast<std::uint32_t*>(buffers[0]), nanoseconds);
     check_launch("spin");

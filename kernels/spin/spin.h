@@ -5,20 +5,24 @@
 // The reference counts and does not spin.
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace spin_scalar {
-constexpr std::size_t microseconds = 0;
-}
+namespace kernels {
+
+struct Spin {
+  static constexpr std::string_view name = "spin";
+  struct Attributes {
+    double microseconds = 0;
+  };
+};
+
+}  // namespace kernels
 
 Kernel spin_kernel();
 
 // Only in CUDA builds.
-Launch prepare_spin(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_spin(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

@@ -5,33 +5,34 @@
 
 #include "kernels/attention/packed_heads.h"
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
+
+std::int64_t split_heads_elements(const KernelShape& shape, DType,
+                                  const KernelAttributes& attributes) {
+  return attributes.as<kernels::SplitHeads>().parts * shape.rows * shape.columns;
+}
 
 constexpr KernelOperand split_heads_operands[] = {
-    {"rows", Access::read},
-    {"heads", Access::write},
+    {"rows", Access::read, split_heads_elements},
+    {"heads", Access::write, split_heads_elements},
 };
-
-std::int64_t parts_to_split(const KernelScalars& scalars) {
-  return static_cast<std::int64_t>(scalars[split_heads_scalar::parts]);
-}
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork split_heads_work(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const std::int64_t bytes = parts_to_split(scalars) * shape.rows * shape.columns * bytes_of(dtype);
-  return {.bytes_read = bytes, .bytes_written = bytes, .flops = 0};
+std::int64_t split_heads_flops(const KernelShape&, const KernelAttributes&) {
+  return 0;
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 void split_heads_reference(const KernelCall& call) {
   const PackedHeads heads(call.shape);
-  const std::int64_t parts = parts_to_split(call.scalars);
+  const std::int64_t parts = call.attributes.as<kernels::SplitHeads>().parts;
   for_each_matrix(heads, parts, [&](auto sequence, auto head, auto part, auto first) {
     const HeadNumbers numbers =
         heads.read(call.buffers[0], call.dtype, sequence, head, part, parts);
@@ -44,7 +45,7 @@ void split_heads_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel split_heads_kernel() {
-  return {"split_heads", split_heads_operands, split_heads_work, split_heads_reference,
+  return {kernels::SplitHeads::name, split_heads_operands, split_heads_flops, split_heads_reference,
           in_cuda_builds<prepare_split_heads>()};
 }
 

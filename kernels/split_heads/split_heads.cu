@@ -18,9 +18,9 @@ struct Split {
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_split_heads(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                           const LaunchContext&) {
-  const auto parts = static_cast<std::int64_t>(scalars[split_heads_scalar::parts]);
+Launch prepare_split_heads(const KernelShape& shape, DType dtype,
+                           const KernelAttributes& attributes, const LaunchContext&) {
+  const auto parts = static_cast<std::int64_t>(attributes.as<kernels::SplitHeads>().parts);
   return packed_rows_launch("split_heads", shape, dtype, parts, Split{});
 }
 

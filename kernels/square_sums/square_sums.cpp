@@ -4,24 +4,23 @@
 #include "kernels/square_sums/square_sums.h"
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
 constexpr KernelOperand square_sums_operands[] = {
-    {"gradients", Access::read},
-    {"partials", Access::write},
+    {"gradients", Access::read, extent::columns},
+    {"partials", Access::write, extent::depth, OperandFormat::single},
 };
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork square_sums_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  return {.bytes_read = shape.columns * bytes_of(dtype),
-          .bytes_written = 4 * shape.depth,
-          .flops = 2 * shape.columns};
+std::int64_t square_sums_flops(const KernelShape& shape, const KernelAttributes&) {
+  return 2 * shape.columns;
 }
 
 // --- reference -----------------------------------------------------------------------------------
@@ -44,7 +43,7 @@ void square_sums_reference(const KernelCall& call) {
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel square_sums_kernel() {
-  return {"square_sums", square_sums_operands, square_sums_work, square_sums_reference,
+  return {kernels::SquareSums::name, square_sums_operands, square_sums_flops, square_sums_reference,
           in_cuda_builds<prepare_square_sums>()};
 }
 

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(block_threads, blocks_per_multiprocessor)
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_square_sums(const KernelShape& shape, DType dtype, const KernelScalars&,
+Launch prepare_square_sums(const KernelShape& shape, DType dtype, const KernelAttributes&,
                            const LaunchContext&) {
   const std::int64_t piece = square_sum_piece(shape);
   return with_storage(dtype, [&](auto zero) -> Launch {

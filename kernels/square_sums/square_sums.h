@@ -13,6 +13,15 @@
 
 namespace stepgate {
 
+namespace kernels {
+
+struct SquareSums {
+  static constexpr std::string_view name = "square_sums";
+  using Attributes = NoAttributes;
+};
+
+}  // namespace kernels
+
 // 12 blocks for each of 132 multiprocessors, two rounds of what fits, so that the second evens out
 // what the first left; and no piece so small that starting its block costs more than reading it.
 constexpr std::int64_t square_sum_pieces(std::int64_t count) {
@@ -31,6 +40,7 @@ constexpr std::int64_t square_sum_piece(const KernelShape& shape) {
 Kernel square_sums_kernel();
 
 // Only in CUDA builds.
-Launch prepare_square_sums(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_square_sums(const KernelShape&, DType, const KernelAttributes&,
+                           const LaunchContext&);
 
 }  // namespace stepgate

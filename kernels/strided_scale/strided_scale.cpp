@@ -6,37 +6,43 @@
 #include <algorithm>
 
 #include "kernels/cuda_build.h"
+#include "kernels/extents.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
 namespace {
 
-// --- shape and scalars ---------------------------------------------------------------------------
+// --- operands ------------------------------------------------------------------------------------
 
-constexpr KernelOperand strided_scale_operands[] = {{"from", Access::read}, {"to", Access::write}};
-
-std::int64_t fields_from(const KernelScalars& scalars) {
-  return static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_from]);
+std::int64_t records_from(const KernelShape& shape, DType, const KernelAttributes& attributes) {
+  return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_from;
 }
 
-std::int64_t fields_to(const KernelScalars& scalars) {
-  return static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_to]);
+std::int64_t records_to(const KernelShape& shape, DType, const KernelAttributes& attributes) {
+  return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_to;
 }
+
+// One field of every record.
+constexpr KernelOperand strided_scale_operands[] = {
+    {.name = "from", .access = Access::read, .elements = records_from, .touched = extent::elements},
+    {.name = "to",
+     .access = Access::write,
+     .elements = records_to,
+     .touched = extent::elements,
+     .may_replace = 0},  // of as many fields
+};
 
 // --- work ----------------------------------------------------------------------------------------
 
-KernelWork strided_scale_work(const KernelShape& shape, DType dtype, const KernelScalars&) {
-  const std::int64_t bytes = elements_of(shape) * bytes_of(dtype);
-  return {.bytes_read = bytes, .bytes_written = bytes, .flops = elements_of(shape)};
+std::int64_t strided_scale_flops(const KernelShape& shape, const KernelAttributes&) {
+  return elements_of(shape);
 }
 
 // --- reference -----------------------------------------------------------------------------------
 
 // The order in which elements are taken changes no number.
 void strided_scale_reference(const KernelCall& call) {
-  const double factor = call.scalars[strided_scale_scalar::factor];
-  const std::int64_t from = fields_from(call.scalars);
-  const std::int64_t to = fields_to(call.scalars);
+  const auto [factor, from, to] = call.attributes.as<kernels::StridedScale>();
   for (std::int64_t element = 0; element < elements_of(call.shape); ++element) {
     set_number(call.buffers[1], call.dtype, element * to,
                factor * number_at(call.buffers[0], call.dtype, element * from));
@@ -48,18 +54,19 @@ void strided_scale_reference(const KernelCall& call) {
 // --- wasted sectors ------------------------------------------------------------------------------
 
 StridedSectors strided_scale_sectors(const KernelShape& shape, DType dtype,
-                                     const KernelScalars& scalars) {
+                                     const KernelAttributes& attributes) {
   const std::int64_t number = bytes_of(dtype);
   const std::int64_t distance = shape.depth * number;  // where records have one field
-  return {.read = sectors_per_request(distance * fields_from(scalars), number),
-          .written = sectors_per_request(distance * fields_to(scalars), number)};
+  const auto [factor, from, to] = attributes.as<kernels::StridedScale>();
+  return {.read = sectors_per_request(distance * from, number),
+          .written = sectors_per_request(distance * to, number)};
 }
 
 // A request serves as many elements as a sector has bytes.
 KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
-                                 const KernelScalars& scalars) {
+                                 const KernelAttributes& attributes) {
   static_assert(warp_threads == sector_bytes);
-  const StridedSectors sectors = strided_scale_sectors(shape, dtype, scalars);
+  const StridedSectors sectors = strided_scale_sectors(shape, dtype, attributes);
   return {.bytes_read = elements_of(shape) * sectors.read,
           .bytes_written = elements_of(shape) * sectors.written,
           .flops = elements_of(shape)};
@@ -67,8 +74,9 @@ KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
 
 namespace {
 
-std::int64_t most_sectors(const KernelShape& shape, DType dtype, const KernelScalars& scalars) {
-  const StridedSectors sectors = strided_scale_sectors(shape, dtype, scalars);
+std::int64_t most_sectors(const KernelShape& shape, DType dtype,
+                          const KernelAttributes& attributes) {
+  const StridedSectors sectors = strided_scale_sectors(shape, dtype, attributes);
   return std::max(sectors.read, sectors.written);
 }
 
@@ -77,9 +85,9 @@ std::int64_t most_sectors(const KernelShape& shape, DType dtype, const KernelSca
 // --- the row -------------------------------------------------------------------------------------
 
 Kernel strided_scale_kernel() {
-  return {.name = "strided_scale",
+  return {.name = kernels::StridedScale::name,
           .operands = strided_scale_operands,
-          .work = strided_scale_work,
+          .flops = strided_scale_flops,
           .reference = strided_scale_reference,
           .prepare = in_cuda_builds<prepare_strided_scale>(),
           .uncached_work = strided_scale_traffic,

@@ -61,14 +61,14 @@ Launch scaling(const Walk& walk, float factor) {
 
 }  // namespace
 
-Launch prepare_strided_scale(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
-                             const LaunchContext&) {
+Launch prepare_strided_scale(const KernelShape& shape, DType dtype,
+                             const KernelAttributes& attributes, const LaunchContext&) {
   const Walk walk{
       .elements_a_round = shape.rows * shape.columns / shape.depth,
       .stride = shape.depth,
-      .fields_from = static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_from]),
-      .fields_to = static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_to])};
-  const auto factor = static_cast<float>(scalars[strided_scale_scalar::factor]);
+      .fields_from = static_cast<std::int64_t>(attributes.as<kernels::StridedScale>().fields_from),
+      .fields_to = static_cast<std::int64_t>(attributes.as<kernels::StridedScale>().fields_to)};
+  const auto factor = static_cast<float>(attributes.as<kernels::StridedScale>().factor);
   return with_storage(dtype,
                       [&](auto zero) -> Launch { return scaling<decltype(zero)>(walk, factor); });
 }

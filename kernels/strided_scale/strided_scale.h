@@ -10,18 +10,22 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace strided_scale_scalar {
-constexpr std::size_t factor = 0;
-constexpr std::size_t fields_from = 1;  // numbers of a record of `from`, at least 1
-constexpr std::size_t fields_to = 2;    // likewise
-}  // namespace strided_scale_scalar
+namespace kernels {
+
+struct StridedScale {
+  static constexpr std::string_view name = "strided_scale";
+  struct Attributes {
+    double factor = 1;
+    std::int64_t fields_from = 1;  // numbers of a record of `from`
+    std::int64_t fields_to = 1;    // likewise
+  };
+};
+
+}  // namespace kernels
 
 // Memory moves in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access).
 constexpr std::int64_t sector_bytes = 32;
@@ -40,15 +44,16 @@ struct StridedSectors {
   std::int64_t written = 0;
 };
 
-StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelScalars&);
+StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelAttributes&);
 
 // Bytes of the sectors that all requests touch, where no cache keeps a sector until the next
 // request for it.
-KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelScalars&);
+KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelAttributes&);
 
 Kernel strided_scale_kernel();
 
 // Only in CUDA builds.
-Launch prepare_strided_scale(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_strided_scale(const KernelShape&, DType, const KernelAttributes&,
+                             const LaunchContext&);
 
 }  // namespace stepgate

@@ -43,9 +43,9 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- launcher ------------------------------------------------------------------------------------
 
-Launch prepare_sum_parts(const KernelShape& shape, DType dtype, const KernelScalars& scalars,
+Launch prepare_sum_parts(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                          const LaunchContext&) {
-  const bool accumulate = scalars[sum_parts_scalar::accumulate] != 0;
+  const bool accumulate = attributes.as<kernels::SumParts>().accumulate;
   const auto blocks = static_cast<unsigned>(ceiling_quotient(shape.columns, block_columns));
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);

@@ -5,20 +5,24 @@
 //   operands  partials (fp32 [parts][columns]), sums ([columns]; read only when accumulating)
 #pragma once
 
-#include <cstddef>
-
 #include "kernels/kernel.h"
 
 namespace stepgate {
 
-// Indices into KernelScalars.
-namespace sum_parts_scalar {
-constexpr std::size_t accumulate = 0;
-}
+namespace kernels {
+
+struct SumParts {
+  static constexpr std::string_view name = "sum_parts";
+  struct Attributes {
+    bool accumulate = false;
+  };
+};
+
+}  // namespace kernels
 
 Kernel sum_parts_kernel();
 
 // Only in CUDA builds.
-Launch prepare_sum_parts(const KernelShape&, DType, const KernelScalars&, const LaunchContext&);
+Launch prepare_sum_parts(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
 
 }  // namespace stepgate

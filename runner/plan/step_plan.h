@@ -98,7 +98,7 @@ struct LaunchKernel {
   std::string_view kernel;  // a name of the catalogue
   KernelShape shape;
   DType dtype = DType::fp32;
-  KernelScalars scalars{};
+  KernelAttributes attributes = {};
   std::vector<BufferUse> operands;  // in the kernel's order
 };
 

@@ -69,7 +69,7 @@ class Steps {
   void carry_out(const LaunchKernel& launch) {
     std::vector<void*> operands;
     for (const BufferUse& use : launch.operands) operands.push_back(at(use));
-    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.scalars, operands});
+    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.attributes, operands});
   }
 
   const StepPlan& plan_;

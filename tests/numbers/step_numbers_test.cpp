@@ -88,7 +88,7 @@ class Forward {
     std::vector<void*> operands;
     for (const BufferUse& use : launch.operands)
       operands.push_back(memory_[static_cast<std::size_t>(use.buffer)].data() + use.offset_bytes);
-    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.scalars, operands});
+    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.attributes, operands});
   }
 
   std::size_t index_of(const std::string& name) const {

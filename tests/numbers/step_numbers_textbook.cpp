@@ -28,11 +28,11 @@ Parameters zeros(std::int64_t layers, std::int64_t hidden) {
   return made;
 }
 
-// The scalars of the plan's optimizer: the learning rate first, then AdamW's.
-KernelScalars scalars_of_optimizer(const StepPlan& plan) {
+// The attributes of the plan's optimizer: the learning rate first, then AdamW's.
+KernelAttributes attributes_of_optimizer(const StepPlan& plan) {
   for (const Operation& operation : plan.operations) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (launch && operation.phase == Phase::optimizer) return launch->scalars;
+    if (launch && operation.phase == Phase::optimizer) return launch->attributes;
   }
   require(false, "the step has an optimizer");
   return {};
@@ -70,7 +70,7 @@ TextbookStep::TextbookStep(const StepPlan& plan, const Knobs& knobs)
       means_(parameters_),
       squares_(parameters_),
       optimizer_(knobs.optim.kind),
-      hyper_parameters_(scalars_of_optimizer(plan)) {
+      hyper_parameters_(attributes_of_optimizer(plan)) {
   require(knobs.model.dtype == DType::fp32, "the textbook starts from fp32");
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.content == Content::payload) {
@@ -150,7 +150,7 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
 // AdamW: Loshchilov and Hutter, ICLR 2019; the weight decays by learning rate times decay.
 void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means,
                           Vector& squares) const {
-  const auto& [rate, beta1, beta2, epsilon, decay, unused5, unused6, unused7] = hyper_parameters_;
+  const auto& [rate, beta1, beta2, epsilon, decay] = hyper_parameters_.numbers();
   const auto step = static_cast<double>(steps_);
   for (std::size_t index = 0; index < values.size(); ++index) {
     const double gradient = gradients[index];

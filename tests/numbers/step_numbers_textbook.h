@@ -45,7 +45,7 @@ class TextbookStep {
   std::vector<std::vector<float>> batches_;
   Parameters parameters_, gradients_, means_, squares_;
   OptimKind optimizer_;
-  KernelScalars hyper_parameters_{};
+  KernelAttributes hyper_parameters_{};
   std::int64_t steps_ = 0;
 };
 

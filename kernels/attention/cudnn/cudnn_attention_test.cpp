@@ -15,9 +15,9 @@
 
 #include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/catalogue.h"
-#include "kernels/cuda_trial.h"
 #include "kernels/number_format.h"
-#include "kernels/stopwatch.h"
+#include "kernels/testing/cuda_trial.h"
+#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 namespace {
@@ -305,8 +305,8 @@ TEST_F(CudnnAttention, OfManySequencesIsThatOfTheirSharesAndOfOurOwnKernels) {
     kernel("attention")
         .prepare(c.shape(), DType::bf16, {}, context)(operands.forward().data(), nullptr);
     kernel("attention_gradient")
-        .prepare(c.shape(), DType::bf16, {most_scratch}, context)(operands.backward().data(),
-                                                                  nullptr);
+        .prepare(c.shape(), DType::bf16, kernels::AttentionGradient::Attributes{most_scratch},
+                 context)(operands.backward().data(), nullptr);
     check_cuda(cudaDeviceSynchronize(), "attention");
     return read_back(operands.d_qkv, 3 * c.rows() * c.columns() * bytes_of(DType::bf16));
   };

@@ -79,7 +79,7 @@ void HostThread::act(const LaunchKernel& launch) {
   issue([&launch, &row, regions = std::move(regions)] {
     std::vector<void*> buffers;
     for (const Region& region : regions) buffers.push_back(region.begin());
-    row.reference({launch.shape, launch.dtype, launch.scalars, buffers});
+    row.reference({launch.shape, launch.dtype, launch.attributes, buffers});
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/kernels.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -76,12 +77,13 @@ class Builder {
         {.name = std::move(name), .stream = stream, .action = std::move(action), .ahead = ahead});
   }
 
-  void launch(std::string name, std::string_view kernel, KernelShape shape,
-              std::initializer_list<int> operands, KernelScalars scalars = {}) {
+  template <class Kernel>
+  void launch(std::string name, KernelShape shape, std::initializer_list<int> operands,
+              const typename Kernel::Attributes& attributes = {}) {
     LaunchKernel launched;
-    launched.kernel = kernel;
+    launched.kernel = Kernel::name;
     launched.shape = shape;
-    launched.scalars = scalars;
+    launched.attributes = attributes;
     for (const int buffer : operands) launched.operands.push_back(all_of(buffer));
     add(std::move(name), StreamName::compute, launched);
   }
@@ -117,19 +119,21 @@ void add_copy(Builder& builder, const TrainingPlan& wanted) {
 StepPlan training_plan(const TrainingPlan& wanted) {
   Builder builder(wanted);
   add_copy(builder, wanted);
-  builder.launch("ingest", "ingest", {samples, features, words}, {batch, input, labels});
+  builder.launch<kernels::Ingest>("ingest", {samples, features, words}, {batch, input, labels});
   if (wanted.events_order_copy) {
     builder.add("record consumed", StreamName::compute, RecordEvent{consumed});
   }
-  builder.launch("product", "matmul", {samples, features, features}, {input, weights, logits});
-  builder.launch("loss", "cross_entropy", {samples, features},
-                 {logits, labels, logits, row_losses});
-  builder.launch("weight gradient", "matmul", {features, features, samples},
-                 {input, logits, gradients}, {1});
-  builder.launch("update", "sgd", {features, features}, {weights, gradients}, {0.5});
-  builder.launch("report", "report_loss", {samples},
-                 {row_losses, loss, history, stamps, counter, cycles},
-                 {static_cast<double>(wanted.capacity)});
+  builder.launch<kernels::Matmul>("product", {samples, features, features},
+                                  {input, weights, logits});
+  builder.launch<kernels::CrossEntropy>("loss", {samples, features},
+                                        {logits, labels, logits, row_losses});
+  builder.launch<kernels::Matmul>("weight gradient", {features, features, samples},
+                                  {input, logits, gradients}, {.transpose_a = true});
+  builder.launch<kernels::Sgd>("update", {features, features}, {weights, gradients},
+                               {.learning_rate = 0.5});
+  builder.launch<kernels::ReportLoss>("report", {samples},
+                                      {row_losses, loss, history, stamps, counter, cycles},
+                                      {.capacity = wanted.capacity});
   return std::move(builder).plan();
 }
 

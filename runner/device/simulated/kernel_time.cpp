@@ -5,6 +5,7 @@
 #include <map>
 
 #include "kernels/catalogue.h"
+#include "plan/analyse/access.h"
 #include "support/require.h"
 #include "support/seconds.h"
 
@@ -73,8 +74,9 @@ std::int64_t touched_bytes(const LaunchKernel& launch) {
 double moved_bytes(const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
   const bool uncached = launched.uncached_work && touched_bytes(launch) > largest_cache_bytes;
-  const KernelWork work = (uncached ? launched.uncached_work : launched.work)(
-      launch.shape, launch.dtype, launch.scalars);
+  const KernelWork work =
+      uncached ? launched.uncached_work(launch.shape, launch.dtype, launch.attributes)
+               : work_of(launch);
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
 
@@ -84,9 +86,9 @@ double moved_bytes(const LaunchKernel& launch) {
 std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launch,
                          std::int64_t floor) {
   if (const auto told = kernel(launch.kernel).delay_microseconds)
-    return std::max(floor, static_cast<std::int64_t>(told(launch.scalars) * 1000));
+    return std::max(floor, static_cast<std::int64_t>(told(launch.attributes) * 1000));
   const ComputeCosts& costs = profile.compute;
-  const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
+  const KernelWork work = work_of(launch);
   const double memory_seconds = moved_bytes(launch) / costs.memory_bytes_per_second;
   const double rate =
       flops_per_second(costs, multiplied_as(launch)) * share_of_rate(profile, launch);

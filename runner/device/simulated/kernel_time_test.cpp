@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/catalogue.h"
+#include "plan/analyse/access.h"
 
 namespace stepgate {
 namespace {
@@ -33,7 +33,7 @@ double seconds(const DeviceProfile& profile, const LaunchKernel& launch) {
 }
 
 double flops(const LaunchKernel& launch) {
-  return static_cast<double>(kernel(launch.kernel).work(launch.shape, launch.dtype, {}).flops);
+  return static_cast<double>(work_of(launch).flops);
 }
 
 TEST(KernelTime, OfAProductIsThatOfItsFullWaves) {

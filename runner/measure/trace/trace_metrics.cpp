@@ -131,8 +131,7 @@ void add_kernel_speed(const Trace& trace, const StepPlan& plan, Values& values) 
     if (launch == nullptr || is_limited_by_math(operation)) continue;
     time += seconds(work);
     if (!launches.emplace(work.operation, work.step).second) continue;
-    const KernelWork useful =
-        kernel(launch->kernel).work(launch->shape, launch->dtype, launch->scalars);
+    const KernelWork useful = work_of(*launch);
     bytes += static_cast<double>(useful.bytes_read + useful.bytes_written);
   }
   add_ratio(values, Metric::kernel_gbps, bytes, time);

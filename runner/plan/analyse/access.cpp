@@ -18,13 +18,13 @@ struct Accesses {
   const StepPlan& plan;
 
   std::vector<BufferAccess> operator()(const LaunchKernel& launch) const {
+    const auto fault = fault_of(launch);
+    require(!fault, fault.value_or(""));
     const Kernel& launched = kernel(launch.kernel);
-    require(launched.operands.size() == launch.operands.size(),
-            "a launch has its kernel's operands");
     std::vector<BufferAccess> accesses;
     for (std::size_t index = 0; index < launch.operands.size(); ++index) {
       accesses.push_back(
-          {launch.operands[index], access_of(launched.operands[index], launch.scalars)});
+          {launch.operands[index], access_of(launched.operands[index], launch.attributes)});
     }
     return accesses;
   }
@@ -61,6 +61,24 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const HostWork&) const { return {}; }
 };
 
+bool overlap(const BufferUse& a, const BufferUse& b) {
+  return a.buffer == b.buffer && a.offset_bytes < b.offset_bytes + b.bytes &&
+         b.offset_bytes < a.offset_bytes + a.bytes;
+}
+
+// Where two operands share bytes, the one that is written takes the other's place, or none is.
+bool may_share(const LaunchKernel& launch, std::size_t first, std::size_t second) {
+  const auto operands = kernel(launch.kernel).operands;
+  const auto written = [&](std::size_t index) {
+    return access_of(operands[index], launch.attributes) != Access::read;
+  };
+  if (!written(first) && !written(second)) return true;
+  const BufferUse& a = launch.operands[first];
+  const BufferUse& b = launch.operands[second];
+  const bool same = a.offset_bytes == b.offset_bytes && a.bytes == b.bytes;
+  return same && (operands[first].may_replace == second || operands[second].may_replace == first);
+}
+
 // That the operation allocates or releases; -1 for any other.
 int buffer_that_comes_or_goes(const Operation& operation) {
   if (const auto* allocate = std::get_if<Allocate>(&operation.action)) return allocate->buffer;
@@ -94,6 +112,28 @@ std::vector<BufferAccess> accesses_of(const StepPlan& plan, const Operation& ope
   std::vector<BufferAccess> accesses = visit_action(Accesses{plan}, operation.action);
   for (const BufferUse& kept : operation.keeps) accesses.push_back({kept, Access::read});
   return accesses;
+}
+
+std::optional<std::string_view> fault_of(const LaunchKernel& launch) {
+  const Kernel& launched = kernel(launch.kernel);
+  if (launched.operands.size() != launch.operands.size())
+    return "a launch has its kernel's operands";
+  for (std::size_t index = 0; index < launch.operands.size(); ++index) {
+    const std::int64_t declared =
+        operand_bytes(launched.operands[index], launch.shape, launch.dtype, launch.attributes);
+    if (launch.operands[index].bytes != declared)
+      return "an operand is as large as its kernel declares";
+    for (std::size_t before = 0; before < index; ++before) {
+      if (overlap(launch.operands[before], launch.operands[index]) &&
+          !may_share(launch, before, index))
+        return "what a kernel writes lies over no other operand";
+    }
+  }
+  return std::nullopt;
+}
+
+KernelWork work_of(const LaunchKernel& launch) {
+  return work_of(kernel(launch.kernel), launch.shape, launch.dtype, launch.attributes);
 }
 
 bool is_pageable(const StepPlan& plan, const CopyBytes& copy) {

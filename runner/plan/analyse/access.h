@@ -3,6 +3,8 @@
 // made from.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "plan/step_plan.h"
@@ -17,6 +19,14 @@ struct BufferAccess {
 // In the order of the operands. Allocation and release count as writes of the whole slot,
 // page-locking as well; what an operation only keeps counts as read.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
+
+// What is wrong with a launch by its kernel's declaration: an operand too few or too many, one that
+// is not as large as declared, or one that is written over another that it may not replace. Nothing
+// where all is well.
+std::optional<std::string_view> fault_of(const LaunchKernel&);
+
+// What the launch moves and computes.
+KernelWork work_of(const LaunchKernel&);
 
 // One end of the copy is ordinary host memory, so the host stays in the call until it has been read
 // or written.

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/square_sums/square_sums.h"
+#include "kernels/kernels.h"
 #include "plan/build/model_ends.h"
 #include "support/require.h"
 
@@ -39,15 +39,16 @@ class Elementwise {
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
     const int first_reader = static_cast<int>(builder_.plan().operations.size());
-    builder_.launch("ingest the batch", "ingest",
-                    {knobs_.batch.size, knobs_.model.hidden, sample_bytes / word_bytes},
-                    {builder_.whole(batch), builder_.whole(features_), builder_.whole(labels_)});
+    builder_.launch<kernels::Ingest>(
+        "ingest the batch", {knobs_.batch.size, knobs_.model.hidden, sample_bytes / word_bytes},
+        {builder_.whole(batch), builder_.whole(features_), builder_.whole(labels_)});
     scale("lay the features out", {features_, 1}, {records_, fields_}, 1, 1);
     for (std::int64_t index = 0; index < knobs_.model.kernels; ++index) scale_records(index);
     scale("take the result out", {records_, fields_}, {result_, 1}, 1, 1);
     for (std::int64_t index = 0; index < knobs_.model.extra_copies; ++index) copy_result(index);
-    builder_.launch("square the result", "square_sums", {.columns = elements_, .depth = pieces_},
-                    {builder_.whole(result_), builder_.whole(ends_.row_losses)});
+    builder_.launch<kernels::SquareSums>(
+        "square the result", {.columns = elements_, .depth = pieces_},
+        {builder_.whole(result_), builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, pieces_);
     return {.loss = ends_.loss, .first_reader = first_reader};
   }
@@ -67,10 +68,10 @@ class Elementwise {
 
   void scale(const std::string& name, Records from, Records to, std::int64_t stride,
              double factor) {
-    builder_.launch(name, "strided_scale",
-                    {.rows = knobs_.batch.size, .columns = knobs_.model.hidden, .depth = stride},
-                    {builder_.whole(from.buffer), builder_.whole(to.buffer)},
-                    {factor, static_cast<double>(from.fields), static_cast<double>(to.fields)});
+    builder_.launch<kernels::StridedScale>(
+        name, {.rows = knobs_.batch.size, .columns = knobs_.model.hidden, .depth = stride},
+        {builder_.whole(from.buffer), builder_.whole(to.buffer)},
+        {.factor = factor, .fields_from = from.fields, .fields_to = to.fields});
   }
 
   // From here on `records_` is what has been scaled last.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "plan/build/mlp_layers.h"
 #include "support/require.h"
 
@@ -85,8 +86,8 @@ class Evaluation {
   void evaluate(std::int64_t batch) {
     const bool last = batch + 1 == eval_.batches;
     const std::string prefix = eval_.batches > 1 ? "batch " + std::to_string(batch) + ": " : "";
-    builder_.launch(
-        prefix + "ingest the batch", "ingest",
+    builder_.launch<kernels::Ingest>(
+        prefix + "ingest the batch",
         {.rows = shape_.rows, .columns = shape_.hidden, .depth = sample_bytes_ / word_bytes},
         {builder_.whole(input_.batch), builder_.whole(inputs_.front()), builder_.whole(labels_)});
     // The step has recorded this when it was done with the batch; whoever waits, waits for both.
@@ -109,10 +110,10 @@ class Evaluation {
     // Nobody needs the kernel's gradient. As where gradients are recorded, a pass that saves has
     // memory of its own for it; otherwise it is written over what the last layer has read.
     const int gradient = probabilities_.value_or(inputs_.back());
-    builder_.launch(prefix + "loss", "cross_entropy",
-                    {.rows = shape_.rows, .columns = shape_.hidden},
-                    {builder_.whole(logits_of(batch)), builder_.whole(labels_),
-                     builder_.whole(gradient), builder_.whole(row_losses_)});
+    builder_.launch<kernels::CrossEntropy>(
+        prefix + "loss", {.rows = shape_.rows, .columns = shape_.hidden},
+        {builder_.whole(logits_of(batch)), builder_.whole(labels_), builder_.whole(gradient),
+         builder_.whole(row_losses_)});
     builder_.keep(kept_until_the_loss_of(batch));
   }
 

@@ -5,16 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "plan/build/adamw_scalars.h"
+#include "kernels/kernels.h"
 #include "plan/build/build_offload.h"
 #include "plan/build/mlp_layers.h"
 #include "plan/build/model_ends.h"
+#include "plan/build/update_rates.h"
 #include "support/require.h"
 
 namespace stepgate {
 namespace {
-
-constexpr double sgd_learning_rate = 0.01;  // chosen like AdamW's
 
 class Mlp {
  public:
@@ -31,16 +30,16 @@ class Mlp {
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
     const int first_reader = static_cast<int>(builder_.plan().operations.size());
-    builder_.launch(
-        "ingest the batch", "ingest",
-        {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
+    builder_.launch<kernels::Ingest>(
+        "ingest the batch", {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
     if (offloaded_) offloaded_->is_written(0);
     for (std::int64_t layer = 0; layer < layers_; ++layer) forward(layer);
     const int gradient = activation_gradients_[0];
-    builder_.launch("loss", "cross_entropy", {.rows = rows_, .columns = hidden_},
-                    {builder_.whole(activations_.back()), builder_.whole(labels_),
-                     builder_.whole(gradient), builder_.whole(ends_.row_losses)});
+    builder_.launch<kernels::CrossEntropy>(
+        "loss", {.rows = rows_, .columns = hidden_},
+        {builder_.whole(activations_.back()), builder_.whole(labels_), builder_.whole(gradient),
+         builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, rows_);
     builder_.enter(Phase::backward);
     if (offloaded_) offloaded_->begin_to_return();
@@ -141,28 +140,30 @@ class Mlp {
 
   void backward(std::int64_t layer) {
     const std::string name = "layer " + std::to_string(layer);
-    const double accumulate = accumulates() ? 1 : 0;
+    const bool accumulate = accumulates();
     // The two gradient buffers take turns, from the loss downwards.
     const std::size_t turn = static_cast<std::size_t>((layers_ - 1 - layer) % 2);
     BufferUse gradient = builder_.whole(activation_gradients_[turn]);
     if (layer + 1 < layers_) {
       const BufferUse of_activation = gradient;
       if (!knobs_.model.inplace) gradient = builder_.whole(product_gradients_[layer]);
-      builder_.launch(name + ": activation gradient", "relu_gradient", {rows_, hidden_},
-                      {builder_.whole(left_behind(layer + 1)), of_activation, gradient});
+      builder_.launch<kernels::ReluGradient>(
+          name + ": activation gradient", {rows_, hidden_},
+          {builder_.whole(left_behind(layer + 1)), of_activation, gradient});
       if (offloaded_) offloaded_->is_used_up(layer + 1);
     }
-    builder_.launch(name + ": bias gradient", "bias_gradient", {rows_, hidden_},
-                    {gradient, shape_.bias(gradients_, layer)}, {accumulate});
+    builder_.launch<kernels::BiasGradient>(name + ": bias gradient", {rows_, hidden_},
+                                           {gradient, shape_.bias(gradients_, layer)},
+                                           {.accumulate = accumulate});
     if (offloaded_) offloaded_->is_needed(layer);
-    builder_.launch(
-        name + ": weight gradient", "matmul", {hidden_, hidden_, rows_},
+    builder_.launch<kernels::Matmul>(
+        name + ": weight gradient", {hidden_, hidden_, rows_},
         {gradient, builder_.whole(left_behind(layer)), shape_.weight(gradients_, layer)},
-        {1, 0, accumulate});
+        {.transpose_a = true, .accumulate = accumulate});
     if (layer > 0) {
-      builder_.launch(name + ": input gradient", "matmul", {rows_, hidden_, hidden_},
-                      {gradient, shape_.weight(weights_, layer),
-                       builder_.whole(activation_gradients_[1 - turn])});
+      builder_.launch<kernels::Matmul>(name + ": input gradient", {rows_, hidden_, hidden_},
+                                       {gradient, shape_.weight(weights_, layer),
+                                        builder_.whole(activation_gradients_[1 - turn])});
     }
   }
 
@@ -183,14 +184,13 @@ class Mlp {
     }
   }
 
-  // Parts of both moments, which are all of the layer's where only those are on the device.
-  void add_moments_of(std::int64_t first, std::int64_t count, std::vector<BufferUse>& operands) {
-    const std::int64_t of_a_layer = shape_.parameters() / layers_;
+  // Of both moments, which are all of the layer's where only those are on the device.
+  void add_moments_of(std::int64_t first, std::vector<StepBuilder::Operand>& operands) {
     const auto add = [&](int buffer, std::int64_t start) {
-      operands.push_back(
-          StepBuilder::part(buffer, (first - start) * word_bytes, count * word_bytes));
+      operands.push_back(StepBuilder::Operand::from(buffer, first - start));
     };
     if (offloaded_moments_) {
+      const std::int64_t of_a_layer = shape_.parameters() / layers_;
       const std::int64_t layer = first / of_a_layer;
       for (const int buffer : offloaded_moments_->visiting(layer)) add(buffer, layer * of_a_layer);
     }
@@ -198,18 +198,15 @@ class Mlp {
   }
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
-    const auto range = [&](int flat, std::int64_t element) {
-      return StepBuilder::part(flat, first * element, count * element);
-    };
-    std::vector<BufferUse> operands = {range(weights_, shape_.element_bytes),
-                                       range(gradients_, shape_.element_bytes)};
+    std::vector<StepBuilder::Operand> operands = {StepBuilder::Operand::from(weights_, first),
+                                                  StepBuilder::Operand::from(gradients_, first)};
     if (knobs_.optim.kind == OptimKind::sgd) {
-      builder_.launch(name, "sgd", {.columns = count}, operands, {sgd_learning_rate});
-      return;
+      return builder_.launch<kernels::Sgd>(name, {.columns = count}, operands,
+                                           {.learning_rate = sgd_learning_rate});
     }
-    add_moments_of(first, count, operands);
+    add_moments_of(first, operands);
     operands.push_back(builder_.whole(ends_.counter));
-    builder_.launch(name, "adamw", {.columns = count}, operands, adamw_scalars);
+    builder_.launch<kernels::Adamw>(name, {.columns = count}, operands, adamw_rates);
   }
 
   StepBuilder& builder_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/kernels.h"
 #include "plan/build/build_elementwise.h"
 #include "plan/build/build_mlp.h"
 #include "plan/build/model_ends.h"
@@ -30,11 +31,13 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
       builder.add({.name = "spin word", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.enter(Phase::forward);
   const int first_reader = static_cast<int>(builder.plan().operations.size());
-  builder.launch_as(DType::fp32, "ingest the batch", "ingest", {rows, features, words},
-                    {builder.whole(batch), builder.whole(ends.row_losses), builder.whole(labels)});
+  builder.launch_as<kernels::Ingest>(
+      DType::fp32, "ingest the batch", {rows, features, words},
+      {builder.whole(batch), builder.whole(ends.row_losses), builder.whole(labels)});
   for (std::int64_t index = 0; index < knobs.model.kernels; ++index) {
-    builder.launch_as(DType::fp32, "spin " + std::to_string(index), "spin", {},
-                      {builder.whole(word)}, {static_cast<double>(knobs.model.kernel_us)});
+    builder.launch_as<kernels::Spin>(DType::fp32, "spin " + std::to_string(index), {},
+                                     {builder.whole(word)},
+                                     {.microseconds = static_cast<double>(knobs.model.kernel_us)});
   }
   report_loss(builder, ends, rows * features);
   return {ends.loss, first_reader};

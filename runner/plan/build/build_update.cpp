@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/square_sums/square_sums.h"
+#include "kernels/kernels.h"
 #include "kernels/update_control.h"
-#include "plan/build/adamw_scalars.h"
+#include "plan/build/update_rates.h"
 
 namespace stepgate {
 namespace {
@@ -58,54 +58,54 @@ class Update {
   void find_norm() {
     const std::int64_t elements = table_.elements();
     const std::int64_t parts = square_sum_pieces(elements);
-    builder_.launch("gradient norm in parts", "square_sums", {.columns = elements, .depth = parts},
-                    {builder_.whole(buffers_.gradients), builder_.whole(buffers_.partials)});
-    builder_.launch(
-        "gradient norm", "clip", {.depth = parts},
+    builder_.launch<kernels::SquareSums>(
+        "gradient norm in parts", {.columns = elements, .depth = parts},
+        {builder_.whole(buffers_.gradients), builder_.whole(buffers_.partials)});
+    builder_.launch<kernels::Clip>(
+        "gradient norm", {.depth = parts},
         {builder_.whole(buffers_.partials), builder_.whole(*buffers_.control)},
-        {knobs_.optim.clip, scales_the_loss(knobs_) ? growth_interval : 0, growth, backoff});
-  }
-
-  BufferUse range(int flat, std::int64_t first, std::int64_t count,
-                  std::int64_t element_bytes = word_bytes) const {
-    return StepBuilder::part(flat, first * element_bytes, count * element_bytes);
+        {.max_norm = knobs_.optim.clip,
+         .growth_interval = scales_the_loss(knobs_) ? growth_interval : 0,
+         .growth = growth,
+         .backoff = backoff});
   }
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
-    const std::int64_t element = bytes_of(knobs_.model.dtype);
-    std::vector<BufferUse> operands = {range(buffers_.weights, first, count, element),
-                                       range(buffers_.gradients, first, count, element)};
-    if (buffers_.master) operands.push_back(range(*buffers_.master, first, count));
-    operands.push_back(range(buffers_.m, first, count));
-    operands.push_back(range(buffers_.v, first, count));
+    const auto from = [&](int flat) { return StepBuilder::Operand::from(flat, first); };
+    std::vector<StepBuilder::Operand> operands = {from(buffers_.weights), from(buffers_.gradients)};
+    if (buffers_.master) operands.push_back(from(*buffers_.master));
+    operands.push_back(from(buffers_.m));
+    operands.push_back(from(buffers_.v));
     operands.push_back(builder_.whole(buffers_.control.value_or(buffers_.counter)));
-    const std::string_view kernel = buffers_.master    ? "adamw_master"
-                                    : buffers_.control ? "adamw_clipped"
-                                                       : "adamw";
-    builder_.launch(name, kernel, {.columns = count}, operands, adamw_scalars);
+    const std::string_view kernel = buffers_.master    ? kernels::AdamwMaster::name
+                                    : buffers_.control ? kernels::AdamwClipped::name
+                                                       : kernels::Adamw::name;
+    builder_.launch(name, kernel, knobs_.model.dtype, {.columns = count}, operands, adamw_rates);
+  }
+
+  template <ForeachPass pass>
+  void foreach_pass(const std::string& name, const std::vector<StepBuilder::Operand>& operands) {
+    builder_.launch<kernels::Foreach<pass>>(name, {.columns = table_.elements()}, operands,
+                                            adamw_rates);
   }
 
   // One pass over everything for each operation of the rule, in PyTorch's order.
   void foreach_passes() {
-    const std::int64_t count = table_.elements();
     const BufferUse weights = builder_.whole(buffers_.weights);
     const BufferUse gradients = builder_.whole(buffers_.gradients);
-    const BufferUse m = range(buffers_.m, 0, count);
-    const BufferUse v = range(buffers_.v, 0, count);
-    const BufferUse denominators = range(buffers_.denominator, 0, count);
+    const BufferUse m = builder_.whole(buffers_.m);
+    const BufferUse v = builder_.whole(buffers_.v);
+    const BufferUse denominators = builder_.whole(buffers_.denominator);
     const BufferUse control = builder_.whole(*buffers_.control);
-    const auto pass = [&](const char* name, const char* kernel, std::vector<BufferUse> operands) {
-      builder_.launch(name, kernel, {.columns = count}, std::move(operands), adamw_scalars);
-    };
-    pass("unscale the gradients", "foreach_unscale", {gradients, control});
-    pass("decay the weights", "foreach_decay", {weights, control});
-    pass("first moments", "foreach_lerp", {m, gradients, control});
-    pass("decay the second moments", "foreach_mul", {v, control});
-    pass("second moments", "foreach_addcmul", {v, gradients, control});
-    pass("root of the second moments", "foreach_sqrt", {denominators, v});
-    pass("correct the bias", "foreach_div", {denominators, control});
-    pass("add epsilon", "foreach_add", {denominators});
-    pass("move the weights", "foreach_addcdiv", {weights, m, denominators, control});
+    foreach_pass<ForeachPass::unscale>("unscale the gradients", {gradients, control});
+    foreach_pass<ForeachPass::decay>("decay the weights", {weights, control});
+    foreach_pass<ForeachPass::lerp>("first moments", {m, gradients, control});
+    foreach_pass<ForeachPass::mul>("decay the second moments", {v, control});
+    foreach_pass<ForeachPass::addcmul>("second moments", {v, gradients, control});
+    foreach_pass<ForeachPass::sqrt>("root of the second moments", {denominators, v});
+    foreach_pass<ForeachPass::div>("correct the bias", {denominators, control});
+    foreach_pass<ForeachPass::add>("add epsilon", {denominators});
+    foreach_pass<ForeachPass::addcdiv>("move the weights", {weights, m, denominators, control});
   }
 
   StepBuilder& builder_;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "kernels/kernels.h"
 #include "plan/build/build_input.h"
 #include "support/require.h"
 
@@ -30,11 +31,11 @@ void read_now(StepBuilder& builder, int from) {
 void log_mean(StepBuilder& builder, int loss, std::int64_t every) {
   const int sum = add_word(builder, "sum of losses", MemoryKind::device);
   const int mean = add_word(builder, "mean loss", MemoryKind::device);
-  builder.launch_as(DType::fp32, "add the loss", "accumulate_loss", {},
-                    {builder.whole(loss), builder.whole(sum)});
+  builder.launch_as<kernels::AccumulateLoss>(DType::fp32, "add the loss", {},
+                                             {builder.whole(loss), builder.whole(sum)});
   builder.only_every(every);
-  builder.launch_as(DType::fp32, "mean loss", "mean_loss", {},
-                    {builder.whole(sum), builder.whole(mean)}, {static_cast<double>(every)});
+  builder.launch_as<kernels::MeanLoss>(DType::fp32, "mean loss", {},
+                                       {builder.whole(sum), builder.whole(mean)}, {.count = every});
   read_now(builder, mean);
 }
 
@@ -48,7 +49,7 @@ void log_late(StepBuilder& builder, int loss) {
   builder.act("ask for the loss of the step before", HostWaits{WaitFor::poll, copied});
 }
 
-// The list of device scalars that many training loops keep by accident: one allocation a line,
+// The list of device attributes that many training loops keep by accident: one allocation a line,
 // never released.
 void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   const int kept = add_word(builder, "kept losses", MemoryKind::device, most_kept_losses);

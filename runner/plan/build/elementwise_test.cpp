@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "plan/count/counted_metrics.h"
 #include "plan/testing/plan_by_hand.h"
 
@@ -81,8 +82,8 @@ TEST(Elementwise, PutsOneFieldOfSixIntoRecords) {
 TEST(Elementwise, KeepsTheNumbersAsLargeAsTheyWere) {
   double product = 1;
   for (const LaunchKernel& launch : scaling_of(plan_of(elementwise(10)))) {
-    EXPECT_NE(launch.scalars[0], 1);
-    product *= launch.scalars[0];
+    EXPECT_NE(launch.attributes.as<kernels::StridedScale>().factor, 1);
+    product *= launch.attributes.as<kernels::StridedScale>().factor;
   }
   EXPECT_EQ(product, 1);
 }

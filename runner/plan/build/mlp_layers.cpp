@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/mlp_layers.h"
 
+#include "kernels/kernels.h"
+
 namespace stepgate {
 
 BufferUse MlpShape::weight(int flat, std::int64_t layer) const {
@@ -20,21 +22,22 @@ MlpShape mlp_shape(const Knobs& knobs) {
 
 void launch_product(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
                     const LayerBuffers& buffers, const std::string& prefix) {
-  builder.launch(prefix + "layer " + std::to_string(layer) + ": product", "matmul",
-                 {shape.rows, shape.hidden, shape.hidden},
-                 {builder.whole(buffers.in), shape.weight(buffers.weights, layer),
-                  builder.whole(buffers.product)},
-                 {0, 1, 0});
+  builder.launch<kernels::Matmul>(prefix + "layer " + std::to_string(layer) + ": product",
+                                  {shape.rows, shape.hidden, shape.hidden},
+                                  {builder.whole(buffers.in), shape.weight(buffers.weights, layer),
+                                   builder.whole(buffers.product)},
+                                  {.transpose_b = true});
 }
 
 void launch_activation(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
                        const LayerBuffers& buffers, const std::string& prefix) {
-  const double relu = layer + 1 < shape.layers ? 1 : 0;
-  builder.launch(prefix + "layer " + std::to_string(layer) + ": bias and activation",
-                 "bias_activation", {shape.rows, shape.hidden},
-                 {builder.whole(buffers.product), shape.bias(buffers.weights, layer),
-                  builder.whole(buffers.out)},
-                 {relu});
+  const bool relu = layer + 1 < shape.layers;
+  builder.launch<kernels::BiasActivation>(
+      prefix + "layer " + std::to_string(layer) + ": bias and activation",
+      {shape.rows, shape.hidden},
+      {builder.whole(buffers.product), shape.bias(buffers.weights, layer),
+       builder.whole(buffers.out)},
+      {.relu = relu});
 }
 
 }  // namespace stepgate

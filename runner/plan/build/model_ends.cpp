@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/model_ends.h"
 
+#include "kernels/kernels.h"
+
 namespace stepgate {
 namespace {
 
@@ -27,11 +29,11 @@ ModelEnds add_ends(StepBuilder& builder, std::int64_t rows) {
 
 void report_loss(StepBuilder& builder, const ModelEnds& ends, std::int64_t rows) {
   const Bookkeeping& kept = builder.plan().bookkeeping;
-  builder.launch_as(
-      DType::fp32, "report the loss", "report_loss", {.rows = rows},
+  builder.launch_as<kernels::ReportLoss>(
+      DType::fp32, "report the loss", {.rows = rows},
       {builder.whole(ends.row_losses), builder.whole(ends.loss), builder.whole(kept.losses),
        builder.whole(kept.stamps), builder.whole(ends.counter), builder.whole(kept.cycles)},
-      {static_cast<double>(kept.capacity)});
+      {.capacity = kept.capacity});
 }
 
 }  // namespace stepgate

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
+#include "support/require.h"
 
 namespace stepgate {
 
@@ -67,15 +69,26 @@ void StepBuilder::enter(Phase phase, StreamName stream) {
   turn_ = turn_of_enter_;
 }
 
-void StepBuilder::launch(std::string name, std::string_view kernel, KernelShape shape,
-                         std::vector<BufferUse> operands, KernelScalars scalars) {
-  launch_as(plan_.dtype, std::move(name), kernel, shape, std::move(operands), scalars);
-}
-
-void StepBuilder::launch_as(DType dtype, std::string name, std::string_view kernel,
-                            KernelShape shape, std::vector<BufferUse> operands,
-                            KernelScalars scalars) {
-  act(std::move(name), LaunchKernel{kernel, shape, dtype, scalars, std::move(operands)});
+void StepBuilder::launch(std::string name, std::string_view launched, DType dtype,
+                         const KernelShape& shape, const std::vector<Operand>& operands,
+                         const KernelAttributes& attributes) {
+  const Kernel& declared = kernel(launched);
+  require(operands.size() == declared.operands.size(), "a launch has its kernel's operands");
+  LaunchKernel launch{declared.name, shape, dtype, attributes, {}};
+  for (std::size_t index = 0; index < operands.size(); ++index) {
+    const KernelOperand& operand = declared.operands[index];
+    BufferUse use = operands[index].use_;
+    if (operands[index].counted_) {
+      use.offset_bytes *= bytes_of(operand.format, dtype);
+      use.bytes = operand_bytes(operand, shape, dtype, attributes);
+    }
+    require(use.offset_bytes + use.bytes <= whole(use.buffer).bytes,
+            "an operand lies in its buffer");
+    launch.operands.push_back(use);
+  }
+  const auto fault = fault_of(launch);
+  require(!fault, fault.value_or(""));
+  act(std::move(name), std::move(launch));
 }
 
 void StepBuilder::act(std::string name, Action action) {

@@ -47,10 +47,39 @@ class StepBuilder {
     turn_ = 0;
   }
 
-  void launch(std::string name, std::string_view kernel, KernelShape shape,
-              std::vector<BufferUse> operands, KernelScalars scalars = {});
-  void launch_as(DType dtype, std::string name, std::string_view kernel, KernelShape shape,
-                 std::vector<BufferUse> operands, KernelScalars scalars = {});
+  // What a launch takes: a use, which must be as large as the kernel says that the operand is, or
+  // as many elements as it says from this one on.
+  class Operand {
+   public:
+    Operand(BufferUse use) : use_(use) {}
+    static Operand from(int buffer, std::int64_t first_element) {
+      Operand operand({buffer, first_element, 0});
+      operand.counted_ = true;
+      return operand;
+    }
+
+   private:
+    friend class StepBuilder;
+    BufferUse use_;
+    bool counted_ = false;  // use_.offset_bytes counts elements, and its bytes are the kernel's
+  };
+
+  // Aborts where an operand is not as large as the kernel's declaration says for this shape, or
+  // where what is written overlaps another operand that the kernel does not let it replace.
+  template <class Kernel>
+  void launch(std::string name, const KernelShape& shape, const std::vector<Operand>& operands,
+              const typename Kernel::Attributes& attributes = {}) {
+    launch(std::move(name), Kernel::name, plan_.dtype, shape, operands, attributes);
+  }
+  template <class Kernel>
+  void launch_as(DType dtype, std::string name, const KernelShape& shape,
+                 const std::vector<Operand>& operands,
+                 const typename Kernel::Attributes& attributes = {}) {
+    launch(std::move(name), Kernel::name, dtype, shape, operands, attributes);
+  }
+  // Of kernels that take the same operands and attributes.
+  void launch(std::string name, std::string_view kernel, DType, const KernelShape&,
+              const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
   // The operation added last also needs these, though it touches none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }

@@ -32,7 +32,7 @@ struct Counter {
   const Operation& operation;
 
   Tally operator()(const LaunchKernel& launch) const {
-    const auto work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
+    const auto work = work_of(launch);
     return {.launches = operation.captured ? 0.0 : 1.0, .flops = static_cast<double>(work.flops)};
   }
   Tally operator()(const CopyBytes& copy) const {
@@ -162,7 +162,8 @@ std::optional<double> sectors_per_request(const StepPlan& plan) {
     if (launch == nullptr) continue;
     const auto sectors = kernel(launch->kernel).sectors_per_request;
     if (sectors == nullptr) continue;
-    const auto here = static_cast<double>(sectors(launch->shape, launch->dtype, launch->scalars));
+    const auto here =
+        static_cast<double>(sectors(launch->shape, launch->dtype, launch->attributes));
     most = std::max(most.value_or(0), here);
   }
   return most;

@@ -76,7 +76,7 @@ double rough_flops_per_second(DType dtype) {
 }
 
 RoughKernelTime rough_time_of(const LaunchKernel& launch) {
-  const KernelWork work = kernel(launch.kernel).work(launch.shape, launch.dtype, launch.scalars);
+  const KernelWork work = work_of(launch);
   return {
       .math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
       .memory = static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second};

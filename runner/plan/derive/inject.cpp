@@ -24,9 +24,8 @@ void add_spin(StepBuilder& builder, std::chrono::nanoseconds duration) {
                                 .memory = MemoryKind::device,
                                 .purpose = Purpose::staging,
                                 .bytes = sizeof(std::uint32_t)});
-  KernelScalars scalars{};
-  scalars[spin_scalar::microseconds] = static_cast<double>(duration.count()) / 1000;
-  builder.launch("injected spin", "spin", {}, {builder.whole(word)}, scalars);
+  builder.launch<kernels::Spin>("injected spin", {}, {builder.whole(word)},
+                                {.microseconds = static_cast<double>(duration.count()) / 1000});
 }
 
 void add_allocation(StepBuilder& builder) {

@@ -7,6 +7,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/step/fill_on_device.h"
 #include "kernels/catalogue.h"
+#include "kernels/spin/spin.h"
 
 namespace stepgate {
 namespace {
@@ -78,8 +79,8 @@ void CostBench::launch_small() const {
 
 void CostBench::hold(std::int64_t microseconds) const {
   void* operands[] = {scratch(2)};
-  const KernelScalars scalars{static_cast<double>(microseconds)};
-  kernel("spin").prepare({}, DType::fp32, scalars, {})(operands, stream());
+  const kernels::Spin::Attributes attributes{static_cast<double>(microseconds)};
+  kernel("spin").prepare({}, DType::fp32, attributes, {})(operands, stream());
 }
 
 Launch CostBench::prepare_product(KernelShape shape, DType dtype) const {

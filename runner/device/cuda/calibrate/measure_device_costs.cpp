@@ -13,7 +13,7 @@ double product_rate(const CostBench& bench, DType dtype, std::int64_t size) {
   const KernelShape shape{size, size, size};
   const Launch product = bench.prepare_product(shape, dtype);
   const std::int64_t time = bench.device_time([&] { bench.multiply(product); });
-  const KernelWork work = kernel("matmul").work(shape, dtype, {});
+  const KernelWork work = work_of(kernel("matmul"), shape, dtype, {});
   return static_cast<double>(work.flops) / static_cast<double>(time) * 1e9;
 }
 

@@ -130,13 +130,13 @@ Launch CudaStep::prepare_launch(const LaunchKernel& launch, const LaunchContext&
     if (!earlier.launch) continue;
     const auto& other = std::get<LaunchKernel>(earlier.operation->action);
     if (other.kernel == launch.kernel && other.shape == launch.shape &&
-        other.dtype == launch.dtype && other.scalars == launch.scalars) {
+        other.dtype == launch.dtype && other.attributes == launch.attributes) {
       return earlier.launch;
     }
   }
   const Kernel& launched = kernel(launch.kernel);
   require(launched.prepare != nullptr, "the CUDA build has a launcher for every kernel");
-  return launched.prepare(launch.shape, launch.dtype, launch.scalars, context);
+  return launched.prepare(launch.shape, launch.dtype, launch.attributes, context);
 }
 
 void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {

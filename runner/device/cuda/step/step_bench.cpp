@@ -18,6 +18,7 @@
 #include "device/cuda/handles.h"
 #include "device/cuda/step/fill_on_device.h"
 #include "kernels/catalogue.h"
+#include "kernels/kernels.h"
 #include "plan/build/build_step_plan.h"
 #include "support/seconds.h"
 
@@ -37,20 +38,24 @@ class PlainStep {
     const LaunchContext context{.blas = blas_.get(),
                                 .workspace = take(workspace_bytes),
                                 .workspace_bytes = workspace_bytes};
-    const auto prepare = [&](const char* name, KernelShape shape, KernelScalars scalars = {}) {
-      return kernel(name).prepare(shape, DType::tf32, scalars, context);
+    const auto prepare = [&](const char* name, KernelShape shape,
+                             KernelAttributes attributes = {}) {
+      return kernel(name).prepare(shape, DType::tf32, attributes, context);
     };
     ingest_ = prepare("ingest", {rows, hidden, hidden + 1});
-    forward_ = prepare("matmul", {rows, hidden, hidden}, {0, 1, 0});
+    forward_ =
+        prepare("matmul", {rows, hidden, hidden}, kernels::Matmul::Attributes{.transpose_b = true});
     input_gradient_ = prepare("matmul", {rows, hidden, hidden});
-    weight_gradient_ = prepare("matmul", {hidden, hidden, rows}, {1, 0, 0});
-    relu_ = prepare("bias_activation", {rows, hidden}, {1});
-    no_relu_ = prepare("bias_activation", {rows, hidden}, {0});
+    weight_gradient_ =
+        prepare("matmul", {hidden, hidden, rows}, kernels::Matmul::Attributes{.transpose_a = true});
+    relu_ = prepare("bias_activation", {rows, hidden}, kernels::BiasActivation::Attributes{true});
+    no_relu_ = prepare("bias_activation", {rows, hidden});
     loss_ = prepare("cross_entropy", {rows, hidden});
-    report_ = prepare("report_loss", {.rows = rows}, {history});
+    report_ = prepare("report_loss", {.rows = rows}, kernels::ReportLoss::Attributes{history});
     bias_gradient_ = prepare("bias_gradient", {rows, hidden});
     relu_gradient_ = prepare("relu_gradient", {rows, hidden});
-    update_ = prepare("sgd", {.columns = layers * hidden * (hidden + 1)}, {0.01});
+    update_ =
+        prepare("sgd", {.columns = layers * hidden * (hidden + 1)}, kernels::Sgd::Attributes{0.01});
     for (int batch = 0; batch < 4; ++batch)
       batches_.push_back(take(rows * (hidden + 1) * 4, Content::payload));
     for (void*& activation : activations_) activation = take(rows * hidden * 4);

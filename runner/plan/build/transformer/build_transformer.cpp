@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/transformer/build_transformer.h"
+#include "kernels/kernels.h"
 
 #include <optional>
 #include <string>
@@ -27,11 +28,11 @@ class Transformer {
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
     const int first_reader = static_cast<int>(builder_.plan().operations.size());
-    builder_.launch(
-        "ingest the batch", "ingest_tokens",
+    builder_.launch<kernels::IngestTokens>(
+        "ingest the batch",
         {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
-        {static_cast<double>(shape_.vocab)});
+        {.vocabulary = shape_.vocab});
     TransformerBlocks blocks(builder_, shape_, table_,
                              {update_.weights, update_.gradients, passing_}, knobs_.launch.fuse);
     for (std::int64_t part = 0; part < knobs_.batch.accumulate; ++part) {
@@ -159,8 +160,8 @@ class Transformer {
     return "block " + std::to_string(layer) + ": ";
   }
   // Words of one part in a buffer with one a token.
-  BufferUse words(int buffer, std::int64_t part) const {
-    return StepBuilder::part(buffer, part * shape_.rows() * word_bytes, shape_.rows() * word_bytes);
+  StepBuilder::Operand words(int buffer, std::int64_t part) const {
+    return StepBuilder::Operand::from(buffer, part * shape_.rows());
   }
   BufferUse weight(std::size_t tensor) const {
     return table_.in(update_.weights, tensor, shape_.element_bytes);
@@ -168,17 +169,17 @@ class Transformer {
   BufferUse gradient(std::size_t tensor) const {
     return table_.in(update_.gradients, tensor, shape_.element_bytes);
   }
-  BufferUse used_positions(BufferUse all) const {
-    all.bytes = shape_.seq * shape_.hidden * shape_.element_bytes;
-    return all;
+  // Of all positions those that a sequence has.
+  StepBuilder::Operand used_positions(int flat) const {
+    return StepBuilder::Operand::from(flat, table_.first_of(table_.positions()));
   }
 
   void forward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
-    builder_.launch(
-        name + "embedding", "embedding", embedding_shape(),
-        {words(tokens_, part), weight(table_.embedding()),
-         used_positions(weight(table_.positions())), builder_.whole(blocks_[0].norm1.sum)});
+    builder_.launch<kernels::Embedding>(
+        name + "embedding", embedding_shape(),
+        {words(tokens_, part), weight(table_.embedding()), used_positions(update_.weights),
+         builder_.whole(blocks_[0].norm1.sum)});
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
       blocks.name_as(name + block_name(layer));
@@ -190,10 +191,10 @@ class Transformer {
     blocks.name_as(name + "end: ");
     blocks.add_and_norm(blocks_.back().norm2.sum, table_.block(shape_.layers - 1).down, last_norm_,
                         table_.final_norm());
-    builder_.launch(
-        name + "logits", "matmul", {shape_.rows(), shape_.vocab, shape_.hidden},
+    builder_.launch<kernels::Matmul>(
+        name + "logits", {shape_.rows(), shape_.vocab, shape_.hidden},
         {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
-        {0, 1, 0});
+        {.transpose_b = true});
     launch_loss(name, part);
   }
 
@@ -209,28 +210,29 @@ class Transformer {
   // The gradient of the logits takes their place. It is that of the mean over the whole batch.
   void launch_loss(const std::string& name, std::int64_t part) {
     const BufferUse logits = builder_.whole(logits_);
-    std::vector<BufferUse> operands = {logits, words(labels_, part)};
+    std::vector<StepBuilder::Operand> operands = {logits, words(labels_, part)};
     const bool scaled = scales_the_loss(knobs_);
     if (scaled) operands.push_back(loss_scale(update_));
     operands.push_back(logits);
     operands.push_back(words(ends_.row_losses, part));
-    builder_.launch(name + "loss", scaled ? "scaled_cross_entropy" : "cross_entropy",
-                    {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
-                    {static_cast<double>(all_rows())});
+    builder_.launch(name + "loss",
+                    scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
+                    shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
+                    kernels::CrossEntropy::Attributes{.rows_of_mean = all_rows()});
   }
 
   void backward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
-    const double accumulate = part > 0 || zeroes() ? 1 : 0;
+    const bool accumulate = part > 0 || zeroes();
     if (part == 0 && zeroes())
       builder_.act("zero the gradients", FillZero{builder_.whole(update_.gradients)});
-    blocks.add_to_gradients(accumulate != 0);
-    builder_.launch(
-        name + "head weight gradient", "matmul", {shape_.vocab, shape_.hidden, shape_.rows()},
+    blocks.add_to_gradients(accumulate);
+    builder_.launch<kernels::Matmul>(
+        name + "head weight gradient", {shape_.vocab, shape_.hidden, shape_.rows()},
         {builder_.whole(logits_), builder_.whole(last_norm_.out), gradient(table_.head())},
-        {1, 0, accumulate});
-    builder_.launch(
-        name + "head input gradient", "matmul", {shape_.rows(), shape_.hidden, shape_.vocab},
+        {.transpose_a = true, .accumulate = accumulate});
+    builder_.launch<kernels::Matmul>(
+        name + "head input gradient", {shape_.rows(), shape_.hidden, shape_.vocab},
         {builder_.whole(logits_), weight(table_.head()), builder_.whole(passing_.d_narrow)});
     blocks.name_as(name + "end: ");
     blocks.norm_gradient(last_norm_, table_.final_norm(), true);
@@ -271,15 +273,15 @@ class Transformer {
   }
 
   // Positions are columns of a matrix with one row a sample.
-  void embedding_gradient(const std::string& name, std::int64_t part, double accumulate) {
+  void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
     const BufferUse d_table = gradient(table_.embedding());
     const BufferUse d_stream = builder_.whole(passing_.d_stream);
-    if (accumulate == 0) builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
-    builder_.launch(name + "embedding gradient", "embedding_gradient", embedding_shape(),
-                    {words(tokens_, part), d_stream, d_table});
-    builder_.launch(name + "position gradient", "bias_gradient",
-                    {.rows = shape_.samples, .columns = shape_.seq * shape_.hidden},
-                    {d_stream, used_positions(gradient(table_.positions()))}, {accumulate});
+    if (!accumulate) builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
+    builder_.launch<kernels::EmbeddingGradient>(name + "embedding gradient", embedding_shape(),
+                                                {words(tokens_, part), d_stream, d_table});
+    builder_.launch<kernels::BiasGradient>(
+        name + "position gradient", {.rows = shape_.samples, .columns = shape_.seq * shape_.hidden},
+        {d_stream, used_positions(update_.gradients)}, {.accumulate = accumulate});
   }
 
   StepBuilder& builder_;

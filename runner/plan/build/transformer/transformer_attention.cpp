@@ -2,7 +2,7 @@
 // Attention in a block of a transformer: one tiled kernel, or products with the scores in memory.
 #include <cmath>
 
-#include "kernels/attention_gradient/attention_gradient.h"
+#include "kernels/kernels.h"
 #include "plan/build/transformer/transformer_block.h"
 
 namespace stepgate {
@@ -13,13 +13,12 @@ struct HeadsOf {
   const TransformerShape& shape;
   int buffer;
 
-  BufferUse part(std::int64_t index) const {
-    const std::int64_t bytes = shape.rows() * shape.hidden * shape.element_bytes;
-    return StepBuilder::part(buffer, index * bytes, bytes);
+  StepBuilder::Operand part(std::int64_t index) const {
+    return StepBuilder::Operand::from(buffer, index * shape.rows() * shape.hidden);
   }
-  BufferUse q() const { return part(0); }
-  BufferUse k() const { return part(1); }
-  BufferUse v() const { return part(2); }
+  StepBuilder::Operand q() const { return part(0); }
+  StepBuilder::Operand k() const { return part(1); }
+  StepBuilder::Operand v() const { return part(2); }
 };
 
 // Products of all heads of all samples at once.
@@ -40,8 +39,8 @@ KernelShape attention_shape_of(const TransformerShape& shape) {
   return {.rows = shape.rows(), .columns = shape.hidden, .depth = shape.seq, .groups = shape.heads};
 }
 
-constexpr KernelScalars by_transposed = {0, 1, 0};
-constexpr KernelScalars transposed_by = {1, 0, 0};
+constexpr kernels::Matmul::Attributes by_transposed = {.transpose_b = true};
+constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 
 }  // namespace
 
@@ -52,17 +51,18 @@ KernelShape TransformerBlocks::attention_shape() const {
 
 void TransformerBlocks::attention(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention(block);
-  launch("attention", "attention", attention_shape(),
-         {whole(block.qkv), whole(block.attended), whole(block.log_sums)});
+  launch<kernels::Attention>("attention", attention_shape(),
+                             {whole(block.qkv), whole(block.attended), whole(block.log_sums)});
 }
 
 void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention_gradient(block);
   const PassingBuffers& passing = buffers_.passing;
-  launch("attention gradient", "attention_gradient", attention_shape(),
-         {whole(block.qkv), whole(block.attended), whole(passing.d_narrow), whole(block.log_sums),
-          whole(passing.attention_scratch), whole(passing.d_qkv)},
-         {static_cast<double>(shape_.attention_workspace_bytes)});
+  launch<kernels::AttentionGradient>(
+      "attention gradient", attention_shape(),
+      {whole(block.qkv), whole(block.attended), whole(passing.d_narrow), whole(block.log_sums),
+       whole(passing.attention_scratch), whole(passing.d_qkv)},
+      {.most_scratch = shape_.attention_workspace_bytes});
 }
 
 void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
@@ -70,13 +70,14 @@ void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
   const HeadShapes shapes{shape_};
   const BufferUse probabilities = whole(block.probabilities);
   const BufferUse merged = whole(buffers_.passing.merged);
-  launch("split heads", "split_heads", attention_shape(), {whole(block.qkv), whole(block.heads)},
-         {3});
-  launch("scores", "matmul", shapes.scores(), {heads.q(), heads.k(), probabilities}, by_transposed);
-  launch("softmax", "causal_softmax", shapes.softmax(), {probabilities, probabilities},
-         {shapes.scale()});
-  launch("weighted values", "matmul", shapes.values(), {probabilities, heads.v(), merged});
-  launch("merge heads", "merge_heads", attention_shape(), {merged, whole(block.attended)}, {1});
+  launch<kernels::SplitHeads>("split heads", attention_shape(),
+                              {whole(block.qkv), whole(block.heads)}, {.parts = 3});
+  launch<kernels::Matmul>("scores", shapes.scores(), {heads.q(), heads.k(), probabilities},
+                          by_transposed);
+  launch<kernels::CausalSoftmax>("softmax", shapes.softmax(), {probabilities, probabilities},
+                                 {.scale = shapes.scale()});
+  launch<kernels::Matmul>("weighted values", shapes.values(), {probabilities, heads.v(), merged});
+  launch<kernels::MergeHeads>("merge heads", attention_shape(), {merged, whole(block.attended)});
 }
 
 void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& block) {
@@ -87,19 +88,20 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
   const BufferUse probabilities = whole(block.probabilities);
   const BufferUse d_scores = whole(passing.d_probabilities);
   const BufferUse d_out = whole(passing.merged);
-  launch("split heads of the gradient", "split_heads", attention_shape(),
-         {whole(passing.d_narrow), d_out}, {1});
-  launch("value gradient", "matmul", shapes.values(), {probabilities, d_out, d_heads.v()},
-         transposed_by);
-  launch("probability gradient", "matmul", shapes.scores(), {d_out, heads.v(), d_scores},
-         by_transposed);
-  launch("softmax gradient", "causal_softmax_gradient", shapes.softmax(),
-         {probabilities, d_scores, d_scores}, {shapes.scale()});
-  launch("query gradient", "matmul", shapes.values(), {d_scores, heads.k(), d_heads.q()});
-  launch("key gradient", "matmul", shapes.values(), {d_scores, heads.q(), d_heads.k()},
-         transposed_by);
-  launch("merge heads of the gradient", "merge_heads", attention_shape(),
-         {whole(passing.d_heads), whole(passing.d_qkv)}, {3});
+  launch<kernels::SplitHeads>("split heads of the gradient", attention_shape(),
+                              {whole(passing.d_narrow), d_out});
+  launch<kernels::Matmul>("value gradient", shapes.values(), {probabilities, d_out, d_heads.v()},
+                          transposed_by);
+  launch<kernels::Matmul>("probability gradient", shapes.scores(), {d_out, heads.v(), d_scores},
+                          by_transposed);
+  launch<kernels::CausalSoftmaxGradient>("softmax gradient", shapes.softmax(),
+                                         {probabilities, d_scores, d_scores},
+                                         {.scale = shapes.scale()});
+  launch<kernels::Matmul>("query gradient", shapes.values(), {d_scores, heads.k(), d_heads.q()});
+  launch<kernels::Matmul>("key gradient", shapes.values(), {d_scores, heads.q(), d_heads.k()},
+                          transposed_by);
+  launch<kernels::MergeHeads>("merge heads of the gradient", attention_shape(),
+                              {whole(passing.d_heads), whole(passing.d_qkv)}, {.parts = 3});
 }
 
 // --- sizes ---------------------------------------------------------------------------------------

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/column_parts/column_parts.h"
-#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
+#include "kernels/kernels.h"
 
 namespace stepgate {
 namespace {
@@ -18,11 +17,6 @@ TransformerBlocks::TransformerBlocks(StepBuilder& builder, const TransformerShap
                                      const ParameterTable& table, const TransformerBuffers& buffers,
                                      Fuse fuse)
     : builder_(builder), shape_(shape), table_(table), buffers_(buffers), fuse_(fuse) {}
-
-void TransformerBlocks::launch(const std::string& name, std::string_view kernel, KernelShape shape,
-                               std::vector<BufferUse> operands, KernelScalars scalars) {
-  builder_.launch(prefix_ + name, kernel, shape, std::move(operands), scalars);
-}
 
 BufferUse TransformerBlocks::weight(std::size_t tensor, std::size_t count) const {
   return table_.in(buffers_.weights, tensor, shape_.element_bytes, count);
@@ -37,14 +31,14 @@ BufferUse TransformerBlocks::gradient(std::size_t tensor, std::size_t count) con
 void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   if (shape_.norm == ModelNorm::rms) {
-    return launch("norm", "rms_norm", shape,
-                  {whole(norm.sum), weight(tensor), whole(norm.out), whole(norm.statistics)},
-                  {norm_epsilon});
+    return launch<kernels::RmsNorm>(
+        "norm", shape, {whole(norm.sum), weight(tensor), whole(norm.out), whole(norm.statistics)},
+        {.epsilon = norm_epsilon});
   }
-  launch("norm", "layer_norm", shape,
-         {whole(norm.sum), weight(tensor), weight(tensor + 1), whole(norm.out),
-          whole(norm.statistics)},
-         {norm_epsilon});
+  launch<kernels::LayerNorm>("norm", shape,
+                             {whole(norm.sum), weight(tensor), weight(tensor + 1), whole(norm.out),
+                              whole(norm.statistics)},
+                             {.epsilon = norm_epsilon});
 }
 
 void TransformerBlocks::add_and_norm(int stream, std::size_t product, const NormBuffers& norm,
@@ -52,19 +46,21 @@ void TransformerBlocks::add_and_norm(int stream, std::size_t product, const Norm
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
   const BufferUse branch = whole(buffers_.passing.branch);
   if (!fuses(Fuse::pointwise)) {
-    launch("add", "add", shape, {whole(stream), branch, whole(norm.sum)});
+    launch<kernels::Add>("add", shape, {whole(stream), branch, whole(norm.sum)});
     return this->norm(norm, tensor);
   }
   if (shape_.norm == ModelNorm::rms) {
-    return launch("add and norm", "residual_bias_rms_norm", shape,
-                  {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
-                   whole(norm.out), whole(norm.statistics)},
-                  {norm_epsilon});
+    return launch<kernels::ResidualBiasRmsNorm>(
+        "add and norm", shape,
+        {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
+         whole(norm.out), whole(norm.statistics)},
+        {.epsilon = norm_epsilon});
   }
-  launch("add and norm", "residual_bias_layer_norm", shape,
-         {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
-          whole(norm.sum), whole(norm.out), whole(norm.statistics)},
-         {norm_epsilon});
+  launch<kernels::ResidualBiasLayerNorm>(
+      "add and norm", shape,
+      {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
+       whole(norm.sum), whole(norm.out), whole(norm.statistics)},
+      {.epsilon = norm_epsilon});
 }
 
 void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tensor, bool first) {
@@ -73,14 +69,16 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const bool rms = shape_.norm == ModelNorm::rms;
   const int partials = buffers_.passing.norm_partials;
   const bool sums = fuses(Fuse::pointwise);
-  launch("norm gradient", rms ? "rms_norm_gradient" : "layer_norm_gradient",
-         {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
-         {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor), whole(norm.statistics),
-          whole(buffers_.passing.d_stream), whole(partials)},
-         {first ? 0.0 : 1.0, sums ? 1.0 : 0.0});
-  launch("norm's parameter gradient", "sum_parts", {.columns = parameters, .depth = parts},
-         {StepBuilder::part(partials, 0, parts * parameters * 4), gradient(tensor, rms ? 1 : 2)},
-         {accumulate_});
+  builder_.launch(prefix_ + "norm gradient",
+                  rms ? kernels::RmsNormGradient::name : kernels::LayerNormGradient::name,
+                  shape_.dtype, {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
+                  {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor),
+                   whole(norm.statistics), whole(buffers_.passing.d_stream), whole(partials)},
+                  NormGradientAttributes{.accumulate = !first, .sums_d_x = sums});
+  launch<kernels::SumParts>(
+      "norm's parameter gradient", {.columns = parameters, .depth = parts},
+      {StepBuilder::Operand::from(partials, 0), gradient(tensor, rms ? 1 : 2)},
+      {.accumulate = accumulate_});
 }
 
 // --- products ------------------------------------------------------------------------------------
@@ -89,38 +87,40 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
                                std::int64_t outputs, std::int64_t inputs) {
   const KernelShape shape{shape_.rows(), outputs, inputs};
   if (fuses(Fuse::pointwise)) {
-    return launch(name, "linear", shape,
-                  {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
+    return launch<kernels::Linear>(name, shape,
+                                   {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
   }
-  launch(name + " product", "matmul", shape, {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
-  launch(name + " bias", "bias_activation", {.rows = shape_.rows(), .columns = outputs},
-         {whole(out), weight(tensor + 1), whole(out)}, {0});
+  launch<kernels::Matmul>(name + " product", shape, {whole(in), weight(tensor), whole(out)},
+                          {.transpose_b = true});
+  launch<kernels::BiasActivation>(name + " bias", {.rows = shape_.rows(), .columns = outputs},
+                                  {whole(out), weight(tensor + 1), whole(out)});
 }
 
 void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int in,
                                std::int64_t inputs) {
   const int out = buffers_.passing.branch;
   if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
-  launch(name + " product", "matmul", {shape_.rows(), shape_.hidden, inputs},
-         {whole(in), weight(tensor), whole(out)}, {0, 1, 0});
+  launch<kernels::Matmul>(name + " product", {shape_.rows(), shape_.hidden, inputs},
+                          {whole(in), weight(tensor), whole(out)}, {.transpose_b = true});
 }
 
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
-  const BufferUse partials =
-      StepBuilder::part(buffers_.passing.bias_partials, 0, parts * outputs * 4);
-  launch(name + " bias gradient in parts", "column_parts",
-         {.rows = shape_.rows(), .columns = outputs, .depth = parts}, {whole(d_out), partials});
-  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
-         {partials, gradient(tensor + 1)}, {accumulate_});
+  const auto partials = StepBuilder::Operand::from(buffers_.passing.bias_partials, 0);
+  launch<kernels::ColumnParts>(name + " bias gradient in parts",
+                               {.rows = shape_.rows(), .columns = outputs, .depth = parts},
+                               {whole(d_out), partials});
+  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .depth = parts},
+                            {partials, gradient(tensor + 1)}, {.accumulate = accumulate_});
   weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
 
 void TransformerBlocks::weight_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
-  launch(name + " weight gradient", "matmul", {outputs, inputs, shape_.rows()},
-         {whole(d_out), whole(in), gradient(tensor)}, {1, 0, accumulate_});
+  launch<kernels::Matmul>(name + " weight gradient", {outputs, inputs, shape_.rows()},
+                          {whole(d_out), whole(in), gradient(tensor)},
+                          {.transpose_a = true, .accumulate = accumulate_});
 }
 
 void TransformerBlocks::branch_gradient(const std::string& name, std::size_t tensor, int in,
@@ -129,17 +129,17 @@ void TransformerBlocks::branch_gradient(const std::string& name, std::size_t ten
   const std::int64_t outputs = shape_.hidden;
   if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
   const std::int64_t parts = norm_parts(shape_);
-  const BufferUse sums = StepBuilder::part(
-      buffers_.passing.norm_partials, parts * shape_.norm_parameters() * 4, parts * outputs * 4);
-  launch(name + " bias gradient", "sum_parts", {.columns = outputs, .depth = parts},
-         {sums, gradient(tensor + 1)}, {accumulate_});
+  const auto sums =
+      StepBuilder::Operand::from(buffers_.passing.norm_partials, parts * shape_.norm_parameters());
+  launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .depth = parts},
+                            {sums, gradient(tensor + 1)}, {.accumulate = accumulate_});
   weight_gradient(name, tensor, d_out, in, outputs, inputs);
 }
 
 void TransformerBlocks::input_gradient(const std::string& name, std::size_t tensor, int d_out,
                                        int d_in, std::int64_t outputs, std::int64_t inputs) {
-  launch(name + " input gradient", "matmul", {shape_.rows(), inputs, outputs},
-         {whole(d_out), weight(tensor), whole(d_in)});
+  launch<kernels::Matmul>(name + " input gradient", {shape_.rows(), inputs, outputs},
+                          {whole(d_out), weight(tensor), whole(d_in)});
 }
 
 // --- a block -------------------------------------------------------------------------------------
@@ -159,13 +159,15 @@ void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
   const KernelShape shape{.rows = shape_.rows(), .columns = inner};
   if (!fuses(Fuse::pointwise)) {
     linear("up", up, block.norm2.out, block.up, inner, shape_.hidden);
-    return launch("gelu", "gelu", shape, {whole(block.up), whole(block.activation)});
+    return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
   // The bias with the gelu rather than with the product: that pass is there anyway.
-  launch("up product", "matmul", {shape_.rows(), inner, shape_.hidden},
-         {whole(block.norm2.out), weight(up), whole(block.up)}, {0, 1, 0});
-  launch("bias and gelu", "bias_gelu", shape,
-         {whole(block.up), weight(up + 1), whole(block.up), whole(block.activation)});
+  launch<kernels::Matmul>("up product", {shape_.rows(), inner, shape_.hidden},
+                          {whole(block.norm2.out), weight(up), whole(block.up)},
+                          {.transpose_b = true});
+  launch<kernels::BiasGelu>(
+      "bias and gelu", shape,
+      {whole(block.up), weight(up + 1), whole(block.up), whole(block.activation)});
 }
 
 void TransformerBlocks::narrow(std::int64_t layer, const BlockBuffers& block) {
@@ -179,8 +181,8 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   const std::int64_t inner = shape_.inner();
   branch_gradient("down", parameters.down, block.activation, inner);
   input_gradient("down", parameters.down, passing.d_stream, passing.d_wide, hidden, inner);
-  launch("gelu gradient", "gelu_gradient", {.rows = shape_.rows(), .columns = inner},
-         {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
+  launch<kernels::GeluGradient>("gelu gradient", {.rows = shape_.rows(), .columns = inner},
+                                {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
   linear_gradient("up", parameters.up, passing.d_wide, block.norm2.out, inner, hidden);
   input_gradient("up", parameters.up, passing.d_wide, passing.d_narrow, inner, hidden);
   norm_gradient(block.norm2, parameters.norm2, false);

@@ -62,7 +62,7 @@ class TransformerBlocks {
   // Operations that follow have names that begin so.
   void name_as(std::string prefix) { prefix_ = std::move(prefix); }
   // Gradients of parameters that follow are added to what is there, or overwrite it.
-  void add_to_gradients(bool add) { accumulate_ = add ? 1 : 0; }
+  void add_to_gradients(bool add) { accumulate_ = add; }
 
   // The norm of `stream`, which is the buffers' sum as it is.
   void norm(const NormBuffers&, std::size_t weight);
@@ -82,8 +82,12 @@ class TransformerBlocks {
   void backward(std::int64_t layer, const BlockBuffers&);
 
  private:
-  void launch(const std::string& name, std::string_view kernel, KernelShape,
-              std::vector<BufferUse> operands, KernelScalars = {});
+  template <class Kernel>
+  void launch(const std::string& name, const KernelShape& shape,
+              const std::vector<StepBuilder::Operand>& operands,
+              const typename Kernel::Attributes& attributes = {}) {
+    builder_.launch<Kernel>(prefix_ + name, shape, operands, attributes);
+  }
   BufferUse whole(int buffer) const { return builder_.whole(buffer); }
   BufferUse weight(std::size_t tensor, std::size_t count = 1) const;
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
@@ -113,7 +117,7 @@ class TransformerBlocks {
   TransformerBuffers buffers_;
   Fuse fuse_;
   std::string prefix_;
-  double accumulate_ = 0;
+  bool accumulate_ = false;
 };
 
 // Elements of the scores of attention, [samples][heads][seq][seq].

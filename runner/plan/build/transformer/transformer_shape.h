@@ -64,6 +64,9 @@ class ParameterTable {
   std::size_t final_norm() const { return final_norm_; }
   std::size_t head() const { return head_; }
 
+  // The tensor's first element in a flat buffer.
+  std::int64_t first_of(std::size_t tensor) const { return tensors_[tensor].first; }
+
   // That tensor, or `count` tensors that follow each other without a gap, in a flat buffer of such
   // elements.
   BufferUse in(int flat, std::size_t tensor, std::int64_t element_bytes,

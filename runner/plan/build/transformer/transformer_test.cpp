@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "kernels/kernels.h"
 #include "plan/build/transformer/transformer_shape.h"
 #include "plan/count/counted_metrics.h"
 #include "plan/testing/plan_by_hand.h"
@@ -134,7 +135,7 @@ TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
   for (const Operation& operation : parts.operations) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (launch == nullptr || launch->kernel != "sum_parts") continue;
-    (launch->scalars[0] == 0 ? overwriting : adding) += 1;
+    (launch->attributes.as<kernels::SumParts>().accumulate ? adding : overwriting) += 1;
   }
   EXPECT_EQ(adding, 3 * overwriting);
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "bench_shapes.h"
+#include "kernels/testing/bench_shapes.h"
 
 #include <algorithm>
 #include <sstream>
 #include <vector>
 
-#include "kernels/attention_gradient/attention_gradient.h"
-#include "kernels/column_parts/column_parts.h"
-#include "kernels/layer_norm_gradient/layer_norm_gradient.h"
-#include "kernels/square_sums/square_sums.h"
+#include "kernels/catalogue.h"
+#include "kernels/kernels.h"
 
 namespace stepgate {
 namespace {
@@ -23,7 +21,7 @@ struct Step {
 constexpr Step steps[] = {{32, 1024, 768, 12, 50304}, {8, 2048, 2048, 16, 32768}};
 
 constexpr std::int64_t verified_rows = 64;
-constexpr KernelScalars adamw = {1e-4, 0.9, 0.999, 1e-8, 0.01};
+constexpr kernels::Adamw::Attributes adamw = {1e-4, 0.9, 0.999, 1e-8, 0.01};
 
 std::int64_t few(std::int64_t rows) {
   return std::min(rows, verified_rows);
@@ -31,26 +29,26 @@ std::int64_t few(std::int64_t rows) {
 
 // What the kernel's shape does not say depends on how many rows there are.
 BenchShape by_rows(std::string_view kernel, std::int64_t rows, std::int64_t columns,
-                   KernelScalars scalars = {}) {
+                   KernelAttributes attributes = {}) {
   return {.kernel = kernel,
           .shape = {.rows = rows, .columns = columns},
           .verified = {.rows = few(rows), .columns = columns},
-          .scalars = scalars};
+          .attributes = attributes};
 }
 
 BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t columns,
-                    std::int64_t (*parts)(std::int64_t), KernelScalars scalars) {
-  BenchShape bench = by_rows(kernel, rows, columns, scalars);
+                    std::int64_t (*parts)(std::int64_t), KernelAttributes attributes) {
+  BenchShape bench = by_rows(kernel, rows, columns, attributes);
   bench.shape.depth = parts(rows);
   bench.verified.depth = parts(bench.verified.rows);
   return bench;
 }
 
-BenchShape product(std::string_view kernel, KernelShape shape, KernelScalars scalars) {
+BenchShape product(std::string_view kernel, KernelShape shape, KernelAttributes attributes) {
   const KernelShape small{few(shape.rows), few(shape.columns),
                           std::min<std::int64_t>(shape.depth, 256),
                           std::min<std::int64_t>(shape.groups, 2)};
-  return {kernel, shape, small, scalars, true};
+  return {kernel, shape, small, attributes};
 }
 
 // Of two short sequences.
@@ -60,18 +58,18 @@ BenchShape attention(std::string_view kernel, const Step& step) {
   KernelShape small = shape;
   small.depth = short_sequence;
   small.rows = 2 * short_sequence;
-  return {.kernel = kernel, .shape = shape, .verified = small, .multiplies = true};
+  return {.kernel = kernel, .shape = shape, .verified = small};
 }
 
 BenchShape heads(std::string_view kernel, const Step& step) {
   BenchShape bench = attention(kernel, step);
-  bench.scalars = {3};
-  bench.multiplies = false;
+  bench.attributes = kernels::SplitHeads::Attributes{3};
   return bench;
 }
 
 void append_products(const Step& step, std::vector<BenchShape>& all) {
-  constexpr KernelScalars forward = {0, 1, 0}, input = {0, 0, 0}, weight = {1, 0, 0};
+  constexpr kernels::Matmul::Attributes forward = {.transpose_b = true}, input = {},
+                                        weight = {.transpose_a = true};
   const std::int64_t n = step.rows(), c = step.hidden;
   for (const auto& [outputs, inputs] : {std::pair{3 * c, c}, {c, c}, {4 * c, c}, {c, 4 * c}}) {
     all.push_back(product("linear", {n, outputs, inputs}, {}));
@@ -86,7 +84,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   const std::int64_t n = step.rows(), c = step.hidden;
   // Also of so many rows that the start of the kernel hardly counts.
   for (const char* kernel : {"layer_norm", "rms_norm"})
-    all.push_back(by_rows(kernel, 8 * n, c, {1e-5}));
+    all.push_back(by_rows(kernel, 8 * n, c, NormAttributes{1e-5}));
   const auto embedded = [&](std::string_view kernel) -> BenchShape {
     const KernelShape shape{n, c, step.vocab, step.tokens};
     KernelShape small = shape;
@@ -100,10 +98,10 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
     all.push_back(by_rows(kernel, n, 4 * c));
   for (const char* kernel :
        {"layer_norm", "residual_bias_layer_norm", "rms_norm", "residual_bias_rms_norm"})
-    all.push_back(by_rows(kernel, n, c, {1e-5}));
+    all.push_back(by_rows(kernel, n, c, NormAttributes{1e-5}));
   // Added to the gradient of the stream and summed, as all but the last norm of a step are.
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})
-    all.push_back(in_parts(kernel, n, c, layer_norm_parts, {1, 1}));
+    all.push_back(in_parts(kernel, n, c, layer_norm_parts, NormGradientAttributes{true, true}));
   for (const std::int64_t columns : {c, 4 * c}) {
     BenchShape bench = by_rows("column_parts", n, columns);
     bench.shape.depth = column_parts(n, columns);
@@ -116,19 +114,20 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   all.push_back(heads("merge_heads", step));
   all.push_back(attention("attention", step));
   all.push_back(attention("attention_gradient", step));
-  all.back().scalars = {1280LL << 20};
+  all.back().attributes = kernels::AttentionGradient::Attributes{1280LL << 20};
   append_products(step, all);
 }
 
 // Neighbours, a stride apart, and one field of records, which are fewer since they are larger.
 void append_patterns(std::vector<BenchShape>& all) {
-  BenchShape neighbours = by_rows("strided_scale", 16384, 4096, {0.5, 1, 1});
+  BenchShape neighbours =
+      by_rows("strided_scale", 16384, 4096, kernels::StridedScale::Attributes{0.5, 1, 1});
   all.push_back(neighbours);
   for (const std::int64_t stride : {2, 8, 32}) {
     neighbours.shape.depth = neighbours.verified.depth = stride;
     all.push_back(neighbours);
   }
-  all.push_back(by_rows("strided_scale", 8192, 4096, {0.5, 6, 6}));
+  all.push_back(by_rows("strided_scale", 8192, 4096, kernels::StridedScale::Attributes{0.5, 6, 6}));
 }
 
 // Parameters of a model; and casts of as many numbers, which no step has.
@@ -138,7 +137,7 @@ void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
     return {.kernel = kernel,
             .shape = {.columns = count},
             .verified = {.columns = verified_numbers},
-            .scalars = adamw};
+            .attributes = adamw};
   };
   BenchShape sums = over_all("square_sums");
   sums.shape.depth = square_sum_pieces(count);
@@ -152,13 +151,17 @@ std::vector<BenchShape> make_shapes() {
   std::vector<BenchShape> all;
   for (const Step& step : steps) append_step(step, all);
   append_updates(162'000'000, all);
-  all.push_back(by_rows("bias_activation", 16384, 4096, {1}));
+  all.push_back(by_rows("bias_activation", 16384, 4096, kernels::BiasActivation::Attributes{true}));
   all.push_back(by_rows("relu_gradient", 16384, 4096));
   append_patterns(all);
   return all;
 }
 
 }  // namespace
+
+bool uses_tensor_cores(const BenchShape& bench) {
+  return kernel(bench.kernel).is_gemm || kernel(bench.kernel).is_attention;
+}
 
 std::span<const BenchShape> bench_shapes() {
   static const std::vector<BenchShape> all = make_shapes();

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "kernels/kernel_trial.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 

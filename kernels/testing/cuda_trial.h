@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/kernel_trial.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Device memory between guard zones, and the measure of error. Which trials to run is the tests'.
-#include "kernels/cuda_trial.h"
+#include "kernels/testing/cuda_trial.h"
 
 #include <cublasLt.h>
 
@@ -63,7 +63,9 @@ DeviceOperands::DeviceOperands(const KernelTrial& trial, Placement placement)
     pointers_.push_back(start);
   }
   if (placement.output == Placement::Output::in_place) {
-    pointers_[trial.recipe->output] = pointers_[trial.recipe->output_over];
+    const Kernel& row = kernel(trial.recipe->kernel);
+    const std::size_t output = operand_in_place(row);
+    pointers_[output] = pointers_[row.operands[output].may_replace];
   }
 }
 
@@ -89,15 +91,17 @@ bool DeviceOperands::guards_are_untouched() const {
 
 void run_cuda(const KernelTrial& trial, const DeviceOperands& operands,
               const CudaLibraries& libraries) {
-  const Launch launch = kernel(trial.recipe->kernel)
-                            .prepare(trial.shape, trial.dtype, trial.scalars, libraries.context());
+  const Launch launch =
+      kernel(trial.recipe->kernel)
+          .prepare(trial.shape, trial.dtype, trial.attributes, libraries.context());
   cudaStream_t stream = nullptr;
   launch(operands.pointers(), stream);
   check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel);
 }
 
 double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {
-  const bool single = expected.recipe->operands[operand].format == OperandFormat::single;
+  const OperandFormat format = operand_of(expected, operand).format;
+  const bool single = format == OperandFormat::single || format == OperandFormat::control;
   const std::int64_t count = value_count(expected, operand);
   double difference = 0, norm = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -112,12 +116,11 @@ double relative_error(const KernelTrial& got, const KernelTrial& expected, std::
 }
 
 double error_bound(const KernelTrial& trial, std::size_t operand) {
-  const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
-  const double factor = trial.recipe->operands[operand].tolerance;
-  if (stored && trial.dtype == DType::bf16) return 1e-2 * factor;
-  if (stored && trial.dtype == DType::fp16) return 1.5e-3 * factor;
-  const bool rounds_factors = trial.dtype == DType::tf32 && trial.recipe->multiplies;
-  return (rounds_factors ? 0x1p-9 : 1e-5) * factor;
+  const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
+  if (stored && trial.dtype == DType::bf16) return 1e-2;
+  if (stored && trial.dtype == DType::fp16) return 1.5e-3;
+  const bool rounds_factors = trial.dtype == DType::tf32 && kernel(trial.recipe->kernel).is_gemm;
+  return rounds_factors ? 0x1p-9 : 1e-5;
 }
 
 }  // namespace stepgate

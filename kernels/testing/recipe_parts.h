@@ -1,100 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What recipes are made of: how large operands are, which shapes are worth trying, and how operands
-// that depend on each other are made consistent. Only trial_recipes.cpp includes this.
+// What recipes are made of: which shapes are worth trying, and how operands that depend on each
+// other are made consistent. Only trial_recipes.cpp includes this.
 #pragma once
 
 #include <vector>
 
-#include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/catalogue.h"
-#include "kernels/kernel_trial.h"
 #include "kernels/number_format.h"
 #include "kernels/strided_scale/strided_scale.h"
-#include "kernels/update_control.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate::recipe_parts {
 
-using Format = OperandFormat;
 using Shape = KernelShape;
-using Scalars = KernelScalars;
-
-inline constexpr auto one = [](const Shape&, const Scalars&) -> std::int64_t { return 1; };
-inline constexpr auto per_row = [](const Shape& s, const Scalars&) { return s.rows; };
-inline constexpr auto per_column = [](const Shape& s, const Scalars&) { return s.columns; };
-inline constexpr auto per_element = [](const Shape& s, const Scalars&) {
-  return s.rows * s.columns;
-};
-inline constexpr auto first_factors = [](const Shape& s, const Scalars&) {
-  return s.groups * s.rows * s.depth;
-};
-inline constexpr auto second_factors = [](const Shape& s, const Scalars&) {
-  return s.groups * s.depth * s.columns;
-};
-inline constexpr auto products = [](const Shape& s, const Scalars&) {
-  return s.groups * s.rows * s.columns;
-};
-inline constexpr auto per_depth = [](const Shape& s, const Scalars&) { return s.depth; };
-inline constexpr auto control_size = [](const Shape&, const Scalars&) {
-  return update_control::size;
-};
-inline constexpr auto rows_depth = [](const Shape& s, const Scalars&) { return s.rows * s.depth; };
-inline constexpr auto two_a_row = [](const Shape& s, const Scalars&) { return 2 * s.rows; };
-inline constexpr auto partials = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
-// Of the parameters' gradients and, where asked for, of d_x.
-inline constexpr auto layer_partials = [](const Shape& s, const Scalars& scalars) {
-  return (scalars[1] != 0 ? 3 : 2) * s.depth * s.columns;
-};
-inline constexpr auto rms_partials = [](const Shape& s, const Scalars& scalars) {
-  return (scalars[1] != 0 ? 2 : 1) * s.depth * s.columns;
-};
-inline constexpr auto table = [](const Shape& s, const Scalars&) { return s.depth * s.columns; };
-inline constexpr auto positions = [](const Shape& s, const Scalars&) {
-  return s.groups * s.columns;
-};
-inline constexpr auto capacity = [](const Shape&, const Scalars& scalars) {
-  return static_cast<std::int64_t>(scalars[0]);
-};
-
-inline constexpr auto two_a_slot = [](const Shape&, const Scalars& scalars) {
-  return 2 * static_cast<std::int64_t>(scalars[0]);
-};
-
-inline constexpr auto packed_parts = [](const Shape& s, const Scalars& scalars) {
-  return static_cast<std::int64_t>(scalars[0]) * s.rows * s.columns;
-};
-inline constexpr auto packed_qkv = [](const Shape& s, const Scalars&) {
-  return 3 * s.rows * s.columns;
-};
-inline constexpr auto per_row_and_group = [](const Shape& s, const Scalars&) {
-  return s.rows * s.groups;
-};
-inline constexpr auto records_from = [](const Shape& s, const Scalars& scalars) {
-  return s.rows * s.columns * static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_from]);
-};
-inline constexpr auto records_to = [](const Shape& s, const Scalars& scalars) {
-  return s.rows * s.columns * static_cast<std::int64_t>(scalars[strided_scale_scalar::fields_to]);
-};
-// As much as any dtype needs.
-inline constexpr auto attention_scratch = [](const Shape& s, const Scalars& scalars) {
-  return attention_gradient_scratch_bytes(s, DType::bf16, static_cast<std::int64_t>(scalars[0]));
-};
 
 // 1, odd, just beside every vector width, and larger than one block.
 inline const std::vector<Shape> matrices = {{1, 1},    {1, 3},     {3, 7},     {5, 8},    {2, 31},
                                             {4, 32},   {33, 33},   {64, 100},  {65, 257}, {7, 1024},
                                             {1, 4099}, {129, 130}, {64, 1024}, {1030, 20}};
-
-// One of `matrices`, for which the updates of weights are skipped.
-inline constexpr Shape skipped = {4, 32};
-
-// A control as clip leaves it: the last operand.
-inline void settle_control(KernelTrial& trial) {
-  auto* control = reinterpret_cast<float*>(trial.operands.back().data());
-  control[update_control::factor] = trial.shape == skipped ? 0.0f : 0.25f;
-  control[update_control::loss_scale] = 4;
-  control[update_control::good_updates] = 2;
-  control[update_control::updates] = 5;
-}
 
 // Sequences of T tokens, H heads of D numbers: one token, beside the tiles of 64 and 128 tokens,
 // heads with and without tensor cores.
@@ -140,7 +63,7 @@ inline void attend(KernelTrial& trial) {
 
 // Numbers between the elements of `to`, which stay.
 inline void fill_between_elements(KernelTrial& trial) {
-  const auto fields = static_cast<std::int64_t>(trial.scalars[strided_scale_scalar::fields_to]);
+  const std::int64_t fields = trial.attributes.as<kernels::StridedScale>().fields_to;
   for (std::int64_t i = 0; i < value_count(trial, 1); ++i) {
     if (i % fields != 0) set_number(trial.operands[1].data(), trial.dtype, i, 0.25);
   }
@@ -148,10 +71,6 @@ inline void fill_between_elements(KernelTrial& trial) {
 
 // A single number may lie where a slope is next to nothing, which no relative error allows for.
 inline const std::vector<Shape> several_numbers(matrices.begin() + 1, matrices.end());
-
-inline const std::vector<Scalars> norm_gradient_scalars = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
-
-inline const std::vector<Scalars> epsilons = {{1e-5}, {0.5}};
 
 // Also rows that a warp holds eight packs a lane of, and rows that move in packs but take a block.
 inline const std::vector<Shape> normed_matrices = [] {

@@ -15,11 +15,12 @@ struct BenchShape {
   std::string_view kernel;
   KernelShape shape;
   KernelShape verified;
-  KernelScalars scalars{};
-  bool multiplies = false;  // on tensor cores
+  KernelAttributes attributes{};
 };
 
 std::span<const BenchShape> bench_shapes();
+
+bool uses_tensor_cores(const BenchShape&);
 
 // "layer_norm/32768x768", with depth and groups where there are any.
 std::string name_of(const BenchShape&);

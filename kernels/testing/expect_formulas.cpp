@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "kernels/expect_formulas.h"
+#include "kernels/testing/expect_formulas.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@ namespace {
 
 // No bound but that of rounding once to the operand's format.
 double rounding(const KernelTrial& trial, std::size_t operand) {
-  const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
+  const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   if (stored && trial.dtype == DType::bf16) return 0x1.01p-8;
   return stored && trial.dtype == DType::fp16 ? 0x1.01p-11 : 0x1.01p-24;
 }
 
 // Half the distance of neighbours near zero.
 double smallest(const KernelTrial& trial, std::size_t operand) {
-  const bool stored = trial.recipe->operands[operand].format == OperandFormat::storage;
+  const bool stored = operand_of(trial, operand).format == OperandFormat::storage;
   return stored && trial.dtype == DType::fp16 ? 0x1p-25 : 0;
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/kernel.h"
+
+namespace stepgate {
+
+Access access_of(const KernelOperand& operand, const KernelAttributes& attributes) {
+  const bool overwrites = operand.accumulates != nullptr && !operand.accumulates(attributes);
+  return overwrites ? Access::write : operand.access;
+}
+
+std::int64_t operand_bytes(const KernelOperand& operand, const KernelShape& shape, DType dtype,
+                           const KernelAttributes& attributes) {
+  return operand.elements(shape, dtype, attributes) * bytes_of(operand.format, dtype);
+}
+
+KernelWork work_of(const Kernel& kernel, const KernelShape& shape, DType dtype,
+                   const KernelAttributes& attributes) {
+  KernelWork work{.flops = kernel.flops(shape, attributes)};
+  for (const KernelOperand& operand : kernel.operands) {
+    if (operand.format == OperandFormat::scratch) continue;
+    const Extent moved = operand.touched != nullptr ? operand.touched : operand.elements;
+    const std::int64_t bytes = moved(shape, dtype, attributes) * bytes_of(operand.format, dtype);
+    const Access access = access_of(operand, attributes);
+    if (access != Access::write && !operand.keeps_rest) work.bytes_read += bytes;
+    if (access != Access::read) work.bytes_written += bytes;
+  }
+  return work;
+}
+
+}  // namespace stepgate

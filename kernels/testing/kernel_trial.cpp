@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Operands made from recipes. The table of recipes is trial_recipes.cpp's.
+#include "kernels/testing/kernel_trial.h"
+
+#include <array>
+#include <random>
+#include <sstream>
+
+#include "kernels/catalogue.h"
+#include "kernels/number_format.h"
+#include "kernels/update_control.h"
+
+namespace stepgate {
+namespace {
+
+// --- operands ------------------------------------------------------------------------------------
+
+// As clip leaves it; the updates of one shape are skipped.
+std::array<float, update_control::size> control_numbers(const KernelShape& shape) {
+  constexpr KernelShape skipped = {4, 32};
+  std::array<float, update_control::size> control{};
+  control[update_control::factor] = shape == skipped ? 0.0f : 0.25f;
+  control[update_control::loss_scale] = 4;
+  control[update_control::good_updates] = 2;
+  control[update_control::updates] = 5;
+  return control;
+}
+
+std::int32_t index_below(std::int64_t count, std::mt19937_64& random) {
+  return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(count));
+}
+
+void fill(KernelTrial& trial, std::size_t operand, std::uint64_t seed) {
+  const OperandFormat format = operand_of(trial, operand).format;
+  const auto lowest = trial.recipe->lowest.find(operand);
+  void* data = trial.operands[operand].data();
+  std::mt19937_64 random(seed + operand);
+  std::uniform_real_distribution<double> number(
+      lowest != trial.recipe->lowest.end() ? lowest->second : -1.0, 1.0);
+  for (std::int64_t i = 0; i < value_count(trial, operand); ++i) {
+    switch (format) {
+      case OperandFormat::storage:
+      case OperandFormat::single: {
+        const DType dtype = format == OperandFormat::single ? DType::fp32 : trial.dtype;
+        set_number(data, dtype, i, number(random));
+        break;
+      }
+      case OperandFormat::label:
+        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.columns, random);
+        break;
+      case OperandFormat::token:
+        static_cast<std::int32_t*>(data)[i] = index_below(trial.shape.depth, random);
+        break;
+      case OperandFormat::count:
+        static_cast<std::uint64_t*>(data)[i] = 1 + random() % 1000;
+        break;
+      case OperandFormat::word:
+        static_cast<std::uint32_t*>(data)[i] = static_cast<std::uint32_t>(random());
+        break;
+      case OperandFormat::control:
+        static_cast<float*>(data)[i] = control_numbers(trial.shape)[static_cast<std::size_t>(i)];
+        break;
+      case OperandFormat::scratch:
+        return;
+    }
+  }
+}
+
+bool is_read(const KernelTrial& trial, std::size_t operand) {
+  return access_of(operand_of(trial, operand), trial.attributes) != Access::write;
+}
+
+}  // namespace
+
+// --- trials --------------------------------------------------------------------------------------
+
+KernelTrial make_trial(const TrialRecipe& recipe, const KernelShape& shape, DType dtype,
+                       const KernelAttributes& attributes, std::uint64_t seed) {
+  KernelTrial trial{&recipe, shape, dtype, attributes, {}};
+  for (std::size_t operand = 0; operand < kernel(recipe.kernel).operands.size(); ++operand) {
+    const std::int64_t bytes = operand_bytes(trial, operand);
+    trial.operands.emplace_back(static_cast<std::size_t>(bytes), std::byte{0xff});
+    if (is_read(trial, operand)) fill(trial, operand, seed);
+  }
+  if (recipe.settle != nullptr) recipe.settle(trial);
+  return trial;
+}
+
+std::vector<KernelTrial> all_trials(const TrialRecipe& recipe, std::uint64_t seed) {
+  std::vector<KernelTrial> trials;
+  for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16}) {
+    for (const KernelAttributes& attributes : recipe.attributes) {
+      for (const KernelShape& shape : recipe.shapes) {
+        trials.push_back(make_trial(recipe, shape, dtype, attributes, seed + 1000 * trials.size()));
+      }
+    }
+  }
+  return trials;
+}
+
+const KernelOperand& operand_of(const KernelTrial& trial, std::size_t operand) {
+  return kernel(trial.recipe->kernel).operands[operand];
+}
+
+std::int64_t value_count(const KernelTrial& trial, std::size_t operand) {
+  return operand_of(trial, operand).elements(trial.shape, trial.dtype, trial.attributes);
+}
+
+std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {
+  return operand_bytes(operand_of(trial, operand), trial.shape, trial.dtype, trial.attributes);
+}
+
+std::int64_t alignment_bytes(const Kernel& kernel) {
+  return kernel.is_gemm || kernel.is_attention ? 16 : 8;
+}
+
+std::size_t operand_in_place(const Kernel& kernel) {
+  for (std::size_t operand = 0; operand < kernel.operands.size(); ++operand) {
+    if (kernel.operands[operand].may_replace != no_operand) return operand;
+  }
+  return no_operand;
+}
+
+double value_at(const KernelTrial& trial, std::size_t operand, std::int64_t index) {
+  const void* data = trial.operands[operand].data();
+  switch (operand_of(trial, operand).format) {
+    case OperandFormat::storage:
+      return number_at(data, trial.dtype, index);
+    case OperandFormat::single:
+    case OperandFormat::control:
+      return number_at(data, DType::fp32, index);
+    case OperandFormat::label:
+    case OperandFormat::token:
+      return static_cast<const std::int32_t*>(data)[index];
+    case OperandFormat::count:
+      return static_cast<double>(static_cast<const std::uint64_t*>(data)[index]);
+    case OperandFormat::scratch:
+      return static_cast<double>(static_cast<const std::uint8_t*>(data)[index]);
+    case OperandFormat::word:
+      break;
+  }
+  return static_cast<const std::uint32_t*>(data)[index];
+}
+
+void run_reference(KernelTrial& trial) {
+  std::vector<void*> buffers;
+  for (auto& operand : trial.operands) buffers.push_back(operand.data());
+  kernel(trial.recipe->kernel).reference({trial.shape, trial.dtype, trial.attributes, buffers});
+}
+
+void run_reference_in_place(KernelTrial& trial) {
+  const Kernel& row = kernel(trial.recipe->kernel);
+  const std::size_t output = operand_in_place(row);
+  std::vector<void*> buffers;
+  for (auto& operand : trial.operands) buffers.push_back(operand.data());
+  buffers[output] = buffers[row.operands[output].may_replace];
+  row.reference({trial.shape, trial.dtype, trial.attributes, buffers});
+  trial.operands[output] = trial.operands[row.operands[output].may_replace];
+}
+
+void run_in_fp32(std::string_view name, const KernelShape& shape,
+                 const KernelAttributes& attributes, const std::vector<void*>& buffers) {
+  kernel(name).reference({shape, DType::fp32, attributes, buffers});
+}
+
+std::string describe(const KernelTrial& trial, std::uint64_t seed) {
+  constexpr const char* dtypes[] = {"fp32", "tf32", "bf16", "fp16"};
+  const auto [rows, columns, depth, groups] = trial.shape;
+  std::ostringstream text;
+  text << trial.recipe->kernel << ' ' << rows << 'x' << columns << 'x' << depth << 'x' << groups
+       << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes";
+  for (const double number : trial.attributes.numbers()) text << ' ' << number;
+  text << " seed " << seed;
+  return text.str();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// The table of recipes. A new kernel adds one row here, in the catalogue's order.
+#include <cstdio>
+#include <cstdlib>
+
+#include "kernels/kernels.h"
+#include "kernels/testing/recipe_parts.h"
+
+namespace stepgate {
+namespace {
+
+using namespace recipe_parts;
+
+constexpr double flat = -6;  // where gelu is flat
+
+const std::vector<kernels::Adamw::Attributes> adamw_rules = {{1e-2, 0.9, 0.999, 1e-8, 0.01},
+                                                             {1e-1, 0.5, 0.9, 1e-3, 0}};
+
+template <class Kernel>
+TrialRecipe recipe(std::vector<Shape> shapes,
+                   std::vector<typename Kernel::Attributes> attributes = {{}},
+                   std::map<std::size_t, double> lowest = {},
+                   void (*settle)(KernelTrial&) = nullptr) {
+  return {.kernel = Kernel::name,
+          .shapes = std::move(shapes),
+          .attributes = {attributes.begin(), attributes.end()},
+          .lowest = std::move(lowest),
+          .settle = settle};
+}
+
+template <ForeachPass pass>
+TrialRecipe foreach_recipe(std::map<std::size_t, double> lowest = {}) {
+  return recipe<kernels::Foreach<pass>>(matrices, adamw_rules, std::move(lowest));
+}
+
+std::vector<TrialRecipe> make_recipes() {
+  const std::vector<NormAttributes> epsilons = {{1e-5}, {0.5}};
+  const std::vector<NormGradientAttributes> norm_gradients = {
+      {false, false}, {true, false}, {false, true}, {true, true}};
+  return {
+      recipe<kernels::Ingest>({{1, 1, 2},
+                               {3, 2, 3},
+                               {5, 7, 8},
+                               {4, 8, 12},
+                               {2, 8, 64},
+                               {6, 33, 100},
+                               {64, 256, 257},
+                               {64, 256, 260},
+                               {7, 100, 3001},
+                               {9, 64, 4096},
+                               {33, 1024, 1025}}),
+      recipe<kernels::IngestTokens>({{1, 1, 2},
+                                     {3, 2, 3},
+                                     {5, 7, 8},
+                                     {2, 8, 61},
+                                     {6, 33, 100},
+                                     {4, 255, 1000},
+                                     {3, 256, 257},
+                                     {2, 31, 4096},
+                                     {7, 1023, 1025}},
+                                    {{1}, {97}, {50304}}),
+      recipe<kernels::Embedding>(sequences),
+      recipe<kernels::EmbeddingGradient>(repeated_sequences),
+      recipe<kernels::Add>(matrices),
+      recipe<kernels::Gelu>(matrices, {{}}, {{0, flat}}),
+      recipe<kernels::GeluGradient>(several_numbers, {{}}, {{0, flat}}),
+      recipe<kernels::BiasGelu>(matrices),
+      recipe<kernels::LayerNorm>(normed_matrices, epsilons),
+      recipe<kernels::ResidualBiasLayerNorm>(normed_matrices, epsilons),
+      recipe<kernels::LayerNormGradient>(parts_of_matrices, norm_gradients, {{3, 0.5}}),
+      recipe<kernels::RmsNorm>(normed_matrices, epsilons),
+      recipe<kernels::ResidualBiasRmsNorm>(normed_matrices, epsilons),
+      recipe<kernels::RmsNormGradient>(parts_of_matrices, norm_gradients, {{3, 0.5}}),
+      recipe<kernels::SumParts>({{1, 1, 1},
+                                 {1, 1, 7},
+                                 {1, 31, 2},
+                                 {1, 33, 40},
+                                 {1, 257, 264},
+                                 {1, 1536, 64},
+                                 {1, 4099, 3}},
+                                {{false}, {true}}),
+      recipe<kernels::Matmul>({{1, 1, 1},
+                               {1, 7, 3},
+                               {5, 1, 9},
+                               {17, 33, 65},
+                               {64, 64, 64},
+                               {130, 72, 200},
+                               {16, 24, 8, 3},
+                               {5, 7, 3, 4},
+                               {40, 64, 32, 17}},
+                              {{}, {true}, {false, true}, {true, true, true}, {true, false, true}}),
+      recipe<kernels::Linear>(
+          {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
+      recipe<kernels::SplitHeads>(sequences_of_heads(), {{1}, {3}}),
+      recipe<kernels::CausalSoftmax>(square_matrices(), {{1}, {0.125}}),
+      recipe<kernels::CausalSoftmaxGradient>(square_matrices(), {{1}, {0.125}}),
+      recipe<kernels::MergeHeads>(sequences_of_heads(), {{1}, {3}}),
+      recipe<kernels::Attention>(sequences_of_heads()),
+      recipe<kernels::AttentionGradient>(sequences_of_heads(), {{}}, {}, attend),
+      recipe<kernels::BiasActivation>(matrices, {{false}, {true}}),
+      recipe<kernels::ReluGradient>(matrices),
+      recipe<kernels::BiasGradient>(summed_matrices, {{false}, {true}}),
+      recipe<kernels::ColumnParts>(parts_of_matrices),
+      recipe<kernels::CrossEntropy>(classified_matrices, {{0}, {5000}}),
+      recipe<kernels::ScaledCrossEntropy>(classified_matrices, {{0}, {5000}}, {{2, 0.5}}),
+      recipe<kernels::ReportLoss>({{1}, {3}, {64}, {255}, {257}, {4096}}, {{1}, {5}}),
+      recipe<kernels::AccumulateLoss>({{}}),
+      recipe<kernels::MeanLoss>({{}}, {{1}, {7}}),
+      recipe<kernels::Sgd>(matrices, {{0.125}, {0.01}}),
+      recipe<kernels::Adamw>(matrices, adamw_rules, {{3, 0}}),
+      recipe<kernels::SquareSums>({{1, 1, 1},
+                                   {1, 7, 1},
+                                   {1, 33, 1},
+                                   {1, 64, 11},
+                                   {1, 4096, 1},
+                                   {1, 4099, 2},
+                                   {1, 20001, 3},
+                                   {1, 100003, 25},
+                                   {1, 262144, 64}}),
+      recipe<kernels::Clip>({{1, 1, 1}, {1, 1, 33}, {1, 1, 512}, {1, 1, 1584}},
+                            {{1, 2000, 2, 0.5}, {0, 3, 2, 0.5}, {1e6, 0, 2, 0.5}}, {{0, 0}}),
+      recipe<kernels::AdamwMaster>(matrices, adamw_rules, {{4, 0}}),
+      recipe<kernels::AdamwClipped>(matrices, adamw_rules, {{3, 0}}),
+      foreach_recipe<ForeachPass::unscale>(),
+      foreach_recipe<ForeachPass::decay>(),
+      foreach_recipe<ForeachPass::lerp>(),
+      foreach_recipe<ForeachPass::mul>({{0, 0}}),
+      foreach_recipe<ForeachPass::addcmul>({{0, 0}}),
+      foreach_recipe<ForeachPass::sqrt>({{1, 0}}),
+      foreach_recipe<ForeachPass::div>({{0, 0}}),
+      foreach_recipe<ForeachPass::add>({{0, 0}}),
+      foreach_recipe<ForeachPass::addcdiv>({{2, 0.1}}),
+      recipe<kernels::StridedScale>({{1, 1, 1},
+                                     {3, 7, 1},
+                                     {5, 8, 2},
+                                     {4, 32, 4},
+                                     {1, 32, 32},
+                                     {33, 64, 32},
+                                     {129, 130, 3},
+                                     {7, 1024, 7},
+                                     {65, 256, 8},
+                                     {1, 4099, 1}},
+                                    {{0.3, 1, 1}, {-2, 6, 6}, {0.75, 1, 6}, {3, 6, 1}}, {},
+                                    fill_between_elements),
+      recipe<kernels::Spin>({{}}, {{0}, {20}}),
+  };
+}
+
+}  // namespace
+
+std::span<const TrialRecipe> trial_recipes() {
+  static const std::vector<TrialRecipe> recipes = make_recipes();
+  return recipes;
+}
+
+const TrialRecipe& trial_recipe(std::string_view name) {
+  for (const TrialRecipe& candidate : trial_recipes()) {
+    if (candidate.kernel == name) return candidate;
+  }
+  std::fprintf(stderr, "no trial recipe for '%.*s'\n", static_cast<int>(name.size()), name.data());
+  std::abort();
+}
+
+}  // namespace stepgate
