@@ -4,8 +4,6 @@
 
 #include "kernels/accumulate_loss/accumulate_loss.h"
 #include "kernels/adamw/adamw.h"
-#include "kernels/adamw_clipped/adamw_clipped.h"
-#include "kernels/adamw_master/adamw_master.h"
 #include "kernels/add/add.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention_gradient/attention_gradient.h"
@@ -25,6 +23,7 @@
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm_gradient/layer_norm_gradient.h"
 #include "kernels/linear/linear.h"
+#include "kernels/lion/lion.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/mean_loss/mean_loss.h"
 #include "kernels/merge_heads/merge_heads.h"

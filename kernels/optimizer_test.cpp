@@ -67,6 +67,36 @@ void expect_adamw(std::string_view kernel, const AdamwOperands& at, bool has_mas
   expect_formulas(kernel, formulas);
 }
 
+// Of the kernel with a control, or without.
+void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
+  const std::size_t at_weights = has_master ? 2 : 0, at_m = has_master ? 3 : 2;
+  const auto moved = [=](const KernelTrial& t, std::int64_t i, double beta) {
+    const double factor = controlled ? control_of(t, update_control::factor) : 1;
+    return beta * value_at(t, at_m, i) + (1 - beta) * value_at(t, 1, i) * factor;
+  };
+  const Formula m = [=](const KernelTrial& t, std::int64_t i) {
+    return moved(t, i, t.attributes.as<kernels::Lion>().beta2);
+  };
+  const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
+    const auto lion = t.attributes.as<kernels::Lion>();
+    const double sign = moved(t, i, lion.beta1) < 0 ? -1 : 1;
+    return value_at(t, at_weights, i) * (1 - lion.learning_rate * lion.weight_decay) -
+           lion.learning_rate * sign;
+  };
+  const auto formula = [&](std::size_t target, const Formula& of) {
+    return std::pair(target, controlled ? unless_skipped(target, of) : of);
+  };
+  std::map<std::size_t, Formula> formulas = {formula(at_weights, weights), formula(at_m, m)};
+  if (has_master) formulas.insert(formula(0, weights));
+  expect_formulas(kernel, formulas);
+}
+
+TEST(Lion, MovesBySignsAloneAndKeepsOneMoment) {
+  expect_lion(kernels::Lion::name, false, false);
+  expect_lion(kernels::LionClipped::name, false, true);
+  expect_lion(kernels::LionMaster::name, true, true);
+}
+
 TEST(AdamwMaster, UpdatesTheMasterAndRoundsItIntoTheWeights) {
   expect_adamw("adamw_master", {.weights = 2, .m = 3, .v = 4}, true);
 }

@@ -1,55 +1,50 @@
 // SPDX-License-Identifier: MIT
-// The host side of adamw: operands, work and the reference. Meaning and shapes: adamw.h.
+// The host side of adamw: the rule in double. Meaning and shapes: adamw.h.
 #include "kernels/adamw/adamw.h"
 
-#include "kernels/adamw/adamw_update.h"
+#include <cmath>
+
 #include "kernels/cuda_build.h"
-#include "kernels/extents.h"
-#include "kernels/number_format.h"
+#include "kernels/update/update_kernels.h"
 
 namespace stepgate {
 namespace {
 
-// --- operands ------------------------------------------------------------------------------------
+struct AdamwRule {
+  using Attributes = kernels::Adamw::Attributes;
+  static constexpr std::size_t moments = 2;
+  static constexpr bool counts_updates = true;
+  // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
+  static constexpr std::int64_t flops = 16;
 
-constexpr KernelOperand adamw_operands[] = {
-    {"weights", Access::read_write, extent::elements},
-    {"gradients", Access::read, extent::elements},
-    {"m", Access::read_write, extent::elements, OperandFormat::single},
-    {"v", Access::read_write, extent::elements, OperandFormat::single},
-    {"counter", Access::read, extent::one, OperandFormat::count},
-};
-
-// --- work ----------------------------------------------------------------------------------------
-
-// m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
-std::int64_t adamw_flops(const KernelShape& shape, const KernelAttributes&) {
-  return 16 * elements_of(shape);
-}
-
-// --- reference -----------------------------------------------------------------------------------
-
-void adamw_reference(const KernelCall& call) {
-  const auto updates = static_cast<double>(*static_cast<const std::uint64_t*>(call.buffers[4]));
-  auto* m = static_cast<float*>(call.buffers[2]);
-  auto* v = static_cast<float*>(call.buffers[3]);
-  for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    const AdamwNumbers before{number_at(call.buffers[0], call.dtype, i), m[i], v[i]};
-    const double gradient = number_at(call.buffers[1], call.dtype, i);
-    const AdamwNumbers after = adamw_step(before, gradient, updates, call.attributes);
-    set_number(call.buffers[0], call.dtype, i, after.weight);
-    m[i] = static_cast<float>(after.m);
-    v[i] = static_cast<float>(after.v);
+  static double step(const Attributes& rates, double updates, double weight, double gradient,
+                     double* moments) {
+    double& m = moments[0];
+    double& v = moments[1];
+    m = rates.beta1 * m + (1 - rates.beta1) * gradient;
+    v = rates.beta2 * v + (1 - rates.beta2) * gradient * gradient;
+    const double m_hat = m / (1 - std::pow(rates.beta1, updates));
+    const double v_hat = v / (1 - std::pow(rates.beta2, updates));
+    const double direction = m_hat / (std::sqrt(v_hat) + rates.epsilon);
+    return weight - rates.learning_rate * (direction + rates.weight_decay * weight);
   }
-}
+};
 
 }  // namespace
 
-// --- the row -------------------------------------------------------------------------------------
-
 Kernel adamw_kernel() {
-  return {kernels::Adamw::name, adamw_operands, adamw_flops, adamw_reference,
-          in_cuda_builds<prepare_adamw>()};
+  return update_kernel<kernels::Adamw, AdamwRule, UpdateKind::plain>(
+      in_cuda_builds<prepare_adamw>());
+}
+
+Kernel adamw_clipped_kernel() {
+  return update_kernel<kernels::AdamwClipped, AdamwRule, UpdateKind::clipped>(
+      in_cuda_builds<prepare_adamw_clipped>());
+}
+
+Kernel adamw_master_kernel() {
+  return update_kernel<kernels::AdamwMaster, AdamwRule, UpdateKind::master>(
+      in_cuda_builds<prepare_adamw_master>());
 }
 
 }  // namespace stepgate

@@ -66,20 +66,4 @@ __device__ __forceinline__ float adamw_step(const AdamwRates& rates,
   return fmaf(-corrections.step_size, m / denominator, decayed);
 }
 
-// The step of all numbers of a pack, of gradients times `factor`. The weights are rounded to the
-// type that they are kept in.
-template <int count, class Weight, class Number>
-__device__ __forceinline__ void adamw_steps(const AdamwRates& rates,
-                                            const AdamwCorrections& corrections, float factor,
-                                            const Pack<Number, count>& gradients,
-                                            Pack<Weight, count>& weights, Pack<float, count>& m,
-                                            Pack<float, count>& v) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    weights.values[i] =
-        from_float<Weight>(adamw_step(rates, corrections, factor * to_float(gradients.values[i]),
-                                      to_float(weights.values[i]), m.values[i], v.values[i]));
-  }
-}
-
 }  // namespace stepgate

@@ -3,12 +3,14 @@
 // other are made consistent. Only trial_recipes.cpp includes this.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "kernels/catalogue.h"
+#include "kernels/kernels.h"
 #include "kernels/number_format.h"
-#include "kernels/strided_scale/strided_scale.h"
 #include "kernels/testing/kernel_trial.h"
+#include "kernels/update_control.h"
 
 namespace stepgate::recipe_parts {
 
@@ -66,6 +68,20 @@ inline void fill_between_elements(KernelTrial& trial) {
   const std::int64_t fields = trial.attributes.as<kernels::StridedScale>().fields_to;
   for (std::int64_t i = 0; i < value_count(trial, 1); ++i) {
     if (i % fields != 0) set_number(trial.operands[1].data(), trial.dtype, i, 0.25);
+  }
+}
+
+// Where the sign of Lion's blend is the same in every precision: a result that jumps there is
+// within no bound of rounding.
+inline void keep_from_zero(KernelTrial& trial) {
+  const auto lion = trial.attributes.as<kernels::Lion>();
+  const std::size_t moment = trial.recipe->kernel == kernels::LionMaster::name ? 3 : 2;
+  auto* m = reinterpret_cast<float*>(trial.operands[moment].data());
+  const bool controlled = trial.recipe->kernel != kernels::Lion::name;
+  const double factor = controlled ? value_at(trial, moment + 1, update_control::factor) : 1;
+  for (std::int64_t i = 0; i < value_count(trial, moment); ++i) {
+    const double blend = lion.beta1 * m[i] + (1 - lion.beta1) * factor * value_at(trial, 1, i);
+    if (std::abs(blend) < 1e-3) m[i] = value_at(trial, 1, i) < 0 ? -0.75f : 0.75f;
   }
 }
 

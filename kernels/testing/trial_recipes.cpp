@@ -15,6 +15,8 @@ constexpr double flat = -6;  // where gelu is flat
 
 const std::vector<kernels::Adamw::Attributes> adamw_rules = {{1e-2, 0.9, 0.999, 1e-8, 0.01},
                                                              {1e-1, 0.5, 0.9, 1e-3, 0}};
+const std::vector<kernels::Lion::Attributes> lion_rules = {{1e-2, 0.9, 0.99, 0.1},
+                                                           {1e-1, 0.5, 0.25, 0}};
 
 template <class Kernel>
 TrialRecipe recipe(std::vector<Shape> shapes,
@@ -121,6 +123,9 @@ std::vector<TrialRecipe> make_recipes() {
                             {{1, 2000, 2, 0.5}, {0, 3, 2, 0.5}, {1e6, 0, 2, 0.5}}, {{0, 0}}),
       recipe<kernels::AdamwMaster>(matrices, adamw_rules, {{4, 0}}),
       recipe<kernels::AdamwClipped>(matrices, adamw_rules, {{3, 0}}),
+      recipe<kernels::Lion>(matrices, lion_rules, {}, keep_from_zero),
+      recipe<kernels::LionClipped>(matrices, lion_rules, {}, keep_from_zero),
+      recipe<kernels::LionMaster>(matrices, lion_rules, {}, keep_from_zero),
       foreach_recipe<ForeachPass::unscale>(),
       foreach_recipe<ForeachPass::decay>(),
       foreach_recipe<ForeachPass::lerp>(),

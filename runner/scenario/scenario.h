@@ -41,7 +41,7 @@ enum class AllocWhen { never, step, op, resize };   // resize: when the batch ha
 enum class ZeroGrad { none, memset };
 enum class Offload { none, activations, optimizer };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
-enum class OptimKind { sgd, adamw };
+enum class OptimKind { sgd, adamw, lion };
 enum class OptimImpl { fused, per_tensor, foreach };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more

@@ -70,6 +70,7 @@ std::vector<ModelCase> model_cases() {
   std::vector<ModelCase> cases = {{"spin", spin}};
   for (const auto& [name, dtype, kind] : {std::tuple{"fp32_sgd", DType::fp32, OptimKind::sgd},
                                           {"fp32_adamw", DType::fp32, OptimKind::adamw},
+                                          {"fp32_lion", DType::fp32, OptimKind::lion},
                                           {"tf32_sgd", DType::tf32, OptimKind::sgd},
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;

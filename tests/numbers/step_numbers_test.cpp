@@ -173,6 +173,11 @@ INSTANTIATE_TEST_SUITE_P(Every, StepGradients, testing::ValuesIn(shapes),
 
 // --- updates -------------------------------------------------------------------------------------
 
+const char* name_of(OptimKind kind) {
+  constexpr const char* names[] = {"sgd", "adamw", "lion"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 class StepUpdates : public testing::TestWithParam<std::tuple<ShapeCase, OptimKind>> {};
 
 double largest_difference(const std::vector<float>& got, const std::vector<double>& expected) {
@@ -213,10 +218,11 @@ TEST_P(StepUpdates, AgreeWithATextbookForTenSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Every, StepUpdates,
                          testing::Combine(testing::ValuesIn(shapes),
-                                          testing::Values(OptimKind::sgd, OptimKind::adamw)),
+                                          testing::Values(OptimKind::sgd, OptimKind::adamw,
+                                                          OptimKind::lion)),
                          [](const auto& both) {
-                           const bool sgd = std::get<1>(both.param) == OptimKind::sgd;
-                           return std::get<0>(both.param).name + (sgd ? "_sgd" : "_adamw");
+                           return std::get<0>(both.param).name + '_' +
+                                  name_of(std::get<1>(both.param));
                          });
 
 // --- learning ------------------------------------------------------------------------------------
@@ -241,10 +247,9 @@ TEST_P(StepLearns, ItsFewBatches) {
   std::printf("mean loss %.3f, then %.3f\n", means.front(), means.back());
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, StepLearns, testing::Values(OptimKind::sgd, OptimKind::adamw),
-                         [](const auto& optimizer) {
-                           return optimizer.param == OptimKind::sgd ? "sgd" : "adamw";
-                         });
+INSTANTIATE_TEST_SUITE_P(Every, StepLearns,
+                         testing::Values(OptimKind::sgd, OptimKind::adamw, OptimKind::lion),
+                         [](const auto& optimizer) { return name_of(optimizer.param); });
 
 }  // namespace
 }  // namespace stepgate

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "device/contents.h"
+#include "kernels/lion/lion.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -147,7 +148,8 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
   return std::log(sum) - logits[static_cast<std::size_t>(label)];
 }
 
-// AdamW: Loshchilov and Hutter, ICLR 2019; the weight decays by learning rate times decay.
+// Lion: Chen et al., NeurIPS 2023. AdamW: Loshchilov and Hutter, ICLR 2019; the weight decays by
+// learning rate times decay.
 void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means,
                           Vector& squares) const {
   const auto& [rate, beta1, beta2, epsilon, decay] = hyper_parameters_.numbers();
@@ -156,6 +158,14 @@ void TextbookStep::update(Vector& values, const Vector& gradients, Vector& means
     const double gradient = gradients[index];
     if (optimizer_ == OptimKind::sgd) {
       values[index] -= rate * gradient;
+      continue;
+    }
+    if (optimizer_ == OptimKind::lion) {
+      const auto lion = hyper_parameters_.as<kernels::Lion>();
+      const double blend = lion.beta1 * means[index] + (1 - lion.beta1) * gradient;
+      const double sign = static_cast<double>(blend > 0) - static_cast<double>(blend < 0);
+      values[index] -= lion.learning_rate * (sign + lion.weight_decay * values[index]);
+      means[index] = lion.beta2 * means[index] + (1 - lion.beta2) * gradient;
       continue;
     }
     means[index] += (1 - beta1) * (gradient - means[index]);

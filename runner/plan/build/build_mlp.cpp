@@ -9,7 +9,7 @@
 #include "plan/build/build_offload.h"
 #include "plan/build/mlp_layers.h"
 #include "plan/build/model_ends.h"
-#include "plan/build/update_rates.h"
+#include "plan/build/update_rule.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -64,13 +64,12 @@ class Mlp {
   }
 
   void add_moments() {
-    if (knobs_.optim.kind != OptimKind::adamw) return;
     if (knobs_.memory.offload == Offload::optimizer) {
       offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
                                  shape_.parameters() / layers_ * word_bytes);
       return;
     }
-    for (const char* name : {"first moments", "second moments"}) {
+    for (const char* name : moments_of(knobs_.optim.kind)) {
       moments_.push_back(builder_.add({.name = name,
                                        .purpose = Purpose::optimizer_state,
                                        .bytes = shape_.parameters() * word_bytes}));
@@ -184,29 +183,25 @@ class Mlp {
     }
   }
 
-  // Of both moments, which are all of the layer's where only those are on the device.
-  void add_moments_of(std::int64_t first, std::vector<StepBuilder::Operand>& operands) {
-    const auto add = [&](int buffer, std::int64_t start) {
-      operands.push_back(StepBuilder::Operand::from(buffer, first - start));
-    };
+  // All of the layer's, where only those are on the device.
+  std::vector<StepBuilder::Operand> moments_from(std::int64_t first) {
+    std::vector<StepBuilder::Operand> moments;
     if (offloaded_moments_) {
       const std::int64_t of_a_layer = shape_.parameters() / layers_;
       const std::int64_t layer = first / of_a_layer;
-      for (const int buffer : offloaded_moments_->visiting(layer)) add(buffer, layer * of_a_layer);
+      for (const int buffer : offloaded_moments_->visiting(layer))
+        moments.push_back(StepBuilder::Operand::from(buffer, first - layer * of_a_layer));
     }
-    for (const int buffer : moments_) add(buffer, 0);
+    for (const int buffer : moments_) moments.push_back(StepBuilder::Operand::from(buffer, first));
+    return moments;
   }
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
-    std::vector<StepBuilder::Operand> operands = {StepBuilder::Operand::from(weights_, first),
-                                                  StepBuilder::Operand::from(gradients_, first)};
-    if (knobs_.optim.kind == OptimKind::sgd) {
-      return builder_.launch<kernels::Sgd>(name, {.columns = count}, operands,
-                                           {.learning_rate = sgd_learning_rate});
-    }
-    add_moments_of(first, operands);
-    operands.push_back(builder_.whole(ends_.counter));
-    builder_.launch<kernels::Adamw>(name, {.columns = count}, operands, adamw_rates);
+    launch_update(builder_, knobs_.optim.kind, name, count,
+                  {.weights = StepBuilder::Operand::from(weights_, first),
+                   .gradients = StepBuilder::Operand::from(gradients_, first),
+                   .moments = moments_from(first),
+                   .counter = builder_.whole(ends_.counter)});
   }
 
   StepBuilder& builder_;

@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/update_control.h"
 #include "plan/build/update_rates.h"
+#include "plan/build/update_rule.h"
 
 namespace stepgate {
 namespace {
@@ -72,15 +73,13 @@ class Update {
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
     const auto from = [&](int flat) { return StepBuilder::Operand::from(flat, first); };
-    std::vector<StepBuilder::Operand> operands = {from(buffers_.weights), from(buffers_.gradients)};
-    if (buffers_.master) operands.push_back(from(*buffers_.master));
-    operands.push_back(from(buffers_.m));
-    operands.push_back(from(buffers_.v));
-    operands.push_back(builder_.whole(buffers_.control.value_or(buffers_.counter)));
-    const std::string_view kernel = buffers_.master    ? kernels::AdamwMaster::name
-                                    : buffers_.control ? kernels::AdamwClipped::name
-                                                       : kernels::Adamw::name;
-    builder_.launch(name, kernel, knobs_.model.dtype, {.columns = count}, operands, adamw_rates);
+    UpdateOperands update{.weights = from(buffers_.weights),
+                          .gradients = from(buffers_.gradients),
+                          .counter = builder_.whole(buffers_.counter)};
+    if (buffers_.master) update.master = from(*buffers_.master);
+    for (const int moment : buffers_.moments) update.moments.push_back(from(moment));
+    if (buffers_.control) update.control = builder_.whole(*buffers_.control);
+    launch_update(builder_, knobs_.optim.kind, name, count, update);
   }
 
   template <ForeachPass pass>
@@ -93,8 +92,8 @@ class Update {
   void foreach_passes() {
     const BufferUse weights = builder_.whole(buffers_.weights);
     const BufferUse gradients = builder_.whole(buffers_.gradients);
-    const BufferUse m = builder_.whole(buffers_.m);
-    const BufferUse v = builder_.whole(buffers_.v);
+    const BufferUse m = builder_.whole(buffers_.moments[0]);
+    const BufferUse v = builder_.whole(buffers_.moments[1]);
     const BufferUse denominators = builder_.whole(buffers_.denominator);
     const BufferUse control = builder_.whole(*buffers_.control);
     foreach_pass<ForeachPass::unscale>("unscale the gradients", {gradients, control});
@@ -127,8 +126,8 @@ void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const Paramete
                                   .parts = table.contents(),
                                   .numbers_of = "weights"});
   }
-  buffers.m = add_state(builder, "first moments", elements);
-  buffers.v = add_state(builder, "second moments", elements);
+  for (const char* name : moments_of(knobs.optim.kind))
+    buffers.moments.push_back(add_state(builder, name, elements));
   if (knobs.optim.impl == OptimImpl::foreach)
     buffers.denominator = add_state(builder, "denominators", elements);
   if (!needs_norm(knobs)) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The optimizer's part of a transformer's step: the global norm of the gradients, what follows from
-// it, and AdamW over flat buffers. Which gradients there are is build_transformer.cpp's.
+// it, and its rule over flat buffers. Which gradients there are is build_transformer.cpp's.
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "plan/build/step_builder.h"
 #include "plan/build/transformer/transformer_shape.h"
@@ -18,9 +19,8 @@ struct UpdateBuffers {
   std::optional<int> control;  // what the update does with the gradients (kernels/update_control.h)
   std::optional<int> master;   // fp32 weights
   int partials = 0;            // of the global norm
-  int m = 0;
-  int v = 0;
-  int denominator = 0;  // foreach: what its passes hand over
+  std::vector<int> moments;    // of the rule
+  int denominator = 0;         // foreach: what its passes hand over
 };
 
 // Those that the rule needs besides weights, gradients and counter.

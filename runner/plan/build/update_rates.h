@@ -4,11 +4,16 @@
 #pragma once
 
 #include "kernels/adamw/adamw.h"
+#include "kernels/lion/lion.h"
+#include "kernels/sgd/sgd.h"
 
 namespace stepgate {
 
-constexpr double sgd_learning_rate = 0.01;
+constexpr kernels::Sgd::Attributes sgd_rates = {.learning_rate = 0.01};
 constexpr kernels::Adamw::Attributes adamw_rates = {
     .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01};
+// As far a step as AdamW, where its authors advise a third or less: a plan trains for minutes.
+constexpr kernels::Lion::Attributes lion_rates = {
+    .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1};
 
 }  // namespace stepgate

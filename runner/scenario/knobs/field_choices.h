@@ -68,7 +68,8 @@ inline constexpr std::array offload_vias{choice("pinned_overlap", OffloadVia::pi
                                          choice("pinned", OffloadVia::pinned),
                                          choice("pageable", OffloadVia::pageable)};
 inline constexpr std::array optim_kinds{choice("sgd", OptimKind::sgd),
-                                        choice("adamw", OptimKind::adamw)};
+                                        choice("adamw", OptimKind::adamw),
+                                        choice("lion", OptimKind::lion)};
 inline constexpr std::array optim_impls{choice("fused", OptimImpl::fused),
                                         choice("per_tensor", OptimImpl::per_tensor),
                                         choice("foreach", OptimImpl::foreach)};

@@ -129,7 +129,7 @@ constexpr std::array clashes{
              [](const Knobs& knobs) {
                return is_transformer(knobs) && knobs.optim.kind == OptimKind::sgd;
              },
-             "a transformer is trained by adamw", "write optim.kind = \"adamw\""},
+             "a transformer is trained by adamw or lion", "write optim.kind = \"adamw\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) {
                return !is_transformer(knobs) && knobs.optim.impl == OptimImpl::foreach;
@@ -141,14 +141,21 @@ constexpr std::array clashes{
              },
              "'foreach' updates the weights themselves, not a master of them",
              "write optim.impl = \"fused\", or remove 'optim.master'"},
-    KnobRule{"memory.offload",
+    KnobRule{"optim.impl",
              [](const Knobs& knobs) {
-               return offloads_the_optimizer(knobs) && knobs.optim.kind == OptimKind::sgd;
+               return knobs.optim.kind != OptimKind::adamw &&
+                      knobs.optim.impl == OptimImpl::foreach && is_transformer(knobs);
              },
-             "sgd keeps nothing that could lie in host memory", "write optim.kind = \"adamw\""},
+             "'foreach' are the passes of adamw", "write optim.impl = \"fused\""},
     KnobRule{"memory.offload",
              [](const Knobs& knobs) {
-               return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::sgd &&
+               return offloads_the_optimizer(knobs) && knobs.optim.kind != OptimKind::adamw;
+             },
+             "only the two moments of adamw can lie in host memory",
+             "write optim.kind = \"adamw\""},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) {
+               return offloads_the_optimizer(knobs) && knobs.optim.kind == OptimKind::adamw &&
                       knobs.optim.impl == OptimImpl::fused;
              },
              "one kernel that updates all parameters needs all their moments at once",

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The host side of lion: the rule in double. Meaning and shapes: lion.h.
+#include "kernels/lion/lion.h"
+
+#include "kernels/cuda_build.h"
+#include "kernels/update/update_kernels.h"
+
+namespace stepgate {
+namespace {
+
+struct LionRule {
+  using Attributes = kernels::Lion::Attributes;
+  static constexpr std::size_t moments = 1;
+  static constexpr bool counts_updates = false;
+  static constexpr std::int64_t flops = 11;  // c 3, its sign, decay 2, step 2, m 3
+
+  static double step(const Attributes& rates, double, double weight, double gradient,
+                     double* moments) {
+    double& m = moments[0];
+    const double c = rates.beta1 * m + (1 - rates.beta1) * gradient;
+    m = rates.beta2 * m + (1 - rates.beta2) * gradient;
+    const double sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+    return weight - rates.learning_rate * (sign + rates.weight_decay * weight);
+  }
+};
+
+}  // namespace
+
+Kernel lion_kernel() {
+  return update_kernel<kernels::Lion, LionRule, UpdateKind::plain>(in_cuda_builds<prepare_lion>());
+}
+
+Kernel lion_clipped_kernel() {
+  return update_kernel<kernels::LionClipped, LionRule, UpdateKind::clipped>(
+      in_cuda_builds<prepare_lion_clipped>());
+}
+
+Kernel lion_master_kernel() {
+  return update_kernel<kernels::LionMaster, LionRule, UpdateKind::master>(
+      in_cuda_builds<prepare_lion_master>());
+}
+
+}  // namespace stepgate

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of lion. Meaning and shapes: lion.h.
+#include "kernels/lion/lion.h"
+#include "kernels/update/update_kernels.cuh"
+
+namespace stepgate {
+namespace {
+
+struct LionOnDevice {
+  struct Rates {
+    float learning_rate, beta1, one_minus_beta1, beta2, one_minus_beta2;
+    float decay;  // learning_rate * weight_decay
+  };
+  struct Corrections {};
+  static constexpr std::size_t moments = 1;
+  static constexpr bool counts_updates = false;
+
+  static __device__ __forceinline__ Corrections corrections(const Rates&, float) { return {}; }
+  static __device__ __forceinline__ float step(const Rates& rates, Corrections, float gradient,
+                                               float weight, float* moments) {
+    const float c = fmaf(rates.one_minus_beta1, gradient, rates.beta1 * moments[0]);
+    moments[0] = fmaf(rates.one_minus_beta2, gradient, rates.beta2 * moments[0]);
+    const float sign = c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : 0.0f;
+    return fmaf(-rates.learning_rate, sign, fmaf(-rates.decay, weight, weight));
+  }
+};
+
+template <UpdateKind kind>
+Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
+               const KernelAttributes& attributes) {
+  const auto rule = attributes.as<kernels::Lion>();
+  return prepare_update<LionOnDevice, kind>(
+      name, shape, dtype,
+      {.learning_rate = static_cast<float>(rule.learning_rate),
+       .beta1 = static_cast<float>(rule.beta1),
+       .one_minus_beta1 = static_cast<float>(1 - rule.beta1),
+       .beta2 = static_cast<float>(rule.beta2),
+       .one_minus_beta2 = static_cast<float>(1 - rule.beta2),
+       .decay = static_cast<float>(rule.learning_rate * rule.weight_decay)});
+}
+
+}  // namespace
+
+Launch prepare_lion(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                    const LaunchContext&) {
+  return prepare<UpdateKind::plain>(kernels::Lion::name, shape, dtype, attributes);
+}
+
+Launch prepare_lion_clipped(const KernelShape& shape, DType dtype,
+                            const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare<UpdateKind::clipped>(kernels::LionClipped::name, shape, dtype, attributes);
+}
+
+Launch prepare_lion_master(const KernelShape& shape, DType dtype,
+                           const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare<UpdateKind::master>(kernels::LionMaster::name, shape, dtype, attributes);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// The CUDA side of the kernels of an optimizer's rule. Operands: update_kernels.h.
+#pragma once
+
+#include "kernels/mixed_packs.cuh"
+#include "kernels/update/update_kernels.h"
+
+namespace stepgate {
+
+// What a rule on the device says: how many moments it has, whether it counts updates, and
+//   Rule::Rates, worked out on the host; Rule::corrections(rates, updates), by each thread, since
+//   the number of the update is known on the device only;
+//   Rule::step(rates, corrections, gradient, weight, moments), which moves the moments on and
+//   returns the new weight.
+template <class Rule, UpdateKind kind, class Number>
+struct UpdateElements {
+  Number* weights;
+  const Number* gradients;
+  float* master;
+  float* moments[Rule::moments];
+  const void* steering;
+  typename Rule::Rates rates;
+
+  template <int count>
+  __device__ void apply(std::int64_t first) const {
+    using Layout = UpdateLayout<Rule, kind>;
+    // Before the control is looked at: a skipped launch reads in vain, no other waits twice.
+    const auto gradient = load<count>(gradients, first);
+    auto weight = [&] {
+      if constexpr (kind == UpdateKind::master)
+        return load<count>(master, first);
+      else
+        return load<count>(weights, first);
+    }();
+    Pack<float, count> kept[Rule::moments];
+#pragma unroll
+    for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+      kept[moment] = load<count>(moments[moment], first);
+    float factor = 1.0f, updates = 0.0f;
+    if constexpr (Layout::controlled) {
+      const auto* control = static_cast<const float*>(steering);
+      factor = control[update_control::factor];
+      updates = control[update_control::updates];
+      if (factor == 0.0f) return;
+    }
+    if constexpr (Layout::counted)
+      updates = static_cast<float>(*static_cast<const std::uint64_t*>(steering));
+    const auto corrections = Rule::corrections(rates, updates);
+    Pack<Number, count> rounded;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      float values[Rule::moments];
+#pragma unroll
+      for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+        values[moment] = kept[moment].values[i];
+      const float after = Rule::step(rates, corrections, factor * to_float(gradient.values[i]),
+                                     to_float(weight.values[i]), values);
+#pragma unroll
+      for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+        kept[moment].values[i] = values[moment];
+      if constexpr (kind == UpdateKind::master) weight.values[i] = after;
+      rounded.values[i] = from_float<Number>(after);
+    }
+    if constexpr (kind == UpdateKind::master) store<count>(master, first, weight);
+#pragma unroll
+    for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+      store<count>(moments[moment], first, kept[moment]);
+    store<count>(weights, first, rounded);
+  }
+};
+
+template <class Rule, UpdateKind kind>
+Launch prepare_update(std::string_view name, const KernelShape& shape, DType dtype,
+                      const typename Rule::Rates& rates) {
+  using Layout = UpdateLayout<Rule, kind>;
+  const std::int64_t parameters = elements_of(shape);
+  return with_storage(dtype, [&](auto zero) -> Launch {
+    using Number = decltype(zero);
+    // A plain rule moves whole accesses of weights; the others what mixed_packs.cuh says.
+    constexpr int count = kind == UpdateKind::plain ? access_bytes / sizeof(Number) : mixed_count;
+    return [name, parameters, rates](void* const* buffers, cudaStream_t stream) {
+      UpdateElements<Rule, kind, Number> element{
+          .weights = static_cast<Number*>(buffers[0]),
+          .gradients = static_cast<const Number*>(buffers[1]),
+          .rates = rates};
+      bool aligned = all_aligned_to_packs<count>(element.weights, element.gradients);
+      if constexpr (kind == UpdateKind::master) {
+        element.master = static_cast<float*>(buffers[2]);
+        aligned = aligned && aligned_to_packs<count>(element.master);
+      }
+      for (std::size_t moment = 0; moment < Rule::moments; ++moment) {
+        element.moments[moment] = static_cast<float*>(buffers[Layout::first_moment + moment]);
+        aligned = aligned && aligned_to_packs<count>(element.moments[moment]);
+      }
+      if constexpr (Layout::operands > Layout::steering)
+        element.steering = buffers[Layout::steering];
+      launch_elementwise<count>(name, parameters, element, aligned, stream);
+    };
+  });
+}
+
+}  // namespace stepgate

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of an optimizer's rule share: a rule has one that updates the weights, one that
+// is steered by a control (update_control.h), and one that also keeps an fp32 master of the
+// weights.
+//   shape     rows x columns parameters
+//   operands  weights, gradients, master (fp32; of a master only), moments (fp32, as many as the
+//             rule has), then the control, or the counter (uint64 [1]: the number of this step,
+//             from 1) of a plain rule that asks for it
+// Where a control's factor is 0 nothing changes; otherwise gradients are multiplied by it. The
+// weights are the rounded master and never read where there is one.
+#pragma once
+
+#include <array>
+
+#include "kernels/extents.h"
+#include "kernels/number_format.h"
+
+namespace stepgate {
+
+enum class UpdateKind { plain, clipped, master };
+
+// A rule says how many moments it has, whether it counts updates, its flops a parameter, and
+//   static double step(const Attributes&, double updates, double weight, double gradient,
+//                      double* moments)
+// which moves the moments on and returns the new weight.
+template <class Rule, UpdateKind kind>
+struct UpdateLayout {
+  static constexpr bool controlled = kind != UpdateKind::plain;
+  static constexpr bool counted = !controlled && Rule::counts_updates;
+  static constexpr std::size_t first_moment = kind == UpdateKind::master ? 3 : 2;
+  static constexpr std::size_t steering = first_moment + Rule::moments;
+  static constexpr std::size_t operands = steering + (controlled || counted ? 1 : 0);
+};
+
+template <class Rule, UpdateKind kind>
+constexpr auto update_operands() {
+  using Layout = UpdateLayout<Rule, kind>;
+  constexpr std::string_view moments[] = {"m", "v"};
+  std::array<KernelOperand, Layout::operands> all{};
+  all[0] = {.name = "weights",
+            .access = Access::read_write,
+            .elements = extent::elements,
+            .keeps_rest = kind == UpdateKind::master};
+  all[1] = {"gradients", Access::read, extent::elements};
+  if constexpr (kind == UpdateKind::master)
+    all[2] = {"master", Access::read_write, extent::elements, OperandFormat::single};
+  for (std::size_t i = 0; i < Rule::moments; ++i)
+    all[Layout::first_moment + i] = {moments[i], Access::read_write, extent::elements,
+                                     OperandFormat::single};
+  if constexpr (Layout::controlled)
+    all[Layout::steering] = {"control", Access::read, extent::control, OperandFormat::control};
+  if constexpr (Layout::counted)
+    all[Layout::steering] = {"counter", Access::read, extent::one, OperandFormat::count};
+  return all;
+}
+
+// Of a launch that is not skipped; the factor is one more.
+template <class Rule, UpdateKind kind>
+std::int64_t update_flops(const KernelShape& shape, const KernelAttributes&) {
+  return (Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0)) * elements_of(shape);
+}
+
+template <class Rule, UpdateKind kind>
+void update_reference(const KernelCall& call) {
+  using Layout = UpdateLayout<Rule, kind>;
+  const auto attributes = call.attributes.to<typename Rule::Attributes>();
+  double factor = 1, updates = 0;
+  if constexpr (Layout::controlled) {
+    const auto* control = static_cast<const float*>(call.buffers[Layout::steering]);
+    factor = control[update_control::factor];
+    updates = control[update_control::updates];
+    if (factor == 0) return;
+  }
+  if constexpr (Layout::counted) {
+    const auto* counter = static_cast<const std::uint64_t*>(call.buffers[Layout::steering]);
+    updates = static_cast<double>(*counter);
+  }
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const auto kept = [&](std::size_t operand) -> float& {
+      return static_cast<float*>(call.buffers[operand])[i];
+    };
+    double moments[Rule::moments];
+    for (std::size_t moment = 0; moment < Rule::moments; ++moment)
+      moments[moment] = kept(Layout::first_moment + moment);
+    const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
+    double weight = 0;
+    if constexpr (kind == UpdateKind::master)
+      weight = kept(2);
+    else
+      weight = number_at(call.buffers[0], call.dtype, i);
+    weight = Rule::step(attributes, updates, weight, gradient, moments);
+    for (std::size_t moment = 0; moment < Rule::moments; ++moment)
+      kept(Layout::first_moment + moment) = static_cast<float>(moments[moment]);
+    if constexpr (kind == UpdateKind::master) weight = kept(2) = static_cast<float>(weight);
+    set_number(call.buffers[0], call.dtype, i, weight);
+  }
+}
+
+// The row of the kernel that `Named` names.
+template <class Named, class Rule, UpdateKind kind>
+Kernel update_kernel(Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&,
+                                       const LaunchContext&)) {
+  static constexpr auto operands = update_operands<Rule, kind>();
+  return {Named::name, operands, update_flops<Rule, kind>, update_reference<Rule, kind>, prepare};
+}
+
+}  // namespace stepgate

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/update_rule.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "kernels/kernels.h"
+#include "plan/build/update_rates.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr const char* moment_names[] = {"first moments", "second moments"};
+
+struct UpdateRule {
+  OptimKind kind;
+  std::size_t moments;
+  bool counts_updates;  // the plain kernel reads the number of the step
+  KernelAttributes rates;
+  std::string_view plain, clipped, master;  // empty: it has none
+};
+
+const UpdateRule& rule_of(OptimKind kind) {
+  static const UpdateRule rules[] = {
+      {OptimKind::sgd, 0, false, sgd_rates, kernels::Sgd::name, {}, {}},
+      {OptimKind::adamw, 2, true, adamw_rates, kernels::Adamw::name, kernels::AdamwClipped::name,
+       kernels::AdamwMaster::name},
+      {OptimKind::lion, 1, false, lion_rates, kernels::Lion::name, kernels::LionClipped::name,
+       kernels::LionMaster::name},
+  };
+  return *std::find_if(std::begin(rules), std::end(rules),
+                       [kind](const UpdateRule& rule) { return rule.kind == kind; });
+}
+
+}  // namespace
+
+std::span<const char* const> moments_of(OptimKind kind) {
+  return std::span(moment_names).first(rule_of(kind).moments);
+}
+
+void launch_update(StepBuilder& builder, OptimKind kind, const std::string& name,
+                   std::int64_t parameters, const UpdateOperands& update) {
+  const UpdateRule& rule = rule_of(kind);
+  std::vector<StepBuilder::Operand> operands = {update.weights, update.gradients};
+  if (update.master) operands.push_back(*update.master);
+  operands.insert(operands.end(), update.moments.begin(), update.moments.end());
+  if (update.control)
+    operands.push_back(*update.control);
+  else if (rule.counts_updates)
+    operands.push_back(update.counter);
+  const std::string_view kernel = update.master    ? rule.master
+                                  : update.control ? rule.clipped
+                                                   : rule.plain;
+  require(!kernel.empty(), "the rule can be steered");
+  builder.launch(name, kernel, builder.plan().dtype, {.columns = parameters}, operands, rule.rates);
+}
+
+}  // namespace stepgate
