@@ -151,7 +151,8 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
     const std::string effect = visit_action(Effect{plan}, operation.action);
     fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : name_of(operation.phase),
-               name_of(operation.stream), operation.name, width, effect, occasion(operation));
+               stream_at(plan, operation.stream).name, operation.name, width, effect,
+               occasion(operation));
     before = &operation;
   }
 }
