@@ -19,6 +19,7 @@
 #include "allocators/caching/caching_rules.h"
 #include "kernels/kernel.h"
 #include "plan/allocator_course.h"
+#include "plan/stream.h"
 
 namespace stepgate {
 
@@ -87,9 +88,6 @@ struct BufferUse {
   std::int64_t offset_bytes = 0;  // from the start of the slot
   std::int64_t bytes = 0;         // touched from there
 };
-
-enum class StreamName { compute, side, legacy };
-constexpr int stream_count = 3;
 
 // --- what an operation does
 // -------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ decltype(auto) visit_action(Visitor&& visitor, const Action& action) {
 struct Operation {
   std::string name;  // for people: "forward layer 2: product"
   Phase phase = Phase::forward;
-  StreamName stream = StreamName::compute;
+  int stream = compute_stream;  // index into StepPlan::streams
   Action action;
   std::int64_t every = 1;  // acts for step s only when (s + 1) mod every == turn
   std::int64_t turn = 0;   // below `every`
@@ -249,6 +247,7 @@ struct StepPlan {
   std::string scenario;
   std::string variant;
   std::uint64_t seed = 0;  // of contents and of the loader's jitter
+  std::vector<Stream> streams = {{.name = "compute", .kind = StreamKind::blocking}};
   std::vector<Buffer> buffers;
   std::vector<Event> events;
   std::vector<Operation> operations;
@@ -279,6 +278,16 @@ inline const Operation& operation_at(const StepPlan& plan, int index) {
 
 inline const Buffer& buffer_at(const StepPlan& plan, int index) {
   return plan.buffers[static_cast<std::size_t>(index)];
+}
+
+inline const Stream& stream_at(const StepPlan& plan, int index) {
+  return plan.streams.at(static_cast<std::size_t>(index));
+}
+
+// The compute stream itself, or one that it needs no events with.
+inline bool is_ordered_with_compute(const StepPlan& plan, int stream) {
+  return stream == compute_stream ||
+         wait_for_each_other(stream_at(plan, stream), stream_at(plan, compute_stream));
 }
 
 // Samples a step, on average.

@@ -7,6 +7,7 @@
 
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/access.h"
+#include "plan/count/facts_of.h"
 #include "report/picture/draw_memory.h"
 #include "report/picture/draw_timeline.h"
 #include "report/text/print_list.h"
@@ -102,13 +103,16 @@ int print_plans(const Arguments& arguments) {
     if (arguments.memory) {  // of batches that take turns, the largest needs the most
       for (StepPlan& plan : plans) plan = largest_turn(plan);
     }
+    std::vector<PlanFacts> facts;
     for (const StepPlan& plan : plans) {
+      const PlanFacts& known = facts.emplace_back(facts_of(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
-      arguments.memory ? print_memory(std::cout, plan) : print_plan(std::cout, plan);
+      const auto print = arguments.memory ? print_memory : print_plan;
+      print(std::cout, plan, known);
     }
     if (arguments.picture.empty()) continue;
     std::ostringstream picture;
-    draw_memory(picture, plans);
+    draw_memory(picture, plans, facts);
     write_file(picture_file(arguments.picture, plans.front(), scenarios.size()), picture.str());
   }
   return 0;

@@ -7,6 +7,7 @@
 
 #include <sstream>
 
+#include "plan/count/facts_of.h"
 #include "report/text/print_plan.h"
 #include "scenario/knobs/fingerprint.h"
 #include "tests/golden.h"
@@ -20,7 +21,8 @@ const std::filesystem::path golden =
 TEST(Anchors, AreStillTheStepsThatTheirNumbersNamed) {
   for (const AnchorRow& row : anchor_table()) {
     std::ostringstream text;
-    print_plan(text, anchor_plan(row));
+    const StepPlan plan = anchor_plan(row);
+    print_plan(text, plan, facts_of(plan));
     expect_golden(golden / "anchors" / (std::string(row.name) + ".txt"), text.str());
   }
 }

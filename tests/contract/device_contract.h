@@ -66,4 +66,10 @@ std::optional<StepPlan> accepted_plan(const Knobs&);
 // Aborts where plans refuse the knobs.
 StepPlan plan_of(const Knobs&);
 
+// A step whose batches are copied over the side stream, and the same with a third asynchronous
+// stream: the side stream copies to memory in between, from which the third one copies to where the
+// model reads. Nothing but events orders the three.
+StepPlan plan_over_the_side_stream();
+StepPlan plan_over_three_streams();
+
 }  // namespace stepgate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tiny models of the device contract. In which ways they are run is device_contract_ways.cpp's.
+// The tiny models of the device contract, and a step on more streams than knobs ask for. In which
+// ways models are run is device_contract_ways.cpp's.
 #include <ostream>
 #include <tuple>
 
@@ -92,6 +93,52 @@ Knobs model_knobs(const std::string& name) {
   }
   require(false, "the model exists");
   return {};
+}
+
+StepPlan plan_over_the_side_stream() {
+  Knobs knobs = model_knobs("fp32_sgd");
+  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  return plan_of(knobs);
+}
+
+StepPlan plan_over_three_streams() {
+  StepPlan plan = plan_over_the_side_stream();
+  const int third = static_cast<int>(plan.streams.size());
+  plan.streams.push_back({.name = "third", .kind = StreamKind::non_blocking});
+  const int between = static_cast<int>(plan.buffers.size());
+  plan.buffers.push_back({.name = "batch in between",
+                          .purpose = Purpose::batch,
+                          .bytes = plan.batch_bytes,
+                          .slots = 2});
+  const int arrived = static_cast<int>(plan.events.size());
+  const int passed_on = arrived + 1;
+  plan.events.push_back({"batch has arrived", 2});
+  plan.events.push_back({"batch is passed on", 2});
+  std::vector<Operation> operations;
+  for (const Operation& operation : plan.operations) {
+    const auto add = [&](int stream, Action action) {
+      Operation& added = operations.emplace_back(operation);
+      added.stream = stream;
+      added.action = std::move(action);
+    };
+    const auto* copy = std::get_if<CopyBytes>(&operation.action);
+    if (operation.name == "copy the batch") {
+      const BufferUse in_between{between, 0, copy->to.bytes};
+      add(operation.stream, StreamWaitsEvent{passed_on});
+      add(operation.stream, CopyBytes{in_between, copy->from});
+      add(operation.stream, RecordEvent{arrived});
+      add(third, StreamWaitsEvent{arrived});
+      add(third, CopyBytes{copy->to, in_between});
+      add(third, RecordEvent{passed_on});
+    } else {
+      // What waited for the model to have read, and told it that there is more to read.
+      const bool hands_over =
+          operation.name == "wait until the slot is free" || operation.name == "batch is filled";
+      add(hands_over ? third : operation.stream, operation.action);
+    }
+  }
+  plan.operations = std::move(operations);
+  return plan;
 }
 
 }  // namespace stepgate

@@ -7,6 +7,7 @@
 #include <random>
 #include <regex>
 
+#include "plan/analyse/find_races.h"
 #include "plan/analyse/interleaving.h"
 #include "plan/count/counted_metrics.h"
 #include "tests/contract/device_contract.h"
@@ -119,6 +120,23 @@ TEST_P(DeviceContract, LetsLoadedStepsTakeTurnsWithoutDisturbingEachOther) {
   for (std::size_t index = 0; index < plans.size(); ++index) {
     EXPECT_EQ(bits_of(losses[index]), bits_of(device_->load(plans[index])->run({0, 15}).losses));
   }
+}
+
+TEST_P(DeviceContract, RunsAPlanWithAThirdAsynchronousStream) {
+  const StepPlan plan = plan_over_three_streams();
+  ASSERT_EQ(find_race(plan), std::nullopt);
+  const Observe whole{3, 37};
+  const StepResult result = device_->load(plan)->run(whole);
+  expect_losses(result, whole, kind_);
+  expect_times(result, whole, plan.run_ahead_steps);
+  const StepPlan plain = plan_over_the_side_stream();
+  EXPECT_EQ(bits_of(result.losses), bits_of(device_->load(plain)->run(whole).losses));
+  EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), {{0, 1}, {2, 3}, {0, 34}})),
+            bits_of(result.losses));
+  // In the slot of a step with fewer streams, from a later step on.
+  (void)device_->load_into(0, plain)->run({0, 5});
+  const auto dealt = device_->load_into(0, plan, {.first_step = 12, .loader = 77});
+  EXPECT_EQ(bits_of(dealt->run(whole).losses), bits_of(result.losses));
 }
 
 // A later first step changes which of the rare operations and batches come first, and nothing else:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "plan/analyse/access.h"
 #include "tests/contract/trace_contract.h"
@@ -146,11 +147,8 @@ TEST_P(TraceContract, KnowsTheCallOfAllWorkAndLetsNoneBeginBeforeIt) {
 }
 
 // One stream of the plan is one of the device, and what is queued in it runs in turn.
-TEST_P(TraceContract, KeepsStreamsApartAndTheirWorkInTurn) {
-  if (!traces()) return;
-  const StepPlan plan = plan_of(busy_knobs());
-  const Trace trace = trace_of(plan);
-  std::map<StreamName, int> numbers;
+void expect_streams_apart(const StepPlan& plan, const Trace& trace, std::size_t count) {
+  std::map<int, int> numbers;  // by stream of the plan
   std::map<int, TraceTime> ends;
   for (const DeviceWork& work : trace.work) {
     const Operation* operation = operation_of(plan, work);
@@ -160,8 +158,18 @@ TEST_P(TraceContract, KeepsStreamsApartAndTheirWorkInTurn) {
     EXPECT_GE(work.begin + microseconds(1), ends[work.stream]) << where(plan, work);
     ends[work.stream] = work.end;
   }
-  ASSERT_EQ(numbers.size(), 2u);
-  EXPECT_NE(numbers.at(StreamName::compute), numbers.at(StreamName::side));
+  std::set<int> different;
+  for (const auto& [stream, number] : numbers) different.insert(number);
+  EXPECT_EQ(numbers.size(), count);
+  EXPECT_EQ(different.size(), count);
+}
+
+TEST_P(TraceContract, KeepsStreamsApartAndTheirWorkInTurn) {
+  if (!traces()) return;
+  for (const auto& [plan, streams] :
+       {std::pair(plan_of(busy_knobs()), 2U), std::pair(plan_over_three_streams(), 3U)}) {
+    expect_streams_apart(plan, trace_of(plan), streams);
+  }
 }
 
 }  // namespace

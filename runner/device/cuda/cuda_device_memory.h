@@ -3,17 +3,15 @@
 // memory for growable ones, events for how far the streams are.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "allocators/device_memory.h"
 #include "device/cuda/handles.h"
-#include "plan/step_plan.h"
 
 namespace stepgate {
 
-// By StreamName.
-using StepStreams = std::array<cudaStream_t, stream_count>;
+// By index into the plan's.
+using StepStreams = std::vector<cudaStream_t>;
 
 class CudaDeviceMemory : public DeviceMemory {
  public:

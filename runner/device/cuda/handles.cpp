@@ -7,10 +7,10 @@
 
 namespace stepgate {
 
-Stream make_stream(unsigned flags) {
+CudaStream make_stream(unsigned flags) {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, flags), "create a stream");
-  return Stream(stream);
+  return CudaStream(stream);
 }
 
 CudaEvent make_event(unsigned flags) {

@@ -27,7 +27,7 @@ inline void free_registered(void* memory) {
   std::free(memory);
 }
 
-using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using CudaStream = Owned<cudaStream_t, cudaStreamDestroy>;
 using CudaEvent = Owned<cudaEvent_t, cudaEventDestroy>;
 using Graph = Owned<cudaGraph_t, cudaGraphDestroy>;
 using GraphExec = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
@@ -41,7 +41,7 @@ using RegisteredMemory = Owned<void*, free_registered>;
 using HostMemoryBlock = Owned<void*, std::free>;
 
 // New ones, current device. Throw DeviceError.
-Stream make_stream(unsigned flags = cudaStreamDefault);
+CudaStream make_stream(unsigned flags = cudaStreamDefault);
 CudaEvent make_event(unsigned flags = cudaEventDefault);  // timed unless the flags say otherwise
 // Of two timed events that have happened. The driver counts in half microseconds or finer.
 std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& last);

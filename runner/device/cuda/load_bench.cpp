@@ -10,8 +10,8 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_device.h"
-#include "device/cuda/handles.h"
 #include "device/cuda/step/cuda_buffers.h"
+#include "device/cuda/step/cuda_streams.h"
 #include "plan/build/build_step_plan.h"
 
 namespace stepgate {
@@ -86,15 +86,14 @@ void load_again(benchmark::State& state, Knobs (*knobs)()) {
 void buffers_again(benchmark::State& state, Knobs (*knobs)()) {
   const std::unique_ptr<Device> device = make_cuda_device();
   const StepPlan plan = plan_of(knobs());
-  const Stream compute = make_stream();
-  const Stream side = make_stream(cudaStreamNonBlocking);
+  CudaStreams created;
+  const StepStreams streams = created.of(plan);
   KeptMemory kept;
   ContentsCache contents;
   std::unique_ptr<CudaBuffers> buffers;
   const auto take = [&] {
-    buffers = std::make_unique<CudaBuffers>(
-        plan, contents, kept, StepStreams{compute.get(), side.get(), cudaStreamLegacy});
-    check(cudaStreamSynchronize(compute.get()), "fill the buffers");
+    buffers = std::make_unique<CudaBuffers>(plan, contents, kept, streams);
+    check(cudaStreamSynchronize(streams[compute_stream]), "fill the buffers");
   };
   take();
   for ([[maybe_unused]] auto turn : state) {

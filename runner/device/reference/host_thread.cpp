@@ -44,11 +44,11 @@ void HostThread::go_on() {
 // The host may be run_ahead_steps ahead: it enters step i when step i - run_ahead_steps is done.
 void HostThread::begin_step() {
   ++step_;
-  compute_issued_.push_back(queues_->issued()[static_cast<std::size_t>(StreamName::compute)]);
+  compute_issued_.push_back(queues_->issued()[compute_stream]);
   if (static_cast<int>(compute_issued_.size()) < std::max(1, plan_->run_ahead_steps)) return;
   const std::int64_t needed = compute_issued_.front();
   compute_issued_.pop_front();
-  waits_until_ = [this, needed] { return queues_->reached(StreamName::compute, needed); };
+  waits_until_ = [this, needed] { return queues_->reached(compute_stream, needed); };
 }
 
 void HostThread::carry_out(const Operation& operation, std::int64_t step_acted_for) {

@@ -81,7 +81,7 @@ class HostThread {
   std::function<void()> after_wait_;  // before the next operation, once the wait is over
 
   // Of the operation being issued.
-  StreamName stream_ = StreamName::compute;
+  int stream_ = compute_stream;
   std::int64_t acts_for_ = 0;
 };
 

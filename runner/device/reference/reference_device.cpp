@@ -4,7 +4,6 @@
 #include "device/reference/reference_device.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "device/reference/host_thread.h"
@@ -17,11 +16,7 @@
 namespace stepgate {
 namespace {
 
-using Actor = std::size_t;  // a stream, or the host
-constexpr Actor host_actor = stream_count;
-constexpr Actor actor_of(StreamName stream) {
-  return static_cast<Actor>(stream);
-}
+using Actor = int;  // a stream's index, or behind them the host
 
 // Who moves next. A uniform choice at every moment would hardly ever let a stream fall behind by a
 // whole step, and most missing waits show only then. So actors have random priorities that hold for
@@ -30,34 +25,40 @@ constexpr Actor actor_of(StreamName stream) {
 // every order that the plan permits can happen.
 class Schedule {
  public:
-  explicit Schedule(std::uint64_t seed)
-      : random_(seed), mean_moves_(1ULL << (2 * random_.below(5))) {
+  Schedule(std::uint64_t seed, Actor actors)
+      : random_(seed),
+        mean_moves_(1ULL << (2 * random_.below(5))),
+        priorities_(static_cast<std::size_t>(actors)) {
     redraw();
   }
 
   Actor choose(const std::vector<Actor>& actors) {
     if (random_.below(mean_moves_) == 0) redraw();
     return *std::max_element(actors.begin(), actors.end(), [this](Actor one, Actor other) {
-      return priorities_[one] < priorities_[other];
+      return priority(one) < priority(other);
     });
   }
 
  private:
+  std::uint64_t priority(Actor actor) const { return priorities_[static_cast<std::size_t>(actor)]; }
+
   void redraw() {
     for (std::uint64_t& priority : priorities_) priority = random_.bits();
   }
 
   Random random_;
-  std::uint64_t mean_moves_;  // between changes of priority: 1, 4, 16, 64 or 256
-  std::array<std::uint64_t, stream_count + 1> priorities_{};
+  std::uint64_t mean_moves_;               // between changes of priority: 1, 4, 16, 64 or 256
+  std::vector<std::uint64_t> priorities_;  // by actor
 };
 
 class ReferenceStep final : public LoadedStep {
  public:
   ReferenceStep(const StepPlan& plan, std::uint64_t order_seed, std::int64_t first_step)
       : plan_(&plan),
-        schedule_(random_bits(order_seed, 0)),
+        host_actor_(static_cast<Actor>(plan.streams.size())),
+        schedule_(random_bits(order_seed, 0), host_actor_ + 1),
         memory_(plan, random_bits(order_seed, 1)),
+        queues_(plan.streams),
         host_(plan, memory_, queues_, first_step),
         first_step_(first_step),
         next_step_(first_step) {}
@@ -83,17 +84,16 @@ class ReferenceStep final : public LoadedStep {
   void run_until(std::int64_t end) {
     host_.run_until(end);
     while (!host_.finished() || !queues_.idle()) {
-      std::vector<Actor> actors;
-      for (const StreamName stream : queues_.ready()) actors.push_back(actor_of(stream));
-      if (!host_.finished() && host_.may_go_on()) actors.push_back(host_actor);
+      std::vector<Actor> actors = queues_.ready();
+      if (!host_.finished() && host_.may_go_on()) actors.push_back(host_actor_);
       require(!actors.empty(), "every wait is for something that was issued before it");
       move(schedule_.choose(actors));
     }
   }
 
   void move(Actor chosen) {
-    if (chosen == host_actor) return host_.go_on();
-    queues_.run_next(static_cast<StreamName>(chosen));
+    if (chosen == host_actor_) return host_.go_on();
+    queues_.run_next(chosen);
   }
 
   // The ring counts the steps since the load.
@@ -123,6 +123,7 @@ class ReferenceStep final : public LoadedStep {
   }
 
   const StepPlan* plan_;
+  Actor host_actor_;
   Schedule schedule_;
   SlotMemory memory_;
   StreamQueues queues_;

@@ -42,8 +42,10 @@ std::size_t outcomes(const StepPlan& plan) {
 }
 
 TrainingPlan double_buffered() {
-  return {
-      .copy_stream = StreamName::side, .batch_slots = 2, .prefetch = 1, .events_order_copy = true};
+  return {.copy_stream = small_plan_stream::side,
+          .batch_slots = 2,
+          .prefetch = 1,
+          .events_order_copy = true};
 }
 
 TEST(ReferenceDevice, GivesTheSameBitsInEveryOrderThatAnOrderedPlanPermits) {
@@ -80,14 +82,37 @@ TEST(ReferenceDevice, LowersTheLossOfALearnableStep) {
 }
 
 TEST(ReferenceDevice, OrdersTheLegacyStreamWithComputeButNotTheSideStream) {
-  EXPECT_EQ(outcomes(training_plan({.copy_stream = StreamName::legacy})), 1u);
-  EXPECT_GT(outcomes(training_plan({.copy_stream = StreamName::side})), 1u);
+  EXPECT_EQ(outcomes(training_plan({.copy_stream = small_plan_stream::legacy})), 1u);
+  EXPECT_GT(outcomes(training_plan({.copy_stream = small_plan_stream::side})), 1u);
+}
+
+// Weights go to the gradients over memory in between, on two streams that are ordered by an event.
+TEST(ReferenceDevice, OrdersStreamsBesideTheComputeStreamByEventsOnly) {
+  constexpr int side = small_plan_stream::side, third = 3;
+  StepPlan plan;
+  plan.streams = small_plan_streams();
+  plan.streams.push_back({.name = "third", .kind = StreamKind::non_blocking});
+  plan.buffers = {{.name = "weights",
+                   .purpose = Purpose::weights,
+                   .bytes = 64,
+                   .content = Content::weights,
+                   .scale = 1},
+                  {.name = "in between", .bytes = 64},
+                  {.name = "gradients", .purpose = Purpose::gradients, .bytes = 64}};
+  plan.events = {{"arrived", 1}};
+  plan = with_last(plan, CopyBytes{{1, 0, 64}, {0, 0, 64}}, side);
+  plan = with_last(plan, RecordEvent{0}, side);
+  plan = with_last(plan, StreamWaitsEvent{0}, third);
+  plan = with_last(plan, CopyBytes{{2, 0, 64}, {1, 0, 64}}, third);
+  EXPECT_EQ(outcomes(plan), 1u);
+  plan.operations.erase(plan.operations.begin() + 2);
+  EXPECT_GT(outcomes(plan), 1u);
 }
 
 // The copy runs on a stream without order; only what the host waits for can order it.
 TEST(ReferenceDevice, HoldsTheHostDuringSynchronousAndPageableCopies) {
   const auto drained = [](TrainingPlan wanted) {
-    wanted.copy_stream = StreamName::side;
+    wanted.copy_stream = small_plan_stream::side;
     return with_last(training_plan(wanted), HostWaits{WaitFor::device});
   };
   EXPECT_EQ(outcomes(drained({.host_waits_for_copy = true})), 1u);
@@ -98,7 +123,7 @@ TEST(ReferenceDevice, HoldsTheHostDuringSynchronousAndPageableCopies) {
 
 TEST(ReferenceDevice, TakesAPageLockedBufferForPinned) {
   StepPlan plan =
-      training_plan({.copy_stream = StreamName::side, .host_memory = MemoryKind::pageable});
+      training_plan({.copy_stream = small_plan_stream::side, .host_memory = MemoryKind::pageable});
   plan = with_last(plan, HostWaits{WaitFor::device});
   plan.operations.insert(plan.operations.begin(),
                          {.name = "lock", .action = PageLock{small_plan_buffer::staging}});
@@ -107,11 +132,11 @@ TEST(ReferenceDevice, TakesAPageLockedBufferForPinned) {
 
 TEST(ReferenceDevice, HoldsTheHostInEveryKindOfWait) {
   const StepPlan plan =
-      training_plan({.copy_stream = StreamName::side, .host_waits_for_copy = true});
+      training_plan({.copy_stream = small_plan_stream::side, .host_waits_for_copy = true});
   EXPECT_GT(outcomes(plan), 1u);  // the next copy overwrites what is still read
   EXPECT_EQ(outcomes(with_last(plan, HostWaits{WaitFor::device})), 1u);
   EXPECT_EQ(outcomes(with_last(plan, HostWaits{WaitFor::stream})), 1u);
-  EXPECT_GT(outcomes(with_last(plan, HostWaits{WaitFor::stream}, StreamName::side)), 1u);
+  EXPECT_GT(outcomes(with_last(plan, HostWaits{WaitFor::stream}, small_plan_stream::side)), 1u);
   const StepPlan recorded = with_last(plan, RecordEvent{0});
   EXPECT_EQ(outcomes(with_last(recorded, HostWaits{WaitFor::event, 0})), 1u);
   EXPECT_EQ(outcomes(with_last(recorded, HostWaits{WaitFor::poll, 0})), 1u);
@@ -177,6 +202,7 @@ TEST(ReferenceDevice, ActsForEveryNthStepAndForStepsAhead) {
 // Copies the weights through memory that exists within the step only.
 StepPlan detour(AllocatedBy allocator, bool released_too_early) {
   StepPlan plan;
+  plan.streams = small_plan_streams();
   plan.buffers = {{.name = "weights",
                    .purpose = Purpose::weights,
                    .bytes = 64,
@@ -204,7 +230,7 @@ TEST(ReferenceDevice, ShowsUseAfterRelease) {
 
 TEST(ReferenceDevice, ShowsThatAnotherStreamUsesMemoryAfterItsOrderedRelease) {
   StepPlan plan = detour(AllocatedBy::cuda_async, false);
-  plan.operations.at(2).stream = StreamName::side;  // nothing orders it with the release
+  plan.operations.at(2).stream = small_plan_stream::side;  // nothing orders it with the release
   EXPECT_GT(outcomes(plan), 1u);
 }
 

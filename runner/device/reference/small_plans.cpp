@@ -67,12 +67,13 @@ class Builder {
  public:
   explicit Builder(const TrainingPlan& wanted) {
     plan_.seed = 11;
+    plan_.streams = small_plan_streams();
     plan_.buffers = buffers_for(wanted);
     plan_.events = {{"filled", wanted.batch_slots}, {"consumed", wanted.batch_slots}};
     plan_.bookkeeping = {history, stamps, wanted.capacity, cycles};
   }
 
-  void add(std::string name, StreamName stream, Action action, int ahead = 0) {
+  void add(std::string name, int stream, Action action, int ahead = 0) {
     plan_.operations.push_back(
         {.name = std::move(name), .stream = stream, .action = std::move(action), .ahead = ahead});
   }
@@ -85,7 +86,7 @@ class Builder {
     launched.shape = shape;
     launched.attributes = attributes;
     for (const int buffer : operands) launched.operands.push_back(all_of(buffer));
-    add(std::move(name), StreamName::compute, launched);
+    add(std::move(name), compute_stream, launched);
   }
 
   BufferUse all_of(int buffer) const {
@@ -104,24 +105,30 @@ void add_copy(Builder& builder, const TrainingPlan& wanted) {
   const CopyBytes copy{.to = builder.all_of(batch),
                        .from = builder.all_of(staging),
                        .host_waits = wanted.host_waits_for_copy};
-  const StreamName stream = wanted.copy_stream;
+  const int stream = wanted.copy_stream;
   if (wanted.events_order_copy) {
     builder.add("wait consumed", stream, StreamWaitsEvent{consumed}, wanted.prefetch);
   }
   builder.add("copy", stream, copy, wanted.prefetch);
   if (!wanted.events_order_copy) return;
   builder.add("record filled", stream, RecordEvent{filled}, wanted.prefetch);
-  builder.add("wait filled", StreamName::compute, StreamWaitsEvent{filled});
+  builder.add("wait filled", compute_stream, StreamWaitsEvent{filled});
 }
 
 }  // namespace
+
+std::vector<Stream> small_plan_streams() {
+  return {{.name = "compute", .kind = StreamKind::blocking},
+          {.name = "side", .kind = StreamKind::non_blocking},
+          {.name = "legacy", .kind = StreamKind::legacy_default}};
+}
 
 StepPlan training_plan(const TrainingPlan& wanted) {
   Builder builder(wanted);
   add_copy(builder, wanted);
   builder.launch<kernels::Ingest>("ingest", {samples, features, words}, {batch, input, labels});
   if (wanted.events_order_copy) {
-    builder.add("record consumed", StreamName::compute, RecordEvent{consumed});
+    builder.add("record consumed", compute_stream, RecordEvent{consumed});
   }
   builder.launch<kernels::Matmul>("product", {samples, features, features},
                                   {input, weights, logits});
@@ -144,7 +151,7 @@ StepPlan without(StepPlan plan, std::string_view operation) {
   return plan;
 }
 
-StepPlan with_last(StepPlan plan, Action action, StreamName stream) {
+StepPlan with_last(StepPlan plan, Action action, int stream) {
   plan.operations.push_back({.name = "last", .stream = stream, .action = std::move(action)});
   return plan;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "plan/step_plan.h"
 
@@ -14,8 +15,14 @@ namespace small_plan_buffer {
 constexpr int staging = 0, batch = 1, weights = 2, gradients = 3;
 }
 
+// The streams of small_plan_streams beside the compute stream.
+namespace small_plan_stream {
+constexpr int side = 1, legacy = 2;
+}
+std::vector<Stream> small_plan_streams();
+
 struct TrainingPlan {
-  StreamName copy_stream = StreamName::compute;
+  int copy_stream = compute_stream;
   MemoryKind host_memory = MemoryKind::pinned;
   bool host_waits_for_copy = false;
   std::int64_t batch_slots = 1;
@@ -32,6 +39,6 @@ StepPlan training_plan(const TrainingPlan&);
 StepPlan without(StepPlan, std::string_view operation);
 
 // The plan with the operation behind its last one.
-StepPlan with_last(StepPlan, Action, StreamName = StreamName::compute);
+StepPlan with_last(StepPlan, Action, int stream = compute_stream);
 
 }  // namespace stepgate

@@ -9,30 +9,22 @@
 namespace stepgate {
 namespace {
 
-constexpr std::size_t index_of(StreamName stream) {
+constexpr std::size_t index_of(int stream) {
   return static_cast<std::size_t>(stream);
-}
-
-// The stream whose earlier operations one waits for besides its own, by CUDA's rule for the legacy
-// default stream; itself when there is none.
-constexpr StreamName waits_also_for(StreamName stream) {
-  switch (stream) {
-    case StreamName::compute:
-      return StreamName::legacy;
-    case StreamName::legacy:
-      return StreamName::compute;
-    case StreamName::side:
-      break;
-  }
-  return stream;
 }
 
 }  // namespace
 
-SharedMark StreamQueues::issue(StreamName stream, std::function<void()> work, SharedMark after) {
-  Entry entry{std::move(work), std::move(after), std::make_shared<Mark>(), {}};
-  const std::size_t other = index_of(waits_also_for(stream));
-  entry.needed[other] = issued_[other];
+StreamQueues::StreamQueues(const std::vector<Stream>& streams)
+    : streams_(streams), queues_(streams.size()), issued_(streams.size()), done_(streams.size()) {}
+
+SharedMark StreamQueues::issue(int stream, std::function<void()> work, SharedMark after) {
+  Entry entry{std::move(work), std::move(after), std::make_shared<Mark>(),
+              IssuedCounts(streams_.size())};
+  for (std::size_t other = 0; other < streams_.size(); ++other) {
+    if (wait_for_each_other(streams_[index_of(stream)], streams_[other]))
+      entry.needed[other] = issued_[other];
+  }
   SharedMark mark = entry.mark;
   queues_[index_of(stream)].push_back(std::move(entry));
   ++issued_[index_of(stream)];
@@ -47,16 +39,16 @@ bool StreamQueues::may_run(const Entry& entry) const {
   return true;
 }
 
-std::vector<StreamName> StreamQueues::ready() const {
-  std::vector<StreamName> streams;
-  for (const StreamName stream : {StreamName::compute, StreamName::side, StreamName::legacy}) {
+std::vector<int> StreamQueues::ready() const {
+  std::vector<int> streams;
+  for (int stream = 0; stream < std::ssize(queues_); ++stream) {
     const auto& queue = queues_[index_of(stream)];
     if (!queue.empty() && may_run(queue.front())) streams.push_back(stream);
   }
   return streams;
 }
 
-void StreamQueues::run_next(StreamName stream) {
+void StreamQueues::run_next(int stream) {
   auto& queue = queues_[index_of(stream)];
   require(!queue.empty() && may_run(queue.front()), "only a ready stream is run");
   const Entry entry = std::move(queue.front());
@@ -66,7 +58,7 @@ void StreamQueues::run_next(StreamName stream) {
   ++done_[index_of(stream)];
 }
 
-bool StreamQueues::reached(StreamName stream, std::int64_t count) const {
+bool StreamQueues::reached(int stream, std::int64_t count) const {
   return done_[index_of(stream)] >= count;
 }
 

@@ -3,16 +3,22 @@
 
 #include <gtest/gtest.h>
 
+#include "device/reference/small_plans.h"
+
 namespace stepgate {
 namespace {
 
-using enum StreamName;
-using Streams = std::vector<StreamName>;
+using Streams = std::vector<int>;
+
+constexpr int compute = compute_stream;
+constexpr int side = small_plan_stream::side;
+constexpr int legacy = small_plan_stream::legacy;
+const std::vector<Stream> three = small_plan_streams();
 
 void nothing() {}
 
 TEST(StreamQueues, KeepTheOrderOfOneStream) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   std::vector<int> order;
   for (int i = 0; i < 3; ++i) queues.issue(side, [&order, i] { order.push_back(i); });
   while (!queues.idle()) queues.run_next(side);
@@ -20,14 +26,14 @@ TEST(StreamQueues, KeepTheOrderOfOneStream) {
 }
 
 TEST(StreamQueues, LetComputeAndSidePassEachOther) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   queues.issue(compute, nothing);
   queues.issue(side, nothing);
   EXPECT_EQ(queues.ready(), (Streams{compute, side}));
 }
 
 TEST(StreamQueues, HoldLegacyWorkUntilEarlierComputeWorkIsDone) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   queues.issue(compute, nothing);
   queues.issue(legacy, nothing);
   EXPECT_EQ(queues.ready(), Streams{compute});
@@ -36,21 +42,37 @@ TEST(StreamQueues, HoldLegacyWorkUntilEarlierComputeWorkIsDone) {
 }
 
 TEST(StreamQueues, HoldComputeWorkUntilEarlierLegacyWorkIsDone) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   queues.issue(legacy, nothing);
   queues.issue(compute, nothing);
   EXPECT_EQ(queues.ready(), Streams{legacy});
 }
 
 TEST(StreamQueues, OrderSideWorkWithNoLegacyWork) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   queues.issue(legacy, nothing);
   queues.issue(side, nothing);
   EXPECT_EQ(queues.ready(), (Streams{side, legacy}));
 }
 
+TEST(StreamQueues, OrderEveryBlockingStreamWithTheLegacyStreamAndNotWithEachOther) {
+  std::vector<Stream> streams = three;
+  streams.push_back({.name = "another", .kind = StreamKind::blocking});
+  const int another = 3;
+  StreamQueues queues(streams);
+  queues.issue(compute, nothing);
+  queues.issue(another, nothing);
+  queues.issue(legacy, nothing);
+  queues.issue(another, nothing);
+  EXPECT_EQ(queues.ready(), (Streams{compute, another}));
+  queues.run_next(another);
+  EXPECT_EQ(queues.ready(), Streams{compute}) << "the legacy stream waits for both";
+  queues.run_next(compute);
+  EXPECT_EQ(queues.ready(), Streams{legacy}) << "and the other waits for the legacy stream";
+}
+
 TEST(StreamQueues, HoldWorkUntilTheMarkThatItWaitsFor) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   const SharedMark mark = queues.issue(compute, nothing);
   queues.issue(side, nothing, mark);
   EXPECT_EQ(queues.ready(), Streams{compute});
@@ -60,7 +82,7 @@ TEST(StreamQueues, HoldWorkUntilTheMarkThatItWaitsFor) {
 }
 
 TEST(StreamQueues, KnowHowFarAStreamIs) {
-  StreamQueues queues;
+  StreamQueues queues(three);
   queues.issue(compute, nothing);
   queues.issue(compute, nothing);
   queues.run_next(compute);

@@ -29,6 +29,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       loader_seed_(loader_seed(plan, draw)),
       pages_(plan),
       memory_(profile.memory_bytes),
+      streams_(plan.streams.size(), 0),
       step_ends_(static_cast<std::size_t>(plan.run_ahead_steps), 0),
       stamps_(static_cast<std::size_t>(plan.bookkeeping.capacity), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
@@ -49,7 +50,7 @@ void Timeline::start_at(Nanoseconds now) {
 }
 
 void Timeline::queue_after(Nanoseconds end) {
-  Nanoseconds& compute = streams_[static_cast<int>(StreamName::compute)];
+  Nanoseconds& compute = streams_[compute_stream];
   compute = std::max(compute, end);
 }
 
@@ -75,7 +76,7 @@ void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
     recorder_.end_span(host_);
   }
   if (step >= first_step_)
-    step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = streams_[0];
+    step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = compute_end();
 }
 
 void Timeline::bound_run_ahead(std::int64_t step) {
@@ -148,19 +149,19 @@ void Timeline::wait_until(Nanoseconds when) {
   waited_ += host_ - begin;
 }
 
-// When the operation may start on its stream: after what is queued there and after the host's call.
-// The legacy stream and the compute stream wait for each other.
+// When the operation may start on its stream: after what is queued there and in the streams that it
+// is ordered with, and after the host's call.
 Nanoseconds Timeline::ready(const Operation& operation) {
-  const Nanoseconds compute = streams_[static_cast<int>(StreamName::compute)];
-  const Nanoseconds legacy = streams_[static_cast<int>(StreamName::legacy)];
-  const Nanoseconds own = streams_[static_cast<int>(operation.stream)];
-  const Nanoseconds queued =
-      operation.stream == StreamName::side ? own : std::max({own, compute, legacy});
+  Nanoseconds queued = streams_[static_cast<std::size_t>(operation.stream)];
+  for (std::size_t other = 0; other < streams_.size(); ++other) {
+    if (wait_for_each_other(stream_at(plan_, operation.stream), plan_.streams[other]))
+      queued = std::max(queued, streams_[other]);
+  }
   return std::max(queued, host_);
 }
 
 void Timeline::finish(const Operation& operation, Nanoseconds end) {
-  streams_[static_cast<int>(operation.stream)] = end;
+  streams_[static_cast<std::size_t>(operation.stream)] = end;
 }
 
 void Timeline::finish_work(const Operation& operation, const WorkSeen& work, Nanoseconds begin,

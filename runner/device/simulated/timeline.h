@@ -4,7 +4,6 @@
 // event queue is needed.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -53,7 +52,7 @@ class Timeline {
   Nanoseconds host_now() const { return host_; }
   Nanoseconds host_waited() const { return waited_; }
   // End of the work that is queued on the compute stream.
-  Nanoseconds compute_end() const { return streams_[0]; }
+  Nanoseconds compute_end() const { return streams_[compute_stream]; }
   // When the step's stamp was taken, for steps issued so far; indexed by step modulo the plan's
   // ring.
   Nanoseconds stamp(std::int64_t step) const;
@@ -110,7 +109,7 @@ class Timeline {
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;
-  std::array<Nanoseconds, stream_count> streams_{};  // end of what is queued
+  std::vector<Nanoseconds> streams_;  // end of what is queued, by stream
   Nanoseconds to_device_engine_ = 0;
   Nanoseconds from_device_engine_ = 0;
   bool graph_issued_ = false;

@@ -17,7 +17,7 @@ constexpr Nanoseconds served_nanoseconds = 100;
 
 // Frees across streams pass when the stream has done all that was issued.
 void Timeline::catch_up_allocator() {
-  for (int stream = 0; stream < stream_count; ++stream) {
+  for (int stream = 0; stream < std::ssize(streams_); ++stream) {
     if (streams_[static_cast<std::size_t>(stream)] <= host_) memory_.finish(stream);
   }
 }

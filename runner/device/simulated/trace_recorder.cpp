@@ -67,7 +67,7 @@ void TraceRecorder::work(const WorkSeen& seen, const Operation& operation, std::
   trace_.calls[caused_by].correlation = correlation;
   trace_.work.push_back({.kind = seen.kind,
                          .name = std::string(seen.name),
-                         .stream = static_cast<int>(operation.stream),
+                         .stream = operation.stream,
                          .operation = trace_.spans.back().operation,
                          .step = trace_.spans.back().step,
                          .correlation = correlation,

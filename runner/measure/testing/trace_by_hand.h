@@ -8,6 +8,7 @@
 
 #include "device/trace.h"
 #include "measure/trace/traced.h"
+#include "plan/testing/three_streams.h"
 
 namespace stepgate {
 
@@ -23,26 +24,27 @@ constexpr int work = 6;
 }  // namespace by_hand
 
 // A batch from the loader, its copy, a kernel of each kind, a fill, a wait and host work.
-inline StepPlan plan_by_hand(StreamName copies_on = StreamName::compute, int ahead = 0) {
+inline StepPlan plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
   StepPlan plan;
   plan.variant = "by hand";
-  const auto add = [&](std::string name, Phase phase, StreamName stream, Action action) {
+  plan.streams = three_streams();
+  const auto add = [&](std::string name, Phase phase, int stream, Action action) {
     plan.operations.push_back(
         {.name = std::move(name), .phase = phase, .stream = stream, .action = std::move(action)});
   };
   plan.buffers = {{.name = "device batch", .bytes = 1000},
                   {.name = "host batch", .memory = MemoryKind::pinned, .bytes = 1000}};
-  add("take", Phase::data_wait, StreamName::compute, TakeBatch{});
+  add("take", Phase::data_wait, compute_stream, TakeBatch{});
   add("copy", Phase::h2d, copies_on, CopyBytes{{0, 0, 1000}, {1, 0, 1000}});
   plan.operations[by_hand::take].ahead = ahead;
   plan.operations[by_hand::copy].ahead = ahead;
-  add("math", Phase::forward, StreamName::compute,
+  add("math", Phase::forward, compute_stream,
       LaunchKernel{.kernel = "spin", .shape = {}, .operands = {}});
-  add("memory", Phase::optimizer, StreamName::compute,
+  add("memory", Phase::optimizer, compute_stream,
       LaunchKernel{.kernel = "sgd", .shape = {1024, 1024}, .operands = {}});
-  add("fill", Phase::backward, StreamName::compute, FillZero{{0, 0, 1000}});
-  add("wait", Phase::sync, StreamName::compute, HostWaits{WaitFor::device});
-  add("work", Phase::host, StreamName::compute, HostWork{1000});
+  add("fill", Phase::backward, compute_stream, FillZero{{0, 0, 1000}});
+  add("wait", Phase::sync, compute_stream, HostWaits{WaitFor::device});
+  add("work", Phase::host, compute_stream, HostWork{1000});
   return plan;
 }
 

@@ -22,7 +22,7 @@ Interval interval_of(const auto& record) {
 }
 
 bool in_order_with_kernels(const StepPlan& plan, const DeviceWork& work) {
-  return operation_at(plan, work.operation).stream != StreamName::side;
+  return is_ordered_with_compute(plan, operation_at(plan, work.operation).stream);
 }
 
 // When the device could have begun what the host issued, had there been nothing before it.

@@ -93,7 +93,7 @@ TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
       .work(by_hand::math, 1, a_kernel, 70, 90)
       .work(by_hand::math, 2, a_kernel, 100, 110)
       .work(by_hand::copy, 2, to_device, 105, 125);  // for a step that was not traced
-  const TracedStep step = summary_of(by_hand_trace.trace(), plan_by_hand(StreamName::side, 1));
+  const TracedStep step = summary_of(by_hand_trace.trace(), plan_by_hand(side_stream, 1));
   // 70 to 110, two steps
   EXPECT_NEAR(step.time.step, 20 * microsecond, close);
   EXPECT_NEAR(step.values.at(Metric::gpu_idle), 10.0 / 40, close);
@@ -140,7 +140,7 @@ TEST(TraceMetrics, SplitsTheStepWithoutARest) {
     const Trace trace = random_trace(random);
     const int ahead = trial % 3;
     const TracedStep step =
-        summary_of(trace, plan_by_hand(ahead > 0 ? StreamName::side : StreamName::compute, ahead));
+        summary_of(trace, plan_by_hand(ahead > 0 ? side_stream : compute_stream, ahead));
     EXPECT_NEAR(sum_of_parts(step.time), step.time.step, close);
     for (const double part :
          {step.time.math, step.time.memory, step.time.copies, step.time.idle_after_wait,

@@ -8,6 +8,7 @@
 #include "plan/count/counted_metrics.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/plan_by_hand.h"
+#include "plan/testing/three_streams.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -98,7 +99,7 @@ TEST(CapturedAllocations, AreNotForMemoryThatAnotherStreamUses) {
   StepPlan plan = plan_of(captured(Allocator::caching, AllocWhen::op));
   ASSERT_EQ(find_capture_error(plan), std::nullopt);
   for (Operation& operation : plan.operations) {
-    if (operation.name == "loss") operation.stream = StreamName::side;
+    if (operation.name == "loss") operation.stream = side_stream;
   }
   const auto error = find_capture_error(plan);
   ASSERT_TRUE(error);

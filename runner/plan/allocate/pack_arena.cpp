@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plan/analyse/lifetimes.h"
 #include "support/require.h"
 
 namespace stepgate {

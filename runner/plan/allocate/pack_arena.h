@@ -4,16 +4,10 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "plan/analyse/lifetimes.h"
+#include "plan/lifetime.h"
 
 namespace stepgate {
-
-struct Arena {
-  std::vector<std::int64_t> offsets_bytes;  // of the lifetimes, in their order
-  std::int64_t bytes = 0;                   // of the whole
-};
 
 // Greedy, as compilers for neural networks plan their memory (Pisarchyk and Lee: Efficient Memory
 // Management for Deep Neural Net Inference, 2020): always live ones at the bottom, then the largest

@@ -93,7 +93,7 @@ class AllocatorRun {
       if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
       // As if the device kept up with the host; only frees across streams can tell.
-      for (int stream = 0; stream < stream_count; ++stream) memory_.finish(stream);
+      for (int stream = 0; stream < std::ssize(plan_.streams); ++stream) memory_.finish(stream);
       const bool repeats = (step + 1) % steps_apart == 0;
       if (step >= 0 && repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
@@ -129,7 +129,7 @@ class AllocatorRun {
         {.action = action,
          .address = allocator_.address(buffer, step),
          .bytes = plan_.buffers[static_cast<std::size_t>(buffer)].bytes,
-         .stream = operation ? static_cast<int>(operation->stream) : 0,
+         .stream = operation ? operation->stream : compute_stream,
          .buffer = buffer,
          .operation = operation ? static_cast<int>(operation - plan_.operations.data()) : -1,
          .step = step});

@@ -10,6 +10,7 @@
 #include "plan/count/counted_metrics.h"
 #include "plan/count/step_memory.h"
 #include "plan/testing/plan_by_hand.h"
+#include "plan/testing/three_streams.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -213,7 +214,7 @@ TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
   StepPlan plan = planned(served(Allocator::caching, AllocWhen::op));
   EXPECT_FALSE(frees_depend_on_streams(plan));
   for (Operation& operation : plan.operations) {
-    if (operation.name == "loss") operation.stream = StreamName::side;
+    if (operation.name == "loss") operation.stream = side_stream;
   }
   EXPECT_TRUE(frees_depend_on_streams(plan));
   plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
@@ -225,7 +226,7 @@ TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
   StepPlan plan = planned(served(Allocator::first_fit, AllocWhen::op));
   EXPECT_FALSE(trace_may_differ(plan, Metric::device_allocs_per_step));
   for (Operation& operation : plan.operations) {
-    if (operation.name == "loss") operation.stream = StreamName::side;
+    if (operation.name == "loss") operation.stream = side_stream;
   }
   plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
   EXPECT_TRUE(trace_may_differ(plan, Metric::device_allocs_per_step));

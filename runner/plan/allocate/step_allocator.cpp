@@ -15,10 +15,6 @@ namespace {
 
 constexpr int pool_of_graphs = 1;
 
-StreamId id_of(StreamName stream) {
-  return static_cast<StreamId>(stream);
-}
-
 std::unique_ptr<MemoryAllocator> make_allocator(const AllocatorPlan& plan, DeviceMemory& memory) {
   switch (plan.kind) {
     case AllocatorKind::caching:
@@ -40,7 +36,7 @@ bool is_for(const Operation& operation, int buffer) {
 // between.
 bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
   for (const Operation& operation : plan.operations) {
-    const bool elsewhere = operation.stream != StreamName::compute;
+    const bool elsewhere = operation.stream != compute_stream;
     if (elsewhere && (is_for<Allocate>(operation, buffer) || is_for<Release>(operation, buffer)))
       return false;
   }
@@ -55,16 +51,15 @@ bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
 
 // By buffer, those that may still be at it when it is released, and the one that it is allocated
 // on.
-std::vector<std::vector<StreamName>> streams_of_buffers(const StepPlan& plan) {
-  std::vector<std::vector<StreamName>> streams(plan.buffers.size());
+std::vector<std::vector<int>> streams_of_buffers(const StepPlan& plan) {
+  std::vector<std::vector<int>> streams(plan.buffers.size());
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     for (const BufferAccess& access : accesses_of(plan, operation)) {
       const int buffer = access.use.buffer;
       const bool served = plan.buffers[static_cast<std::size_t>(buffer)].allocated_by ==
                           AllocatedBy::step_allocator;
-      if (!served ||
-          (operation.stream != StreamName::compute && is_handed_back(plan, index, buffer)))
+      if (!served || (operation.stream != compute_stream && is_handed_back(plan, index, buffer)))
         continue;
       auto& of_buffer = streams[static_cast<std::size_t>(buffer)];
       if (std::find(of_buffer.begin(), of_buffer.end(), operation.stream) == of_buffer.end())
@@ -96,11 +91,9 @@ const std::optional<StepAllocator::Held>& StepAllocator::slot(int buffer, std::i
   return slots[static_cast<std::size_t>(step) % slots.size()];
 }
 
-std::optional<Refusal> StepAllocator::take(int buffer, std::optional<Held>& held,
-                                           StreamName stream) {
+std::optional<Refusal> StepAllocator::take(int buffer, std::optional<Held>& held, int stream) {
   const std::int64_t bytes = plan_.buffers[static_cast<std::size_t>(buffer)].bytes;
-  const BlockOrRefusal answer =
-      allocator_->allocate(std::max<std::int64_t>(bytes, 1), id_of(stream));
+  const BlockOrRefusal answer = allocator_->allocate(std::max<std::int64_t>(bytes, 1), stream);
   if (const auto* refusal = std::get_if<Refusal>(&answer)) return *refusal;
   held = Held{std::get<HeldBlock>(answer), stream};
   return std::nullopt;
@@ -111,21 +104,21 @@ std::optional<Refusal> StepAllocator::take_kept() {
     const Buffer& kept = plan_.buffers[static_cast<std::size_t>(buffer)];
     if (kept.memory != MemoryKind::device || kept.allocated_by != AllocatedBy::the_plan) continue;
     for (std::int64_t step = 0; step < kept.slots; ++step) {
-      if (auto refusal = take(buffer, slot(buffer, step), StreamName::compute)) return refusal;
+      if (auto refusal = take(buffer, slot(buffer, step), compute_stream)) return refusal;
     }
   }
   return std::nullopt;
 }
 
-std::optional<Refusal> StepAllocator::allocate(int buffer, std::int64_t step, StreamName stream) {
+std::optional<Refusal> StepAllocator::allocate(int buffer, std::int64_t step, int stream) {
   return take(buffer, slot(buffer, step), stream);
 }
 
 void StepAllocator::release(int buffer, std::int64_t step) {
   std::optional<Held>& held = slot(buffer, step);
   if (!held) return;
-  for (const StreamName stream : streams_[static_cast<std::size_t>(buffer)]) {
-    if (stream != held->stream) allocator_->used_on(held->block.id, id_of(stream));
+  for (const int stream : streams_[static_cast<std::size_t>(buffer)]) {
+    if (stream != held->stream) allocator_->used_on(held->block.id, stream);
   }
   allocator_->free(held->block.id);
   held.reset();
@@ -140,7 +133,7 @@ std::optional<Refusal> StepAllocator::serve(const Operation& operation, std::int
 }
 
 void StepAllocator::begin_capture() {
-  allocator_->begin_capture(pool_of_graphs, {id_of(StreamName::compute)});
+  allocator_->begin_capture(pool_of_graphs, {compute_stream});
 }
 
 void StepAllocator::end_capture() {

@@ -27,7 +27,7 @@ class StepAllocator {
 
   // For buffers that come and go. A slot that is still held is forgotten, and its block is held for
   // good: that is what a leak is.
-  std::optional<Refusal> allocate(int buffer, std::int64_t step, StreamName);
+  std::optional<Refusal> allocate(int buffer, std::int64_t step, int stream);
   // Not held: nothing happens.
   void release(int buffer, std::int64_t step);
   void empty_cache() { allocator_->empty_cache(); }
@@ -50,16 +50,16 @@ class StepAllocator {
  private:
   struct Held {
     HeldBlock block;
-    StreamName stream;
+    int stream;
   };
   std::optional<Held>& slot(int buffer, std::int64_t step);
   const std::optional<Held>& slot(int buffer, std::int64_t step) const;
-  std::optional<Refusal> take(int buffer, std::optional<Held>&, StreamName);
+  std::optional<Refusal> take(int buffer, std::optional<Held>&, int stream);
 
   const StepPlan& plan_;
   std::unique_ptr<MemoryAllocator> allocator_;
   std::vector<std::vector<std::optional<Held>>> slots_;  // by buffer, then slot
-  std::vector<std::vector<StreamName>> streams_;         // that touch the buffer
+  std::vector<std::vector<int>> streams_;                // that touch the buffer
 };
 
 // That the step's allocator serves while the graph is captured, in program order.

@@ -24,7 +24,7 @@ std::set<int> allocated_outside(const StepPlan& plan) {
 bool is_used_elsewhere(const StepPlan& plan, int buffer) {
   return std::any_of(
       plan.operations.begin(), plan.operations.end(), [&](const Operation& operation) {
-        if (operation.stream == StreamName::compute) return false;
+        if (operation.stream == compute_stream) return false;
         const std::vector<BufferAccess> accesses = accesses_of(plan, operation);
         return std::any_of(accesses.begin(), accesses.end(),
                            [&](const BufferAccess& access) { return access.use.buffer == buffer; });
@@ -75,11 +75,14 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
   return std::nullopt;
 }
 
-// What is captured on the side stream is a branch: it must come out of the graph and return to it.
+// What is captured beside the compute stream is a branch: it must come out of the graph and return
+// to it.
 std::optional<std::string> reason_against_branch(const StepPlan& plan, std::size_t index) {
   const Operation& operation = plan.operations[index];
-  const bool only_waits = std::holds_alternative<StreamWaitsEvent>(operation.action);
-  if (operation.stream != StreamName::side || only_waits) return std::nullopt;
+  if (operation.stream == compute_stream) return std::nullopt;
+  if (stream_at(plan, operation.stream).kind == StreamKind::legacy_default)
+    return "CUDA captures nothing on the legacy default stream";
+  if (std::holds_alternative<StreamWaitsEvent>(operation.action)) return std::nullopt;
   const auto in_the_graph = [&](std::size_t other) {
     return other != index && plan.operations[other].captured;
   };

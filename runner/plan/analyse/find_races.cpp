@@ -2,7 +2,6 @@
 #include "plan/analyse/find_races.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "plan/analyse/access.h"
@@ -17,13 +16,6 @@ struct PastAccess {
   std::size_t operation;
   std::int64_t step;
 };
-
-const char* name_of_thread(int thread) {
-  constexpr std::array<const char*, order_threads> names = {"the compute stream", "the side stream",
-                                                            "the legacy stream", "the host",
-                                                            "a branch of the graph"};
-  return names[static_cast<std::size_t>(thread)];
-}
 
 bool overlap(const BufferUse& a, const BufferUse& b) {
   return a.offset_bytes < b.offset_bytes + b.bytes && b.offset_bytes < a.offset_bytes + a.bytes;
@@ -82,6 +74,12 @@ class RaceFinder {
   static bool covers(const BufferUse& outer, const BufferUse& inner) {
     return outer.offset_bytes <= inner.offset_bytes &&
            outer.offset_bytes + outer.bytes >= inner.offset_bytes + inner.bytes;
+  }
+
+  std::string name_of_thread(int thread) const {
+    if (thread == order_.host_thread()) return "the host";
+    if (thread > order_.host_thread()) return "a branch of the graph";
+    return "the " + stream_at(plan_, thread).name + " stream";
   }
 
   void describe(std::size_t index, int thread, std::int64_t step, const PastAccess& earlier) {

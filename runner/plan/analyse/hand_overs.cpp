@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: MIT
 #include "plan/analyse/hand_overs.h"
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace stepgate {
-namespace {
-
-// The last record of the event before this operation.
-std::optional<std::size_t> last_record(const StepPlan& plan, int event, std::size_t before) {
-  for (std::size_t index = before; index-- > 0;) {
-    const auto* record = std::get_if<RecordEvent>(&plan.operations[index].action);
-    if (record && record->event == event) return index;
-  }
-  return std::nullopt;
-}
-
-// The record that this operation waits for, if it is a wait of that stream for one of the other.
-std::optional<std::size_t> waits_for(const StepPlan& plan, std::size_t operation, StreamName waiter,
-                                     StreamName recorder) {
-  const Operation& waiting = plan.operations[operation];
-  const auto* wait = std::get_if<StreamWaitsEvent>(&waiting.action);
-  if (!wait || waiting.stream != waiter) return std::nullopt;
-  const auto record = last_record(plan, wait->event, operation);
-  if (!record || plan.operations[*record].stream != recorder) return std::nullopt;
-  return record;
-}
-
-}  // namespace
 
 std::size_t handed_over_at(const StepPlan& plan, std::size_t operation) {
-  const StreamName stream = plan.operations[operation].stream;
-  if (stream != StreamName::side) return operation;
-  for (std::size_t index = operation; index-- > 0;) {
-    if (const auto record = waits_for(plan, index, stream, StreamName::compute)) return *record;
+  const int stream = plan.operations[operation].stream;
+  if (is_ordered_with_compute(plan, stream)) return operation;
+  // The last record of the compute stream that a stream, or whoever waits for an event, comes
+  // after.
+  std::vector<std::optional<std::size_t>> known(plan.streams.size());
+  std::vector<std::optional<std::size_t>> told(plan.events.size());
+  for (std::size_t index = 0; index < operation; ++index) {
+    const Operation& earlier = plan.operations[index];
+    std::optional<std::size_t>& knows = known[static_cast<std::size_t>(earlier.stream)];
+    if (const auto* record = std::get_if<RecordEvent>(&earlier.action)) {
+      const bool by_compute = is_ordered_with_compute(plan, earlier.stream);
+      told[static_cast<std::size_t>(record->event)] = by_compute ? index : knows;
+    } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&earlier.action)) {
+      knows = std::max(knows, told[static_cast<std::size_t>(wait->event)]);
+    }
   }
-  return operation;
+  return known[static_cast<std::size_t>(stream)].value_or(operation);
 }
 
 std::size_t handed_back_at(const StepPlan& plan, std::size_t operation) {
-  const StreamName stream = plan.operations[operation].stream;
-  if (stream != StreamName::side) return operation;
+  const int stream = plan.operations[operation].stream;
+  if (is_ordered_with_compute(plan, stream)) return operation;
+  // Which streams, and whoever waits for which events, come after the operation.
+  std::vector<bool> known(plan.streams.size());
+  std::vector<bool> told(plan.events.size());
+  known[static_cast<std::size_t>(stream)] = true;
   for (std::size_t index = operation + 1; index < plan.operations.size(); ++index) {
-    const auto record = waits_for(plan, index, StreamName::compute, stream);
-    if (record && *record > operation) return index;
+    const Operation& later = plan.operations[index];
+    const auto on = static_cast<std::size_t>(later.stream);
+    if (const auto* record = std::get_if<RecordEvent>(&later.action)) {
+      told[static_cast<std::size_t>(record->event)] = known[on];
+    } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&later.action)) {
+      if (!told[static_cast<std::size_t>(wait->event)]) continue;
+      if (is_ordered_with_compute(plan, later.stream)) return index;
+      known[on] = true;
+    }
   }
   return operation;
 }

@@ -22,9 +22,9 @@ struct HandOver {
 
   HandOver() {
     const int other = step.buffer("other", Purpose::gradients);
-    step.on(StreamName::compute).write(passing).act(RecordEvent{ready}).write(other);
-    step.on(StreamName::side).act(StreamWaitsEvent{ready}).read(passing).act(RecordEvent{over});
-    step.on(StreamName::compute).act(StreamWaitsEvent{over}).write(other);
+    step.on(compute_stream).write(passing).act(RecordEvent{ready}).write(other);
+    step.on(side_stream).act(StreamWaitsEvent{ready}).read(passing).act(RecordEvent{over});
+    step.on(compute_stream).act(StreamWaitsEvent{over}).write(other);
   }
 };
 
@@ -52,6 +52,34 @@ TEST(HandOvers, AreNotThereWhereNobodyWaits) {
   }
 }
 
+// The compute stream, the side stream and a third one, each waiting for the one before, and back.
+TEST(HandOvers, GoOverStreamsInBetween) {
+  Step step;
+  const int far = step.builder.add_stream({.name = "far", .kind = StreamKind::non_blocking});
+  const int passing = step.buffer("passing");
+  const int out = step.builder.add_event("out", 1);
+  const int further = step.builder.add_event("further", 1);
+  const int back = step.builder.add_event("back", 1);
+  step.write(passing).act(RecordEvent{out});                                            // 0, 1
+  step.on(side_stream).act(StreamWaitsEvent{out}).act(RecordEvent{further});            // 2, 3
+  step.on(far).act(StreamWaitsEvent{further}).read(passing).act(RecordEvent{further});  // 4, 5, 6
+  step.on(side_stream).act(StreamWaitsEvent{further}).act(RecordEvent{back});           // 7, 8
+  step.on(compute_stream).act(StreamWaitsEvent{back}).write(passing);                   // 9, 10
+  constexpr std::size_t read = 5;
+  EXPECT_EQ(handed_over_at(step.plan, read), 1U);
+  EXPECT_EQ(handed_back_at(step.plan, read), 9U);
+  for (Operation& operation : step.plan.operations) operation.captured = true;
+  EXPECT_EQ(find_capture_error(step.plan), std::nullopt);
+  for (const std::size_t wait : {2U, 4U, 7U, 9U}) {
+    StepPlan cut = step.plan;
+    cut.operations[wait].action = RecordEvent{step.builder.add_event("unrelated", 1)};
+    cut.events = step.plan.events;
+    const bool on_the_way_out = wait < read;
+    EXPECT_EQ(handed_over_at(cut, read), on_the_way_out ? read : 1U) << "without wait " << wait;
+    EXPECT_EQ(handed_back_at(cut, read), on_the_way_out ? 9U : read) << "without wait " << wait;
+  }
+}
+
 TEST(HandOvers, BoundWhatAStepAllocatesForAnotherStream) {
   HandOver by_hand;
   StepPlan& plan = by_hand.step.plan;
@@ -64,6 +92,16 @@ TEST(HandOvers, BoundWhatAStepAllocatesForAnotherStream) {
   // Released where the copy was issued, which is before it is over.
   std::rotate(plan.operations.begin() + HandOver::read + 2, release, release + 1);
   EXPECT_NE(find_race(plan), std::nullopt);
+}
+
+TEST(HandOvers, MakeNoBranchOfTheLegacyStream) {
+  HandOver by_hand;
+  for (Operation& operation : by_hand.step.plan.operations) {
+    operation.captured = true;
+    if (operation.stream == side_stream) operation.stream = legacy_stream;
+  }
+  EXPECT_EQ(find_capture_error(by_hand.step.plan),
+            "'act' cannot be part of a graph: CUDA captures nothing on the legacy default stream");
 }
 
 TEST(HandOvers, MakeABranchOfAGraph) {

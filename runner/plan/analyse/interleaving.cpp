@@ -47,7 +47,7 @@ struct Disturbance {
 
 std::string reason_against_interleaving(const StepPlan& plan) {
   for (const Operation& operation : plan.operations) {
-    if (operation.stream != StreamName::compute) {
+    if (operation.stream != compute_stream) {
       return "'" + operation.name + "' of '" + plan.variant + "' is not on the compute stream";
     }
     if (operation.every != 1) {

@@ -17,39 +17,42 @@ bool runs_on_host(const Operation& operation) {
          std::holds_alternative<PageUnlock>(operation.action);
 }
 
-int thread_of(const Operation& operation) {
-  const bool branches = operation.captured && operation.stream == StreamName::side;
-  return branches ? branch_thread : static_cast<int>(operation.stream);
-}
-
 }  // namespace
 
 IssueOrder::IssueOrder(const StepPlan& plan) : plan_(plan) {
+  const std::size_t threads = 2 * plan.streams.size() + 1;
+  clocks_.assign(threads, Clock(threads));
   for (const Event& event : plan.events)
-    events_.emplace_back(static_cast<std::size_t>(event.slots));
+    events_.emplace_back(static_cast<std::size_t>(event.slots), Clock(threads));
+}
+
+int IssueOrder::thread_of(const Operation& operation) const {
+  const bool branches = operation.captured && operation.stream != compute_stream;
+  return branches ? host_thread() + 1 + operation.stream : operation.stream;
 }
 
 Issued IssueOrder::issue(const Operation& operation, std::int64_t step) {
-  ++host()[host_thread];
+  std::int64_t& host_time = host()[static_cast<std::size_t>(host_thread())];
+  ++host_time;
   if (runs_on_host(operation)) {
     wait_on_host(operation, step);
-    return {host_thread, host()[host_thread]};
+    return {host_thread(), host_time};
   }
-  const auto stream = static_cast<std::size_t>(thread_of(operation));
-  enqueue(static_cast<int>(stream));
+  const int thread = thread_of(operation);
+  enqueue(thread);
   if (const auto* record = std::get_if<RecordEvent>(&operation.action)) {
-    event_at(record->event, step) = clocks_[stream];
+    event_at(record->event, step) = clock(thread);
   } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&operation.action)) {
-    join(clocks_[stream], event_at(wait->event, step));
+    join(clock(thread), event_at(wait->event, step));
   }
   if (const auto* copy = std::get_if<CopyBytes>(&operation.action)) {
-    if (copy->host_waits || is_pageable(plan_, *copy)) join(host(), clocks_[stream]);
+    if (copy->host_waits || is_pageable(plan_, *copy)) join(host(), clock(thread));
   }
   if (const auto* release = std::get_if<Release>(&operation.action)) {
     const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(release->buffer)];
     if (buffer.allocated_by == AllocatedBy::cuda) join_every_stream(host());
   }
-  return {static_cast<int>(stream), clocks_[stream][stream]};
+  return {thread, clock(thread)[static_cast<std::size_t>(thread)]};
 }
 
 void IssueOrder::join(Clock& clock, const Clock& other) {
@@ -57,22 +60,23 @@ void IssueOrder::join(Clock& clock, const Clock& other) {
     clock[thread] = std::max(clock[thread], other[thread]);
 }
 
+// And every branch.
 void IssueOrder::join_every_stream(Clock& clock) {
-  for (std::size_t stream = 0; stream < stream_count; ++stream) join(clock, clocks_[stream]);
-  join(clock, clocks_[branch_thread]);
+  for (int thread = 0; thread < threads(); ++thread) {
+    if (thread != host_thread()) join(clock, this->clock(thread));
+  }
 }
 
-// The order that the legacy stream brings: it waits for the compute stream and the compute stream
-// for it.
-void IssueOrder::enqueue(int stream) {
-  constexpr int compute = static_cast<int>(StreamName::compute);
-  constexpr int legacy = static_cast<int>(StreamName::legacy);
-  const auto index = static_cast<std::size_t>(stream);
-  Clock& clock = clocks_[index];
-  join(clock, host());
-  if (stream == compute) join(clock, clocks_[legacy]);
-  if (stream == legacy) join(clock, clocks_[compute]);
-  ++clock[index];
+// After the host's call, and after what a stream waits for without being told. A branch has only
+// the edges of its graph.
+void IssueOrder::enqueue(int thread) {
+  Clock& own = clock(thread);
+  join(own, host());
+  for (int other = 0; thread < host_thread() && other < host_thread(); ++other) {
+    if (wait_for_each_other(stream_at(plan_, thread), stream_at(plan_, other)))
+      join(own, clock(other));
+  }
+  ++own[static_cast<std::size_t>(thread)];
 }
 
 void IssueOrder::wait_on_host(const Operation& operation, std::int64_t step) {
@@ -82,7 +86,7 @@ void IssueOrder::wait_on_host(const Operation& operation, std::int64_t step) {
     case WaitFor::device:
       return join_every_stream(host());
     case WaitFor::stream:
-      return join(host(), clocks_[static_cast<std::size_t>(operation.stream)]);
+      return join(host(), clock(operation.stream));
     case WaitFor::event:
     case WaitFor::poll:
       return join(host(), event_at(waits->event, step));

@@ -4,7 +4,6 @@
 // which bytes is access.h's.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -12,15 +11,11 @@
 
 namespace stepgate {
 
-// The streams by StreamName, then the host, then the branch of a graph: what of it is captured on
-// the side stream is ordered with the graph, and not with what else that stream has.
-constexpr int order_threads = stream_count + 2;
-constexpr int host_thread = stream_count;
-constexpr int branch_thread = stream_count + 1;
-
-// When an operation was issued: the time of the thread that it runs on.
+// When an operation was issued: the time of the thread that it runs on. Threads are the plan's
+// streams, then the host, then a graph's branch for each stream: what of a graph is captured beside
+// the compute stream is ordered with the graph, and not with what else its stream has.
 struct Issued {
-  int thread = host_thread;
+  int thread = 0;
   std::int64_t time = 0;
 };
 
@@ -33,6 +28,9 @@ class IssueOrder {
   // when it begins.
   Issued issue(const Operation&, std::int64_t step);
 
+  int threads() const { return static_cast<int>(clocks_.size()); }
+  int host_thread() const { return static_cast<int>(plan_.streams.size()); }
+
   // An operation that was issued is over before whatever the thread does from now on.
   bool is_over(const Issued& earlier, int thread) const {
     return clocks_[static_cast<std::size_t>(thread)][static_cast<std::size_t>(earlier.thread)] >=
@@ -40,18 +38,20 @@ class IssueOrder {
   }
 
  private:
-  using Clock = std::array<std::int64_t, order_threads>;
+  using Clock = std::vector<std::int64_t>;  // by thread
 
   static void join(Clock& clock, const Clock& other);
+  int thread_of(const Operation&) const;
   void join_every_stream(Clock&);
   void wait_on_host(const Operation&, std::int64_t step);
-  void enqueue(int stream);
+  void enqueue(int thread);
   Clock& event_at(int event, std::int64_t step);
-  Clock& host() { return clocks_[host_thread]; }
+  Clock& clock(int thread) { return clocks_[static_cast<std::size_t>(thread)]; }
+  Clock& host() { return clock(host_thread()); }
 
   const StepPlan& plan_;
-  std::array<Clock, order_threads> clocks_{};
-  std::vector<std::vector<Clock>> events_;
+  std::vector<Clock> clocks_;               // by thread
+  std::vector<std::vector<Clock>> events_;  // by event, then slot
 };
 
 // So many steps that every slot is used again after every other and every rare operation has

@@ -2,7 +2,6 @@
 #include "plan/analyse/prolong_lifetimes.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "plan/analyse/access.h"
@@ -18,7 +17,8 @@ class StreamSafety {
     for (std::size_t index = 0; index < lifetimes.size(); ++index) {
       if (!lifetimes[index].always()) note_uses(index);
     }
-    last_uses_.resize(lifetimes.size());
+    last_uses_.assign(lifetimes.size(),
+                      std::vector<LastUse>(static_cast<std::size_t>(order_.threads())));
   }
 
   void establish() {
@@ -61,10 +61,10 @@ class StreamSafety {
   }
 
   bool on_one_stream() const {
-    std::optional<StreamName> only;
+    std::optional<int> only;
     for (std::size_t index = 0; index < used_by_.size(); ++index) {
       if (used_by_[index].empty()) continue;
-      const StreamName stream = plan_.operations[index].stream;
+      const int stream = plan_.operations[index].stream;
       if (only && *only != stream) return false;
       only = stream;
     }
@@ -104,8 +104,8 @@ class StreamSafety {
   const StepPlan& plan_;
   std::vector<Lifetime>& lifetimes_;
   IssueOrder order_;
-  std::vector<std::vector<std::size_t>> used_by_;              // by operation
-  std::vector<std::array<LastUse, order_threads>> last_uses_;  // by lifetime, then thread
+  std::vector<std::vector<std::size_t>> used_by_;  // by operation
+  std::vector<std::vector<LastUse>> last_uses_;    // by lifetime, then thread
 };
 
 }  // namespace

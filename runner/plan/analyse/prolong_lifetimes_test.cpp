@@ -20,9 +20,9 @@ TEST(ProlongedLifetimes, LastUntilAnotherStreamHasWaitedForTheLastUse) {
   const int c = step.buffer("c");
   const int done = step.builder.add_event("done", 1);
   const int all = step.builder.add_event("all", 1);
-  step.write(a).act(RecordEvent{done});                                           // 0, 1
-  step.on(StreamName::side).write(b).act(StreamWaitsEvent{done}).write(c);        // 2, 3, 4
-  step.act(RecordEvent{all}).on(StreamName::compute).act(StreamWaitsEvent{all});  // 5, 6
+  step.write(a).act(RecordEvent{done});                                      // 0, 1
+  step.on(side_stream).write(b).act(StreamWaitsEvent{done}).write(c);        // 2, 3, 4
+  step.act(RecordEvent{all}).on(compute_stream).act(StreamWaitsEvent{all});  // 5, 6
   // The side stream writes b without knowing whether a is over; before it writes c it waits.
   EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_is_used));
 }
@@ -32,8 +32,8 @@ TEST(ProlongedLifetimes, AreWholeStepsWhenTheNextStepDoesNotWaitForTheLastUse) {
   const int a = step.buffer("a");
   const int b = step.buffer("b");
   const int filled = step.builder.add_event("filled", 1);
-  step.on(StreamName::side).write(a).act(RecordEvent{filled});
-  step.on(StreamName::compute).act(StreamWaitsEvent{filled}).write(b);
+  step.on(side_stream).write(a).act(RecordEvent{filled});
+  step.on(compute_stream).act(StreamWaitsEvent{filled}).write(b);
   // The compute stream waits for the side stream, but nothing holds back the side stream's next
   // step: it may write a while this step's b is written.
   EXPECT_EQ(only(step, b).because, LiveBecause::nothing_orders_it);
@@ -45,7 +45,7 @@ TEST(ProlongedLifetimes, EndAtTheLastUseWhenTheHostWaitsForTheDevice) {
   const int a = step.buffer("a");
   const int b = step.buffer("b");
   step.write(a).act(HostWaits{WaitFor::device});
-  step.on(StreamName::side).write(b).act(HostWaits{WaitFor::device});
+  step.on(side_stream).write(b).act(HostWaits{WaitFor::device});
   EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
   EXPECT_EQ(only(step, b), in_blocks_of(b, 2, 2, LiveBecause::it_is_used));
 }
@@ -54,7 +54,7 @@ TEST(ProlongedLifetimes, EndAtTheLastUseOnTheLegacyStreamWhichWaitsForTheOther) 
   Step step;
   const int a = step.buffer("a");
   const int b = step.buffer("b");
-  step.write(a).on(StreamName::legacy).write(b).on(StreamName::compute).act(HostWork{1});
+  step.write(a).on(legacy_stream).write(b).on(compute_stream).act(HostWork{1});
   EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
   EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 1, LiveBecause::it_is_used));
 }
@@ -71,7 +71,7 @@ Step random_step(Random& random) {
   }
   const std::uint64_t length = 4 + random.below(20);
   for (std::uint64_t index = 0; index < length; ++index) {
-    step.on(static_cast<StreamName>(random.below(stream_count)));
+    step.on(static_cast<int>(random.below(step.plan.streams.size())));
     const int buffer = buffers[random.below(buffers.size())];
     const int event = events[random.below(events.size())];
     switch (random.below(6)) {

@@ -72,7 +72,7 @@ Operation beside(const Operation& neighbour, std::string name, Action action) {
   Operation operation;
   operation.name = std::move(name);
   operation.phase = neighbour.phase;
-  operation.stream = StreamName::compute;
+  operation.stream = compute_stream;
   operation.action = std::move(action);
   operation.captured = neighbour.captured;
   operation.every = neighbour.every;

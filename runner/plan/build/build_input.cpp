@@ -35,7 +35,7 @@ class HostInput {
       : builder_(builder),
         knobs_(knobs),
         bytes_(batch_bytes),
-        stream_(stream_of(knobs.h2d.stream)) {
+        stream_(builder.add_stream(stream_of(knobs.h2d.stream))) {
     host_ = builder.add({.name = "host batch",
                          .memory = memory_of(knobs.h2d.host),
                          .purpose = Purpose::staging,
@@ -78,7 +78,7 @@ class HostInput {
     const bool locks = knobs_.h2d.host == HostMemory::pin_each_step;
     // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
     // for its stream.
-    const bool synchronous = knobs_.h2d.blocking && stream_ == StreamName::legacy;
+    const bool synchronous = knobs_.h2d.blocking && knobs_.h2d.stream == CopyStream::legacy;
     if (locks) builder_.act("page-lock the host batch", PageLock{host_});
     const std::int64_t tensors = knobs_.batch.tensors;
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
@@ -97,24 +97,25 @@ class HostInput {
   StepBuilder& builder_;
   const Knobs& knobs_;
   std::int64_t bytes_;
-  StreamName stream_;
+  int stream_;
   int host_ = 0;
   int device_ = 0;
 };
 
 }  // namespace
 
-StreamName stream_of(CopyStream stream) {
+Stream stream_of(CopyStream stream) {
   switch (stream) {
     case CopyStream::compute:
-      return StreamName::compute;
+      // So that cudaMemcpy, which is the legacy stream's, waits for it.
+      return {.name = "compute", .kind = StreamKind::blocking};
     case CopyStream::side:
-      return StreamName::side;
+      return {.name = "side", .kind = StreamKind::non_blocking};
     case CopyStream::legacy:
-      return StreamName::legacy;
+      return {.name = "legacy", .kind = StreamKind::legacy_default};
   }
-  require(false, "every copy stream has a name");
-  return StreamName::compute;
+  require(false, "every copy stream is a stream of a plan");
+  return {};
 }
 
 TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors) {
@@ -126,7 +127,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::
 void hand_over(StepBuilder& builder, std::int64_t slots) {
   const int filled = builder.add_event("batch filled", slots);
   builder.act("batch is filled", RecordEvent{filled});
-  builder.enter(Phase::h2d, StreamName::compute);
+  builder.enter(Phase::h2d);
   builder.act("wait for the batch", StreamWaitsEvent{filled});
 }
 

@@ -22,7 +22,8 @@ struct InputParts {
 // Appends the operations that bring a batch of `sample_bytes` a sample to the device.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
-StreamName stream_of(CopyStream);
+// As plans list it. Steps have further uses for those that batches may be copied on.
+Stream stream_of(CopyStream);
 
 // One of the tensors that a batch consists of, in bytes from its start.
 struct TensorBytes {

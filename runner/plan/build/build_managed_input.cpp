@@ -57,7 +57,7 @@ void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, s
     builder.act("write" + what, HostCopies{StepBuilder::part(made.batch, part.first, part.bytes),
                                            StepBuilder::part(made.source, part.first, part.bytes)});
     if (prefetch) {
-      builder.enter(Phase::h2d, stream_of(knobs.h2d.stream));
+      builder.enter(Phase::h2d, builder.add_stream(stream_of(knobs.h2d.stream)));
       builder.look_ahead(ahead);
       builder.act("prefetch" + what,
                   Prefetch{StepBuilder::part(made.batch, part.first, part.bytes)});

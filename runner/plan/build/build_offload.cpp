@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "plan/build/build_input.h"
+
 namespace stepgate {
 namespace {
 
@@ -18,7 +20,7 @@ std::string numbered(const char* name, std::int64_t number) {
 // The stream that copies waits until the compute stream has reached this point.
 void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::string& name) {
   builder.act(name, RecordEvent{event});
-  builder.enter(phase, StreamName::side);
+  builder.enter(phase, builder.add_stream(stream_of(CopyStream::side)));
   builder.act("wait: " + name, StreamWaitsEvent{event});
 }
 

@@ -190,6 +190,10 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
                  .workers = knobs.loader.workers};
 
   StepBuilder builder(plan);
+  // All that there may be, and in one order, so that a stream has one number in the traces of all
+  // variants.
+  for (const CopyStream stream : {CopyStream::compute, CopyStream::side, CopyStream::legacy})
+    builder.add_stream(stream_of(stream));
   if (knobs.host.step_us > 0) {
     builder.enter(Phase::host);
     builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *

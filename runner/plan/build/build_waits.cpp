@@ -72,7 +72,7 @@ class Waits {
       event_ = builder.add_event("reached the wait", 1);
   }
 
-  void append(std::int64_t every, StreamName stream) {
+  void append(std::int64_t every, int stream) {
     builder_.enter(Phase::sync, stream);
     builder_.only_every(every);
     switch (how_) {
@@ -90,7 +90,7 @@ class Waits {
         builder_.act("read the loss", CopyBytes{builder_.whole(word_), builder_.whole(loss_)});
         return builder_.act("wait for the loss", HostWaits{WaitFor::stream});
       case SyncHow::memcpy:
-        builder_.enter(Phase::sync, StreamName::legacy);
+        builder_.enter(Phase::sync, builder_.add_stream(stream_of(CopyStream::legacy)));
         builder_.only_every(every);
         return builder_.act("read the loss, waiting",
                             CopyBytes{builder_.whole(word_), builder_.whole(loss_), true});
@@ -154,8 +154,7 @@ void build_log(StepBuilder& builder, const Knobs& knobs, int loss) {
 void build_sync(StepBuilder& builder, const Knobs& knobs, int loss) {
   if (knobs.sync.where == SyncWhere::none) return;
   Waits waits(builder, knobs.sync.how, loss);
-  if (knobs.sync.where == SyncWhere::step)
-    return waits.append(knobs.sync.every, StreamName::compute);
+  if (knobs.sync.where == SyncWhere::step) return waits.append(knobs.sync.every, compute_stream);
   const std::vector<Operation> before = std::exchange(builder.plan().operations, {});
   for (std::size_t index = 0; index < before.size(); ++index) {
     const Operation& operation = before[index];

@@ -57,11 +57,17 @@ int StepBuilder::add_event(std::string name, std::int64_t slots) {
   return static_cast<int>(index);
 }
 
+int StepBuilder::add_stream(Stream stream) {
+  const std::size_t index = index_of(plan_.streams, stream.name);
+  if (index == plan_.streams.size()) plan_.streams.push_back(std::move(stream));
+  return static_cast<int>(index);
+}
+
 BufferUse StepBuilder::whole(int buffer) const {
   return {buffer, 0, needed_bytes_[static_cast<std::size_t>(buffer)]};
 }
 
-void StepBuilder::enter(Phase phase, StreamName stream) {
+void StepBuilder::enter(Phase phase, int stream) {
   phase_ = phase;
   stream_ = stream;
   ahead_ = 0;

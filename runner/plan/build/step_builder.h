@@ -30,6 +30,8 @@ class StepBuilder {
   // The index of the new buffer.
   int add(Buffer buffer);
   int add_event(std::string name, std::int64_t slots);
+  // The index of the plan's stream of that name, which is new unless it was asked for before.
+  int add_stream(Stream stream);
 
   // The whole of a buffer's slot, as this turn needs it, or a part of it.
   BufferUse whole(int buffer) const;
@@ -38,7 +40,7 @@ class StepBuilder {
   }
 
   // Operations that follow belong to this phase and stream, until the next call.
-  void enter(Phase phase, StreamName stream = StreamName::compute);
+  void enter(Phase phase, int stream = compute_stream);
   // Operations that follow act this many steps ahead.
   void look_ahead(int steps) { ahead_ = steps; }
   // Operations that follow act for every n-th step only.
@@ -89,7 +91,7 @@ class StepBuilder {
  private:
   StepPlan& plan_;
   Phase phase_ = Phase::host;
-  StreamName stream_ = StreamName::compute;
+  int stream_ = compute_stream;
   int ahead_ = 0;
   std::int64_t every_ = 1;
   std::int64_t turn_ = 0;

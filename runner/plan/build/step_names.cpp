@@ -11,7 +11,6 @@ namespace {
 // In the order of the enums.
 constexpr std::array<std::string_view, phase_count> phase_names{
     "data wait", "h2d", "forward", "backward", "optimizer", "evaluation", "log", "sync", "host"};
-constexpr std::array<std::string_view, stream_count> stream_names{"compute", "side", "legacy"};
 constexpr std::array<std::string_view, 5> memory_names{"device", "pinned", "pageable", "registered",
                                                        "managed"};
 constexpr std::array<std::string_view, purpose_count> purpose_names{
@@ -29,10 +28,6 @@ std::string_view name_in(const Names& names, Value value) {
 
 std::string_view name_of(Phase phase) {
   return name_in(phase_names, phase);
-}
-
-std::string_view name_of(StreamName stream) {
-  return name_in(stream_names, stream);
 }
 
 std::string_view name_of(MemoryKind memory) {

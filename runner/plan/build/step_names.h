@@ -9,7 +9,6 @@
 namespace stepgate {
 
 std::string_view name_of(Phase);       // "data wait"
-std::string_view name_of(StreamName);  // "compute"
 std::string_view name_of(MemoryKind);  // "pageable"
 std::string_view name_of(Purpose);     // "optimizer state"
 

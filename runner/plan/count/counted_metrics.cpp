@@ -5,7 +5,9 @@
 #include <map>
 
 #include "kernels/catalogue.h"
+#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
+#include "plan/analyse/lifetimes.h"
 #include "plan/count/step_memory.h"
 
 namespace stepgate {

@@ -2,9 +2,10 @@
 #include "plan/count/step_memory.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
+#include "plan/analyse/lifetimes.h"
 
 namespace stepgate {
 namespace {
@@ -60,10 +61,6 @@ HeldMemory held_by_operations(const StepPlan& plan) {
 }
 
 }  // namespace
-
-std::int64_t sum_of(const BytesByPurpose& bytes) {
-  return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-}
 
 std::int64_t kept_bytes(const StepPlan& plan) {
   return sum_of(kept_by_purpose(plan));

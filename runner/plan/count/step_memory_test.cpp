@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/allocate/pack_arena.h"
+#include "plan/analyse/lifetimes.h"
 #include "plan/count/counted_metrics.h"
 #include "plan/testing/plan_by_hand.h"
 

@@ -54,7 +54,7 @@ struct Moment {
 
 class Played {
  public:
-  explicit Played(const StepPlan& plan) : plan_(plan) {
+  explicit Played(const StepPlan& plan) : plan_(plan), streams_(plan.streams.size()) {
     for (const Event& event : plan.events)
       events_.emplace_back(static_cast<std::size_t>(event.slots));
   }
@@ -164,14 +164,13 @@ class Played {
 
   void call(double seconds) { host_.add(share_ * seconds, Bottleneck::launch); }
 
-  // Behind its call and what is in the stream; the legacy stream and the compute stream wait for
-  // each other.
+  // Behind its call, what is in the stream, and what is in those that it is ordered with.
   void work(double seconds, Bottleneck on) {
     Moment& own = stream();
     own.wait_for(host_);
-    if (operation_->stream != StreamName::side) {
-      own.wait_for(streams_[static_cast<std::size_t>(StreamName::compute)]);
-      own.wait_for(streams_[static_cast<std::size_t>(StreamName::legacy)]);
+    for (std::size_t other = 0; other < streams_.size(); ++other) {
+      if (wait_for_each_other(stream_at(plan_, operation_->stream), plan_.streams[other]))
+        own.wait_for(streams_[other]);
     }
     own.add(share_ * seconds, on);
   }
@@ -192,7 +191,7 @@ class Played {
   std::int64_t step_ = 0;  // that the operation acts for
   double share_ = 1;
   Moment host_;
-  std::array<Moment, stream_count> streams_;
+  std::vector<Moment> streams_;              // by stream
   std::vector<std::vector<Moment>> events_;  // by slots
 };
 

@@ -12,6 +12,7 @@
 
 #include "plan/analyse/lifetimes.h"
 #include "plan/build/step_builder.h"
+#include "plan/testing/three_streams.h"
 
 namespace stepgate {
 
@@ -26,11 +27,13 @@ inline constexpr std::int64_t block = block_alignment_bytes;
 // A step of fills (which write) and copies (which read the one and write the other).
 class Step {
  public:
+  Step() { plan.streams = three_streams(); }
+
   int buffer(const char* name, Purpose purpose = Purpose::activations, std::int64_t bytes = block,
              std::int64_t slots = 1) {
     return builder.add({.name = name, .purpose = purpose, .bytes = bytes, .slots = slots});
   }
-  Step& on(StreamName stream) {
+  Step& on(int stream) {
     builder.enter(Phase::forward, stream);
     return *this;
   }

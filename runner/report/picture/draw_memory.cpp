@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "plan/build/step_names.h"
-#include "plan/count/step_memory.h"
 #include "report/picture/svg.h"
 #include "report/text/operation_groups.h"
 #include "support/require.h"
@@ -50,7 +49,7 @@ constexpr std::string_view halo =
 
 struct DrawnMemory {
   const StepPlan& plan;
-  StepMemory memory;
+  const StepMemory& memory;
   std::int64_t held_bytes;
 };
 
@@ -68,9 +67,10 @@ double tick_of(double most_bytes) {
 
 class MemoryPicture {
  public:
-  explicit MemoryPicture(std::span<const StepPlan> plans) {
-    for (const StepPlan& plan : plans) {
-      variants_.push_back({plan, step_memory_of(plan), held_memory(plan).most_bytes});
+  MemoryPicture(std::span<const StepPlan> plans, std::span<const PlanFacts> facts) {
+    for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+      const PlanFacts& known = facts[variant];
+      variants_.push_back({plans[variant], known.memory, known.held.most_bytes});
       const DrawnMemory& drawn = variants_.back();
       const auto most = std::max(drawn.memory.arena.bytes, drawn.held_bytes);
       most_bytes_ = std::max(most_bytes_, static_cast<double>(most));
@@ -292,9 +292,11 @@ class MemoryPicture {
 
 }  // namespace
 
-void draw_memory(std::ostream& out, std::span<const StepPlan> plans) {
+void draw_memory(std::ostream& out, std::span<const StepPlan> plans,
+                 std::span<const PlanFacts> facts) {
   require(!plans.empty(), "there is something to draw");
-  out << MemoryPicture(plans).draw();
+  require(facts.size() == plans.size(), "every plan has its facts");
+  out << MemoryPicture(plans, facts).draw();
 }
 
 }  // namespace stepgate

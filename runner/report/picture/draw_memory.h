@@ -7,11 +7,13 @@
 #include <iosfwd>
 #include <span>
 
+#include "plan/plan_facts.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
-// The variants of one scenario, at least one. Each has its own operations over the whole width.
-void draw_memory(std::ostream&, std::span<const StepPlan>);
+// The variants of one scenario, at least one, and what is known of each. Each has its own
+// operations over the whole width.
+void draw_memory(std::ostream&, std::span<const StepPlan>, std::span<const PlanFacts>);
 
 }  // namespace stepgate

@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "device/trace.h"
+#include "plan/testing/three_streams.h"
 
 namespace stepgate {
 
@@ -43,12 +44,13 @@ class TraceScript {
   explicit TraceScript(const ScriptedSteps& wanted) : wanted_(wanted) {
     scripted_.plan.scenario = "scripted";
     scripted_.plan.variant = wanted.variant;
-    add("copy the batch", Phase::h2d, StreamName::side, CopyBytes{});
+    scripted_.plan.streams = three_streams();
+    add("copy the batch", Phase::h2d, side_stream, CopyBytes{});
     for (int kernel = 0; kernel < wanted.kernels; ++kernel) {
       const Phase phase = kernel < wanted.kernels / 2 ? Phase::forward : Phase::backward;
-      add("layer " + std::to_string(kernel), phase, StreamName::compute, LaunchKernel{});
+      add("layer " + std::to_string(kernel), phase, compute_stream, LaunchKernel{});
     }
-    if (wanted.waits) add("wait for the device", Phase::sync, StreamName::compute, HostWaits{});
+    if (wanted.waits) add("wait for the device", Phase::sync, compute_stream, HostWaits{});
   }
 
   ScriptedTrace run() {
@@ -65,7 +67,7 @@ class TraceScript {
   }
 
  private:
-  void add(std::string name, Phase phase, StreamName stream, Action action) {
+  void add(std::string name, Phase phase, int stream, Action action) {
     scripted_.plan.operations.push_back(
         {.name = std::move(name), .phase = phase, .stream = stream, .action = std::move(action)});
   }

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "plan/count/step_memory.h"
+#include "plan/count/facts_of.h"
 #include "report/picture/draw_memory.h"
 #include "report/text/operation_groups.h"
 #include "report/text/print_memory.h"
@@ -42,13 +42,15 @@ StepPlan small_step() {
 
 std::string screen_of(const StepPlan& plan) {
   std::ostringstream out;
-  print_memory(out, plan);
+  print_memory(out, plan, facts_of(plan));
   return out.str();
 }
 
 std::string picture_of(const std::vector<StepPlan>& plans) {
   std::ostringstream out;
-  draw_memory(out, plans);
+  std::vector<PlanFacts> facts;
+  for (const StepPlan& plan : plans) facts.push_back(facts_of(plan));
+  draw_memory(out, plans, facts);
   return out.str();
 }
 

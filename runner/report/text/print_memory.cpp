@@ -10,7 +10,6 @@
 #include <ostream>
 
 #include "plan/build/step_names.h"
-#include "plan/count/step_memory.h"
 #include "report/text/operation_groups.h"
 #include "report/text/table.h"
 #include "support/text/units.h"
@@ -47,8 +46,8 @@ std::string by_purpose(const BytesByPurpose& bytes) {
 
 class MemoryScreen {
  public:
-  MemoryScreen(std::ostream& out, const StepPlan& plan)
-      : out_(out), plan_(plan), memory_(step_memory_of(plan)), held_(held_memory(plan)) {}
+  MemoryScreen(std::ostream& out, const StepPlan& plan, const PlanFacts& facts)
+      : out_(out), plan_(plan), facts_(facts), memory_(facts.memory), held_(facts.held) {}
 
   void print() {
     fmt::print(out_, "{}, variant {}: the device memory of a steady step\n\n", plan_.scenario,
@@ -179,7 +178,7 @@ class MemoryScreen {
                        "blocks; {} steps refused",
                        course.steps, size_text(course.peak_live_bytes), course.refused_steps)});
     }
-    if (const double growth = growth_bytes_per_step(plan_); growth > 0) {
+    if (const double growth = facts_.growth_bytes_per_step; growth > 0) {
       rows.push_back({"growth", rounded_bytes_text(growth), "a step, never released"});
     }
     if (memory_.page_locked_bytes > 0) {
@@ -222,14 +221,15 @@ class MemoryScreen {
 
   std::ostream& out_;
   const StepPlan& plan_;
-  StepMemory memory_;
-  HeldMemory held_;
+  const PlanFacts& facts_;
+  const StepMemory& memory_;
+  const HeldMemory& held_;
 };
 
 }  // namespace
 
-void print_memory(std::ostream& out, const StepPlan& plan) {
-  MemoryScreen(out, plan).print();
+void print_memory(std::ostream& out, const StepPlan& plan, const PlanFacts& facts) {
+  MemoryScreen(out, plan, facts).print();
 }
 
 }  // namespace stepgate

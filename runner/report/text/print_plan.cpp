@@ -11,7 +11,6 @@
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "plan/build/step_names.h"
-#include "plan/count/counted_metrics.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -151,7 +150,8 @@ void print_operations(std::ostream& out, const StepPlan& plan) {
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
     const std::string effect = visit_action(Effect{plan}, operation.action);
     fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : name_of(operation.phase),
-               name_of(operation.stream), operation.name, width, effect, occasion(operation));
+               stream_at(plan, operation.stream).name, operation.name, width, effect,
+               occasion(operation));
     before = &operation;
   }
 }
@@ -173,16 +173,17 @@ std::string value_text(double value, MetricUnit unit) {
   return fmt::format("{:.6g}", value);
 }
 
-void print_counts(std::ostream& out, const StepPlan& plan) {
+void print_counts(std::ostream& out, const PlanFacts& facts) {
   for (const MetricRow& row : metric_table()) {
-    const auto value = counted(plan, row.metric);
-    if (value) fmt::print(out, "  {:<26} {:>10}\n", row.name, value_text(*value, row.unit));
+    const auto found = facts.counts.find(row.metric);
+    if (found == facts.counts.end()) continue;
+    fmt::print(out, "  {:<26} {:>10}\n", row.name, value_text(found->second, row.unit));
   }
 }
 
 }  // namespace
 
-void print_plan(std::ostream& out, const StepPlan& plan) {
+void print_plan(std::ostream& out, const StepPlan& plan, const PlanFacts& facts) {
   const bool turns = plan.batch_sizes.size() > 1;
   fmt::print(out, "{}, variant {}: {} samples a step{}, {} {} batch\n\n", plan.scenario,
              plan.variant, fmt::join(plan.batch_sizes, ", "), turns ? " in turns" : "",
@@ -194,7 +195,7 @@ void print_plan(std::ostream& out, const StepPlan& plan) {
   fmt::print(out, "\nbuffers\n");
   print_buffers(out, plan);
   fmt::print(out, "\ncounted, on average a step\n");
-  print_counts(out, plan);
+  print_counts(out, facts);
 }
 
 }  // namespace stepgate

@@ -4,12 +4,13 @@
 
 #include <iosfwd>
 
+#include "plan/plan_facts.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
 
 // The operations in the order the host issues them, with phase, stream and work; the buffers by
 // purpose; the counts.
-void print_plan(std::ostream&, const StepPlan&);
+void print_plan(std::ostream&, const StepPlan&, const PlanFacts&);
 
 }  // namespace stepgate

@@ -87,7 +87,7 @@ std::map<std::size_t, WaitedFor> waited_for(const StepPlan& plan, const Trace& t
     if (is_explicit_wait(call)) found[index] = {};
     if (at < 0) continue;
     const Operation& operation = operation_at(plan, at);
-    const auto known = streams.find(std::string(name_of(operation.stream)));
+    const auto known = streams.find(stream_at(plan, operation.stream).name);
     const std::int64_t stream = known == streams.end() ? -1 : known->second;
     const auto* record = std::get_if<RecordEvent>(&operation.action);
     const auto* wait = std::get_if<HostWaits>(&operation.action);

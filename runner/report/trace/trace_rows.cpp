@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "plan/build/step_names.h"
-
 namespace stepgate {
 namespace {}  // namespace
 
@@ -101,7 +99,7 @@ std::map<int, std::string> names_of_streams(const StepPlan& plan, const Trace& t
     std::string& name = names[work.stream];
     // The pieces of a graph run on streams of the graph's own, whatever the plan calls them.
     if (!name.empty() || work.operation < 0) continue;
-    name = name_of(operation_at(plan, work.operation).stream);
+    name = stream_at(plan, operation_at(plan, work.operation).stream).name;
   }
   return names;
 }

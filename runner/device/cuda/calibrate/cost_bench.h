@@ -51,7 +51,7 @@ class CostBench {
  private:
   std::int64_t elapsed_nanoseconds() const;
 
-  Stream stream_;
+  CudaStream stream_;
   BlasHandle blas_;
   CudaEvent begin_, end_;
   DeviceMemoryBlock scratch_[3];

@@ -54,7 +54,7 @@ CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemo
     if (comes_and_goes(buffer)) continue;
     count(buffer, buffer.bytes * buffer.slots);
     take(index, slots);
-    fill(buffer, contents, slots, streams[static_cast<std::size_t>(StreamName::compute)]);
+    fill(buffer, contents, slots, streams[compute_stream]);
   }
 }
 
@@ -105,7 +105,7 @@ void CudaBuffers::open_allocator(const StepStreams& streams) {
   }
 }
 
-void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, StreamName stream) {
+void CudaBuffers::serve(int buffer, std::int64_t step, void*& slot, int stream) {
   if (const auto refusal = served_->allocate(buffer, step, stream)) {
     const std::string& name = plan_.buffers[static_cast<std::size_t>(buffer)].name;
     throw DeviceError(fmt::format("variant '{}', step {}: {}; {}", plan_.variant, step,
@@ -182,19 +182,19 @@ void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
   }
 }
 
-void CudaBuffers::allocate(int buffer, std::int64_t step, StreamName name, cudaStream_t stream) {
+void CudaBuffers::allocate(int buffer, std::int64_t step, int stream, cudaStream_t on) {
   const Buffer& asked = plan_.buffers[static_cast<std::size_t>(buffer)];
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];
   void*& slot = slots[static_cast<std::size_t>(step) % slots.size()];
   const auto bytes = static_cast<std::size_t>(asked.bytes);
   count(asked, asked.bytes);
-  if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, name);
+  if (asked.allocated_by == AllocatedBy::step_allocator) return serve(buffer, step, slot, stream);
   // A step that never releases comes back to a slot that it still holds.
   if (slot) overwritten_.push_back(std::exchange(slot, nullptr));
   if (asked.allocated_by == AllocatedBy::cuda) {
     check_allocation(cudaMalloc(&slot, bytes), asked);
   } else {
-    slot = pool_->take(asked, step, stream);
+    slot = pool_->take(asked, step, on);
   }
 }
 

@@ -37,7 +37,7 @@ class CudaBuffers {
   }
 
   // For buffers that come and go.
-  void allocate(int buffer, std::int64_t step, StreamName, cudaStream_t);
+  void allocate(int buffer, std::int64_t step, int stream, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
   // Of the step's own allocator, if it has one.
   void empty_cache();
@@ -54,7 +54,7 @@ class CudaBuffers {
  private:
   void begin_use(KeptMemory&);
   void open_allocator(const StepStreams&);
-  void serve(int buffer, std::int64_t step, void*& slot, StreamName stream);
+  void serve(int buffer, std::int64_t step, void*& slot, int stream);
   // Which memory that is kept the buffer lies in, if it does.
   std::optional<KeptKind> kept_kind(std::size_t buffer) const;
   void take(std::size_t buffer, std::vector<void*>& slots);

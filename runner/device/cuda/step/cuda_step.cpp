@@ -115,15 +115,16 @@ StepResult CudaStep::end_interleaved(const Interleaving& how) {
 void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserver* observer) {
   if (observer) observer->begin_run(plan_);
   observer_ = observer;
-  check(cudaEventRecord(first_mark_.get(), streams_->compute.get()), "mark the first scored step");
+  check(cudaEventRecord(first_mark_.get(), stream(compute_stream)), "mark the first scored step");
   waited_ = nanoseconds(0);
   const auto begin = steady_clock::now();
   run_steps(observe.steps);
   result.host_busy = steady_clock::now() - begin - waited_;
-  check(cudaEventRecord(last_mark_.get(), streams_->compute.get()), "mark the last scored step");
-  check(cudaStreamSynchronize(streams_->compute.get()), "finish the scored steps");
-  check(cudaStreamSynchronize(streams_->side.get()), "finish the scored steps' copies");
-  check(cudaStreamSynchronize(cudaStreamLegacy), "finish the scored steps' synchronous calls");
+  check(cudaEventRecord(last_mark_.get(), stream(compute_stream)), "mark the last scored step");
+  for (std::size_t index = 0; index < streams_.size(); ++index) {
+    check(cudaStreamSynchronize(streams_[index]),
+          "finish the scored steps on the " + plan_.streams[index].name + " stream");
+  }
   result.elapsed = time_between(first_mark_, last_mark_);
   observer_ = nullptr;
   if (observer) observer->end_run();
@@ -180,7 +181,7 @@ void CudaStep::mark_progress() {
   if (next_step_ % half != 0) return;
   const std::int64_t finished = next_step_ / half - 1;
   check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(),
-                        streams_->compute.get()),
+                        stream(compute_stream)),
         "mark the end of some steps");
 }
 

@@ -14,6 +14,7 @@
 #include "device/cuda/cupti/cupti.h"
 #include "device/cuda/handles.h"
 #include "device/cuda/step/cuda_buffers.h"
+#include "device/cuda/step/cuda_streams.h"
 #include "device/cuda/step_observer.h"
 #include "device/device.h"
 #include "device/loader.h"
@@ -21,13 +22,6 @@
 #include "kernels/kernel.h"
 
 namespace stepgate {
-
-// Of one loaded step, or of several that run interleaved. The compute stream is ordered with the
-// legacy stream, the side stream is not: cudaMemcpy stays correct.
-struct CudaStreams {
-  Stream compute = make_stream(cudaStreamDefault);
-  Stream side = make_stream(cudaStreamNonBlocking);
-};
 
 // What steps of one device share. All of it outlives them.
 struct CudaServices {
@@ -89,7 +83,7 @@ class CudaStep : public LoadedStep {
   void pass_launch_time() const;
 
   void* address(const BufferUse& use, std::int64_t step) const;
-  cudaStream_t stream(StreamName) const;
+  cudaStream_t stream(int index) const { return streams_[static_cast<std::size_t>(index)]; }
   cudaEvent_t event(int index, std::int64_t step) const;
 
   // Reads the losses and stamps of the steps since the last time, before their ring is overwritten.
@@ -114,7 +108,8 @@ class CudaStep : public LoadedStep {
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   KeptMemory own_memory_;
   // Before the buffers: a step's allocator still waits for its streams when it goes.
-  std::shared_ptr<CudaStreams> streams_;
+  std::shared_ptr<CudaStreams> created_streams_;
+  StepStreams streams_;  // by index of the plan
   CudaBuffers buffers_;
   std::vector<std::vector<CudaEvent>> events_;
   std::vector<CudaEvent> progress_;  // one for each half of the run-ahead, in turns

@@ -39,7 +39,7 @@ Bytes on_the_device(const Buffer& buffer, std::int64_t slot, std::uint64_t seed)
   constexpr int before = 0xa5;
   const auto bytes = static_cast<std::size_t>(buffer.bytes);
   const DeviceMemoryBlock memory = make_device_memory(buffer.bytes + guard_bytes);
-  const Stream stream = make_stream();
+  const CudaStream stream = make_stream();
   check(cudaMemsetAsync(memory.get(), before, bytes + guard_bytes, stream.get()), "spoil memory");
   check(fill_on_device(buffer, slot, seed, memory.get(), stream.get()), "fill a buffer");
   Bytes read(bytes + guard_bytes);

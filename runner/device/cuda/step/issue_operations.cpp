@@ -27,19 +27,6 @@ void* CudaStep::address(const BufferUse& use, std::int64_t step) const {
   return static_cast<std::byte*>(buffers_.address(use.buffer, step)) + use.offset_bytes;
 }
 
-cudaStream_t CudaStep::stream(StreamName name) const {
-  switch (name) {
-    case StreamName::compute:
-      return streams_->compute.get();
-    case StreamName::side:
-      return streams_->side.get();
-    case StreamName::legacy:
-      return cudaStreamLegacy;
-  }
-  require(false, "every stream is known");
-  return nullptr;
-}
-
 cudaEvent_t CudaStep::event(int index, std::int64_t step) const {
   const std::vector<CudaEvent>& slots = events_[static_cast<std::size_t>(index)];
   return slots[static_cast<std::size_t>(step) % slots.size()].get();
@@ -69,7 +56,7 @@ void CudaStep::issue_step(std::int64_t step) {
 void CudaStep::launch_graph(std::int64_t step) {
   pass_launch_time();
   check(cudaGraphLaunch(graphs_[static_cast<std::size_t>(step) % graphs_.size()].get(),
-                        streams_->compute.get()),
+                        stream(compute_stream)),
         "launch the step's graph");
 }
 
@@ -79,7 +66,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
   if (prepared.launch) return issue_launch(prepared, step);
   struct Issue {
     CudaStep& self;
-    StreamName name;
+    int stream;
     cudaStream_t on;
     std::int64_t step;
 
@@ -96,7 +83,7 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     }
     void operator()(const Prefetch& prefetch) const { self.issue_prefetch(prefetch, on, step); }
     void operator()(const Allocate& allocate) const {
-      self.buffers_.allocate(allocate.buffer, step, name, on);
+      self.buffers_.allocate(allocate.buffer, step, stream, on);
     }
     void operator()(const Release& release) const {
       const Buffer& buffer = self.plan_.buffers[static_cast<std::size_t>(release.buffer)];

@@ -67,9 +67,9 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
     : plan_(plan),
       cupti_(services.cupti),
       always_watches_(services.observer),
-      streams_(std::move(streams)),
-      buffers_(plan, services.contents, kept ? *kept : own_memory_,
-               {streams_->compute.get(), streams_->side.get(), cudaStreamLegacy}),
+      created_streams_(std::move(streams)),
+      streams_(created_streams_->of(plan)),
+      buffers_(plan, services.contents, kept ? *kept : own_memory_, streams_),
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
       furthest_ahead_(furthest_ahead(plan)),
@@ -166,7 +166,7 @@ void CudaStep::capture_graphs() {
   if (!any) return;
   for (std::int64_t step = 0; step < period; ++step) {
     buffers_.begin_capture();
-    Capture capture(streams_->compute.get());
+    Capture capture(stream(compute_stream));
     graph_work_.clear();
     std::size_t nodes = 0;
     for (std::size_t index = 0; index < prepared_.size(); ++index) {
@@ -182,7 +182,7 @@ void CudaStep::capture_graphs() {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "instantiate the step's graph");
     graphs_.emplace_back(executable);
-    check(cudaGraphUpload(executable, streams_->compute.get()), "upload the step's graph");
+    check(cudaGraphUpload(executable, stream(compute_stream)), "upload the step's graph");
   }
 }
 

@@ -27,7 +27,7 @@ void append_ring(std::vector<Number>& to, const std::vector<std::byte>& ring, st
 
 // The rings count the steps since the load.
 void CudaStep::harvest() {
-  check(cudaStreamSynchronize(streams_->compute.get()), "wait before reading the losses");
+  check(cudaStreamSynchronize(stream(compute_stream)), "wait before reading the losses");
   const std::int64_t begin = harvested_ - first_step_;
   const std::int64_t end = next_step_ - first_step_;
   append_ring(losses_, buffers_.read(plan_.bookkeeping.losses, 0), begin, end);

@@ -129,7 +129,7 @@ class PlainStep {
   }
 
   std::vector<DeviceMemoryBlock> memory_;
-  Stream stream_;
+  CudaStream stream_;
   BlasHandle blas_;
   Launch ingest_, forward_, input_gradient_, weight_gradient_, relu_, no_relu_, loss_, report_,
       bias_gradient_, relu_gradient_, update_;

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The streams of a plan as data: what differs from one to another is said here, and nothing knows
+// any of them by its name.
+#pragma once
+
+#include <string>
+
+namespace stepgate {
+
+// Which streams a stream is ordered with though no event says so, as in CUDA.
+enum class StreamKind {
+  blocking,       // it and the legacy default stream wait for what the other was given earlier
+  non_blocking,   // none: only events order it
+  legacy_default  // CUDA's own, which nobody creates: ordered with all blocking streams
+};
+
+// Work of one stream runs in the order in which it was issued.
+struct Stream {
+  std::string name;  // "compute"; no other of the plan has it
+  StreamKind kind = StreamKind::blocking;
+};
+
+// The first stream of every plan: a step's graph is launched on it, what a step keeps is allocated
+// on it, and how far the device is with the steps is how far this stream is.
+constexpr int compute_stream = 0;
+
+// What is issued to the one waits for all that was issued to the other before, without an event.
+inline bool wait_for_each_other(const Stream& one, const Stream& other) {
+  const auto legacy_and_blocking = [](const Stream& legacy, const Stream& blocking) {
+    return legacy.kind == StreamKind::legacy_default && blocking.kind == StreamKind::blocking;
+  };
+  return legacy_and_blocking(one, other) || legacy_and_blocking(other, one);
+}
+
+}  // namespace stepgate
