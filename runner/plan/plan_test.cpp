@@ -79,10 +79,10 @@ INSTANTIATE_TEST_SUITE_P(EveryHow, PlanWaits,
 
 TEST(Plan, BringsAManagedBatchWithoutACopyButTheHostWaitsForItsSlot) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned};
+  knobs.transfer = {.host = HostMemory::pinned};
   const double copied = value(knobs, Metric::peak_live);
   for (const HostMemory host : {HostMemory::managed, HostMemory::managed_prefetch}) {
-    knobs.h2d.host = host;
+    knobs.transfer.host = host;
     EXPECT_EQ(value(knobs, Metric::copies_per_step), 0);
     EXPECT_EQ(value(knobs, Metric::host_waits_per_step), 1);
     EXPECT_EQ(value(knobs, Metric::peak_live), copied) << "it takes a device buffer's place";
@@ -92,7 +92,7 @@ TEST(Plan, BringsAManagedBatchWithoutACopyButTheHostWaitsForItsSlot) {
 
 TEST(Plan, WritesAndPrefetchesEveryTensorOfAManagedBatch) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::managed_prefetch};
+  knobs.transfer = {.host = HostMemory::managed_prefetch};
   knobs.batch.tensors = 3;
   const StepPlan plan = plan_of(knobs);
   std::int64_t written = 0;
@@ -108,7 +108,7 @@ TEST(Plan, WritesAndPrefetchesEveryTensorOfAManagedBatch) {
 
 TEST(Plan, PrefetchesAManagedBatchAsManyStepsAheadAsThereAreBuffersLeft) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 3};
+  knobs.transfer = {.host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 3};
   for (const Operation& operation : plan_of(knobs).operations) {
     const bool of_the_next = std::holds_alternative<TakeBatch>(operation.action) ||
                              std::holds_alternative<HostCopies>(operation.action) ||
@@ -123,7 +123,7 @@ TEST(Plan, PrefetchesAManagedBatchAsManyStepsAheadAsThereAreBuffersLeft) {
 
 TEST(Plan, OfBatchesThatTakeTurnsCountsTheirMeanAndHoldsTheLargest) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned};
+  knobs.transfer = {.host = HostMemory::pinned};
   knobs.batch.sizes = {4, 8, 6};
   knobs.batch.size = 8;
   Knobs largest = knobs;
@@ -184,7 +184,7 @@ TEST(Plan, WaitsAfterEveryPieceOfWorkWhenAsked) {
 }
 
 struct InputCase {
-  H2dKnobs h2d;
+  TransferKnobs transfer;
   double host_waits, pageable_copies, pinned_allocs;
 };
 
@@ -192,7 +192,7 @@ class PlanInput : public testing::TestWithParam<InputCase> {};
 
 TEST_P(PlanInput, CountsWaitsAndKindsOfCopies) {
   Knobs knobs = small_mlp();
-  knobs.h2d = GetParam().h2d;
+  knobs.transfer = GetParam().transfer;
   EXPECT_EQ(value(knobs, Metric::host_waits_per_step), GetParam().host_waits);
   EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), GetParam().pageable_copies);
   EXPECT_EQ(value(knobs, Metric::pinned_allocs_per_step), GetParam().pinned_allocs);
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Plan, SplitsABatchIntoTensorsThatCoverIt) {
   Knobs knobs = small_mlp();
-  knobs.h2d.host = HostMemory::pinned;
+  knobs.transfer.host = HostMemory::pinned;
   knobs.batch.tensors = 7;
   const StepPlan plan = plan_of(knobs);
   std::int64_t next = 0;
@@ -289,10 +289,10 @@ TEST(Plan, IsSoundForEveryCombinationOfItsKnobs) {
             for (const Allocator with : {Allocator::fixed, Allocator::cuda, Allocator::cuda_async})
               for (const LaunchVia via : {LaunchVia::stream, LaunchVia::graph}) {
                 Knobs knobs = small_mlp();
-                knobs.h2d = {.host = host,
-                             .stream = stream,
-                             .buffers = buffers,
-                             .device_buffer = device_buffer};
+                knobs.transfer = {.host = host,
+                                  .stream = stream,
+                                  .buffers = buffers,
+                                  .device_buffer = device_buffer};
                 knobs.sync = {.where = where, .how = SyncHow::item, .every = 1};
                 knobs.alloc = {.with = with,
                                .when = with == Allocator::fixed ? AllocWhen::never : AllocWhen::op,

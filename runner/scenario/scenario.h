@@ -100,14 +100,14 @@ struct HostKnobs {
   bool operator==(const HostKnobs&) const = default;
 };
 
-struct H2dKnobs {
+struct TransferKnobs {
   HostMemory host = HostMemory::resident;
   CopyStream stream = CopyStream::compute;
   bool blocking = false;
   std::int64_t buffers = 1;  // device buffers the batches rotate over
   DeviceBuffer device_buffer = DeviceBuffer::resident;
   ManagedAdvice advise = ManagedAdvice::none;
-  bool operator==(const H2dKnobs&) const = default;
+  bool operator==(const TransferKnobs&) const = default;
 };
 
 struct SyncKnobs {
@@ -187,7 +187,7 @@ struct Knobs {
   BatchKnobs batch;
   LoaderKnobs loader;
   HostKnobs host;
-  H2dKnobs h2d;
+  TransferKnobs transfer;
   SyncKnobs sync;
   AllocKnobs alloc;
   MemoryKnobs memory;

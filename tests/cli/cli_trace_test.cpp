@@ -50,7 +50,7 @@ TEST_F(TracedRun, SaysWhichValueAKnobWasCalibratedToAndAcceptsItNextTime) {
   write("share.toml",
         "claim = \"a copy of a third of the step\"\n"
         "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
-        "batch.sample_bytes = \"64 KiB\"\nh2d.host = \"pinned\"\n"
+        "batch.sample_bytes = \"64 KiB\"\ntransfer.host = \"pinned\"\n"
         "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
         "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n");
   const Finished run = simulate({"share.toml", "--json", "r.json"});
@@ -67,7 +67,7 @@ TEST_F(TracedRun, SkipsAScenarioThatNoValueCalibrates) {
   write("far.toml",
         "claim = \"a copy that takes a thousand steps\"\n"
         "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
-        "h2d.host = \"pinned\"\n"
+        "transfer.host = \"pinned\"\n"
         "[calibrate]\nloader.depth = \"fix.h2d_share ~= 100000% within 5%\"\n"
         "[variant.fix]\n[expect]\nwaits = \"fix.host_waits_per_step == 0\"\n");
   const Finished run = simulate({"far.toml"});
@@ -87,7 +87,7 @@ TEST_F(TracedRun, GoesOnWithoutATraceWhereItsProcessCannotStart) {
 
 TEST_F(TracedRun, VerbsThatDoNotTraceWantTheCalibratedValue) {
   write("share.toml",
-        "claim = \"a copy\"\nh2d.host = \"pinned\"\n"
+        "claim = \"a copy\"\ntransfer.host = \"pinned\"\n"
         "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
         "[variant.fix]\n[expect]\nwaits = \"fix.host_waits_per_step == 0\"\n");
   const Finished run = simulate({"share.toml", "--no-trace"});

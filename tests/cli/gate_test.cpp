@@ -26,12 +26,12 @@ const std::string baselines = STEPGATE_SOURCE_DIR "/baselines";
 // its launches; and one that waits for the device at every step, so that host work shows.
 const std::string tensor_cores =
     "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 1024, dtype = \"tf32\" }\n"
-    "batch.size = 1024\nh2d = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
+    "batch.size = 1024\ntransfer = { host = \"pinned\", stream = \"side\", buffers = 2 }\n"
     "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
 const std::string copies =
     "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 4, kernel_us = 20 }\n"
     "batch = { size = 64, sample_bytes = \"128 KiB\" }\n"
-    "h2d = { host = \"pinned\", stream = \"compute\" }\n"
+    "transfer = { host = \"pinned\", stream = \"compute\" }\n"
     "[variant.step]\n[expect]\nno_waits = \"step.host_waits_per_step == 0\"\n";
 const std::string launches =
     "claim = \"c\"\nmodel = { kind = \"mlp\", layers = 8, hidden = 256, dtype = \"tf32\" }\n"

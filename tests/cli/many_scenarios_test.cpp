@@ -28,7 +28,7 @@ std::string scenario_text(int number) {
          "\n[optim]\nkind = \"" + pick(2, {"sgd", "adamw"}) +
          "\"\n[variant.baseline]\nsync = { where = \"" + pick(3, {"step", "phase", "op"}) +
          "\", how = \"" + pick(5, {"device", "stream", "item"}) +
-         "\" }\n[variant.copies]\nh2d = { host = \"" + pick(7, {"pageable", "pinned"}) +
+         "\" }\n[variant.copies]\ntransfer = { host = \"" + pick(7, {"pageable", "pinned"}) +
          "\" }\n[variant.fix]\n[expect]\n"
          "faster = \"fix.samples_per_s >= 1.05 * baseline.samples_per_s\"\n"
          "no_waits = \"fix.host_waits_per_step == 0\"\n";

@@ -21,7 +21,7 @@ const std::string all_ways =
     "claim = \"lines of every kind\"\n"
     "model = { layers = 2, hidden = 64 }\n"
     "measure = { rounds = 12 }\n"
-    "h2d = { host = \"pinned\" }\n"
+    "transfer = { host = \"pinned\" }\n"
     "[variant.baseline]\n[variant.fix]\n[variant.slow]\nsync = { where = \"op\" }\n"
     "[expect]\n"
     "bytes = \"fix.copy_bytes_per_step == 0.5 * batch_bytes + 0.5 * batch_bytes\"\n"

@@ -56,7 +56,7 @@ TEST_P(AllocationLimits, AreNotMetByAPoolThatHasRoom) {
 
 TEST_P(AllocationLimits, AreTheSameForGraphsThatShareAPool) {
   Knobs knobs = model_knobs("fp32_sgd");
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
   knobs.alloc.with = Allocator::caching;
   knobs.alloc.when = AllocWhen::op;
   knobs.alloc.empty_cache_every = 2;

@@ -29,7 +29,7 @@ std::vector<Knobs> ways_to_take_turns() {
                                 HostMemory::managed_prefetch}) {
     Knobs knobs = turning();
     const bool side = host == HostMemory::pinned || host == HostMemory::managed_prefetch;
-    knobs.h2d = {
+    knobs.transfer = {
         .host = host, .stream = side ? CopyStream::side : CopyStream::compute, .buffers = 2};
     knobs.sync = {.where = SyncWhere::phase, .how = SyncHow::event, .every = 1};
     knobs.log = {.every = 2, .via = LogVia::mean_on_device};

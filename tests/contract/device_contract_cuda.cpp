@@ -26,7 +26,7 @@ StepPlan failing_every(std::int64_t steps, StepPlan plan) {
 
 Knobs page_locking_knobs() {
   Knobs knobs = model_knobs("fp32_adamw");
-  knobs.h2d = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
   knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
   knobs.loader = {.wait_us = 1, .depth = 2};
   return knobs;
@@ -84,7 +84,7 @@ TEST(CudaDeviceContract, TakesNoMoreMemoryOnceEveryStepHasBeenInASlot) {
   constexpr std::int64_t mebibyte = 1024 * 1024;
   Knobs large = model_knobs("fp32_adamw");
   large.model.hidden = 512;
-  large.h2d = {.host = HostMemory::registered, .stream = CopyStream::side, .buffers = 3};
+  large.transfer = {.host = HostMemory::registered, .stream = CopyStream::side, .buffers = 3};
   Knobs in_an_arena = large;
   in_an_arena.batch.size *= 1024;
   in_an_arena.alloc.with = Allocator::arena;

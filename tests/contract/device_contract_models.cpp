@@ -97,7 +97,7 @@ Knobs model_knobs(const std::string& name) {
 
 StepPlan plan_over_the_side_stream() {
   Knobs knobs = model_knobs("fp32_sgd");
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
   return plan_of(knobs);
 }
 

@@ -52,7 +52,7 @@ TEST_P(DeviceContract, CountsItsStepsWithoutGapsAndEchoesThem) {
 TEST_P(DeviceContract, ComputesTheSameInOnePieceAndInMany) {
   for (const ModelCase& model : model_cases()) {
     Knobs knobs = model.knobs;
-    knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+    knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
     knobs.loader = {.wait_us = 1, .depth = 2};
     knobs.log = {.every = 3, .via = LogVia::late_pinned};
     const StepPlan plan = plan_of(knobs);
@@ -104,7 +104,7 @@ TEST_P(DeviceContract, LetsLoadedStepsTakeTurnsWithoutDisturbingEachOther) {
   std::vector<StepPlan> plans;
   for (const ModelCase& model : model_cases()) {
     Knobs knobs = model.knobs;
-    knobs.h2d = {.host = HostMemory::pageable, .stream = CopyStream::legacy};
+    knobs.transfer = {.host = HostMemory::pageable, .stream = CopyStream::legacy};
     knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
     plans.push_back(plan_of(knobs));
   }
@@ -145,7 +145,7 @@ TEST_P(DeviceContract, BeginsWithTheStepThatALoadIsDealt) {
   for (const ModelCase& model : model_cases()) {
     SCOPED_TRACE(model.name);
     Knobs knobs = model.knobs;
-    knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+    knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
     knobs.loader = {.wait_us = 1, .jitter = 0.5, .depth = 2};
     knobs.log = {.every = 4, .via = LogVia::late_pinned};
     const StepPlan plan = plan_of(knobs);
@@ -210,9 +210,9 @@ TEST_P(DeviceContract, RunsStepsInterleaved) {
 TEST_P(DeviceContract, ComputesTheSameInASlotThatOthersHaveUsed) {
   Knobs large = model_knobs("fp32_sgd");
   large.batch.size *= 2;
-  large.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+  large.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
   Knobs small = model_knobs("fp32_sgd");
-  small.h2d = {.host = HostMemory::pin_each_step};
+  small.transfer = {.host = HostMemory::pin_each_step};
   std::vector<StepPlan> plans{plan_of(large), plan_of(small)};
   for (const ModelCase& model : model_cases()) plans.push_back(plan_of(model.knobs));
   constexpr int slots = 2;
@@ -233,7 +233,7 @@ TEST_P(DeviceContract, ComputesTheSameInASlotThatOthersHaveUsed) {
 TEST_P(DeviceContract, CanUnloadAStepThatHasOnlyJustRunOrNeverRan) {
   for (const Allocator with : {Allocator::cuda, Allocator::cuda_async}) {
     Knobs knobs = model_knobs("fp32_sgd");
-    knobs.h2d = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
+    knobs.transfer = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
     knobs.loader = {.wait_us = 1, .depth = 2, .workers = 2};
     knobs.log = {.every = 1, .via = LogVia::keep_on_device};
     knobs.alloc.with = with;

@@ -75,11 +75,11 @@ void append_arrivals(const Knobs& model, std::vector<Knobs>& ways) {
           for (const bool blocking : {false, true})
             for (const LaunchVia via : launch_kinds) {
               Knobs knobs = model;
-              knobs.h2d = {.host = host,
-                           .stream = stream,
-                           .blocking = blocking,
-                           .buffers = buffers,
-                           .device_buffer = device_buffer};
+              knobs.transfer = {.host = host,
+                                .stream = stream,
+                                .blocking = blocking,
+                                .buffers = buffers,
+                                .device_buffer = device_buffer};
               knobs.batch.tensors = 2 * buffers - 1;
               knobs.launch.via = via;
               if (device_buffer == DeviceBuffer::per_step) knobs.alloc.with = Allocator::cuda_async;
@@ -113,7 +113,7 @@ void append_allocations(const Knobs& model, std::vector<Knobs>& ways) {
 // Beside arrivals that must wait until the evaluation is done with the batch, and with memory that
 // comes and goes in its steps only.
 void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
-  const H2dKnobs arrivals[] = {
+  const TransferKnobs arrivals[] = {
       {},
       {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2},
       {.host = HostMemory::managed_prefetch}};
@@ -128,7 +128,7 @@ void append_evaluations(const Knobs& model, std::vector<Knobs>& ways) {
             Knobs knobs = model;
             knobs.eval = {eval.every, eval.batches, store, saves};
             knobs.model.inplace = saves;
-            knobs.h2d = arrivals[next % std::size(arrivals)];
+            knobs.transfer = arrivals[next % std::size(arrivals)];
             knobs.alloc = alloc;
             knobs.launch.via = via;
             ways.push_back(knobs);
@@ -157,7 +157,7 @@ void append_offloads(const Knobs& model, std::vector<Knobs>& ways) {
             if (!set_offload(knobs, offload, via)) continue;
             knobs.alloc = alloc;
             knobs.launch.via = launch;
-            if (host == HostMemory::pinned) knobs.h2d = {host, CopyStream::side, false, 2};
+            if (host == HostMemory::pinned) knobs.transfer = {host, CopyStream::side, false, 2};
             ways.push_back(knobs);
           }
 }
@@ -180,9 +180,9 @@ const Value& any_of(Random& random, const Value (&values)[count]) {
 
 Knobs mix(const Knobs& model, Random& random) {
   Knobs knobs = model;
-  knobs.h2d = {any_of(random, host_memories),  any_of(random, copy_streams),
-               random.below(2) == 0,           static_cast<std::int64_t>(1 + random.below(3)),
-               any_of(random, device_buffers), any_of(random, managed_advices)};
+  knobs.transfer = {any_of(random, host_memories),  any_of(random, copy_streams),
+                    random.below(2) == 0,           static_cast<std::int64_t>(1 + random.below(3)),
+                    any_of(random, device_buffers), any_of(random, managed_advices)};
   knobs.batch.tensors = static_cast<std::int64_t>(1 + random.below(4));
   knobs.loader = any_of(random, loaders);
   knobs.sync = {any_of(random, sync_places), any_of(random, sync_kinds),

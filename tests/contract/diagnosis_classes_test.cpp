@@ -39,7 +39,7 @@ std::vector<ClassCase> class_cases() {
   // 64 MiB in line with one short kernel.
   Knobs copy = spinning(1, 50);
   copy.batch.sample_bytes = std::int64_t{4} << 20;
-  copy.h2d.host = HostMemory::pinned;
+  copy.transfer.host = HostMemory::pinned;
   // The host makes every batch itself, far longer than the device computes.
   Knobs data = spinning(2, 50);
   data.loader.wait_us = 2000;

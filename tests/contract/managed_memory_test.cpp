@@ -17,7 +17,7 @@ StepPlan plan_with(HostMemory host, CopyStream stream = CopyStream::compute,
   Knobs knobs;
   knobs.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 20};
   knobs.batch = {.size = 16, .sample_bytes = batch_bytes / 16, .tensors = 1};
-  knobs.h2d = {.host = host, .stream = stream, .buffers = buffers};
+  knobs.transfer = {.host = host, .stream = stream, .buffers = buffers};
   return plan_of(knobs);
 }
 

@@ -61,7 +61,7 @@ class TraceContract : public testing::TestWithParam<DeviceCase> {
 // Everything at once: a prefetch, waits, allocations, fills, a log that is read late.
 inline Knobs busy_knobs() {
   Knobs knobs = model_knobs("fp32_adamw");
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
   knobs.batch.tensors = 2;
   knobs.loader = {.wait_us = 2, .jitter = 0.3, .depth = 2, .workers = 1};
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::item, .every = 3};
@@ -73,16 +73,18 @@ inline Knobs busy_knobs() {
 
 inline std::vector<Knobs> different_steps() {
   Knobs pageable = model_knobs("spin");
-  pageable.h2d = {.host = HostMemory::pageable, .stream = CopyStream::legacy, .blocking = true};
+  pageable.transfer = {
+      .host = HostMemory::pageable, .stream = CopyStream::legacy, .blocking = true};
   pageable.sync = {.where = SyncWhere::phase, .how = SyncHow::memcpy, .every = 1};
   Knobs graph = model_knobs("bf16_adamw");
   graph.launch.via = LaunchVia::graph;
   graph.memory.zero_grad = ZeroGrad::memset;
   Knobs locking = model_knobs("tf32_sgd");
-  locking.h2d = {.host = HostMemory::pin_each_step};
+  locking.transfer = {.host = HostMemory::pin_each_step};
   locking.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
   Knobs managed = model_knobs("fp32_sgd");
-  managed.h2d = {.host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 2};
+  managed.transfer = {
+      .host = HostMemory::managed_prefetch, .stream = CopyStream::side, .buffers = 2};
   return {busy_knobs(), pageable, graph, locking, managed, model_knobs("spin")};
 }
 

@@ -85,9 +85,9 @@ TEST_P(TraceContract, BooksTheSameMemoryInASlotThatOthersHaveUsed) {
   if (!traces()) return;
   Knobs large = model_knobs("fp32_adamw");
   large.batch.size *= 16;
-  large.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+  large.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
   Knobs registered = model_knobs("fp32_adamw");
-  registered.h2d.host = HostMemory::registered;
+  registered.transfer.host = HostMemory::registered;
   Knobs in_an_arena = large;
   in_an_arena.alloc.with = Allocator::arena;
   std::vector<StepPlan> plans;

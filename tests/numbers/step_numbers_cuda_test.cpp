@@ -169,11 +169,11 @@ const Way ways[] = {
     {"as a graph", [](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }},
     {"with prefetch on the side stream",
      [](Knobs& knobs) {
-       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+       knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
      }},
     {"with prefetch and a graph",
      [](Knobs& knobs) {
-       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
+       knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 3};
        knobs.launch.via = LaunchVia::graph;
      }},
     {"with cudaMalloc",
@@ -194,7 +194,7 @@ const Way ways[] = {
     {"with products beside their activations", [](Knobs& knobs) { knobs.model.inplace = false; }},
     {"with an evaluation after every other step",
      [](Knobs& knobs) {
-       knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+       knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
        knobs.eval = {.every = 2, .batches = 2, .store = EvalStore::host};
      }},
     {"with an evaluation that saves and keeps, beside a graph",

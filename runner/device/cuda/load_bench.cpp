@@ -30,7 +30,7 @@ Knobs mlp() {
   knobs.model.hidden = 1024;
   knobs.model.dtype = DType::tf32;
   knobs.batch.size = 1024;
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
   return knobs;
 }
 

@@ -64,22 +64,22 @@ TEST(SimulatedDevice, AddsWaitLatencyAndHostWorkToAStepThatWaits) {
 TEST(SimulatedDevice, HidesACopyOnASideStreamOnly) {
   Knobs knobs = spinning(10, 20);
   knobs.batch.sample_bytes = 1 << 17;  // 1 MiB a batch: 20 us pinned
-  knobs.h2d.host = HostMemory::pinned;
+  knobs.transfer.host = HostMemory::pinned;
   const nanoseconds in_line = step_time(knobs, round_profile());
-  knobs.h2d.stream = CopyStream::side;
-  knobs.h2d.buffers = 2;
+  knobs.transfer.stream = CopyStream::side;
+  knobs.transfer.buffers = 2;
   const nanoseconds hidden = step_time(knobs, round_profile());
   EXPECT_EQ(in_line - hidden, microseconds(20));
 }
 
 TEST(SimulatedDevice, ChargesPageableCopiesAndDirectAllocationsToTheStep) {
   Knobs knobs = spinning(10, 20);
-  knobs.h2d.host = HostMemory::pinned;
+  knobs.transfer.host = HostMemory::pinned;
   knobs.batch.sample_bytes = 1 << 17;
   const nanoseconds pinned = step_time(knobs, round_profile());
-  knobs.h2d.host = HostMemory::pageable;
+  knobs.transfer.host = HostMemory::pageable;
   EXPECT_GT(step_time(knobs, round_profile()), pinned + microseconds(40));
-  knobs.h2d.host = HostMemory::resident;
+  knobs.transfer.host = HostMemory::resident;
   const nanoseconds fixed = step_time(knobs, round_profile());
   knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
   EXPECT_GT(step_time(knobs, round_profile()), fixed + microseconds(60));
@@ -89,7 +89,7 @@ TEST(SimulatedDevice, ChargesPageableCopiesAndDirectAllocationsToTheStep) {
 
 TEST(SimulatedDevice, StagesAPageableCopyAheadAsFarAsTheDriverDoes) {
   Knobs knobs = spinning(1, 200);
-  knobs.h2d.host = HostMemory::pageable;
+  knobs.transfer.host = HostMemory::pageable;
   knobs.batch.sample_bytes = 1 << 17;  // 1 MiB a batch: 60 us pageable, 20 us pinned
   const nanoseconds blocking = step_time(knobs, round_profile());
   DeviceProfile staging = round_profile();
@@ -120,7 +120,7 @@ TEST(SimulatedDevice, LaunchesAGraphInOneCall) {
 
 TEST(SimulatedDevice, StarvesWithoutALoaderThatWorksAhead) {
   Knobs knobs = spinning(1, 100);
-  knobs.h2d.host = HostMemory::pinned;
+  knobs.transfer.host = HostMemory::pinned;
   knobs.loader.wait_us = 80;
   const nanoseconds queue_hides_it = step_time(knobs, round_profile());
   knobs.loader.wait_us = 300;

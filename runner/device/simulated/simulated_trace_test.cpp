@@ -24,7 +24,7 @@ Knobs busy_knobs() {
   Knobs knobs;
   knobs.model.layers = 3;
   knobs.model.hidden = 64;
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
   knobs.loader = {.wait_us = 40, .jitter = 0.4, .depth = 2, .workers = 1};
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 2};
   knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
@@ -96,7 +96,7 @@ TEST(SimulatedTrace, NamesTheCallsThatAGpuWouldSee) {
   EXPECT_EQ(calls_named(direct, "cudaMemsetAsync"), 10);
   knobs.alloc.with = Allocator::cuda_async;
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::memcpy, .every = 1};
-  knobs.h2d = {.host = HostMemory::pin_each_step};
+  knobs.transfer = {.host = HostMemory::pin_each_step};
   const Trace pooled = trace_of(plan_of(knobs), 10);
   EXPECT_EQ(calls_named(pooled, "cudaMalloc"), 0);
   EXPECT_GT(calls_named(pooled, "cudaMallocAsync"), 0);

@@ -19,7 +19,7 @@ kernel_us = 50
 [batch]
 size         = 64
 sample_bytes = "64 KiB"
-[h2d]
+[transfer]
 host = "pinned"
 [calibrate]
 batch.sample_bytes = "fix.h2d_share ~= AIM within 5%"

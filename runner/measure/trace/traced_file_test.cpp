@@ -23,7 +23,7 @@ Traced traced_by_a_device() {
   Knobs knobs;
   knobs.model.layers = 2;
   knobs.model.hidden = 32;
-  knobs.h2d = {.host = HostMemory::pageable};
+  knobs.transfer = {.host = HostMemory::pageable};
   knobs.alloc = {.with = Allocator::cuda, .when = AllocWhen::step, .keep_bytes = std::nullopt};
   Scenario scenario;
   scenario.name = "by_hand";

@@ -29,16 +29,17 @@ TEST(Interleaving, RefusesWhatWaitsOrWorksBesideTheComputeStream) {
             }).find("waits for the device"),
             std::string::npos);
   EXPECT_NE(reason_with([](Knobs& knobs) {
-              knobs.h2d.host = HostMemory::pageable;
+              knobs.transfer.host = HostMemory::pageable;
             }).find("keeps the host in the call"),
             std::string::npos);
   EXPECT_NE(reason_with([](Knobs& knobs) {
-              knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+              knobs.transfer = {
+                  .host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
             }).find("acts for another step"),
             std::string::npos);
   EXPECT_NE(reason_with([](Knobs& knobs) {
               knobs.loader = {.wait_us = 100, .depth = 2};
-              knobs.h2d.host = HostMemory::pinned;
+              knobs.transfer.host = HostMemory::pinned;
             }).find("a loader that goes on meanwhile"),
             std::string::npos);
   EXPECT_NE(reason_with([](Knobs& knobs) {

@@ -192,7 +192,7 @@ TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
 TEST(Lifetimes, OfPageLockedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
   Knobs knobs = small_mlp();
   const auto page_locked = [&](HostMemory host) {
-    knobs.h2d.host = host;
+    knobs.transfer.host = host;
     return lifetimes_of(plan_of(knobs)).page_locked;
   };
   EXPECT_TRUE(page_locked(HostMemory::resident).empty());

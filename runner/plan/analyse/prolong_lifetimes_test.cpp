@@ -121,7 +121,7 @@ TEST(ProlongedLifetimes, OfPlannedStepsMayShareMemoryWithoutARace) {
   Knobs knobs = small_mlp();
   for (const CopyStream stream : {CopyStream::compute, CopyStream::side, CopyStream::legacy}) {
     for (const LaunchVia via : {LaunchVia::stream, LaunchVia::graph}) {
-      knobs.h2d = {.host = HostMemory::pinned, .stream = stream, .buffers = 2};
+      knobs.transfer = {.host = HostMemory::pinned, .stream = stream, .buffers = 2};
       knobs.launch.via = via;
       EXPECT_EQ(find_race(in_arena(plan_of(knobs))), std::nullopt);
     }

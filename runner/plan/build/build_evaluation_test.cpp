@@ -73,14 +73,14 @@ TEST(Evaluation, StaysOutOfTheGraph) {
 // --- the batch -----------------------------------------------------------------------------------
 
 TEST(Evaluation, IsARaceUnlessItSaysThatTheBatchIsEvaluated) {
-  const H2dKnobs arrivals[] = {
+  const TransferKnobs arrivals[] = {
       {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2},
       {.host = HostMemory::managed},
       {.host = HostMemory::managed_prefetch}};
-  for (const H2dKnobs& arrival : arrivals) {
+  for (const TransferKnobs& arrival : arrivals) {
     for (const std::int64_t every : {1, 2, 5}) {
       Knobs knobs = evaluating({.every = every, .batches = 2});
-      knobs.h2d = arrival;
+      knobs.transfer = arrival;
       StepPlan plan = plan_of(knobs);
       EXPECT_EQ(find_race(plan), std::nullopt);
       EXPECT_EQ(std::erase_if(plan.operations,
@@ -99,7 +99,7 @@ TEST(Evaluation, IsARaceUnlessItSaysThatTheBatchIsEvaluated) {
 TEST(Evaluation, ReleasesTheStepsOwnBatchInEveryStep) {
   Knobs knobs = evaluating({.every = 3});
   knobs.alloc.with = Allocator::cuda_async;
-  knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
+  knobs.transfer = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
   const StepPlan plan = plan_of(knobs);
   EXPECT_TRUE(std::holds_alternative<Release>(plan.operations.back().action));
   EXPECT_EQ(plan.operations.back().every, 1);

@@ -35,9 +35,9 @@ class HostInput {
       : builder_(builder),
         knobs_(knobs),
         bytes_(batch_bytes),
-        stream_(builder.add_stream(stream_of(knobs.h2d.stream))) {
+        stream_(builder.add_stream(stream_of(knobs.transfer.stream))) {
     host_ = builder.add({.name = "host batch",
-                         .memory = memory_of(knobs.h2d.host),
+                         .memory = memory_of(knobs.transfer.host),
                          .purpose = Purpose::staging,
                          .bytes = bytes_,
                          .slots = distinct_batches,
@@ -46,7 +46,7 @@ class HostInput {
         {.name = "device batch",
          .purpose = Purpose::batch,
          .bytes = bytes_,
-         .slots = knobs.h2d.buffers,
+         .slots = knobs.transfer.buffers,
          .allocated_by = per_step() ? allocated_by(knobs.alloc.with) : AllocatedBy::the_plan});
   }
 
@@ -54,9 +54,9 @@ class HostInput {
     InputParts parts{.batch = device_, .consumed = std::nullopt, .release_batch = per_step()};
     // With one resident buffer there is nobody to hand it to; the race is found by find_races, not
     // hidden by a wait.
-    const bool handed_off = on_side() && !per_step() && knobs_.h2d.buffers > 1;
-    const int ahead = on_side() ? static_cast<int>(knobs_.h2d.buffers) - 1 : 0;
-    if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.h2d.buffers);
+    const bool handed_off = on_side() && !per_step() && knobs_.transfer.buffers > 1;
+    const int ahead = on_side() ? static_cast<int>(knobs_.transfer.buffers) - 1 : 0;
+    if (handed_off) parts.consumed = builder_.add_event("batch consumed", knobs_.transfer.buffers);
     builder_.enter(Phase::data_wait);
     builder_.look_ahead(ahead);
     builder_.act("take a batch from the loader", TakeBatch{});
@@ -66,19 +66,19 @@ class HostInput {
     if (parts.consumed)
       builder_.act("wait until the slot is free", StreamWaitsEvent{*parts.consumed});
     copy();
-    if (on_side()) hand_over(builder_, knobs_.h2d.buffers);
+    if (on_side()) hand_over(builder_, knobs_.transfer.buffers);
     return parts;
   }
 
  private:
-  bool on_side() const { return knobs_.h2d.stream == CopyStream::side; }
-  bool per_step() const { return knobs_.h2d.device_buffer == DeviceBuffer::per_step; }
+  bool on_side() const { return knobs_.transfer.stream == CopyStream::side; }
+  bool per_step() const { return knobs_.transfer.device_buffer == DeviceBuffer::per_step; }
 
   void copy() {
-    const bool locks = knobs_.h2d.host == HostMemory::pin_each_step;
+    const bool locks = knobs_.transfer.host == HostMemory::pin_each_step;
     // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
     // for its stream.
-    const bool synchronous = knobs_.h2d.blocking && knobs_.h2d.stream == CopyStream::legacy;
+    const bool synchronous = knobs_.transfer.blocking && knobs_.transfer.stream == CopyStream::legacy;
     if (locks) builder_.act("page-lock the host batch", PageLock{host_});
     const std::int64_t tensors = knobs_.batch.tensors;
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
@@ -88,7 +88,7 @@ class HostInput {
       builder_.act(name, CopyBytes{StepBuilder::part(device_, part.first, part.bytes),
                                    StepBuilder::part(host_, part.first, part.bytes), synchronous});
     }
-    if ((knobs_.h2d.blocking && !synchronous) || locks) {
+    if ((knobs_.transfer.blocking && !synchronous) || locks) {
       builder_.act("wait for the copy", HostWaits{WaitFor::stream});
     }
     if (locks) builder_.act("unlock the host batch", PageUnlock{host_});
@@ -153,7 +153,7 @@ AllocatedBy allocated_by(Allocator with) {
 InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
   const std::int64_t batch_bytes = knobs.batch.size * sample_bytes;
   builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
-  const HostMemory host = knobs.h2d.host;
+  const HostMemory host = knobs.transfer.host;
   if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {
     return build_managed_input(builder, knobs, batch_bytes);
   }

@@ -40,14 +40,14 @@ ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t 
                                 .memory = MemoryKind::managed,
                                 .purpose = Purpose::batch,
                                 .bytes = batch_bytes,
-                                .slots = knobs.h2d.buffers,
-                                .advice = advice_of(knobs.h2d.advise)}),
-          .consumed = builder.add_event("batch consumed", knobs.h2d.buffers)};
+                                .slots = knobs.transfer.buffers,
+                                .advice = advice_of(knobs.transfer.advise)}),
+          .consumed = builder.add_event("batch consumed", knobs.transfer.buffers)};
 }
 
 void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, std::int64_t bytes,
            int ahead) {
-  const bool prefetch = knobs.h2d.host == HostMemory::managed_prefetch;
+  const bool prefetch = knobs.transfer.host == HostMemory::managed_prefetch;
   const std::int64_t tensors = knobs.batch.tensors;
   for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
     const TensorBytes part = tensor_of_batch(bytes, tensor, tensors);
@@ -57,7 +57,7 @@ void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, s
     builder.act("write" + what, HostCopies{StepBuilder::part(made.batch, part.first, part.bytes),
                                            StepBuilder::part(made.source, part.first, part.bytes)});
     if (prefetch) {
-      builder.enter(Phase::h2d, builder.add_stream(stream_of(knobs.h2d.stream)));
+      builder.enter(Phase::h2d, builder.add_stream(stream_of(knobs.transfer.stream)));
       builder.look_ahead(ahead);
       builder.act("prefetch" + what,
                   Prefetch{StepBuilder::part(made.batch, part.first, part.bytes)});
@@ -68,19 +68,19 @@ void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, s
 }  // namespace
 
 InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
-  const bool prefetch = knobs.h2d.host == HostMemory::managed_prefetch;
-  const bool on_side = knobs.h2d.stream == CopyStream::side;
-  const int ahead = on_side ? static_cast<int>(knobs.h2d.buffers) - 1 : 0;
+  const bool prefetch = knobs.transfer.host == HostMemory::managed_prefetch;
+  const bool on_side = knobs.transfer.stream == CopyStream::side;
+  const int ahead = on_side ? static_cast<int>(knobs.transfer.buffers) - 1 : 0;
   const ManagedBatch made = add_buffers(builder, knobs, batch_bytes);
   builder.enter(Phase::data_wait);
   builder.look_ahead(ahead);
   builder.act("take a batch from the loader", TakeBatch{});
   builder.act("wait until the slot is free", HostWaits{WaitFor::event, made.consumed});
   write(builder, knobs, made, batch_bytes, ahead);
-  if (prefetch && knobs.h2d.blocking) {
+  if (prefetch && knobs.transfer.blocking) {
     builder.act("wait for the prefetch", HostWaits{WaitFor::stream});
   }
-  if (on_side) hand_over(builder, knobs.h2d.buffers);
+  if (on_side) hand_over(builder, knobs.transfer.buffers);
   return {.batch = made.batch, .consumed = made.consumed};
 }
 

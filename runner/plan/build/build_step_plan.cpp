@@ -73,12 +73,14 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
                           " tensors",
                       "lower 'batch.tensors'"};
   }
-  if (knobs.h2d.device_buffer == DeviceBuffer::per_step && knobs.h2d.host != HostMemory::resident &&
+  if (knobs.transfer.device_buffer == DeviceBuffer::per_step &&
+      knobs.transfer.host != HostMemory::resident &&
       allocated_by(knobs.alloc.with) == AllocatedBy::the_plan) {
-    return Diagnostic{
-        variant.place,
-        who + "'h2d.device_buffer = \"per_step\"' needs an allocator, but 'alloc.with' is static",
-        "set 'alloc.with' to cuda, cuda_async or caching"};
+    return Diagnostic{variant.place,
+                      who +
+                          "'transfer.device_buffer = \"per_step\"' needs an allocator, but "
+                          "'alloc.with' is static",
+                      "set 'alloc.with' to cuda, cuda_async or caching"};
   }
   const bool within_a_step =
       knobs.sync.where != SyncWhere::none && knobs.sync.where != SyncWhere::step;
@@ -256,9 +258,10 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
         "launch it through the stream ('launch.via = \"stream\"'), or take that operation out"};
   }
   if (const auto race = find_race(plan)) {
-    return Diagnostic{variant.place, who + "is a race: " + *race,
-                      "rotate over two device buffers ('h2d.buffers = 2'), which hands them over "
-                      "with events"};
+    return Diagnostic{
+        variant.place, who + "is a race: " + *race,
+        "rotate over two device buffers ('transfer.buffers = 2'), which hands them over "
+        "with events"};
   }
   if (const auto refused = count_allocations(plan, cap)) {
     return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,

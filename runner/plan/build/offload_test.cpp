@@ -182,7 +182,7 @@ TEST(Offload, IsCapturedUnlessItsMemoryIsPageable) {
 // batch is none.
 TEST(Offload, WithinAGraphOrdersNothingOutsideOfIt) {
   Knobs knobs = deep_mlp(OffloadVia::pinned_overlap);
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side};
   EXPECT_EQ(refusal_of(knobs), "accepted") << "its waits happen to order the one batch";
   knobs.launch.via = LaunchVia::graph;
   EXPECT_NE(refusal_of(knobs).find("both touch 'device batch', and nothing orders them"),

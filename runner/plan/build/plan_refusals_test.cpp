@@ -10,18 +10,18 @@ namespace {
 
 TEST(PlanRefusals, RefusesOneBufferOnASideStreamAsARace) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side};
   EXPECT_EQ(refusal_of(knobs),
             "by_hand.toml:3:1: variant 'only' is a race: 'copy the batch' of step 1 on the side "
             "stream and 'ingest the "
             "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders "
             "them; rotate over "
-            "two device buffers ('h2d.buffers = 2'), which hands them over with events");
+            "two device buffers ('transfer.buffers = 2'), which hands them over with events");
 }
 
 TEST(PlanRefusals, IsARaceWithoutAnyOneOfItsHandOffs) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
   const StepPlan good = plan_of(knobs);
   ASSERT_EQ(find_race(good), std::nullopt);
   int left_out = 0;
@@ -39,7 +39,7 @@ TEST(PlanRefusals, IsARaceWhenTheHostWritesManagedMemoryWithoutWaitingForItsRead
   Knobs knobs = small_mlp();
   for (const HostMemory host : {HostMemory::managed, HostMemory::managed_prefetch}) {
     for (const std::int64_t buffers : {1, 2, 4}) {
-      knobs.h2d = {.host = host, .buffers = buffers};
+      knobs.transfer = {.host = host, .buffers = buffers};
       StepPlan plan = plan_of(knobs);
       EXPECT_EQ(find_race(plan), std::nullopt);
       EXPECT_EQ(std::erase_if(plan.operations,
@@ -71,7 +71,7 @@ TEST(PlanRefusals, RefusesTurnsThatItCannotBuild) {
 
 TEST(PlanRefusals, NeedsNoHandOffWhereTheLegacyStreamOrders) {
   Knobs knobs = small_mlp();
-  knobs.h2d = {.host = HostMemory::pinned, .stream = CopyStream::legacy};
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::legacy};
   EXPECT_EQ(find_race(plan_of(knobs)), std::nullopt);
 }
 
@@ -101,7 +101,7 @@ TEST(PlanRefusals, RefusesAGraphOverABatchThatMoves) {
   Knobs knobs = small_mlp();
   knobs.launch.via = LaunchVia::graph;
   knobs.alloc.with = Allocator::cuda_async;
-  knobs.h2d = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
+  knobs.transfer = {.host = HostMemory::pinned, .device_buffer = DeviceBuffer::per_step};
   EXPECT_NE(refusal_of(knobs).find("the address of 'device batch' changes every step"),
             std::string::npos)
       << refusal_of(knobs);

@@ -81,9 +81,9 @@ TEST(StepMemory, GainsNothingInAGraphWhereEverythingKeepsItsAddress) {
 TEST(StepMemory, HoldsTwoBatchesWhereOneIsAllocatedWhileTheOtherIsRead) {
   Knobs knobs = small_mlp();
   knobs.alloc.with = Allocator::cuda_async;
-  knobs.h2d = {.host = HostMemory::pinned,
-               .stream = CopyStream::compute,
-               .device_buffer = DeviceBuffer::per_step};
+  knobs.transfer = {.host = HostMemory::pinned,
+                    .stream = CopyStream::compute,
+                    .device_buffer = DeviceBuffer::per_step};
   const std::int64_t batch = plan_of(knobs).batch_bytes;
   EXPECT_EQ(held_memory(plan_of(knobs)).most[at(Purpose::batch)], batch);
   StepPlan ahead = plan_of(knobs);

@@ -33,7 +33,7 @@ Knobs copy(HostMemory from) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 1};
   knobs.batch = {.size = 16, .sample_bytes = mebibyte, .tensors = 1};
-  knobs.h2d.host = from;
+  knobs.transfer.host = from;
   return knobs;
 }
 

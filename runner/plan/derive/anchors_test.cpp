@@ -49,11 +49,11 @@ TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
   knobs.batch = {.size = 64, .sample_bytes = 1 << 20, .tensors = 1};
-  knobs.h2d.host = HostMemory::pinned;
+  knobs.transfer.host = HostMemory::pinned;
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
-  knobs.h2d.host = HostMemory::pageable;
+  knobs.transfer.host = HostMemory::pageable;
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pageable.1");
-  knobs.h2d.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
+  knobs.transfer.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
@@ -63,17 +63,17 @@ Knobs copied_meanwhile() {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = 1024, .dtype = DType::tf32};
   knobs.batch.size = 1024;
-  knobs.h2d.host = HostMemory::pinned;
-  knobs.h2d.stream = CopyStream::side;
-  knobs.h2d.buffers = 2;
+  knobs.transfer.host = HostMemory::pinned;
+  knobs.transfer.stream = CopyStream::side;
+  knobs.transfer.buffers = 2;
   return knobs;
 }
 
 TEST(Anchors, AreNotOfCopiesThatHideBehindKernels) {
   EXPECT_NE(anchor_of(plan_to_anchor(copied_meanwhile())), "h2d_pinned.1");
   Knobs in_turn = copied_meanwhile();
-  in_turn.h2d.stream = CopyStream::compute;
-  in_turn.h2d.buffers = 1;
+  in_turn.transfer.stream = CopyStream::compute;
+  in_turn.transfer.buffers = 1;
   EXPECT_EQ(anchor_of(plan_to_anchor(in_turn)), "h2d_pinned.1");
 }
 

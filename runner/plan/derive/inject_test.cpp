@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 StepPlan pinned_step() {
   const Scenario scenario = parse_scenario(
-      "claim = \"injected\"\nbatch.size = 64\nh2d = { host = \"pinned\", stream = \"side\", "
+      "claim = \"injected\"\nbatch.size = 64\ntransfer = { host = \"pinned\", stream = \"side\", "
       "buffers = 2 }\n"
       "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n",
       "inject.toml");

@@ -57,14 +57,15 @@ TEST(FieldDocuments, NameEveryBuiltFieldAndMetric) {
 }
 
 TEST(FieldDocuments, ShowOnlyWhatTheFilterNames) {
-  EXPECT_EQ(fields_text("h2d.buffers"),
-            "h2d.buffers            device buffers that the batches rotate over\n"
+  EXPECT_EQ(fields_text("transfer.buffers"),
+            "transfer.buffers       device buffers that the batches rotate over\n"
             "                       1 to 4; default 1\n");
   EXPECT_EQ(fields_text("gpu_idle"),
             "metrics:\n"
             "gpu_idle                   traced  share of the time in which no kernel, copy or fill "
             "runs\n");
   EXPECT_EQ(fields_text("zebra"), "");
+  EXPECT_EQ(fields_text("h2d.buffers"), fields_text("transfer.buffers")) << "its former name";
 }
 
 }  // namespace

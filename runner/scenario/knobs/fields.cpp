@@ -2,6 +2,9 @@
 // The field table. Rows without a member are of the format, but not built yet: refused by name.
 #include "scenario/knobs/fields.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "scenario/knobs/field_choices.h"
@@ -19,7 +22,7 @@ constexpr std::array groups{
     FieldGroup{"batch", "what one step trains on"},
     FieldGroup{"loader", "where batches come from"},
     FieldGroup{"host", "busy host time that stands for a framework's work"},
-    FieldGroup{"h2d", "the batch's way to the device"},
+    FieldGroup{"transfer", "the batch's way to the device", "h2d", "2026-11-23"},
     FieldGroup{"sync", "where the host waits for the device"},
     FieldGroup{"alloc", "who allocates device memory, and when"},
     FieldGroup{"memory", "memory traded for time"},
@@ -109,18 +112,18 @@ constexpr std::array field_rows{
     field<&Knobs::host, &HostKnobs::launch_us>("host.launch_us", number(0, 1e5),
                                                "microseconds before every launch"),
 
-    field<&Knobs::h2d, &H2dKnobs::host>("h2d.host", one_of(host_memories),
-                                        "where the batch starts; resident is never copied"),
-    field<&Knobs::h2d, &H2dKnobs::stream>("h2d.stream", one_of(copy_streams),
-                                          "the stream that copies"),
-    field<&Knobs::h2d, &H2dKnobs::blocking>("h2d.blocking", yes_or_no(),
-                                            "whether the host waits for the copy"),
-    field<&Knobs::h2d, &H2dKnobs::buffers>("h2d.buffers", whole(1, 4),
-                                           "device buffers that the batches rotate over"),
-    field<&Knobs::h2d, &H2dKnobs::device_buffer>("h2d.device_buffer", one_of(device_buffers),
-                                                 "kept, or allocated anew every step"),
-    added_later(field<&Knobs::h2d, &H2dKnobs::advise>(
-        "h2d.advise", one_of(managed_advices),
+    field<&Knobs::transfer, &TransferKnobs::host>(
+        "transfer.host", one_of(host_memories), "where the batch starts; resident is never copied"),
+    field<&Knobs::transfer, &TransferKnobs::stream>("transfer.stream", one_of(copy_streams),
+                                                    "the stream that copies"),
+    field<&Knobs::transfer, &TransferKnobs::blocking>("transfer.blocking", yes_or_no(),
+                                                      "whether the host waits for the copy"),
+    field<&Knobs::transfer, &TransferKnobs::buffers>("transfer.buffers", whole(1, 4),
+                                                     "device buffers that the batches rotate over"),
+    field<&Knobs::transfer, &TransferKnobs::device_buffer>(
+        "transfer.device_buffer", one_of(device_buffers), "kept, or allocated anew every step"),
+    added_later(field<&Knobs::transfer, &TransferKnobs::advise>(
+        "transfer.advise", one_of(managed_advices),
         "what the driver is told of a managed batch, about the device")),
 
     field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(sync_wheres),
@@ -259,6 +262,25 @@ const Field* field_named(std::string_view name) {
 
 std::string_view group_of(const Field& field) {
   return field.name.substr(0, field.name.find('.'));
+}
+
+std::string first_name_of(const Field& field) {
+  const std::string_view group = group_of(field);
+  const auto row = std::find_if(groups.begin(), groups.end(),
+                                [&](const FieldGroup& each) { return each.name == group; });
+  if (row == groups.end() || row->former_name.empty()) return std::string(field.name);
+  return fmt::format("{}{}", row->former_name, field.name.substr(group.size()));
+}
+
+const FieldGroup* group_formerly_named(std::string_view name) {
+  const auto row = std::find_if(groups.begin(), groups.end(), [&](const FieldGroup& each) {
+    return !name.empty() && each.former_name == name;
+  });
+  return row == groups.end() ? nullptr : &*row;
+}
+
+std::string renamed_text(std::string_view former, std::string_view name, const FieldGroup& group) {
+  return fmt::format("'{}' is called '{}' since {}", former, name, group.renamed_on);
 }
 
 FieldValue default_of(const Field& field) {

@@ -65,7 +65,7 @@ struct FieldValues {
 };
 
 struct Field {
-  std::string_view name;  // "h2d.host"
+  std::string_view name;  // "transfer.host"
   FieldValues values = {};
   std::string_view meaning = {};
   FieldScope scope = FieldScope::variant;
@@ -80,8 +80,12 @@ struct Field {
 };
 
 struct FieldGroup {
-  std::string_view name;  // "h2d"
+  std::string_view name;  // "transfer"
   std::string_view meaning;
+  // What files called it once, and until when; empty where it always had this name. It is refused
+  // with the new name, and fingerprints still hash it.
+  std::string_view former_name = {};
+  std::string_view renamed_on = {};
 };
 
 // In the order of the documentation; the fields of a group stand together.
@@ -91,8 +95,18 @@ std::span<const Field> field_table();
 // Null when there is no such field.
 const Field* field_named(std::string_view name);
 
-// "h2d" of "h2d.host".
+// "transfer" of "transfer.host".
 std::string_view group_of(const Field&);
+
+// What the field was called when the first fingerprints with it were stored: "h2d.host" of
+// "transfer.host". For most fields their name.
+std::string first_name_of(const Field&);
+
+// Null unless a file of an earlier stepgate means this group by that name: "transfer" for "h2d".
+const FieldGroup* group_formerly_named(std::string_view name);
+
+// "'h2d' is called 'transfer' since 2026-11-23"; both may be followed by the name of a knob.
+std::string renamed_text(std::string_view former, std::string_view name, const FieldGroup&);
 
 constexpr bool is_built(const Field& field) {
   return field.get != nullptr;

@@ -27,7 +27,9 @@ void append_settings(std::string& text, const Settings& settings, FieldScope sco
     if (!is_built(field) || field.scope != scope || group_of(field) == "requires") continue;
     if (field.unscored) continue;
     if (field.added_later && field.get(settings) == default_of(field)) continue;
-    text += fmt::format("{}={};", field.name, field_value_text(field, field.get(settings)));
+    // Fingerprints lie in baselines, evidence and certificates, which a new name must not end.
+    text +=
+        fmt::format("{}={};", first_name_of(field), field_value_text(field, field.get(settings)));
   }
   text += '\n';
 }
@@ -81,8 +83,9 @@ std::uint64_t fingerprint_of(const Scenario& scenario) {
   const std::string_view first =
       scenario.variants.empty() ? std::string_view() : scenario.variants.front().name;
   if (const auto& aim = scenario.calibrate) {
-    text += fmt::format("{}:{}.{}~={:a}~{:a}\n", aim->knob, aim->metric.variant,
-                        row_of(aim->metric.metric).name, aim->value, aim->within);
+    text +=
+        fmt::format("{}:{}.{}~={:a}~{:a}\n", first_name_of(*field_named(aim->knob)),
+                    aim->metric.variant, row_of(aim->metric.metric).name, aim->value, aim->within);
   }
   append_sentences(text, scenario.regime, first);
   append_sentences(text, scenario.expect, first);

@@ -28,8 +28,8 @@ inline bool is_fixed(const AllocKnobs& alloc) {
   return alloc.with == Allocator::fixed || alloc.with == Allocator::arena;
 }
 
-inline bool is_managed(const H2dKnobs& h2d) {
-  return h2d.host == HostMemory::managed || h2d.host == HostMemory::managed_prefetch;
+inline bool is_managed(const TransferKnobs& transfer) {
+  return transfer.host == HostMemory::managed || transfer.host == HostMemory::managed_prefetch;
 }
 
 inline bool is_transformer(const Knobs& knobs) {

@@ -63,23 +63,25 @@ constexpr std::array clashes{
              },
              "the cap of a pool does not reach what a graph allocates",
              "write launch.via = \"stream\", or alloc.with = \"caching\""},
-    KnobRule{"h2d.buffers",
+    KnobRule{"transfer.buffers",
              [](const Knobs& knobs) {
-               return knobs.h2d.buffers > 1 && knobs.h2d.device_buffer == DeviceBuffer::per_step;
+               return knobs.transfer.buffers > 1 &&
+                      knobs.transfer.device_buffer == DeviceBuffer::per_step;
              },
              "a device buffer that is made anew every step cannot be one of several",
-             "write h2d.buffers = 1, or h2d.device_buffer = \"resident\""},
-    KnobRule{"h2d.device_buffer",
+             "write transfer.buffers = 1, or transfer.device_buffer = \"resident\""},
+    KnobRule{"transfer.device_buffer",
              [](const Knobs& knobs) {
-               return knobs.h2d.device_buffer == DeviceBuffer::per_step && is_managed(knobs.h2d);
+               return knobs.transfer.device_buffer == DeviceBuffer::per_step &&
+                      is_managed(knobs.transfer);
              },
-             "a managed batch has no device buffer", "write h2d.device_buffer = \"resident\""},
-    KnobRule{"h2d.device_buffer",
+             "a managed batch has no device buffer", "write transfer.device_buffer = \"resident\""},
+    KnobRule{"transfer.device_buffer",
              [](const Knobs& knobs) {
-               return knobs.h2d.device_buffer == DeviceBuffer::per_step &&
-                      knobs.h2d.host == HostMemory::resident;
+               return knobs.transfer.device_buffer == DeviceBuffer::per_step &&
+                      knobs.transfer.host == HostMemory::resident;
              },
-             "a batch that is resident needs no device buffer", "write h2d.host = \"pinned\""},
+             "a batch that is resident needs no device buffer", "write transfer.host = \"pinned\""},
     KnobRule{"eval.every",
              [](const Knobs& knobs) { return knobs.eval.every > 1 && !knobs.batch.sizes.empty(); },
              "'batch.sizes' takes turns, and 'eval.every' would evaluate only some of them",

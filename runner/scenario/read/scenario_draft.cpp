@@ -68,6 +68,9 @@ class DraftReader {
 
   void unknown(const Place& place, std::string_view key,
                const std::vector<std::string_view>& candidates) {
+    if (const FieldGroup* renamed = group_formerly_named(key)) {
+      return fail(place, renamed_text(key, renamed->name, *renamed), "rename it");
+    }
     fail(place, fmt::format("unknown key '{}'", key),
          did_you_mean(key, candidates, std::string(see_fields)));
   }

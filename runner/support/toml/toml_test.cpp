@@ -43,7 +43,7 @@ TEST(Toml, KeepsTheOrderOfTheFile) {
 }
 
 TEST(Toml, PlacesKeysAndValues) {
-  const TomlTable table = parsed("[h2d]\n  buffers = 2\n");
+  const TomlTable table = parsed("[transfer]\n  buffers = 2\n");
   EXPECT_EQ(table[0].place, at(1, 2));
   EXPECT_EQ(table_of(table[0])[0].place, at(2, 3));
   EXPECT_EQ(table_of(table[0])[0].value.place, at(2, 13));

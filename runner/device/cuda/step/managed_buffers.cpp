@@ -38,7 +38,7 @@ void require_modest(const StepPlan& plan) {
   if (concurrent == 0) {
     throw DeviceError(fmt::format(
         "variant '{}' writes managed memory while the GPU works, which this GPU does not allow; "
-        "set 'h2d.host' to pinned",
+        "set 'transfer.host' to pinned",
         plan.variant));
   }
 }
