@@ -9,7 +9,7 @@ The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an unti
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
-over the turns of the faster way. stepgate's products take the fastest algorithm that it measures ("measured"), or with
+over the turns of the faster way. stepgate's products take the fastest algorithm that it measures ("autotune"), or with
 --heuristic also those that cuBLASLt names first, as PyTorch's do. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
@@ -153,7 +153,7 @@ size = {5}
 kind = "adamw"
 master = true
 [launch]
-products = "measured"
+gemm = "autotune"
 [measure]
 steps = 10
 rounds = 8
@@ -165,7 +165,7 @@ max_seconds = 300
 OWN_WAYS = {  # what to set in the scenario
     "graph": ["launch.via=graph"],
     "stream": ["launch.via=stream"],
-    "heuristic": ["launch.via=graph", "launch.products=heuristic"],
+    "heuristic": ["launch.via=graph", "launch.gemm=heuristic"],
 }
 TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'

@@ -84,7 +84,7 @@ cublasLtMatmulAlgo_t MeasuredProducts::algorithm_for(const ProductCall& call) {
     throw std::runtime_error(
         call.kernel() + ": the device has no room for " +
         std::to_string(ProductOperands::bytes_of(call.shape()) >> 20) +
-        " MiB more, on which algorithms are measured; write launch.products = \"heuristic\"");
+        " MiB more, on which algorithms are measured; write launch.gemm = \"heuristic\"");
   }
   std::vector<Candidate> candidates = candidates_of(call, *operands);
   time_all(call, *operands, candidates);

@@ -92,7 +92,7 @@ TEST_P(ProductsOf, SizesThatFitInNoMemoryAreRefusedWithAWayOut) {
   } catch (const std::runtime_error& error) {
     const std::string mebibytes = bytes_of(GetParam()) == 2 ? "524288 MiB" : "1048577 MiB";
     EXPECT_NE(std::string(error.what()).find(mebibytes), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("launch.products = \"heuristic\""), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("launch.gemm = \"heuristic\""), std::string::npos);
   }
   EXPECT_TRUE(products.choices().empty());
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);

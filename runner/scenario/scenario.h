@@ -45,7 +45,7 @@ enum class OptimKind { sgd, adamw, lion };
 enum class OptimImpl { fused, per_tensor, foreach };
 enum class LaunchVia { stream, graph };
 enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more
-enum class Products { heuristic, measured };     // who chooses a product's algorithm
+enum class GemmChoice { heuristic, autotune };   // how a GEMM's algorithm is chosen
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 // How the variants take turns within a round: by steps where those do not disturb each other and by
@@ -163,7 +163,7 @@ struct OptimKnobs {
 struct LaunchKnobs {
   LaunchVia via = LaunchVia::stream;
   Fuse fuse = Fuse::attention;
-  Products products = Products::heuristic;
+  GemmChoice gemm = GemmChoice::heuristic;
   bool operator==(const LaunchKnobs&) const = default;
 };
 

@@ -52,7 +52,7 @@ TEST_P(TransformerVariants, AreEqualToTheBitWhereTheSameNumbersAreAddedInTheSame
       {"graph", [](Knobs& knobs) { knobs.launch.via = LaunchVia::graph; }},
       {"per_tensor", [](Knobs& knobs) { knobs.optim.impl = OptimImpl::per_tensor; }},
       {"arena", [](Knobs& knobs) { knobs.alloc.with = Allocator::arena; }},
-      {"measured_products", [](Knobs& knobs) { knobs.launch.products = Products::measured; }},
+      {"autotuned_gemms", [](Knobs& knobs) { knobs.launch.gemm = GemmChoice::autotune; }},
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;  // has no numbers

@@ -184,7 +184,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.launch_host_nanoseconds =
       static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
   plan.wait_style = wait_style_of(knobs.sync.wait);
-  if (knobs.launch.products == Products::measured) plan.algorithms_by = AlgorithmsBy::measurement;
+  if (knobs.launch.gemm == GemmChoice::autotune) plan.algorithms_by = AlgorithmsBy::measurement;
   plan.loader = {.wait_nanoseconds =
                      static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
                  .jitter = knobs.loader.jitter,

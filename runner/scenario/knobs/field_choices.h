@@ -10,6 +10,7 @@
 namespace stepgate::field_choices {
 
 using field_row::choice;
+using field_row::formerly;
 
 inline constexpr std::array model_kinds{
     choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
@@ -77,8 +78,9 @@ inline constexpr std::array launch_vias{choice("stream", LaunchVia::stream),
                                         choice("graph", LaunchVia::graph)};
 inline constexpr std::array fuses{choice("attention", Fuse::attention),
                                   choice("pointwise", Fuse::pointwise), choice("none", Fuse::none)};
-inline constexpr std::array products{choice("heuristic", Products::heuristic),
-                                     choice("measured", Products::measured)};
+inline constexpr std::array gemm_choices{
+    choice("heuristic", GemmChoice::heuristic),
+    formerly("measured", choice("autotune", GemmChoice::autotune))};
 inline constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
                                                     {"full", 1},
                                                     {"every 2", 2},

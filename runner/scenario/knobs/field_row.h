@@ -91,6 +91,16 @@ constexpr Field added_later(Field field) {
   return field;
 }
 
+constexpr Field formerly(std::string_view name, Field field) {
+  field.former_name = name;
+  return field;
+}
+
+constexpr Choice formerly(std::string_view name, Choice choice) {
+  choice.former_name = name;
+  return choice;
+}
+
 constexpr Field unscored(Field field) {
   field.unscored = true;
   return field;

@@ -188,9 +188,10 @@ constexpr std::array field_rows{
     added_later(field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
         "transformer: kernels without scores in memory, or only pointwise ones fused, or none")),
-    added_later(field<&Knobs::launch, &LaunchKnobs::products>(
-        "launch.products", one_of(products),
-        "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits")),
+    formerly("launch.products",
+             added_later(field<&Knobs::launch, &LaunchKnobs::gemm>(
+                 "launch.gemm", one_of(gemm_choices),
+                 "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits"))),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),
@@ -255,7 +256,7 @@ std::span<const Field> field_table() {
 
 const Field* field_named(std::string_view name) {
   for (const Field& row : field_rows) {
-    if (row.name == name) return &row;
+    if (row.name == name || (!name.empty() && row.former_name == name)) return &row;
   }
   return nullptr;
 }
@@ -265,6 +266,7 @@ std::string_view group_of(const Field& field) {
 }
 
 std::string first_name_of(const Field& field) {
+  if (!field.former_name.empty()) return std::string(field.former_name);
   const std::string_view group = group_of(field);
   const auto row = std::find_if(groups.begin(), groups.end(),
                                 [&](const FieldGroup& each) { return each.name == group; });

@@ -47,6 +47,8 @@ enum class FieldScope { variant, scenario };
 struct Choice {
   std::string_view name;
   std::optional<std::int64_t> value;  // of the enum
+  // What files called it once and may still call it, and fingerprints hash.
+  std::string_view former_name = {};
 };
 
 // What a field holds: nothing (an absent optional, an empty list), a whole number, bytes or the
@@ -74,6 +76,8 @@ struct Field {
   // About what is not scored, when measuring ends, or what is printed: in no fingerprint, so that
   // whoever turns it is still measuring the same.
   bool unscored = false;
+  // What files called it once and may still call it, and fingerprints hash.
+  std::string_view former_name = {};
   // Null where the field is in the format, but not built yet.
   FieldValue (*get)(const Settings&) = nullptr;
   void (*set)(Settings&, const FieldValue&) = nullptr;
@@ -92,14 +96,14 @@ struct FieldGroup {
 std::span<const FieldGroup> field_groups();
 std::span<const Field> field_table();
 
-// Null when there is no such field.
+// By its name or its former one; null when there is no such field.
 const Field* field_named(std::string_view name);
 
 // "transfer" of "transfer.host".
 std::string_view group_of(const Field&);
 
 // What the field was called when the first fingerprints with it were stored: "h2d.host" of
-// "transfer.host". For most fields their name.
+// "transfer.host", "launch.products" of "launch.gemm". For most fields their name.
 std::string first_name_of(const Field&);
 
 // Null unless a file of an earlier stepgate means this group by that name: "transfer" for "h2d".

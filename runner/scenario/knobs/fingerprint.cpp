@@ -22,14 +22,23 @@ std::vector<Named> by_name(std::vector<Named> elements) {
   return elements;
 }
 
+// Fingerprints lie in baselines, evidence and certificates, which a new name must not end: knobs
+// and choices are hashed by the names that they had first.
+std::string first_text_of(const Field& field, const FieldValue& value) {
+  for (const Choice& choice : field.values.choices) {
+    const auto* chosen = std::get_if<std::int64_t>(&value);
+    if (chosen != nullptr && choice.value == *chosen && !choice.former_name.empty())
+      return std::string(choice.former_name);
+  }
+  return field_value_text(field, value);
+}
+
 void append_settings(std::string& text, const Settings& settings, FieldScope scope) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != scope || group_of(field) == "requires") continue;
     if (field.unscored) continue;
     if (field.added_later && field.get(settings) == default_of(field)) continue;
-    // Fingerprints lie in baselines, evidence and certificates, which a new name must not end.
-    text +=
-        fmt::format("{}={};", first_name_of(field), field_value_text(field, field.get(settings)));
+    text += fmt::format("{}={};", first_name_of(field), first_text_of(field, field.get(settings)));
   }
   text += '\n';
 }

@@ -223,6 +223,16 @@ TEST(Fingerprint, OutlivesANewNameOfATable) {
   }
 }
 
+TEST(Fingerprint, OutlivesANewNameOfAKnobAndOfItsChoiceWhichMayBothStillBeWritten) {
+  const Scenario old = scenario_of(good, {"launch.products=measured"});
+  EXPECT_EQ(old.variants[0].knobs.launch.gemm, GemmChoice::autotune);
+  EXPECT_EQ(old.fingerprint, scenario_of(good, {"launch.gemm=autotune"}).fingerprint);
+  Knobs knobs;
+  knobs.launch.gemm = GemmChoice::autotune;
+  EXPECT_EQ(fingerprint_of(knobs), 0x776f6a077d6ec250U)
+      << "as it was when they were the only names";
+}
+
 TEST(Fingerprint, DiffersForAnotherQuestion) {
   const std::uint64_t original = scenario_of(good).fingerprint;
   EXPECT_NE(scenario_of(replaced(good, "layers = 6", "layers = 7")).fingerprint, original);
