@@ -9,7 +9,7 @@ The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an unti
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
-over the turns of the faster way. stepgate's products take the fastest algorithm that it measures ("autotune"), or with
+over the turns of the faster way. stepgate's GEMMs take the fastest algorithm that it measures ("autotune"), or with
 --heuristic also those that cuBLASLt names first, as PyTorch's do. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
@@ -35,7 +35,7 @@ PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
 def flops_of(shape):
-    """Of the model itself: 6 a parameter of a product and a token, and causal attention (6 L T d)."""
+    """Of the model itself: 6 a parameter of a GEMM and a token, and causal attention (6 L T d)."""
     vocab, seq, hidden, layers, _, batch = shape
     parameters = 12 * layers * hidden**2 + vocab * hidden
     return (6 * parameters + 6 * layers * seq * hidden) * batch * seq
@@ -230,11 +230,11 @@ def compare(program, name, repeats, eager, heuristic):
 def compare_phases(program, name):
     theirs = time_pytorch(name, "compile")["phases"]
     ours = phases_of_stepgate(program, SHAPES[name], "cuda")
-    modelled = phases_of_stepgate(program, SHAPES[name], "simulated")
+    simulated = phases_of_stepgate(program, SHAPES[name], "simulated")
     print("| phase | torch.compile | stepgate | at the rates of the profile |\n|---|---|---|---|")
     for phase in PHASES:
-        print(f"| {phase} | {theirs[phase]:.2f} ms | {ours[phase]:.2f} ms | {modelled[phase]:.2f} ms |")
-    print(f"| sum | {sum(theirs.values()):.2f} ms | {sum(ours.values()):.2f} ms | {sum(modelled.values()):.2f} ms |")
+        print(f"| {phase} | {theirs[phase]:.2f} ms | {ours[phase]:.2f} ms | {simulated[phase]:.2f} ms |")
+    print(f"| sum | {sum(theirs.values()):.2f} ms | {sum(ours.values()):.2f} ms | {sum(simulated.values()):.2f} ms |")
 
 
 def main():

@@ -37,14 +37,14 @@ inline constexpr auto packed_qkv = [](const Shape& s, DType, const Attributes&) 
   return 3 * s.rows * s.columns;
 };
 
-// Of the factors and the result of `groups` products.
+// Of the factors and the result of `groups` GEMMs.
 inline constexpr auto left_factors = [](const Shape& s, DType, const Attributes&) {
   return s.groups * s.rows * s.depth;
 };
 inline constexpr auto right_factors = [](const Shape& s, DType, const Attributes&) {
   return s.groups * s.depth * s.columns;
 };
-inline constexpr auto products = [](const Shape& s, DType, const Attributes&) {
+inline constexpr auto gemm_results = [](const Shape& s, DType, const Attributes&) {
   return s.groups * s.rows * s.columns;
 };
 

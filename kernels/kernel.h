@@ -18,17 +18,17 @@ struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CU
 
 namespace stepgate {
 
-// How numbers are stored and multiplied. tf32 stores fp32 and rounds the operands of products to 10
+// How numbers are stored and multiplied. tf32 stores fp32 and rounds the operands of GEMMs to 10
 // bits of mantissa. bf16 has the exponents of fp32 and 7 bits of mantissa, fp16 (IEEE half) 10 bits
 // and nothing above 65504.
 enum class DType { fp32, tf32, bf16, fp16 };
 
-constexpr bool is_narrow(DType dtype) {
+constexpr bool is_16_bit(DType dtype) {
   return dtype == DType::bf16 || dtype == DType::fp16;
 }
 
 constexpr std::int64_t bytes_of(DType dtype) {
-  return is_narrow(dtype) ? 2 : 4;
+  return is_16_bit(dtype) ? 2 : 4;
 }
 
 // The sizes of one launch. Each kernel's header says what they mean for it; unused ones stay 1.
@@ -36,7 +36,7 @@ struct KernelShape {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
   std::int64_t depth = 1;
-  std::int64_t groups = 1;  // matrices of a batched product, heads of attention
+  std::int64_t groups = 1;  // matrices of a batched GEMM, heads of attention
 
   auto operator<=>(const KernelShape&) const = default;
 };
@@ -103,8 +103,8 @@ struct KernelCall {
   std::span<void* const> buffers;
 };
 
-class Cudnn;             // kernels/attention/cudnn/cudnn_attention.h
-class MeasuredProducts;  // kernels/matmul/measured_products.h
+class Cudnn;          // kernels/attention/cudnn/cudnn_attention.h
+class GemmAutotuner;  // kernels/matmul/gemm_autotuner.h
 
 // Whose kernels a launcher took, where a library has some that may be missing or may not suit.
 struct KernelChoice {
@@ -116,11 +116,11 @@ struct KernelChoice {
 };
 
 // What CUDA launchers may need besides their operands. `blas` is a cublasLtHandle_t; without `dnn`,
-// kernels do without cuDNN; without `products`, cuBLASLt's heuristics choose its algorithms.
+// kernels do without cuDNN; without `gemm_autotuner`, cuBLASLt's heuristics choose its algorithms.
 struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
-  MeasuredProducts* products = nullptr;
+  GemmAutotuner* gemm_autotuner = nullptr;
   std::string_view without_dnn = {};  // why there is none, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
@@ -145,9 +145,9 @@ struct Kernel {
   // A matrix product, with or without something behind it, that a library computes: its launch
   // costs the host more than one of ours.
   bool is_gemm = false;
-  // Products with a softmax between them, which a library may compute in one; never in tf32.
+  // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
   bool is_attention = false;
-  // Of a product's rate, that its arithmetic can have.
+  // Of a GEMM's rate, that its arithmetic can have.
   double share_of_rate = 1;
   // What memory moves for it where no cache holds its operands; null: what its work says.
   KernelWork (*uncached_work)(const KernelShape&, DType, const KernelAttributes&) = nullptr;

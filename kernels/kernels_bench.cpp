@@ -2,7 +2,7 @@
 // How fast the kernels are on the local GPU: each is verified against its reference on a few rows,
 // then timed by CUDA events on sizes that no cache holds. Counters: bytes and flops a second by the
 // kernel's own work formula; the share of the roofline, whose two ceilings are measured first: a
-// copy of 1 GiB within device memory, and a large product; and the share of a copy that moves as
+// copy of 1 GiB within device memory, and a large GEMM; and the share of a copy that moves as
 // many bytes as the kernel, since short kernels pay for their start as short copies do.
 #include <benchmark/benchmark.h>
 
@@ -92,7 +92,7 @@ double copy_seconds(std::int64_t bytes) {
   return place->second;
 }
 
-double product_flops_per_second(DType dtype, const CudaLibraries& libraries) {
+double gemm_flops_per_second(DType dtype, const CudaLibraries& libraries) {
   constexpr std::int64_t size = 8192;
   const KernelShape shape{size, size, size};
   const KernelTrial trial = make_trial(trial_recipe("matmul"), {64, 64, 64}, dtype, {}, 1);
@@ -118,7 +118,7 @@ const Ceilings& ceilings(const CudaLibraries& libraries) {
     Ceilings made;
     made.bytes_per_second = copied_bytes_per_second();
     for (const DType dtype : {DType::fp32, DType::tf32, DType::bf16, DType::fp16})
-      made.flops_per_second[dtype] = product_flops_per_second(dtype, libraries);
+      made.flops_per_second[dtype] = gemm_flops_per_second(dtype, libraries);
     return made;
   }();
   return measured;
@@ -145,7 +145,7 @@ void count(benchmark::State& state, const BenchShape& bench, DType dtype, const 
   const KernelWork work = work_of(kernel(bench.kernel), bench.shape, dtype, bench.attributes);
   const auto bytes = static_cast<double>(work.bytes_read + work.bytes_written);
   const auto flops = static_cast<double>(work.flops);
-  // Only products and attention run on tensor cores; of other kernels the flops are no limit.
+  // Only GEMMs and attention run on tensor cores; of other kernels the flops are no limit.
   const double math = uses_tensor_cores(bench) ? flops / top.flops_per_second.at(dtype) : 0;
   state.counters["bytes/s"] = bytes / seconds;
   state.counters["flops/s"] = flops / seconds;
@@ -202,10 +202,10 @@ void register_benchmarks(Cudnn* dnn) {
       {DType::bf16, "bf16"}, {DType::fp16, "fp16"}, {DType::tf32, "tf32"}, {DType::fp32, "fp32"}};
   for (const auto& [dtype, dtype_name] : dtypes) {
     for (const BenchShape& bench : bench_shapes()) {
-      if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in products only
+      if (dtype == DType::tf32 && !uses_tensor_cores(bench)) continue;  // differs in GEMMs only
       const std::string name = std::string(dtype_name) + "/" + name_of(bench);
       register_one(name, bench, dtype, nullptr);
-      if (dnn != nullptr && is_narrow(dtype) && kernel(bench.kernel).is_attention)
+      if (dnn != nullptr && is_16_bit(dtype) && kernel(bench.kernel).is_attention)
         register_one(name + "/cuDNN", bench, dtype, dnn);
     }
   }

@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// biased: the branch comes without the bias of the product that made it.
+// biased: the branch comes without the bias of the GEMM that made it.
 enum class Residual { none, biased };
 
 // What a kernel does not have is null.

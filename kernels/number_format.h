@@ -85,15 +85,15 @@ inline double number_at(const void* numbers, DType dtype, std::int64_t index) {
   return static_cast<const float*>(numbers)[index];
 }
 
-// Of a narrow type; rounds once.
-constexpr std::uint16_t narrow_from_double(DType dtype, double value) {
+// Of a 16-bit type; rounds once.
+constexpr std::uint16_t rounded_to_16_bits(DType dtype, double value) {
   return dtype == DType::bf16 ? bf16_from_double(value) : fp16_from_double(value);
 }
 
 // Rounds once to the storage type.
 inline void set_number(void* numbers, DType dtype, std::int64_t index, double value) {
-  if (is_narrow(dtype)) {
-    static_cast<std::uint16_t*>(numbers)[index] = narrow_from_double(dtype, value);
+  if (is_16_bit(dtype)) {
+    static_cast<std::uint16_t*>(numbers)[index] = rounded_to_16_bits(dtype, value);
   } else {
     static_cast<float*>(numbers)[index] = static_cast<float>(value);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packs of narrow numbers in registers: read by words, so that two of them stay in one register
+// Packs of 16-bit numbers in registers: read by words, so that two of them stay in one register
 // until they are needed. Left to itself the compiler spreads the bf16 of a pack over one register
 // each, which costs a kernel that holds many packs half of its warps.
 #pragma once

@@ -14,7 +14,7 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-bool accumulates_product(const KernelAttributes& attributes) {
+bool accumulates_gemm(const KernelAttributes& attributes) {
   return attributes.as<kernels::Matmul>().accumulate;
 }
 
@@ -23,8 +23,8 @@ constexpr KernelOperand matmul_operands[] = {
     {"b", Access::read, extent::right_factors},
     {.name = "c",
      .access = Access::read_write,
-     .elements = extent::products,
-     .accumulates = accumulates_product},
+     .elements = extent::gemm_results,
+     .accumulates = accumulates_gemm},
 };
 
 // --- work ----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix product, row-major: C[M,N] = op(A) op(B), or C += op(A) op(B).
-//   shape     rows = M; columns = N; depth = K; groups = how many such products, each operand's
+// GEMM, row-major: C[M,N] = op(A) op(B), or C += op(A) op(B).
+//   shape     rows = M; columns = N; depth = K; groups = how many such GEMMs, each operand's
 //             matrices one behind the other
 //   operands  a ([M][K], or [K][M] when transposed), b ([K][N], or [N][K]), c ([M][N])
 // c is read only when accumulating. In CUDA builds operands must be aligned to 16 bytes.

@@ -44,7 +44,7 @@ BenchShape in_parts(std::string_view kernel, std::int64_t rows, std::int64_t col
   return bench;
 }
 
-BenchShape product(std::string_view kernel, KernelShape shape, KernelAttributes attributes) {
+BenchShape gemm(std::string_view kernel, KernelShape shape, KernelAttributes attributes) {
   const KernelShape small{few(shape.rows), few(shape.columns),
                           std::min<std::int64_t>(shape.depth, 256),
                           std::min<std::int64_t>(shape.groups, 2)};
@@ -67,17 +67,17 @@ BenchShape heads(std::string_view kernel, const Step& step) {
   return bench;
 }
 
-void append_products(const Step& step, std::vector<BenchShape>& all) {
+void append_gemms(const Step& step, std::vector<BenchShape>& all) {
   constexpr kernels::Matmul::Attributes forward = {.transpose_b = true}, input = {},
                                         weight = {.transpose_a = true};
   const std::int64_t n = step.rows(), c = step.hidden;
   for (const auto& [outputs, inputs] : {std::pair{3 * c, c}, {c, c}, {4 * c, c}, {c, 4 * c}}) {
-    all.push_back(product("linear", {n, outputs, inputs}, {}));
-    all.push_back(product("matmul", {n, outputs, inputs}, forward));
-    all.push_back(product("matmul", {n, inputs, outputs}, input));
-    all.push_back(product("matmul", {outputs, inputs, n}, weight));
+    all.push_back(gemm("linear", {n, outputs, inputs}, {}));
+    all.push_back(gemm("matmul", {n, outputs, inputs}, forward));
+    all.push_back(gemm("matmul", {n, inputs, outputs}, input));
+    all.push_back(gemm("matmul", {outputs, inputs, n}, weight));
   }
-  all.push_back(product("matmul", {n, step.vocab, c}, forward));
+  all.push_back(gemm("matmul", {n, step.vocab, c}, forward));
 }
 
 void append_step(const Step& step, std::vector<BenchShape>& all) {
@@ -115,7 +115,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   all.push_back(attention("attention", step));
   all.push_back(attention("attention_gradient", step));
   all.back().attributes = kernels::AttentionGradient::Attributes{1280LL << 20};
-  append_products(step, all);
+  append_gemms(step, all);
 }
 
 // Neighbours, a stride apart, and one field of records, which are fewer since they are larger.

@@ -69,7 +69,7 @@ void run_cuda(const KernelTrial&, const DeviceOperands&, const CudaLibraries&);
 // numbers of size 1 may cancel to next to nothing.
 double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand);
 
-// The largest relative error of an operand that rounding explains. Products in tf32 take factors of
+// The largest relative error of an operand that rounding explains. GEMMs in tf32 take factors of
 // 10 bits of mantissa, each off by 2^-10 at most; fp32 operands of a bf16 kernel stay fp32.
 double error_bound(const KernelTrial&, std::size_t operand);
 

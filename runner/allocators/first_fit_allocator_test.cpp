@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "allocators/first_fit_allocator.h"
 
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
@@ -9,7 +9,7 @@ namespace {
 
 class AFirstFitAllocator : public testing::Test {
  protected:
-  ModelledMemory memory{200 * MiB};
+  SimulatedMemory memory{200 * MiB};
   FirstFitAllocator allocator{memory};
 };
 

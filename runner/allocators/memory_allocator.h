@@ -68,9 +68,9 @@ struct BlockState {
   bool operator==(const BlockState&) const = default;
 };
 
-enum class SegmentKind { fixed, growable };
+enum class SegmentKind { fixed, expandable };
 
-// A piece of memory and the blocks that tile it, in the order of their addresses. Of a growable
+// A piece of memory and the blocks that tile it, in the order of their addresses. Of an expandable
 // segment, each unbroken range of mapped pages is one.
 struct SegmentState {
   Address address = 0;

@@ -63,7 +63,7 @@ struct MemoryStatistics {
   PooledGauge segment;         // pieces taken from the device whole
   PooledGauge active;          // blocks that are held or still used by a stream
   PooledGauge inactive_split;  // free blocks that cannot be given back, for a part of their segment
-                               // is active; those of growable segments do not count
+                               // is active; those of expandable segments do not count
   PooledGauge allocated_bytes;
   PooledGauge reserved_bytes;
   PooledGauge active_bytes;

@@ -150,7 +150,7 @@ class Device {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan) {
     return load_into(slot, plan, LoadDraw{});
   }
-  // Steady time in which budgets count: the machine's, or that of a modelled one, whose runs then
+  // Steady time in which budgets count: the machine's, or that of a simulated one, whose runs then
   // depend on nothing but their seed. Only differences matter.
   virtual std::chrono::nanoseconds now() const {
     return std::chrono::steady_clock::now().time_since_epoch();

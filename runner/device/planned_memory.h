@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// Device memory by purpose and together, in program order; host memory that is page-locked. What an
+// Device memory by purpose and together, in program order; host memory that is pinned. What an
 // allocator holds beyond what is in use is not known: then reserved is what is allocated.
 MemoryUse planned_memory(const StepPlan&);
 

@@ -22,7 +22,7 @@ struct CopyCost {
 
 struct HostCosts {
   std::int64_t launch_nanoseconds = 0;
-  std::int64_t product_nanoseconds = 0;  // launching a matrix product through cuBLASLt
+  std::int64_t gemm_nanoseconds = 0;  // launching a matrix product through cuBLASLt
   std::int64_t graph_launch_nanoseconds = 0;
   std::int64_t copy_call_nanoseconds = 0;  // issuing an asynchronous copy or memset
   std::int64_t event_nanoseconds = 0;      // recording an event, letting a stream wait for one
@@ -33,7 +33,7 @@ struct HostCosts {
       0;  // cudaMallocAsync and cudaFreeAsync, each, from memory that is kept
   std::int64_t pool_grow_nanoseconds =
       0;  // cudaMallocAsync when the pool has given its memory back
-  std::int64_t page_lock_nanoseconds_per_mib = 0;  // cudaHostRegister
+  std::int64_t register_nanoseconds_per_mib = 0;  // cudaHostRegister
   std::int64_t page_unlock_nanoseconds_per_mib = 0;
 };
 

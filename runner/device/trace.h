@@ -34,8 +34,8 @@ enum class CallKind {
   fill,
   allocate,         // device memory, from the driver or from a pool
   release,          // likewise
-  page_lock,        // allocates pinned memory or locks pages
-  page_unlock,      // likewise
+  pin,              // allocates pinned memory or registers host memory
+  unpin,            // likewise
   wait_for_device,  // or for a context
   wait_for_stream,
   wait_for_event,
@@ -121,7 +121,7 @@ struct MemoryUse {
   std::array<std::int64_t, purpose_count> allocated_bytes{};
   std::int64_t peak_allocated_bytes = 0;  // most of all purposes together, at one moment
   std::int64_t peak_reserved_bytes = 0;   // most taken from the driver for them, used or not
-  std::int64_t pinned_bytes = 0;          // page-locked host memory
+  std::int64_t pinned_bytes = 0;          // pinned host memory
 };
 
 // The clock of the device's multiprocessors, on average since the reading before.

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "judge/sentences/timed_sentence.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "support/random.h"
 #include "tests/sanitized.h"
 
@@ -127,16 +127,16 @@ TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
   EXPECT_EQ(test.outcome(), Outcome::refuted);
 }
 
-// Whole runs of a scripted device.
+// Whole runs of a fake device.
 struct Continued {
   Scenario scenario = scenario_of({no_slower()});
   std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  JudgeSettings settings = scripted_settings();
+  JudgeSettings settings = fake_settings();
 
   Judged run(double fix_ratio, std::uint64_t seed) const {
     Script script;
     script.step_time = noisy(fix_ratio, seed);
-    ScriptedDevice device(script);
+    FakeDevice device(script);
     MeasureRequest request;
     request.knobs = scenario.measure;
     request.seed = seed;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts on scripted devices: known means, noise and outliers in, outcomes and reasons out.
+// Verdicts on fake devices: known means, noise and outliers in, outcomes and reasons out.
 #include "judge/judge.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "judge/sentence_test.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "stats/e_process.h"
 #include "support/random.h"
 
@@ -104,10 +104,10 @@ TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
   const Scenario counted_only = scenario_of(
       {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
-  EXPECT_EQ(fewest_rounds_to_hold(timed, scripted_settings()), 6);
-  EXPECT_EQ(fewest_rounds_to_hold(counted_only, scripted_settings()), 1);
-  EXPECT_EQ(fewest_rounds_to_refute(timed, scripted_settings()), 7);
-  JudgeSettings stricter = scripted_settings();
+  EXPECT_EQ(fewest_rounds_to_hold(timed, fake_settings()), 6);
+  EXPECT_EQ(fewest_rounds_to_hold(counted_only, fake_settings()), 1);
+  EXPECT_EQ(fewest_rounds_to_refute(timed, fake_settings()), 7);
+  JudgeSettings stricter = fake_settings();
   stricter.alpha = 0.01 / 50;
   EXPECT_EQ(fewest_rounds_to_refute(timed, stricter), 13);
   EXPECT_EQ(fewest_rounds_to_hold(timed, stricter), 6) << "what a suite shares is alpha alone";
@@ -140,8 +140,7 @@ TEST(Judge, GivesNoAlphaToALevel) {
   const Scenario scenario = scenario_of(
       {level, tail, traced, fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
   EXPECT_EQ(suite_settings(std::vector{&scenario}, counted_by_script).suite_lines, 1);
-  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), scripted_settings()),
-            fewest_rounds_of_a_level);
+  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), fake_settings()), fewest_rounds_of_a_level);
 }
 
 TEST(Judge, DecidesAboutInBothDirections) {
@@ -276,7 +275,7 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
   scenario.requirements.compute = 9.0;
   const auto reason = unmet_requirement(scenario, device);
   EXPECT_EQ(reason, "needs compute capability 9.0, small has 8.6");
-  const Verdict verdict = skipped_verdict(scenario, device, *reason, scripted_settings());
+  const Verdict verdict = skipped_verdict(scenario, device, *reason, fake_settings());
   EXPECT_EQ(verdict.outcome, Outcome::skipped);
   EXPECT_EQ(verdict.sentences[0].reason, *reason);
   scenario.requirements = {};

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "judge/sentences/timed_sentence.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {

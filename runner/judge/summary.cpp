@@ -30,7 +30,7 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
   }
   VariantSummary summary;
   summary.name = plan.variant;
-  summary.course = plan.course;
+  summary.allocator_simulation = plan.allocator_simulation;
   if (elapsed > 0) {
     summary.step_seconds_mean = elapsed / steps;
     summary.samples_per_second = mean_batch_size(plan) * steps / elapsed;

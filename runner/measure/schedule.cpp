@@ -37,10 +37,10 @@ std::optional<std::int64_t> common_period(const StepPlan& plan, std::int64_t mos
 
 std::int64_t wash_out_steps(const StepPlan& plan, nanoseconds step_time) {
   const std::int64_t until_deep = std::min<std::int64_t>(
-      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan.run_ahead_steps + 2);
+      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan.steps_in_flight + 2);
   const std::int64_t made_meanwhile =
       plan.loader.depth > 0 ? plan.loader.depth + steps_at_the_loaders_pace : 0;
-  return std::max(until_deep, made_meanwhile + furthest_ahead(plan));
+  return std::max(until_deep, made_meanwhile + prefetch_depth(plan));
 }
 
 std::int64_t segment_steps(const StepPlan& plan, const MeasureKnobs& knobs, nanoseconds step_time) {

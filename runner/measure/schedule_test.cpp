@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "measure/testing/scripted_device.h"
+#include "measure/testing/fake_device.h"
 
 namespace stepgate {
 namespace {
@@ -48,7 +48,7 @@ TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
 
 TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
   StepPlan plan = plan_with_periods({});
-  plan.run_ahead_steps = 9;
+  plan.steps_in_flight = 9;
   EXPECT_EQ(wash_out_steps(plan, 100us), 11);
   EXPECT_EQ(wash_out_steps(plan, 1ms), 6);
   EXPECT_EQ(wash_out_steps(plan, 100ms), 1);

@@ -39,8 +39,8 @@ struct Lifetime {
 
 // A buffer has one lifetime, or several where some of its slots live longer than others.
 struct Lifetimes {
-  std::vector<Lifetime> device;       // in the order of the buffers
-  std::vector<Lifetime> page_locked;  // host memory: pinned, or registered
+  std::vector<Lifetime> device;  // in the order of the buffers
+  std::vector<Lifetime> pinned;  // host memory: pinned, or registered
 };
 
 // Places for lifetimes in one piece of memory.

@@ -34,12 +34,12 @@ struct HeldMemory {
 // What would do, by the lifetimes of the buffers.
 struct StepMemory {
   Lifetimes lifetimes;
-  Arena arena;                         // of the lifetimes on the device
-  BytesByPurpose always{};             // live all the time; part of `live`
-  std::vector<BytesByPurpose> live;    // while each operation is under way; never empty
-  std::size_t peak_operation = 0;      // the first at which the most bytes are live
-  std::int64_t need_bytes = 0;         // so many: no packing is smaller
-  std::int64_t page_locked_bytes = 0;  // host memory, the most at once
+  Arena arena;                       // of the lifetimes on the device
+  BytesByPurpose always{};           // live all the time; part of `live`
+  std::vector<BytesByPurpose> live;  // while each operation is under way; never empty
+  std::size_t peak_operation = 0;    // the first at which the most bytes are live
+  std::int64_t need_bytes = 0;       // so many: no packing is smaller
+  std::int64_t pinned_bytes = 0;     // host memory, the most at once
 };
 
 struct PlanFacts {

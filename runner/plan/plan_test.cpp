@@ -26,7 +26,7 @@ static_assert(!NamesItsActions<TakesAnything>);
 static_assert(NamesItsActions<TakesLaunches>);
 
 TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
-  // ingest; 3 x (product, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input
+  // ingest; 3 x (GEMM, bias); loss, report; 3 x (bias gradient, weight gradient), 2 x (input
   // gradient, relu); sgd
   EXPECT_EQ(value(small_mlp(), Metric::launches_per_step), 1 + 3 * 2 + 2 + 3 * 2 + 2 * 2 + 1);
 }
@@ -44,12 +44,12 @@ TEST(Plan, CountsOneLaunchForAGraph) {
   EXPECT_EQ(value(knobs, Metric::launches_per_step), 1);
 }
 
-TEST(Plan, CountsTheFlopsOfTheProductsOfAStep) {
-  const double products =
+TEST(Plan, CountsTheFlopsOfTheGemmsOfAStep) {
+  const double gemms =
       (3 * 2 + 2) * 2.0 * 8 * 16 * 16;  // forward and weight gradients, input gradients but one
   const double flops = value(small_mlp(), Metric::flops_per_step);
-  EXPECT_GE(flops, products);
-  EXPECT_LT(flops, 1.6 * products);  // the element-wise rest of so small a model
+  EXPECT_GE(flops, gemms);
+  EXPECT_LT(flops, 1.6 * gemms);  // the element-wise rest of so small a model
 }
 
 struct WaitCase {

@@ -18,7 +18,7 @@
 
 #include "allocators/caching/caching_rules.h"
 #include "kernels/kernel.h"
-#include "plan/allocator_course.h"
+#include "plan/allocator_simulation.h"
 #include "plan/stream.h"
 
 namespace stepgate {
@@ -144,11 +144,11 @@ struct EmptyCache {
   DriverCalls driver = {};
 };
 
-struct PageLock {  // cudaHostRegister of one slot
+struct RegisterHost {  // cudaHostRegister of one slot
   int buffer = 0;
 };
 
-struct PageUnlock {
+struct UnregisterHost {
   int buffer = 0;
 };
 
@@ -168,7 +168,7 @@ enum class WaitFor { device, stream, event, poll };  // poll: the host spins on 
 enum class WaitStyle { spin, yield, block };
 
 // By the library's heuristics, or by measuring, once, those algorithms that give the same bits.
-enum class AlgorithmsBy { heuristic, measurement };
+enum class GemmAlgorithms { heuristic, autotuned };
 
 struct HostWaits {
   WaitFor what = WaitFor::device;
@@ -183,7 +183,7 @@ struct HostWork {
 };
 
 using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
-                            EmptyCache, Release, PageLock, PageUnlock, RecordEvent,
+                            EmptyCache, Release, RegisterHost, UnregisterHost, RecordEvent,
                             StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
 
 // What visits actions names each kind that it takes. A catch-all would swallow a kind that is added
@@ -199,7 +199,7 @@ decltype(auto) visit_action(Visitor&& visitor, const Action& action) {
 }
 
 struct Operation {
-  std::string name;  // for people: "forward layer 2: product"
+  std::string name;  // for people: "forward layer 2: gemm"
   Phase phase = Phase::forward;
   int stream = compute_stream;  // index into StepPlan::streams
   Action action;
@@ -233,7 +233,7 @@ struct AllocatorPlan {
 
 // Where to find the numbers that a device reports for every step. All are rings over steps with
 // `capacity` entries.
-struct Bookkeeping {
+struct StepTelemetry {
   int losses = 0;  // buffer of fp32, one loss a step
   int stamps = 0;  // buffer of 64-bit nanoseconds of the device's clock, taken at the same point of
                    // every step
@@ -252,7 +252,7 @@ struct StepPlan {
   std::vector<Event> events;
   std::vector<Operation> operations;
   LoaderPlan loader;
-  Bookkeeping bookkeeping;
+  StepTelemetry telemetry;
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
@@ -261,15 +261,16 @@ struct StepPlan {
   // plan is only looked at.
   std::optional<double> cap_of_device;
   std::optional<AllocatorPlan> allocator;  // absent: the driver has all memory in pieces of its own
-  std::optional<AllocatorCourse> course;   // of that allocator over `counted_steps`
-  std::int64_t counted_steps = 0;          // of a segment, or of a scenario without a GPU
-  std::vector<std::int64_t> batch_sizes;   // samples of the steps, in turns; at least one
-  std::int64_t batch_bytes = 0;            // of the largest
+  std::optional<AllocatorSimulation>
+      allocator_simulation;               // of that allocator over `counted_steps`
+  std::int64_t counted_steps = 0;         // of a segment, or of a scenario without a GPU
+  std::vector<std::int64_t> batch_sizes;  // samples of the steps, in turns; at least one
+  std::int64_t batch_bytes = 0;           // of the largest
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
-  WaitStyle wait_style = WaitStyle::spin;                // of all waits of the step
-  AlgorithmsBy algorithms_by = AlgorithmsBy::heuristic;  // of products
-  int run_ahead_steps = 8;  // even; the host is never further ahead of the device than this
+  WaitStyle wait_style = WaitStyle::spin;                      // of all waits of the step
+  GemmAlgorithms gemm_algorithms = GemmAlgorithms::heuristic;  // of GEMMs
+  int steps_in_flight = 8;  // even; the host is never further ahead of the device than this
 };
 
 inline const Operation& operation_at(const StepPlan& plan, int index) {

@@ -60,7 +60,7 @@ struct ModelKnobs {
   std::int64_t kernel_us = 10;  // spin: how long each, by the device's clock
   DType dtype = DType::fp32;
   bool inplace = true;  // mlp, elementwise: results overwrite what they are made of
-  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a product; cuBLAS's for Hopper
+  std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a GEMM; cuBLAS's for Hopper
   // transformer
   std::int64_t seq = 256;                      // tokens of a sample
   std::int64_t heads = 16;                     // of attention; they share `hidden`

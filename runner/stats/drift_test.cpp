@@ -54,7 +54,7 @@ double false_alarms(const RunNoise& noise, int years, double runs_a_week = 1,
   return 100.0 * alarms / years;
 }
 
-struct DriftCourse {
+struct DriftCase {
   double deviation = 0.0025;  // of a run
   std::size_t flat_runs = 1;  // before the first that is slower
   double runs_a_week = 1;
@@ -63,19 +63,19 @@ struct DriftCourse {
 };
 
 // Runs up to the alarm, in the median of so many series of a year.
-std::size_t median_run(const DriftCourse& course, int series = 1000) {
+std::size_t median_run(const DriftCase& given, int series = 1000) {
   const std::vector<double> weeks =
-      weekly(static_cast<std::size_t>(52 * course.runs_a_week), course.runs_a_week);
-  const double begins = weeks[course.flat_runs - 1];
+      weekly(static_cast<std::size_t>(52 * given.runs_a_week), given.runs_a_week);
+  const double begins = weeks[given.flat_runs - 1];
   Random random(drift_seed);
   std::vector<std::size_t> found;
   for (int one = 0; one < series; ++one) {
     std::vector<double> values;
     for (const double week : weeks) {
-      const double slower = course.drift * std::max(0.0, week - begins);
-      values.push_back(slower + course.deviation * random.normal());
+      const double slower = given.drift * std::max(0.0, week - begins);
+      values.push_back(slower + given.deviation * random.normal());
     }
-    const auto drift = drift_of(weeks, values, yearly_error / course.shared_by);
+    const auto drift = drift_of(weeks, values, yearly_error / given.shared_by);
     found.push_back(drift->alarm ? *drift->alarm + 1 : weeks.size() + 1);
   }
   std::nth_element(found.begin(), found.begin() + series / 2, found.end());

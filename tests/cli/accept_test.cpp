@@ -145,7 +145,7 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
   EXPECT_EQ(report["measurement"]["variants"][1]["name"], "anchor.launch.1");
 }
 
-// Products take a third of it, and of its anchor nothing that they do.
+// GEMMs take a third of it, and of its anchor nothing that they do.
 const std::string memory_bound =
     "claim = \"as fast as it was\"\n"
     "model = { kind = \"mlp\", layers = 2, hidden = 4096, dtype = \"tf32\" }\n"

@@ -334,7 +334,7 @@ TEST_F(Gates, WriteJUnitAndASummaryForCiSystems) {
 }
 
 TEST_F(Gates, LeaveNoGreenReportWhenTheyAreKilled) {
-  script("head", "kill -9 $PPID; sleep 1\n");  // the guardian of the worker
+  script("head", "kill -9 $PPID; sleep 1\n");  // the supervisor of the worker
   const Finished run = gate({"waits"}, {"--junit", "j.xml"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   std::ifstream junit(place() / "j.xml");
@@ -404,7 +404,7 @@ TEST_F(StoredGates, PassNothingThatIsSlowerOrAnotherStep) {
 }
 
 TEST_F(StoredGates, BlockWhatIsSlowerBesideItsAnchor) {
-  // Its step waits every time and is compared with launches; what is slower are its products.
+  // Its step waits every time and is compared with launches; what is slower are its GEMMs.
   std::filesystem::copy(STEPGATE_SOURCE_DIR "/scenarios/sync_every_step.toml", place());
   accept({"sync_every_step"});
   head_on_a_device_with("[a-z0-9]+_flops_per_second", 0.8);

@@ -65,7 +65,7 @@ const std::vector<Hostile> hostile_workers{
     {"exit", "load", R"(ended with exit code 7 instead of answering {"do":"load","work":"w"})"},
     {"exit", "quit", R"(ended with exit code 7 when asked to {"do":"quit"})"},
     {"crash", "run", "was ended by signal 11 (Segmentation fault) instead of answering"},
-    {"complain", "run", "its last words on standard error:\n  the dog ate the kernel\n"},
+    {"complain", "run", "the tail of its standard error:\n  the dog ate the kernel\n"},
     {"flood", "run", "with more than 1 MiB without an end of line"},
     {"flood_lines", "run", "; it wrote nothing to standard error\n"},  // which line is seen first?
     {"flood_errors", "run", "ended with exit code 7"},

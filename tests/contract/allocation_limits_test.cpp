@@ -62,7 +62,8 @@ TEST_P(AllocationLimits, AreTheSameForGraphsThatShareAPool) {
   knobs.alloc.empty_cache_every = 2;
   knobs.launch.via = LaunchVia::graph;
   const StepPlan plan = plan_of(knobs);
-  knobs.alloc.cap = {CapOf::bytes, static_cast<double>(plan.course->peak_reserved_bytes)};
+  knobs.alloc.cap = {CapOf::bytes,
+                     static_cast<double>(plan.allocator_simulation->peak_reserved_bytes)};
   EXPECT_EQ(end_of(plan_of(knobs), 12), "") << "three graphs, one for each slot of the batch";
 }
 

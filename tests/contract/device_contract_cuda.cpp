@@ -10,21 +10,21 @@
 namespace stepgate {
 namespace {
 
-// The plan page-locks the same pages twice in every n-th step, which the driver refuses with work
+// The plan pins the same pages twice in every n-th step, which the driver refuses with work
 // in the queues and memory locked.
 StepPlan failing_every(std::int64_t steps, StepPlan plan) {
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     Operation again = plan.operations[index];
-    if (!std::holds_alternative<PageLock>(again.action)) continue;
+    if (!std::holds_alternative<RegisterHost>(again.action)) continue;
     again.every = steps;
     plan.operations.insert(plan.operations.begin() + static_cast<std::ptrdiff_t>(index) + 1, again);
     return plan;
   }
-  ADD_FAILURE() << "nothing is page-locked";
+  ADD_FAILURE() << "nothing is pinned";
   return plan;
 }
 
-Knobs page_locking_knobs() {
+Knobs registering_knobs() {
   Knobs knobs = model_knobs("fp32_adamw");
   knobs.transfer = {.host = HostMemory::pin_each_step, .stream = CopyStream::side, .buffers = 2};
   knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = {}};
@@ -33,7 +33,7 @@ Knobs page_locking_knobs() {
 }
 
 TEST(CudaDeviceContract, RunsAStepAfterAnotherOneFailedHalfWay) {
-  const StepPlan plan = plan_of(page_locking_knobs());
+  const StepPlan plan = plan_of(registering_knobs());
   const StepPlan bad = failing_every(3, plan);
   const auto device = make_cuda_device();
   const std::vector<float> expected = device->load(plan)->run({0, 12}).losses;
@@ -49,7 +49,7 @@ TEST(CudaDeviceContract, RunsAStepAfterAnotherOneFailedHalfWay) {
 }
 
 TEST(CudaDeviceContract, RefusesToGoOnWithAStepThatFailed) {
-  const StepPlan bad = failing_every(3, plan_of(page_locking_knobs()));
+  const StepPlan bad = failing_every(3, plan_of(registering_knobs()));
   const auto device = make_cuda_device();
   const auto failing = device->load(bad);
   EXPECT_THROW((void)failing->run({0, 10}), DeviceError);
@@ -89,7 +89,7 @@ TEST(CudaDeviceContract, TakesNoMoreMemoryOnceEveryStepHasBeenInASlot) {
   in_an_arena.batch.size *= 1024;
   in_an_arena.alloc.with = Allocator::arena;
   const std::vector<StepPlan> plans = {plan_of(large), plan_of(in_an_arena),
-                                       plan_of(page_locking_knobs())};
+                                       plan_of(registering_knobs())};
   const auto device = make_cuda_device();
   const auto load_all = [&] {
     for (const StepPlan& plan : plans) (void)device->load_into(0, plan)->run({0, 2});

@@ -43,7 +43,7 @@ TEST_P(DeviceContract, CountsItsStepsWithoutGapsAndEchoesThem) {
       EXPECT_EQ(result.first_step, next);
       EXPECT_EQ(result.steps, observe.steps);
       expect_losses(result, observe, kind_);
-      expect_times(result, observe, plan.run_ahead_steps);
+      expect_times(result, observe, plan.steps_in_flight);
       next += observe.wash_out_steps + observe.steps;
     }
   }
@@ -90,11 +90,11 @@ TEST_P(DeviceContract, LosesNoLossBeyondItsRing) {
   knobs.model.layers = 1;
   knobs.batch.size = 1;
   const StepPlan plan = plan_of(knobs);
-  const std::int64_t capacity = plan.bookkeeping.capacity;
+  const std::int64_t capacity = plan.telemetry.capacity;
   const Observe whole{10, capacity + 90, false};
   const StepResult result = device_->load(plan)->run(whole);
   expect_losses(result, whole, kind_);
-  expect_times(result, whole, plan.run_ahead_steps);
+  expect_times(result, whole, plan.steps_in_flight);
   const std::vector<Observe> pieces = {
       {0, capacity / 2, false}, {0, capacity / 2 - 1, false}, {1, 100, false}};
   EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), pieces)), bits_of(result.losses));
@@ -128,7 +128,7 @@ TEST_P(DeviceContract, RunsAPlanWithAThirdAsynchronousStream) {
   const Observe whole{3, 37};
   const StepResult result = device_->load(plan)->run(whole);
   expect_losses(result, whole, kind_);
-  expect_times(result, whole, plan.run_ahead_steps);
+  expect_times(result, whole, plan.steps_in_flight);
   const StepPlan plain = plan_over_the_side_stream();
   EXPECT_EQ(bits_of(result.losses), bits_of(device_->load(plain)->run(whole).losses));
   EXPECT_EQ(bits_of(run_in_pieces(*device_->load(plan), {{0, 1}, {2, 3}, {0, 34}})),
@@ -323,7 +323,7 @@ TEST_P(DeviceContractOfModel, ComputesTheSameLossesInEveryWayThatPlansAccept) {
     for (const Observe& observe : {Observe{2, 3, false}, {0, 8, false}}) {
       const StepResult result = step->run(observe);
       expect_losses(result, observe, device_case.kind);
-      expect_times(result, observe, plan->run_ahead_steps);
+      expect_times(result, observe, plan->steps_in_flight);
       losses.insert(losses.end(), result.losses.begin(), result.losses.end());
     }
     expect_same_losses(losses, expected, device_case.kind, knobs);

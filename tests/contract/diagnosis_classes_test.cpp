@@ -19,7 +19,7 @@ Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
   return knobs;
 }
 
-Knobs products(std::int64_t hidden, std::int64_t batch) {
+Knobs gemms(std::int64_t hidden, std::int64_t batch) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = hidden};
   knobs.batch.size = batch;
@@ -46,12 +46,11 @@ std::vector<ClassCase> class_cases() {
   // Every launch costs the host more than the kernel takes.
   Knobs launch = spinning(100, 1);
   launch.host.launch_us = 15;
-  // Products of a tiny batch only read weights, and the optimizer reads three times as much.
-  Knobs memory = products(4096, 8);
+  // GEMMs of a tiny batch only read weights, and the optimizer reads three times as much.
+  Knobs memory = gemms(4096, 8);
   memory.optim.kind = OptimKind::adamw;
-  return {{"sync-bound", sync},     {"copy-bound", copy},
-          {"data-bound", data},     {"launch-bound", launch},
-          {"memory-bound", memory}, {"compute-bound", products(4096, 4096)}};
+  return {{"sync-bound", sync},     {"copy-bound", copy},     {"data-bound", data},
+          {"launch-bound", launch}, {"memory-bound", memory}, {"compute-bound", gemms(4096, 4096)}};
 }
 
 class DiagnosisOf : public testing::TestWithParam<DeviceCase> {};

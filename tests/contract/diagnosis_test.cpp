@@ -61,7 +61,7 @@ TEST(Diagnosis, NamesTheClassOfStepsThatWereBuiltToBeOfIt) {
   EXPECT_EQ(name_of_bound(plans_of("graph_launch"), "baseline"), "launch-bound");
   EXPECT_EQ(name_of_bound(plans_of("loader_starvation"), "baseline"), "data-bound");
   const std::vector<StepPlan> big = plans_of_text(
-      "claim = \"big products\"\nmodel = { layers = 4, hidden = 4096 }\nbatch.size = 4096\n"
+      "claim = \"big gemms\"\nmodel = { layers = 4, hidden = 4096 }\nbatch.size = 4096\n"
       "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
   EXPECT_EQ(name_of_bound(big, "only"), "compute-bound");
 }

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Products that add to what is there may be cut into other sums, which rounds differently: by 2^-24
+// GEMMs that add to what is there may be cut into other sums, which rounds differently: by 2^-24
 // an addition in fp32, and by half a bf16 where gradients are stored so. Steps later that is still
 // below this share of a loss.
 double bound_of_added_gradients(DType dtype) {
@@ -30,7 +30,7 @@ void expect_losses(const StepResult& result, const Observe& observe, DeviceKind 
   for (const float loss : result.losses) ASSERT_TRUE(std::isfinite(loss)) << loss;
 }
 
-void expect_times(const StepResult& result, const Observe& observe, int run_ahead_steps) {
+void expect_times(const StepResult& result, const Observe& observe, int steps_in_flight) {
   if (result.sm_clock_hertz) {
     EXPECT_GT(*result.sm_clock_hertz, 0);
   }
@@ -60,7 +60,7 @@ void expect_times(const StepResult& result, const Observe& observe, int run_ahea
   ASSERT_TRUE(result.host_busy);
   EXPECT_GT(result.host_busy->count(), 0);
   EXPECT_LE(*result.host_busy,
-            *result.elapsed + *result.elapsed * run_ahead_steps / observe.steps + moment);
+            *result.elapsed + *result.elapsed * steps_in_flight / observe.steps + moment);
 }
 
 std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {

@@ -14,7 +14,7 @@ namespace stepgate {
 void expect_losses(const StepResult&, const Observe&, DeviceKind);
 
 // No times at all, or times of every scored step that fit into the time of all of them.
-void expect_times(const StepResult&, const Observe&, int run_ahead_steps);
+void expect_times(const StepResult&, const Observe&, int steps_in_flight);
 
 // Bit for bit where the device promises that of these knobs, else within what rounding allows.
 void expect_same_losses(const std::vector<float>& got, const std::vector<float>& expected,

@@ -106,7 +106,7 @@ TEST_P(TraceContract, SeesTheWorkOfEveryOperationWithItsKindItsBytesAndItsEnds) 
       } else if (std::holds_alternative<CopyBytes>(operation.action)) {
         EXPECT_EQ(copies[index], actions);
       } else if (std::holds_alternative<LaunchKernel>(operation.action)) {
-        EXPECT_GE(kernels[index], actions);  // a product may be several kernels
+        EXPECT_GE(kernels[index], actions);  // a GEMM may be several kernels
       }
     }
     if (HasFailure()) return;

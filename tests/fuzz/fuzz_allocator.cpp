@@ -16,14 +16,14 @@ constexpr std::int64_t device_bytes = std::int64_t{1} << 30;
 
 CachingRules rules_from(std::uint8_t bits) {
   CachingRules rules;
-  if (bits & 1) rules.segments = SegmentKind::growable;
+  if (bits & 1) rules.segments = SegmentKind::expandable;
   if (bits & 2) rules.round_divisions = 8;
   if (bits & 4) rules.split_max_bytes = std::int64_t{32} << 20;
   if (bits & 8) rules.garbage_collection_threshold = 0.5;
   return rules;
 }
 
-void check(RequestBytes bytes, ModelledMemory& memory, MemoryAllocator& allocator,
+void check(RequestBytes bytes, SimulatedMemory& memory, MemoryAllocator& allocator,
            CachingAllocator* captures) {
   RandomRequests requests(memory, allocator);
   while (!bytes.empty()) {
@@ -40,7 +40,7 @@ void check(RequestBytes bytes, ModelledMemory& memory, MemoryAllocator& allocato
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   RequestBytes bytes({data, size});
   const std::uint8_t kind = bytes.next();
-  ModelledMemory memory(device_bytes);
+  SimulatedMemory memory(device_bytes);
   if (kind & 16) {
     FirstFitAllocator allocator(memory);
     check(bytes, memory, allocator, nullptr);

@@ -11,7 +11,7 @@
 
 #include "judge/sentence_test.h"
 #include "judge/sentences/doubts.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "measure/schedule.h"
 #include "tests/contract/judged_on_device.h"
 

@@ -14,7 +14,7 @@
 
 #include "judge/judge_suite.h"
 #include "judge/sentence_test.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "measure/schedule.h"
 
 namespace stepgate {

@@ -46,7 +46,7 @@ class StoredGate : public testing::Test {
     DeviceProfile profile = read_profile(std::filesystem::path(STEPGATE_SOURCE_DIR) /
                                          "tests/baselines/round-numbers/device.toml");
     profile.noise = noise;
-    for (std::int64_t* call : {&profile.host.launch_nanoseconds, &profile.host.product_nanoseconds})
+    for (std::int64_t* call : {&profile.host.launch_nanoseconds, &profile.host.gemm_nanoseconds})
       *call = std::llround(of_anchor * static_cast<double>(*call));
     const auto device = make_simulated_device(
         profile, {.seed = seed, .slowdowns = {{.variant = "fix", .factor = slowdown}}});

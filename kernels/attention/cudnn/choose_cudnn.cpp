@@ -23,7 +23,7 @@ std::string reason_against_shape(const KernelShape& shape, DType dtype) {
   switch (cudnn_fit(shape, dtype)) {
     case CudnnFit::suits:
       return {};
-    case CudnnFit::wide_numbers:
+    case CudnnFit::not_16_bit:
       return "cuDNN has attention of 16-bit numbers only";
     case CudnnFit::part_of_a_tile:
       return "cuDNN is asked for samples of whole tiles of " + std::to_string(cudnn_tile) +
@@ -94,7 +94,7 @@ std::optional<Launch> gradient_in_shares(Cudnn& cudnn, const KernelShape& shape,
 
 std::optional<Launch> attention_by_cudnn(const KernelShape& shape, DType dtype,
                                          const LaunchContext& context) {
-  if (!is_narrow(dtype)) return std::nullopt;
+  if (!is_16_bit(dtype)) return std::nullopt;
   return choose("attention", reason_against_shape(shape, dtype), context,
                 [&](Cudnn& cudnn, std::string* reason) {
                   return cudnn_attention(cudnn, shape, dtype, reason);
@@ -104,7 +104,7 @@ std::optional<Launch> attention_by_cudnn(const KernelShape& shape, DType dtype,
 std::optional<Launch> attention_gradient_by_cudnn(const KernelShape& shape, DType dtype,
                                                   std::int64_t most_scratch,
                                                   const LaunchContext& context) {
-  if (!is_narrow(dtype)) return std::nullopt;
+  if (!is_16_bit(dtype)) return std::nullopt;
   return choose("attention_gradient", reason_against_gradient(shape, dtype, most_scratch), context,
                 [&](Cudnn& cudnn, std::string* reason) {
                   return gradient_in_shares(cudnn, shape, dtype, most_scratch, reason);

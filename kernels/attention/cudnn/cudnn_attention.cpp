@@ -46,7 +46,7 @@ std::optional<Sizes> sizes_of(const KernelShape& shape, DType dtype, std::string
     *reason = std::string("cuDNN's attention takes ") + why;
     return std::nullopt;
   };
-  if (!is_narrow(dtype)) return refuse("bf16 and fp16 only");
+  if (!is_16_bit(dtype)) return refuse("bf16 and fp16 only");
   const bool whole = shape.groups > 0 && shape.depth > 0 && shape.columns % shape.groups == 0 &&
                      shape.rows % shape.depth == 0;
   if (!whole) return refuse("rows that are whole sequences and columns that are whole heads");

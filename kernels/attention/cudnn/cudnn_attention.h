@@ -32,11 +32,11 @@ std::string version_of(const Cudnn&);
 
 // Whether it is worth asking: older versions have gradients of sequences of whole tiles only, and
 // where those are ours, so is the forward pass.
-enum class CudnnFit { suits, wide_numbers, part_of_a_tile, wide_heads };
+enum class CudnnFit { suits, not_16_bit, part_of_a_tile, wide_heads };
 constexpr std::int64_t cudnn_tile = 128;         // tokens
 constexpr std::int64_t widest_cudnn_head = 128;  // columns
 constexpr CudnnFit cudnn_fit(const KernelShape& shape, DType dtype) {
-  if (!is_narrow(dtype)) return CudnnFit::wide_numbers;
+  if (!is_16_bit(dtype)) return CudnnFit::not_16_bit;
   if (shape.depth % cudnn_tile != 0) return CudnnFit::part_of_a_tile;
   if (shape.columns / shape.groups > widest_cudnn_head) return CudnnFit::wide_heads;
   return CudnnFit::suits;

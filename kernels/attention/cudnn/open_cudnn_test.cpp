@@ -20,17 +20,17 @@ constexpr std::int64_t plenty = std::int64_t{1} << 40;
 class OpenCudnn : public testing::Test {
  protected:
   void SetUp() override {
-    say("STEPGATE_CUDNN", STEPGATE_PLAYED_CUDNN);
+    say("STEPGATE_CUDNN", STEPGATE_FAKE_CUDNN);
     say("VERSION", "91400");
   }
   void TearDown() override {
-    for (const char* name : {"STEPGATE_CUDNN", "PLAYED_CUDNN_VERSION", "PLAYED_CUDNN_NO_HANDLE",
-                             "PLAYED_CUDNN_NO_DESCRIPTOR"}) {
+    for (const char* name : {"STEPGATE_CUDNN", "FAKE_CUDNN_VERSION", "FAKE_CUDNN_NO_HANDLE",
+                             "FAKE_CUDNN_NO_DESCRIPTOR"}) {
       (void)unsetenv(name);
     }
   }
   static void say(const std::string& name, const char* value) {
-    const std::string whole = name == "STEPGATE_CUDNN" ? name : "PLAYED_CUDNN_" + name;
+    const std::string whole = name == "STEPGATE_CUDNN" ? name : "FAKE_CUDNN_" + name;
     ASSERT_EQ(setenv(whole.c_str(), value, 1), 0);
   }
   // Why there is none; empty where there is one.
@@ -76,7 +76,7 @@ TEST_F(OpenCudnn, SaysWhatALibraryLacksThatIsNone) {
 
 TEST_F(OpenCudnn, SaysThatALibraryMakesNoHandle) {
   say("NO_HANDLE", "1");
-  EXPECT_EQ(refusal(), "cuDNN 9.14.0 makes no handle: PLAYED_ERROR");
+  EXPECT_EQ(refusal(), "cuDNN 9.14.0 makes no handle: FAKE_ERROR");
 }
 
 TEST_F(OpenCudnn, IsChosenWhereItSuitsAndNamedWithItsVersion) {
@@ -107,7 +107,7 @@ TEST_F(OpenCudnn, SaysInItsOwnWordsWhatItRefuses) {
   for (const KernelChoice& choice : choices) {
     EXPECT_EQ(choice.library, "");
     EXPECT_EQ(choice.reason.find("cuDNN 9.14.0: "), 0U) << choice.reason;
-    EXPECT_NE(choice.reason.find("PLAYED_NOT_SUPPORTED"), std::string::npos) << choice.reason;
+    EXPECT_NE(choice.reason.find("FAKE_NOT_SUPPORTED"), std::string::npos) << choice.reason;
   }
 }
 
@@ -120,15 +120,15 @@ class KeptPlans : public OpenCudnn {
     std::string reason;
     cudnn_ = open_cudnn(&reason);
     ASSERT_NE(cudnn_, nullptr) << reason;
-    library_ = dlopen(STEPGATE_PLAYED_CUDNN, RTLD_NOW | RTLD_LOCAL);
+    library_ = dlopen(STEPGATE_FAKE_CUDNN, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
   }
 
   // Of the library: how many there are, how many plans it has made so far.
-  int handles() const { return found<int()>("played_handles")(); }
-  int descriptors() const { return found<int()>("played_descriptors")(); }
+  int handles() const { return found<int()>("fake_handles")(); }
+  int descriptors() const { return found<int()>("fake_descriptors")(); }
   int made(cudnnBackendDescriptorType_t type) const {
-    return found<int(cudnnBackendDescriptorType_t)>("played_descriptors_made")(type);
+    return found<int(cudnnBackendDescriptorType_t)>("fake_descriptors_made")(type);
   }
   int plans_made() const { return made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR); }
 
@@ -200,8 +200,8 @@ TEST_F(KeptPlans, RememberARefusalAndWhy) {
   std::string first;
   say("NO_DESCRIPTOR", "1");
   EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &first));
-  EXPECT_NE(first.find("PLAYED_NOT_SUPPORTED"), std::string::npos) << first;
-  (void)unsetenv("PLAYED_CUDNN_NO_DESCRIPTOR");
+  EXPECT_NE(first.find("FAKE_NOT_SUPPORTED"), std::string::npos) << first;
+  (void)unsetenv("FAKE_CUDNN_NO_DESCRIPTOR");
   const int before = plans_made();
   std::string second;
   EXPECT_FALSE(cudnn_attention(*cudnn_, suitable, DType::bf16, &second));

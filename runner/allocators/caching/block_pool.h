@@ -12,7 +12,7 @@
 namespace stepgate {
 
 struct BlockPool;
-struct GrowableSegment;
+struct ExpandableSegment;
 
 struct BlockByAddress {
   StreamId stream;
@@ -32,10 +32,10 @@ struct CachedBlock {
   std::int64_t requested_bytes = 0;
   StreamId stream = 0;
   bool held = false;    // by the program
-  bool mapped = true;   // has memory behind it; only growable segments have blocks without
+  bool mapped = true;   // has memory behind it; only expandable segments have blocks without
   int open_points = 0;  // that must pass before it is free
   BlockPool* pool = nullptr;
-  GrowableSegment* growable = nullptr;
+  ExpandableSegment* expandable = nullptr;
   CachedBlock* before = nullptr;
   CachedBlock* after = nullptr;
   std::vector<StreamId> used_by;            // other streams, each once

@@ -68,7 +68,7 @@ CachedBlock* CachingAllocator::find_free(const Request& request) {
   const auto could_be = [](const CachedBlock& block) {
     return block.bytes + (block.after && !block.after->mapped ? block.after->bytes : 0);
   };
-  while (best->growable) {
+  while (best->expandable) {
     CachedBlock* next = pool.free.next_larger(*best);
     if (!next || could_be(*next) >= could_be(*best)) break;
     best = next;
@@ -96,7 +96,7 @@ CachedBlock* CachingAllocator::take_from_device(const Request& request) {
     return nullptr;
   }
   refused_by_ = RefusedBy::device;
-  return rules_.segments == SegmentKind::growable ? grow(request) : take_segment(request);
+  return rules_.segments == SegmentKind::expandable ? grow(request) : take_segment(request);
 }
 
 CachedBlock* CachingAllocator::take_segment(const Request& request) {
@@ -121,13 +121,13 @@ HeldBlock CachingAllocator::hand_out(CachedBlock& found, const Request& request)
   CachedBlock* block = &found;
   if (leaves_remainder(found.bytes, request.bytes, size, rules_)) {
     block = &split(found, request.bytes);
-    if (!found.growable && was_split) {
+    if (!found.expandable && was_split) {
       statistics_.inactive_split_bytes.decrease(size, block->bytes);
-    } else if (!found.growable) {
+    } else if (!found.expandable) {
       statistics_.inactive_split_bytes.increase(size, found.bytes);
       statistics_.inactive_split.increase(size, 1);
     }
-  } else if (was_split && !found.growable) {
+  } else if (was_split && !found.expandable) {
     statistics_.inactive_split_bytes.decrease(size, found.bytes);
     statistics_.inactive_split.decrease(size, 1);
   }
@@ -161,7 +161,7 @@ CachedBlock& CachingAllocator::part_of(CachedBlock& whole, Address address, std:
   part.bytes = bytes;
   part.stream = whole.stream;
   part.pool = whole.pool;
-  part.growable = whole.growable;
+  part.expandable = whole.expandable;
   return part;
 }
 

@@ -2,7 +2,7 @@
 // The allocator that PyTorch users have: freed memory is kept and handed out again on its stream,
 // best fit first, split where too large and joined where neighbours are free. Follows PyTorch rule
 // by rule, statistics included; the numbers are in caching_rules.h. Where memory comes from is
-// DeviceMemory's, and so the same code serves a real device and a modelled one.
+// DeviceMemory's, and so the same code serves a real device and a simulated one.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@
 
 #include "allocators/caching/block_pool.h"
 #include "allocators/caching/caching_rules.h"
-#include "allocators/caching/growable_segment.h"
+#include "allocators/caching/expandable_segment.h"
 #include "allocators/slot_table.h"
 
 namespace stepgate {
@@ -86,13 +86,13 @@ class CachingAllocator : public MemoryAllocator {
   void give_back_free_of(BlockPool&);
   void collect_garbage();
 
-  // Growable segments, in caching_growable.cpp.
+  // Expandable segments, in caching_expandable.cpp.
   CachedBlock* grow(const Request&);
-  CachedBlock& growable_block(const Request&);
+  CachedBlock& expandable_block(const Request&);
   bool map(CachedBlock&, std::int64_t bytes);
   void unmap(CachedBlock&);
   CachedBlock& part_of(CachedBlock& whole, Address, std::int64_t bytes);
-  void drop_growable(CachedBlock&);
+  void drop_expandable(CachedBlock&);
 
   DeviceMemory& memory_;
   CachingRules rules_;
@@ -102,7 +102,7 @@ class CachingAllocator : public MemoryAllocator {
   SlotTable<CachedBlock> blocks_;
   BlockPool small_{PoolSize::small};
   BlockPool large_{PoolSize::large};
-  std::vector<std::unique_ptr<GrowableSegment>> growables_;
+  std::vector<std::unique_ptr<ExpandableSegment>> expandable_segments_;
   std::map<StreamId, std::deque<OpenPoint>> points_;
   std::vector<Capture> captures_;
   std::vector<CachedBlock*> postponed_;  // freed during a capture while other streams use them

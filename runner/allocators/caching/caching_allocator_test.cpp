@@ -2,7 +2,7 @@
 // The caching allocator rule by rule, with segments of its own.
 #include "allocators/caching/caching_allocator.h"
 
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
@@ -10,7 +10,7 @@ namespace {
 
 class ACachingAllocator : public testing::Test {
  protected:
-  ModelledMemory memory{GiB};
+  SimulatedMemory memory{GiB};
   CachingAllocator allocator{memory, CachingRules()};
   const MemoryStatistics& statistics = allocator.statistics();
 };
@@ -200,7 +200,7 @@ TEST_F(ACachingAllocator, CountsPeaksAnewAfterAReset) {
 
 TEST_F(ACachingAllocator, GivesEverythingBackWhenItGoes) {
   {
-    CachingAllocator brief(memory, {.segments = SegmentKind::growable});
+    CachingAllocator brief(memory, {.segments = SegmentKind::expandable});
     hold(brief, 30 * MiB);
     CachingAllocator other(memory, CachingRules());
     const HeldBlock block = hold(other, 30 * MiB);
@@ -212,7 +212,7 @@ TEST_F(ACachingAllocator, GivesEverythingBackWhenItGoes) {
 }
 
 TEST(ACachingAllocatorWithSplitMax, TakesItsOwnSegmentForALargeRequestAndNeverSplitsIt) {
-  ModelledMemory memory(GiB);
+  SimulatedMemory memory(GiB);
   CachingAllocator allocator(memory, {.split_max_bytes = 32 * MiB});
   const HeldBlock large = hold(allocator, 100 * MiB);
   EXPECT_EQ(allocator.statistics().oversize_allocations.current, 1);
@@ -226,7 +226,7 @@ TEST(ACachingAllocatorWithSplitMax, TakesItsOwnSegmentForALargeRequestAndNeverSp
 }
 
 TEST(ACachingAllocatorWithSplitMax, GivesBackJustEnoughLargeOnesFirst) {
-  ModelledMemory memory(300 * MiB);
+  SimulatedMemory memory(300 * MiB);
   CachingAllocator allocator(memory, {.split_max_bytes = 32 * MiB});
   const HeldBlock small = hold(allocator, 30 * MiB);
   const HeldBlock a = hold(allocator, 100 * MiB);
@@ -240,7 +240,7 @@ TEST(ACachingAllocatorWithSplitMax, GivesBackJustEnoughLargeOnesFirst) {
 }
 
 TEST(ACachingAllocatorWithGarbageCollection, GivesBackTheOldestBlocksAboveItsThreshold) {
-  ModelledMemory memory(GiB);
+  SimulatedMemory memory(GiB);
   CachingAllocator allocator(memory, {.garbage_collection_threshold = 0.5}, 200 * MiB);
   let_go(allocator, hold(allocator, 50 * MiB));
   for (int searches = 0; searches < 10; ++searches) let_go(allocator, hold(allocator, 60 * MiB));
@@ -251,7 +251,7 @@ TEST(ACachingAllocatorWithGarbageCollection, GivesBackTheOldestBlocksAboveItsThr
 }
 
 TEST(ACachingAllocatorDeathTest, NoticesMisuse) {
-  ModelledMemory memory(GiB);
+  SimulatedMemory memory(GiB);
   CachingAllocator allocator(memory, CachingRules());
   const HeldBlock block = hold(allocator, 30 * MiB);
   allocator.free(block.id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The caching allocator while graphs are captured.
 #include "allocators/caching/caching_allocator.h"
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
@@ -9,7 +9,7 @@ namespace {
 
 class ACapturingAllocator : public testing::Test {
  protected:
-  ModelledMemory memory{200 * MiB};
+  SimulatedMemory memory{200 * MiB};
   CachingAllocator allocator{memory, CachingRules()};
 };
 
@@ -85,8 +85,8 @@ TEST_F(ACapturingAllocator, AsksNoStreamDuringACapture) {
   EXPECT_EQ(hold(allocator, 30 * MiB, 1).address, before.address);
 }
 
-TEST_F(ACapturingAllocator, WorksWithGrowableSegmentsToo) {
-  CachingAllocator growing(memory, {.segments = SegmentKind::growable});
+TEST_F(ACapturingAllocator, WorksWithExpandableSegmentsToo) {
+  CachingAllocator growing(memory, {.segments = SegmentKind::expandable});
   growing.begin_capture(7, {1});
   let_go(growing, hold(growing, 30 * MiB, 1));
   growing.end_capture(7);

@@ -55,7 +55,7 @@ void CachingAllocator::make_free(CachedBlock& block) {
     ++split_blocks;
     split_bytes += block.bytes;
   }
-  if (!block.growable) {
+  if (!block.expandable) {
     statistics_.inactive_split.change(pool.size, split_blocks);
     statistics_.inactive_split_bytes.change(pool.size, split_bytes);
   }

@@ -14,7 +14,7 @@ void CachingAllocator::empty_cache() {
 
 // A whole free segment.
 void CachingAllocator::give_back(CachedBlock& block) {
-  require(!block.is_split() && !block.growable, "a segment is given back whole");
+  require(!block.is_split() && !block.expandable, "a segment is given back whole");
   BlockPool& pool = *block.pool;
   ++statistics_.num_device_free;
   memory_.give_back_segment(block.address, block.bytes);
@@ -29,7 +29,7 @@ void CachingAllocator::give_back(CachedBlock& block) {
 // With split_max: one free block that is large enough by itself, or else the largest ones until
 // together they are. Whether there is room for the request now.
 bool CachingAllocator::give_back_too_large_ones(const Request& request) {
-  if (!rules_.split_max_bytes || rules_.segments == SegmentKind::growable) return false;
+  if (!rules_.split_max_bytes || rules_.segments == SegmentKind::expandable) return false;
   FreeBlocks& free = request.pool.free;
   const std::int64_t needed = std::max(request.bytes, *rules_.split_max_bytes);
   if (CachedBlock* enough = free.smallest_of_at_least(needed, request.stream)) {
@@ -65,7 +65,7 @@ bool CachingAllocator::give_back_cache() {
 
 void CachingAllocator::give_back_free_of(BlockPool& pool) {
   for (CachedBlock* block : pool.free.all()) {
-    if (block->growable) {
+    if (block->expandable) {
       unmap(*block);
     } else if (!block->is_split()) {
       give_back(*block);

@@ -37,7 +37,7 @@ std::int64_t segment_size(std::int64_t rounded_bytes) {
 bool leaves_remainder(std::int64_t block_bytes, std::int64_t rounded_bytes, PoolSize pool,
                       const CachingRules& rules) {
   const std::int64_t remainder = block_bytes - rounded_bytes;
-  if (pool == PoolSize::small || rules.segments == SegmentKind::growable)
+  if (pool == PoolSize::small || rules.segments == SegmentKind::expandable)
     return remainder >= smallest_block_bytes;
   return !rules.too_large_to_split(rounded_bytes) && remainder > largest_small_bytes;
 }

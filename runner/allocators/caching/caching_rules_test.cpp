@@ -45,7 +45,7 @@ TEST(CachingRules, SplitASmallBlockForAnyRemainderAndALargeOneForMoreThanAMebiby
   EXPECT_FALSE(leaves_remainder(5 * MiB, 4 * MiB, PoolSize::large, rules));
   EXPECT_TRUE(leaves_remainder(5 * MiB + 512, 4 * MiB, PoolSize::large, rules));
   EXPECT_TRUE(leaves_remainder(5 * MiB, 5 * MiB - 512, PoolSize::large,
-                               {.segments = SegmentKind::growable}));
+                               {.segments = SegmentKind::expandable}));
 }
 
 TEST(CachingRules, KeepBlocksFromSplitMaxOnForRequestsNearTheirSize) {

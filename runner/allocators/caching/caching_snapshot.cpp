@@ -22,7 +22,7 @@ SegmentState segment_from(const CachedBlock& first) {
       .address = first.address,
       .stream = first.stream,
       .pool = first.pool->size,
-      .kind = first.growable ? SegmentKind::growable : SegmentKind::fixed,
+      .kind = first.expandable ? SegmentKind::expandable : SegmentKind::fixed,
       .capture_pool = first.pool->owner ? std::optional(first.pool->owner->id) : std::nullopt,
       .blocks = {}};
   for (const CachedBlock* block = &first; block && block->mapped; block = block->after) {

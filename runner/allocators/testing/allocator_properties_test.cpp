@@ -24,13 +24,14 @@ struct Kind {
 
 const Kind kinds[] = {
     {"caching", {}},
-    {"growable", {.segments = SegmentKind::growable}},
+    {"expandable", {.segments = SegmentKind::expandable}},
     {"rounded", {.round_divisions = 8}},
     {"split_max", {.split_max_bytes = 32 * MiB}},
     {"garbage_collected", {.garbage_collection_threshold = 0.6}},
     {"all_rules",
      {.round_divisions = 4, .split_max_bytes = 64 * MiB, .garbage_collection_threshold = 0.5}},
-    {"growable_with_split_max", {.segments = SegmentKind::growable, .split_max_bytes = 32 * MiB}},
+    {"expandable_with_split_max",
+     {.segments = SegmentKind::expandable, .split_max_bytes = 32 * MiB}},
     {"first_fit", {}, true},
 };
 
@@ -60,7 +61,7 @@ TEST_P(AnyAllocator, KeepsItsPromisesAfterEveryRequestAndReturnsToNothing) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::int64_t refused = 0;
   for (std::uint64_t run = 0; run < 20; ++run) {
-    ModelledMemory memory(device_bytes);
+    SimulatedMemory memory(device_bytes);
     const auto allocator = make(GetParam(), memory);
     auto* captures = dynamic_cast<CachingAllocator*>(allocator.get());
     RandomRequests requests(memory, *allocator);
@@ -87,7 +88,7 @@ TEST_P(AnyAllocator, GivesTheSameAnswersToTheSameRequests) {
   std::vector<Address> first;
   MemoryStatistics statistics;
   for (int run = 0; run < 2; ++run) {
-    ModelledMemory memory(device_bytes);
+    SimulatedMemory memory(device_bytes);
     const auto allocator = make(GetParam(), memory);
     RandomRequests requests(memory, *allocator);
     for (RequestBytes bytes(source); !bytes.empty();) {
@@ -104,15 +105,15 @@ TEST_P(AnyAllocator, GivesTheSameAnswersToTheSameRequests) {
   EXPECT_GT(first.size(), 100U);
 }
 
-// A growable segment is mapped in whole pages, which the cap's arithmetic does not know: PyTorch's
-// rule, shown in caching_growable_test.
+// An expandable segment is mapped in whole pages, which the cap's arithmetic does not know:
+// PyTorch's rule, shown in caching_expandable_test.
 TEST_P(AnyAllocator, ReservesNoMoreThanItsCap) {
   const std::uint64_t seed = fresh_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   constexpr std::int64_t cap = 200 * MiB;
   const std::int64_t page =
-      GetParam().rules.segments == SegmentKind::growable ? large_segment_bytes : 0;
-  ModelledMemory memory(device_bytes);
+      GetParam().rules.segments == SegmentKind::expandable ? large_segment_bytes : 0;
+  SimulatedMemory memory(device_bytes);
   const auto allocator = make(GetParam(), memory);
   allocator->set_cap(cap);
   Random random(seed);

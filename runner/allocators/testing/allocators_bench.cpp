@@ -7,7 +7,7 @@
 
 #include "allocators/caching/caching_allocator.h"
 #include "allocators/first_fit_allocator.h"
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/replay.h"
 #include "support/random.h"
 
@@ -57,21 +57,21 @@ void run_pairs(benchmark::State& state, Allocator& allocator) {
 }
 
 void caching_pair(benchmark::State& state) {
-  ModelledMemory memory(device_bytes);
+  SimulatedMemory memory(device_bytes);
   CachingAllocator allocator(memory, CachingRules());
   run_pairs(state, allocator);
 }
 BENCHMARK(caching_pair)->Arg(10)->Arg(100)->Arg(1000)->Arg(10000)->Arg(100000);
 
-void growable_pair(benchmark::State& state) {
-  ModelledMemory memory(device_bytes);
-  CachingAllocator allocator(memory, {.segments = SegmentKind::growable});
+void expandable_pair(benchmark::State& state) {
+  SimulatedMemory memory(device_bytes);
+  CachingAllocator allocator(memory, {.segments = SegmentKind::expandable});
   run_pairs(state, allocator);
 }
-BENCHMARK(growable_pair)->Arg(10)->Arg(1000)->Arg(10000);
+BENCHMARK(expandable_pair)->Arg(10)->Arg(1000)->Arg(10000);
 
 void first_fit_pair(benchmark::State& state) {
-  ModelledMemory memory(device_bytes);
+  SimulatedMemory memory(device_bytes);
   FirstFitAllocator allocator(memory);
   run_pairs(state, allocator);
 }

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "allocators/caching/caching_allocator.h"
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/allocator_by_hand.h"
 
 namespace stepgate {
@@ -18,7 +18,7 @@ constexpr int layers = 12;
 constexpr std::int64_t hidden = 768, sequence = 256, words = 8192, half = 2, whole = 4;
 constexpr std::int64_t state_bytes = 12 * hidden * hidden * 16;  // of a layer
 // What a layer keeps for its backward pass, in tensors of tokens by hidden: the normed input,
-// queries with keys and values, attention, the normed middle, the wide product, what is behind its
+// queries with keys and values, attention, the normed middle, the wide GEMM, what is behind its
 // activation, and the output.
 constexpr std::int64_t kept_of_layer[] = {1, 3, 1, 1, 4, 4, 1};
 constexpr int all_steps = 140;
@@ -100,7 +100,7 @@ class Training {
 };
 
 std::int64_t need() {
-  ModelledMemory memory(64 * GiB);
+  SimulatedMemory memory(64 * GiB);
   CachingAllocator allocator(memory, CachingRules());
   Training training(allocator);
   training.step(21);
@@ -125,7 +125,7 @@ const Case cases[] = {
     {"descending shapes", descending, 1.05, 0, 1.037},
     {"one shape 5 % above need", fixed, 1.05, 0, 1.037},
     {"one shape 3 % above need", fixed, 1.03, all_steps, 1.004},
-    {"growable segments", creeping, 1.03, 0, 0.996, {.segments = SegmentKind::growable}},
+    {"expandable segments", creeping, 1.03, 0, 0.996, {.segments = SegmentKind::expandable}},
     {"rounded sizes 3 % above need", creeping, 1.03, 60, 1.030, {.round_divisions = 8}},
     {"rounded sizes 5 % above need", creeping, 1.05, 59, 1.048, {.round_divisions = 8}},
 };
@@ -135,7 +135,7 @@ TEST(Churn, RefusesCreepingShapesThatWouldFitAndNobodyElse) {
   EXPECT_EQ(std::llround(needed / MiB), 3074);
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);
-    ModelledMemory memory(64 * GiB);
+    SimulatedMemory memory(64 * GiB);
     CachingAllocator allocator(memory, one.rules);
     if (one.cap > 0) allocator.set_cap(std::llround(one.cap * needed));
     Training training(allocator);
@@ -150,7 +150,7 @@ TEST(Churn, RefusesCreepingShapesThatWouldFitAndNobodyElse) {
 }
 
 TEST(Churn, EmptiesTheCacheThreeTimesBeforeCreepingShapesFit) {
-  ModelledMemory memory(64 * GiB);
+  SimulatedMemory memory(64 * GiB);
   CachingAllocator allocator(memory, CachingRules(),
                              std::llround(1.08 * static_cast<double>(need())));
   Training training(allocator);

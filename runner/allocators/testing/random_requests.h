@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "allocators/caching/caching_allocator.h"
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 
 namespace stepgate {
 
@@ -30,7 +30,7 @@ class RequestBytes {
 // An allocator, what it was asked for, and whether it keeps its promises.
 class RandomRequests {
  public:
-  RandomRequests(ModelledMemory& memory, MemoryAllocator& allocator)
+  RandomRequests(SimulatedMemory& memory, MemoryAllocator& allocator)
       : memory_(memory), allocator_(allocator) {}
 
   // One request, chosen by the next bytes. Captures only where the allocator has them.
@@ -55,7 +55,7 @@ class RandomRequests {
   void let_go(std::size_t which);
   void capture(CachingAllocator&);
 
-  ModelledMemory& memory_;
+  SimulatedMemory& memory_;
   MemoryAllocator& allocator_;
   std::vector<Held> held_;
   std::vector<Address> addresses_;

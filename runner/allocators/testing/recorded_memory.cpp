@@ -8,13 +8,13 @@
 namespace stepgate {
 namespace {
 
-// Where no recorded segment can be: for growable segments that the recording does not have.
+// Where no recorded segment can be: for expandable segments that the recording does not have.
 constexpr Address beyond_all = Address{1} << 62;
 
 }  // namespace
 
 RecordedMemory::RecordedMemory(const AllocationRecording& recording)
-    : ModelledMemory(recording.device_bytes), recording_(recording) {}
+    : SimulatedMemory(recording.device_bytes), recording_(recording) {}
 
 void RecordedMemory::begin(const RecordedEvent& event) {
   if (!event.found) return;
@@ -26,7 +26,7 @@ void RecordedMemory::begin(const RecordedEvent& event) {
 }
 
 std::optional<Address> RecordedMemory::take_segment(std::int64_t bytes) {
-  if (!recording_.has_segments) return ModelledMemory::take_segment(bytes);
+  if (!recording_.has_segments) return SimulatedMemory::take_segment(bytes);
   for (const auto& [address, segment] : segments_) {
     if (segment.kind == SegmentKind::fixed && segment.bytes == bytes &&
         taken_.insert(address).second)
@@ -36,12 +36,12 @@ std::optional<Address> RecordedMemory::take_segment(std::int64_t bytes) {
 }
 
 void RecordedMemory::give_back_segment(Address address, std::int64_t bytes) {
-  if (!recording_.has_segments) return ModelledMemory::give_back_segment(address, bytes);
+  if (!recording_.has_segments) return SimulatedMemory::give_back_segment(address, bytes);
   require(taken_.erase(address) == 1, "only a taken segment is given back");
 }
 
 Address RecordedMemory::reserve_addresses(std::int64_t bytes) {
-  if (!recording_.has_segments) return ModelledMemory::reserve_addresses(bytes);
+  if (!recording_.has_segments) return SimulatedMemory::reserve_addresses(bytes);
   const auto is_reserved = [&](Address address) {
     const auto after = reserved_.upper_bound(address);
     if (after == reserved_.begin()) return false;
@@ -50,7 +50,7 @@ Address RecordedMemory::reserve_addresses(std::int64_t bytes) {
   };
   Address begin = beyond_all;
   for (const auto& [address, segment] : segments_) {
-    if (segment.kind != SegmentKind::growable || is_reserved(address)) continue;
+    if (segment.kind != SegmentKind::expandable || is_reserved(address)) continue;
     begin = address;
     break;
   }
@@ -61,16 +61,16 @@ Address RecordedMemory::reserve_addresses(std::int64_t bytes) {
 }
 
 void RecordedMemory::release_addresses(Address address, std::int64_t bytes) {
-  if (!recording_.has_segments) return ModelledMemory::release_addresses(address, bytes);
+  if (!recording_.has_segments) return SimulatedMemory::release_addresses(address, bytes);
   require(reserved_.erase(address) == 1, "only reserved addresses are released");
 }
 
 bool RecordedMemory::map_pages(Address address, std::int64_t bytes, std::int64_t page_bytes) {
-  if (!recording_.has_segments) return ModelledMemory::map_pages(address, bytes, page_bytes);
+  if (!recording_.has_segments) return SimulatedMemory::map_pages(address, bytes, page_bytes);
   const auto after = segments_.upper_bound(address);
   if (after == segments_.begin()) return false;
   const SegmentState& segment = std::prev(after)->second;
-  return segment.kind == SegmentKind::growable &&
+  return segment.kind == SegmentKind::expandable &&
          address + static_cast<Address>(bytes) <=
              segment.address + static_cast<Address>(segment.bytes);
 }
@@ -78,7 +78,7 @@ bool RecordedMemory::map_pages(Address address, std::int64_t bytes, std::int64_t
 void RecordedMemory::unmap_pages(Address address, std::int64_t bytes, std::int64_t page_bytes,
                                  StreamId stream) {
   if (!recording_.has_segments)
-    return ModelledMemory::unmap_pages(address, bytes, page_bytes, stream);
+    return SimulatedMemory::unmap_pages(address, bytes, page_bytes, stream);
   finish(stream);  // which pages are mapped is in the recording
 }
 

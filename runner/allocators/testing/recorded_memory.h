@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "allocators/testing/recording.h"
 
 namespace stepgate {
 
-class RecordedMemory : public ModelledMemory {
+class RecordedMemory : public SimulatedMemory {
  public:
   explicit RecordedMemory(const AllocationRecording&);
 

@@ -153,7 +153,7 @@ class Reader {
 
   void read_rules(const Line& line) {
     CachingRules& rules = recording_.rules;
-    if (line.yes_or_no("growable")) rules.segments = SegmentKind::growable;
+    if (line.yes_or_no("growable")) rules.segments = SegmentKind::expandable;
     rules.round_divisions = line.number("round_divisions", 0, 1 << 20);
     if (rules.round_divisions > 0 &&
         !std::has_single_bit(static_cast<std::uint64_t>(rules.round_divisions)))
@@ -259,7 +259,7 @@ class Reader {
     segment.bytes = line.number("bytes", 1, largest_request_bytes);
     segment.stream = line.stream();
     segment.pool = line.choice<PoolSize>(line.at("pool"), "pool", pool_names);
-    if (line.yes_or_no("growable")) segment.kind = SegmentKind::growable;
+    if (line.yes_or_no("growable")) segment.kind = SegmentKind::expandable;
     Address next = segment.address;
     for (const Json& triple : line.list("blocks")) {
       if (!triple.is_array() || triple.size() != 3) line.fail("'blocks' is no list of triples");

@@ -11,7 +11,7 @@ std::string text_of(const SegmentState& segment) {
   std::string text =
       fmt::format("{} bytes of {} {}memory for stream {}:", segment.bytes,
                   segment.pool == PoolSize::small ? "small" : "large",
-                  segment.kind == SegmentKind::growable ? "growable " : "", segment.stream);
+                  segment.kind == SegmentKind::expandable ? "expandable " : "", segment.stream);
   for (const BlockState& block : segment.blocks) {
     text += fmt::format(" {} {}", block.bytes, uses[static_cast<int>(block.use)]);
     if (block.use != BlockUse::free) text += fmt::format(" for {}", block.requested_bytes);

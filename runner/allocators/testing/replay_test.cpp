@@ -83,7 +83,7 @@ TEST(Replay, SaysWhichSegmentDiffersFirst) {
 
 TEST(Replay, NoticesOtherRules) {
   AllocationRecording recording = read_recording(recorded / "by_hand.jsonl");
-  recording.rules.segments = SegmentKind::growable;
+  recording.rules.segments = SegmentKind::expandable;
   EXPECT_NE(first_difference(recording), "none");
 }
 

@@ -16,7 +16,7 @@
 #include "device/cuda/step/may_use_cudnn.h"
 #include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
-#include "kernels/matmul/measured_products.h"
+#include "kernels/matmul/gemm_autotuner.h"
 #include "plan/analyse/access.h"
 
 namespace stepgate {
@@ -203,7 +203,7 @@ class CudaDevice : public Device {
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
     return {.blas = blas_.get(),
             .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
-            .products = &products_,
+            .gemm_autotuner = &gemm_autotuner_,
             .without_dnn = without_dnn_,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
@@ -216,7 +216,7 @@ class CudaDevice : public Device {
   bool dnn_asked_ = false;
   std::shared_ptr<Cudnn> dnn_;
   std::string without_dnn_;  // why there is none
-  MeasuredProducts products_;
+  GemmAutotuner gemm_autotuner_;
   ContentsCache contents_;
   std::map<int, KeptMemory> slots_;
   std::weak_ptr<CudaStreams> streams_of_slots_;

@@ -20,7 +20,7 @@ void find(Function& function, const char* name) {
   check(cudaGetDriverEntryPointByVersion(name, &address, driver_version, cudaEnableDefault, &found),
         "look for a function of the driver");
   if (found != cudaDriverEntryPointSuccess || address == nullptr)
-    throw DeviceError(fmt::format("the driver has no {}, which growable segments need", name));
+    throw DeviceError(fmt::format("the driver has no {}, which expandable segments need", name));
   function = reinterpret_cast<Function>(address);
 }
 

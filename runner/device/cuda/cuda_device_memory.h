@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The GPU's memory, as an allocator asks for it: cudaMalloc for segments, the driver's virtual
-// memory for growable ones, events for how far the streams are.
+// memory for expandable ones, events for how far the streams are.
 #pragma once
 
 #include <vector>

@@ -21,7 +21,7 @@ struct Destroy {
 template <class Handle, auto destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<Handle, destroy>>;
 
-// Page-locked by cudaHostRegister, not by its allocation.
+// Pinned by cudaHostRegister, not by its allocation.
 inline void free_registered(void* memory) {
   (void)cudaHostUnregister(memory);
   std::free(memory);
@@ -36,7 +36,7 @@ using BlasHandle = Owned<cublasLtHandle_t, cublasLtDestroy>;
 using DeviceMemoryBlock = Owned<void*, cudaFree>;
 using ManagedMemory = Owned<void*, cudaFree>;
 using PinnedMemory = Owned<void*, cudaFreeHost>;
-using PageLockOf = Owned<void*, cudaHostUnregister>;
+using RegisteredHostRange = Owned<void*, cudaHostUnregister>;
 using RegisteredMemory = Owned<void*, free_registered>;
 using HostMemoryBlock = Owned<void*, std::free>;
 

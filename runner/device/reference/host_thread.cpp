@@ -19,7 +19,7 @@ HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& q
       memory_(&memory),
       queues_(&queues),
       first_step_(first_step),
-      step_(first_step - furthest_ahead(plan)) {
+      step_(first_step - prefetch_depth(plan)) {
   for (const Event& event : plan.events) {
     records_.emplace_back(static_cast<std::size_t>(event.slots));
   }
@@ -41,11 +41,11 @@ void HostThread::go_on() {
   begin_step();
 }
 
-// The host may be run_ahead_steps ahead: it enters step i when step i - run_ahead_steps is done.
+// The host may be steps_in_flight ahead: it enters step i when step i - steps_in_flight is done.
 void HostThread::begin_step() {
   ++step_;
   compute_issued_.push_back(queues_->issued()[compute_stream]);
-  if (static_cast<int>(compute_issued_.size()) < std::max(1, plan_->run_ahead_steps)) return;
+  if (static_cast<int>(compute_issued_.size()) < std::max(1, plan_->steps_in_flight)) return;
   const std::int64_t needed = compute_issued_.front();
   compute_issued_.pop_front();
   waits_until_ = [this, needed] { return queues_->reached(compute_stream, needed); };
@@ -140,12 +140,12 @@ void HostThread::act(const Release& release) {
   after_wait_ = [this, old] { memory_->fill_with_garbage(*old); };
 }
 
-void HostThread::act(const PageLock& lock) {
-  memory_->page_lock(lock.buffer, acts_for_);
+void HostThread::act(const RegisterHost& lock) {
+  memory_->register_host(lock.buffer, acts_for_);
 }
 
-void HostThread::act(const PageUnlock& unlock) {
-  memory_->page_unlock(unlock.buffer, acts_for_);
+void HostThread::act(const UnregisterHost& unlock) {
+  memory_->unregister_host(unlock.buffer, acts_for_);
   wait_for_device();
 }
 

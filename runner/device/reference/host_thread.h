@@ -45,8 +45,8 @@ class HostThread {
   void act(const Allocate&);
   void act(const Release&);
   void act(const EmptyCache&) {}  // changes no number
-  void act(const PageLock&);
-  void act(const PageUnlock&);
+  void act(const RegisterHost&);
+  void act(const UnregisterHost&);
   void act(const RecordEvent&);
   void act(const StreamWaitsEvent&);
   void act(const HostWaits&);

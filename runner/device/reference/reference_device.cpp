@@ -70,7 +70,7 @@ class ReferenceStep final : public LoadedStep {
     const std::int64_t end = next_step_ + observe.wash_out_steps + observe.steps;
     while (next_step_ < end) {
       // The ring of losses forgets; so no more steps at once than it holds.
-      const std::int64_t capacity = plan_->bookkeeping.capacity;
+      const std::int64_t capacity = plan_->telemetry.capacity;
       const std::int64_t chunk_end = capacity > 0 ? std::min(end, next_step_ + capacity) : end;
       run_until(chunk_end);
       read_losses(next_step_, chunk_end, result.losses);
@@ -98,9 +98,9 @@ class ReferenceStep final : public LoadedStep {
 
   // The ring counts the steps since the load.
   void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
-    const std::int64_t capacity = plan_->bookkeeping.capacity;
+    const std::int64_t capacity = plan_->telemetry.capacity;
     if (capacity <= 0) return;
-    const SharedBlock ring = memory_.block(plan_->bookkeeping.losses, 0);
+    const SharedBlock ring = memory_.block(plan_->telemetry.losses, 0);
     for (std::int64_t step = first; step < end; ++step) {
       losses.push_back(static_cast<float>(
           number_at(ring->data(), DType::fp32, (step - first_step_) % capacity)));

@@ -121,12 +121,12 @@ TEST(ReferenceDevice, HoldsTheHostDuringSynchronousAndPageableCopies) {
   EXPECT_GT(outcomes(drained({.host_memory = MemoryKind::registered})), 1u);
 }
 
-TEST(ReferenceDevice, TakesAPageLockedBufferForPinned) {
+TEST(ReferenceDevice, TakesARegisteredBufferForPinned) {
   StepPlan plan =
       training_plan({.copy_stream = small_plan_stream::side, .host_memory = MemoryKind::pageable});
   plan = with_last(plan, HostWaits{WaitFor::device});
   plan.operations.insert(plan.operations.begin(),
-                         {.name = "lock", .action = PageLock{small_plan_buffer::staging}});
+                         {.name = "lock", .action = RegisterHost{small_plan_buffer::staging}});
   EXPECT_GT(outcomes(plan), 1u);
 }
 
@@ -143,12 +143,12 @@ TEST(ReferenceDevice, HoldsTheHostInEveryKindOfWait) {
   EXPECT_GT(outcomes(with_last(recorded, HostWaits{WaitFor::event, 1})), 1u);  // never recorded
 }
 
-TEST(ReferenceDevice, KeepsTheHostWithinTheRunAheadBound) {
+TEST(ReferenceDevice, KeepsTheHostWithinTheStepsInFlight) {
   // One step ahead at most, the copy cannot reach a batch that is still read.
   StepPlan plan = without(training_plan(double_buffered()), "wait consumed");
-  plan.run_ahead_steps = 1;
+  plan.steps_in_flight = 1;
   EXPECT_EQ(outcomes(plan), 1u);
-  plan.run_ahead_steps = 2;
+  plan.steps_in_flight = 2;
   EXPECT_GT(outcomes(plan), 1u);
 }
 

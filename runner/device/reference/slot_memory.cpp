@@ -45,8 +45,7 @@ void SlotMemory::fill_with_garbage(Block& block) {
 }
 
 bool SlotMemory::is_pageable(int buffer, std::int64_t slot) const {
-  return plan_->buffers.at(buffer).memory == MemoryKind::pageable &&
-         !slot_of(buffer, slot).page_locked;
+  return plan_->buffers.at(buffer).memory == MemoryKind::pageable && !slot_of(buffer, slot).pinned;
 }
 
 SlotMemory::Slot& SlotMemory::slot_of(int buffer, std::int64_t slot) {

@@ -33,14 +33,14 @@ class SlotMemory {
   void fill_with_garbage(Block&);
 
   // cudaHostRegister and its undoing, as far as it decides whether a copy holds the host.
-  void page_lock(int buffer, std::int64_t slot) { slot_of(buffer, slot).page_locked = true; }
-  void page_unlock(int buffer, std::int64_t slot) { slot_of(buffer, slot).page_locked = false; }
+  void register_host(int buffer, std::int64_t slot) { slot_of(buffer, slot).pinned = true; }
+  void unregister_host(int buffer, std::int64_t slot) { slot_of(buffer, slot).pinned = false; }
   bool is_pageable(int buffer, std::int64_t slot) const;
 
  private:
   struct Slot {
     SharedBlock block;
-    bool page_locked = false;
+    bool pinned = false;
   };
 
   Slot& slot_of(int buffer, std::int64_t slot);

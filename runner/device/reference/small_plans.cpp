@@ -70,7 +70,7 @@ class Builder {
     plan_.streams = small_plan_streams();
     plan_.buffers = buffers_for(wanted);
     plan_.events = {{"filled", wanted.batch_slots}, {"consumed", wanted.batch_slots}};
-    plan_.bookkeeping = {history, stamps, wanted.capacity, cycles};
+    plan_.telemetry = {history, stamps, wanted.capacity, cycles};
   }
 
   void add(std::string name, int stream, Action action, int ahead = 0) {
@@ -130,8 +130,7 @@ StepPlan training_plan(const TrainingPlan& wanted) {
   if (wanted.events_order_copy) {
     builder.add("record consumed", compute_stream, RecordEvent{consumed});
   }
-  builder.launch<kernels::Matmul>("product", {samples, features, features},
-                                  {input, weights, logits});
+  builder.launch<kernels::Matmul>("gemm", {samples, features, features}, {input, weights, logits});
   builder.launch<kernels::CrossEntropy>("loss", {samples, features},
                                         {logits, labels, logits, row_losses});
   builder.launch<kernels::Matmul>("weight gradient", {features, features, samples},

@@ -32,7 +32,7 @@ struct TrainingPlan {
 };
 
 // The operations are named "wait consumed", "copy", "record filled", "wait filled", "ingest",
-// "record consumed", "product", "loss", "weight gradient", "update" and "report".
+// "record consumed", "gemm", "loss", "weight gradient", "update" and "report".
 StepPlan training_plan(const TrainingPlan&);
 
 // The plan without the operation of that name; aborts if there is none.

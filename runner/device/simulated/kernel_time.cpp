@@ -26,7 +26,7 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
   return 0;
 }
 
-// A product is cut into tiles of its result, and a deep one with few of them into parts of its
+// A GEMM is cut into tiles of its result, and a deep one with few of them into parts of its
 // depth too. A multiprocessor works on one piece at a time, and the last wave of pieces takes as
 // long as a full one (NVIDIA: Matrix Multiplication Background User's Guide). The shortest part is
 // a guess that gives 768 x 768 over 32768 its measured 61 us on an H200.
@@ -50,7 +50,7 @@ double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
   return launched.is_gemm ? share_of_full_waves(profile, launch.shape) : launched.share_of_rate;
 }
 
-// Attention has no products in tf32: they are those of fp32 (kernels/attention/attention.h).
+// Attention has no GEMMs in tf32: they are those of fp32 (kernels/attention/attention.h).
 DType multiplied_as(const LaunchKernel& launch) {
   return kernel(launch.kernel).is_attention && launch.dtype == DType::tf32 ? DType::fp32
                                                                            : launch.dtype;

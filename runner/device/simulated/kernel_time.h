@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a kernel runs on the modelled machine. When it runs is timeline.h's.
+// How long a kernel runs on the simulated machine. When it runs is timeline.h's.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The modelled times of kernels against arithmetic done by hand and against what an H200 took.
+// The simulated times of kernels against arithmetic done by hand and against what an H200 took.
 #include "device/simulated/kernel_time.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ double flops(const LaunchKernel& launch) {
   return static_cast<double>(work_of(launch).flops);
 }
 
-TEST(KernelTime, OfAProductIsThatOfItsFullWaves) {
+TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
   const DeviceProfile profile = arithmetic_only();
   const LaunchKernel full = launch_of("matmul", {1280, 1280, 512});      // 100 tiles
   const LaunchKernel one_more = launch_of("matmul", {1280, 1281, 512});  // 110
@@ -44,14 +44,14 @@ TEST(KernelTime, OfAProductIsThatOfItsFullWaves) {
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
 }
 
-TEST(KernelTime, CountsTheTilesOfAllProductsOfABatch) {
+TEST(KernelTime, CountsTheTilesOfAllGemmsOfABatch) {
   const DeviceProfile profile = arithmetic_only();
   const double alone = seconds(profile, launch_of("matmul", {128, 128, 512}));
   EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 100})), alone, 1e-9);
   EXPECT_NEAR(seconds(profile, launch_of("matmul", {128, 128, 512, 101})), 2 * alone, 1e-9);
 }
 
-TEST(KernelTime, SplitsTheDepthOfAProductWithFewTiles) {
+TEST(KernelTime, SplitsTheDepthOfAGemmWithFewTiles) {
   DeviceProfile h200 = arithmetic_only();
   h200.multiprocessors = 132;
   h200.compute.memory_bytes_per_second = 4.14e12;
@@ -60,12 +60,12 @@ TEST(KernelTime, SplitsTheDepthOfAProductWithFewTiles) {
   EXPECT_NEAR(seconds(h200, launch_of("matmul", {768, 768, 32768})), 61e-6, 6e-6);
 }
 
-TEST(KernelTime, OfAProductWithBiasIsThatOfTheProductAndItsAdditions) {
+TEST(KernelTime, OfAGemmWithBiasIsThatOfTheGemmAndItsAdditions) {
   const DeviceProfile profile = arithmetic_only();
-  const double product = seconds(profile, launch_of("matmul", {1280, 1281, 512}));
+  const double gemm = seconds(profile, launch_of("matmul", {1280, 1281, 512}));
   const double linear = seconds(profile, launch_of("linear", {1280, 1281, 512}));
-  EXPECT_GT(linear, product);
-  EXPECT_LT(linear, 1.002 * product);
+  EXPECT_GT(linear, gemm);
+  EXPECT_LT(linear, 1.002 * gemm);
 }
 
 TEST(KernelTime, OfAttentionIsWhatAnH200TookWithinThoseSpeeds) {

@@ -17,7 +17,7 @@ inline DeviceProfile round_profile() {
   profile.multiprocessors = 100;
   profile.memory_bytes = std::int64_t{1} << 34;
   profile.host = {.launch_nanoseconds = 1000,
-                  .product_nanoseconds = 2000,
+                  .gemm_nanoseconds = 2000,
                   .graph_launch_nanoseconds = 2000,
                   .copy_call_nanoseconds = 500,
                   .event_nanoseconds = 0,
@@ -26,7 +26,7 @@ inline DeviceProfile round_profile() {
                   .free_nanoseconds = 10000,
                   .malloc_async_nanoseconds = 300,
                   .pool_grow_nanoseconds = 100000,
-                  .page_lock_nanoseconds_per_mib = 50000,
+                  .register_nanoseconds_per_mib = 50000,
                   .page_unlock_nanoseconds_per_mib = 20000};
   profile.compute = {.launch_latency_nanoseconds = 4000,
                      .kernel_floor_nanoseconds = 1000,

@@ -158,7 +158,7 @@ class SimulatedStep : public LoadedStep {
 
   void run_steps(std::int64_t count) {
     if (next_step_ == first_step_ && count > 0) {
-      for (std::int64_t step = first_step_ - furthest_ahead(plan_); step < first_step_; ++step)
+      for (std::int64_t step = first_step_ - prefetch_depth(plan_); step < first_step_; ++step)
         timeline_.issue_step(step, {});
     }
     for (std::int64_t done = 0; done < count; ++done) {

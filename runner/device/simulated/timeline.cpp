@@ -30,8 +30,8 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       pages_(plan),
       memory_(profile.memory_bytes),
       streams_(plan.streams.size(), 0),
-      step_ends_(static_cast<std::size_t>(plan.run_ahead_steps), 0),
-      stamps_(static_cast<std::size_t>(plan.bookkeeping.capacity), 0),
+      step_ends_(static_cast<std::size_t>(plan.steps_in_flight), 0),
+      stamps_(static_cast<std::size_t>(plan.telemetry.capacity), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
@@ -65,7 +65,7 @@ Nanoseconds Timeline::stamp(std::int64_t step) const {
 void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
   noise_ = noise;
   graph_issued_ = false;
-  if (step >= first_step_) bound_run_ahead(step);
+  if (step >= first_step_) throttle(step);
   pass_host(noise.host_extra);
   for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
     const Operation& operation = plan_.operations[index];
@@ -79,7 +79,7 @@ void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
     step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = compute_end();
 }
 
-void Timeline::bound_run_ahead(std::int64_t step) {
+void Timeline::throttle(std::int64_t step) {
   const Nanoseconds oldest = step_ends_[static_cast<std::size_t>(step) % step_ends_.size()];
   if (oldest <= host_) return;
   recorder_.begin_span(-1, step, step, host_);
@@ -103,8 +103,8 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const Allocate& allocate) const { self.allocate(operation, allocate, step); }
     void operator()(const Release& release) const { self.release(operation, release, step); }
     void operator()(const EmptyCache&) const { self.empty_cache(); }
-    void operator()(const PageLock& lock) const { self.lock_pages(lock); }
-    void operator()(const PageUnlock& unlock) const { self.unlock_pages(unlock); }
+    void operator()(const RegisterHost& lock) const { self.register_host(lock); }
+    void operator()(const UnregisterHost& unlock) const { self.unregister_host(unlock); }
     void operator()(const RecordEvent& record) const { self.record_event(operation, record, step); }
     void operator()(const StreamWaitsEvent& waits) const {
       self.stream_waits(operation, waits, step);
@@ -186,10 +186,10 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     floor = profile_.compute.graph_node_floor_nanoseconds;
     earliest = launch_graph();
   } else {
-    const bool product = kernel(launch.kernel).is_gemm;
+    const bool gemm = kernel(launch.kernel).is_gemm;
     pass_host(plan_.launch_host_nanoseconds);
-    call({CallKind::launch, product ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
-         product ? profile_.host.product_nanoseconds : profile_.host.launch_nanoseconds);
+    call({CallKind::launch, gemm ? "cudaLaunchKernelExC" : "cudaLaunchKernel"},
+         gemm ? profile_.host.gemm_nanoseconds : profile_.host.launch_nanoseconds);
     earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
@@ -197,7 +197,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
   const Nanoseconds end = start + scaled_for_device(alone);
   finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel}, start, end);
   for (const BufferUse& use : launch.operands) {
-    if (use.buffer == plan_.bookkeeping.stamps)
+    if (use.buffer == plan_.telemetry.stamps)
       stamps_[static_cast<std::size_t>(step) % stamps_.size()] = end;
   }
 }

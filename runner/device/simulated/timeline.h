@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When everything of one loaded step happens on the modelled machine. Operations are issued in
+// When everything of one loaded step happens on the simulated machine. Operations are issued in
 // program order and streams are first in, first out, so every time follows from earlier ones; no
 // event queue is needed.
 #pragma once
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "device/device.h"
 #include "device/profile.h"
 #include "device/simulated/managed_pages.h"
@@ -59,7 +59,7 @@ class Timeline {
 
  private:
   void issue(const Operation&, std::int64_t step);  // that the operation acts for
-  void bound_run_ahead(std::int64_t step);
+  void throttle(std::int64_t step);
   void launch(const Operation&, const LaunchKernel&, std::int64_t step);
   void copy(const Operation&, const CopyBytes&);
   Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
@@ -77,8 +77,8 @@ class Timeline {
   void capture_allocations();
   void take_from_pool(const Operation&, const Buffer&);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
-  void lock_pages(const PageLock&);
-  void unlock_pages(const PageUnlock&);
+  void register_host(const RegisterHost&);
+  void unregister_host(const UnregisterHost&);
   void issue_event(const Operation&, const char* name);
   void record_event(const Operation&, const RecordEvent&, std::int64_t step);
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
@@ -104,7 +104,7 @@ class Timeline {
   std::uint64_t loader_seed_;
   TraceRecorder recorder_;
   ManagedPages pages_;
-  ModelledMemory memory_;
+  SimulatedMemory memory_;
   std::optional<StepAllocator> served_;
   StepNoise noise_;
   Nanoseconds host_ = 0;

@@ -25,17 +25,17 @@ void Timeline::catch_up_allocator() {
 // What the allocator asked the driver for.
 void Timeline::pay_driver(const MemoryStatistics& before) {
   const MemoryStatistics& after = served_->statistics();
-  const bool growable = plan_.allocator->rules.segments == SegmentKind::growable;
+  const bool expandable = plan_.allocator->rules.segments == SegmentKind::expandable;
   for (std::int64_t call_number = before.num_device_free; call_number < after.num_device_free;
        ++call_number) {
-    recorder_.begin_call({CallKind::release, growable ? "cuMemUnmap" : "cudaFree", true}, host_);
+    recorder_.begin_call({CallKind::release, expandable ? "cuMemUnmap" : "cudaFree", true}, host_);
     wait_until(all_work_end());
     pass_host(profile_.host.free_nanoseconds);
     recorder_.end_call(host_);
   }
   for (std::int64_t call_number = before.num_device_alloc; call_number < after.num_device_alloc;
        ++call_number) {
-    call({CallKind::allocate, growable ? "cuMemCreate" : "cudaMalloc"},
+    call({CallKind::allocate, expandable ? "cuMemCreate" : "cudaMalloc"},
          profile_.host.malloc_nanoseconds);
   }
   const std::int64_t taken = after.reserved_bytes.all.current - before.reserved_bytes.all.current;
@@ -125,16 +125,16 @@ void Timeline::release(const Operation& operation, const Release& release, std::
   recorder_.memory(-given_back.bytes, MemoryKind::device, host_);
 }
 
-void Timeline::lock_pages(const PageLock& lock) {
+void Timeline::register_host(const RegisterHost& lock) {
   const std::int64_t bytes = buffer(lock.buffer).bytes;
-  call({CallKind::page_lock, "cudaHostRegister"},
-       profile_.host.page_lock_nanoseconds_per_mib * bytes / mebibyte);
+  call({CallKind::pin, "cudaHostRegister"},
+       profile_.host.register_nanoseconds_per_mib * bytes / mebibyte);
   recorder_.memory(bytes, MemoryKind::pinned, host_);
 }
 
-void Timeline::unlock_pages(const PageUnlock& unlock) {
+void Timeline::unregister_host(const UnregisterHost& unlock) {
   const std::int64_t bytes = buffer(unlock.buffer).bytes;
-  recorder_.begin_call({CallKind::page_unlock, "cudaHostUnregister", true}, host_);
+  recorder_.begin_call({CallKind::unpin, "cudaHostUnregister", true}, host_);
   wait_until(all_work_end());
   pass_host(profile_.host.page_unlock_nanoseconds_per_mib * bytes / mebibyte);
   recorder_.end_call(host_);

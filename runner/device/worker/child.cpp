@@ -26,12 +26,12 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t chunk_bytes = 1 << 16;
-constexpr std::size_t last_words_bytes = 4096;
+constexpr std::size_t stderr_tail_bytes = 4096;
 // How often a wait looks whether it should stop: a signal may come just before it begins.
 constexpr milliseconds look_around{100};
 // A child that closed its output and is about to end is given this long to say how.
 constexpr milliseconds time_to_report{500};
-// The guardian needs time_to_end and an instant; more only if the system cannot end a process.
+// The supervisor needs time_to_end and an instant; more only if the system cannot end a process.
 constexpr milliseconds most_time_to_end = time_to_end + std::chrono::seconds(9);
 // Above the standard streams, also in a process that was started without them.
 constexpr int lowest_descriptor = 10;
@@ -102,26 +102,26 @@ void Child::start() {
   Pipe in = make_pipe();
   Pipe out = make_pipe();
   Pipe error = make_pipe();
-  Pipe lifeline = make_pipe();
+  Pipe parent_death_pipe = make_pipe();
   Pipe report = make_pipe();
   // Everything that allocates happens before the fork.
   std::vector<char*> words;
   for (std::string& word : request_.command) words.push_back(word.data());
   words.push_back(nullptr);
-  guardian_ = ::fork();
-  if (guardian_ < 0) throw_errno("start a process");
-  if (guardian_ == 0) {
-    guard({.in = in.read.get(),
-           .out = out.write.get(),
-           .error = error.write.get(),
-           .lifeline = lifeline.read.get(),
-           .report = report.write.get()},
-          words.data());
+  supervisor_ = ::fork();
+  if (supervisor_ < 0) throw_errno("start a process");
+  if (supervisor_ == 0) {
+    supervise({.in = in.read.get(),
+               .out = out.write.get(),
+               .error = error.write.get(),
+               .parent_death_pipe = parent_death_pipe.read.get(),
+               .report = report.write.get()},
+              words.data());
   }
   in_ = std::move(in.write);
   out_ = std::move(out.read);
   error_ = std::move(error.read);
-  lifeline_ = std::move(lifeline.write);
+  parent_death_pipe_ = std::move(parent_death_pipe.write);
   report_ = std::move(report.read);
   for (const Descriptor* end : {&in_, &out_, &error_, &report_}) {
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
@@ -130,11 +130,11 @@ void Child::start() {
 
 Child::~Child() {
   in_.close();
-  lifeline_.close();
-  // Nobody can be told any more; the guardian goes on by itself.
+  parent_death_pipe_.close();
+  // Nobody can be told any more; the supervisor goes on by itself.
   const Clock::time_point deadline = Clock::now() + most_time_to_end;
   int status = 0;
-  while (::waitpid(guardian_, &status, WNOHANG) == 0 && Clock::now() < deadline) {
+  while (::waitpid(supervisor_, &status, WNOHANG) == 0 && Clock::now() < deadline) {
     pollfd end{report_.get(), POLLIN, 0};
     ::poll(&end, 1, 1);
   }
@@ -150,10 +150,10 @@ void Child::take_output() {
 void Child::take_error() {
   std::array<char, chunk_bytes> chunk;
   const auto length = ::read(error_.get(), chunk.data(), chunk.size());
-  if (length > 0) last_words_.append(chunk.data(), static_cast<std::size_t>(length));
+  if (length > 0) stderr_tail_.append(chunk.data(), static_cast<std::size_t>(length));
   if (length == 0) error_.close();
-  if (last_words_.size() > last_words_bytes)
-    last_words_.erase(0, last_words_.size() - last_words_bytes);
+  if (stderr_tail_.size() > stderr_tail_bytes)
+    stderr_tail_.erase(0, stderr_tail_.size() - stderr_tail_bytes);
 }
 
 void Child::take_report() {
@@ -163,7 +163,7 @@ void Child::take_report() {
     (message.fate == WorkerFate::ended ? status_ : start_problem_) = message.value;
   } else if (length == 0) {
     report_.close();
-    if (!status_) status_ = SIGKILL;  // somebody killed the guardian, and by that the worker
+    if (!status_) status_ = SIGKILL;  // somebody killed the supervisor, and by that the worker
   }
 }
 
@@ -174,7 +174,7 @@ void Child::pump(Deadline deadline) {
   ::poll(events.data(), events.size(), milliseconds_until(deadline));
   if (events[0].revents != 0) take_output();
   if (events[1].revents != 0) take_error();
-  // The last words come before the end, whichever pipe is looked at first.
+  // The tail of standard error comes before the end, whichever pipe is looked at first.
   if (events[2].revents != 0 && events[0].revents == 0 && events[1].revents == 0) take_report();
   if (request_.stopped && request_.stopped()) throw WaitStopped();
 }
@@ -275,7 +275,7 @@ std::string Child::fate_in_words() const {
 void Child::fail(const std::string& fact) {
   // What is still in the pipe explains most.
   for (int chunk = 0; chunk < 4 && error_.get() >= 0; ++chunk) take_error();
-  std::string_view words = last_words_;
+  std::string_view words = stderr_tail_;
   while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
   constexpr int most_lines = 8;
   std::size_t begin = words.size();
@@ -285,7 +285,7 @@ void Child::fail(const std::string& fact) {
   throw WorkerError(fmt::format(
       "{}, `{}`, {}{}", request_.name, printable(to_text(request_.command)), fact,
       words.empty() ? "; it wrote nothing to standard error"
-                    : fmt::format("; its last words on standard error:{}", indented(words))));
+                    : fmt::format("; the tail of its standard error:{}", indented(words))));
 }
 
 }  // namespace stepgate

@@ -12,7 +12,7 @@
 
 #include "device/device.h"
 #include "device/worker/command.h"
-#include "device/worker/guardian.h"
+#include "device/worker/supervisor.h"
 
 namespace stepgate {
 
@@ -58,7 +58,7 @@ class Child {
   // Sends a last line, closes the child's input and waits for its end with code 0.
   void finish(std::string_view line);
 
-  // Throws a WorkerError: name, command, the fact and the last words on standard error.
+  // Throws a WorkerError: name, command, the fact and the tail of its standard error.
   [[noreturn]] void fail(const std::string& fact);
 
  private:
@@ -98,14 +98,14 @@ class Child {
   static Pipe make_pipe();
 
   ChildRequest request_;
-  int guardian_ = -1;
+  int supervisor_ = -1;
   Descriptor in_;
   Descriptor out_;
   Descriptor error_;
-  Descriptor lifeline_;
+  Descriptor parent_death_pipe_;
   Descriptor report_;
   std::string output_;  // read and not yet taken
-  std::string last_words_;
+  std::string stderr_tail_;
   std::optional<int> start_problem_;  // errno
   std::optional<int> status_;         // as waitpid gives it, once nothing of the child is left
 };

@@ -58,7 +58,7 @@ TEST(Protocol, WritesWhatAWorkerThatCountsSaysSoThatItReadsItBack) {
   StepCounts counts;
   counts.planned = {{"launches_per_step", 26}, {"host_waits_per_step", 1.0 / 3}};
   counts.untraced = "another tool is attached";
-  counts.operations = {{"forward: product", 4}};
+  counts.operations = {{"forward: gemm", 4}};
   counts.losses = {"3f800000"};
   const auto read = std::get<StepCounts>(read_counts(to_line(counts)));
   EXPECT_EQ(read.planned, counts.planned);

@@ -84,8 +84,8 @@ TEST(GateProcess, IsNamedWhenItDies) {
             std::string::npos)
       << killed;
   const std::string ended = failure(script("echo out of coffee >&2; exit 7"));
-  EXPECT_NE(ended.find("ended with exit code 7 instead of answering run the gate; its last words "
-                       "on standard error:\n  out of coffee"),
+  EXPECT_NE(ended.find("ended with exit code 7 instead of answering run the gate; the tail of its "
+                       "standard error:\n  out of coffee"),
             std::string::npos)
       << ended;
 }

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "measure/testing/scripted_worker.h"
+#include "measure/testing/fake_worker.h"
 #include "stats/e_process.h"
 #include "support/random.h"
 #include "support/text/diagnostic.h"
@@ -141,7 +141,7 @@ TEST_F(JudgeDuel, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {
     // Thirty superblocks of the same two processes: the launch's number never changes.
     DuelRequest request = request_of(script, seed, 10);
     request.launch = [&script](DuelSide side, std::int64_t) {
-      return std::make_unique<ScriptedWorker>(script, side, static_cast<std::int64_t>(side));
+      return std::make_unique<FakeWorker>(script, side, static_cast<std::int64_t>(side));
     };
     for (const LaunchPair& pair : measure_duel(request).pairs) {
       for (const Superblock& block : pair.works.at(0).superblocks) {

@@ -20,7 +20,7 @@ CountedPair pair_of_equals() {
                     {"flops_per_step", 1e9},
                     {"peak_live", 1 << 20}};
   counts.traced = {{"launches_per_step", 26}, {"host_waits_per_step", 0}};
-  counts.operations = {{"forward: product", 4}, {"log: loss", 0.25}};
+  counts.operations = {{"forward: gemm", 4}, {"log: loss", 0.25}};
   counts.losses = {"3f800000", "3f000000"};
   counts.time = {{"step", 100e-6}, {"math", 50e-6}, {"memory", 30e-6}, {"idle_for_host", 20e-6}};
   return {"a/fix", counts, counts};

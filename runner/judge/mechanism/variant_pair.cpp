@@ -27,7 +27,7 @@ constexpr std::array all_count_words{
     CountWords{Metric::device_frees_per_step, TimePart::idle_after_wait,
                "frees device memory {}x a step"},
     CountWords{Metric::pinned_allocs_per_step, TimePart::idle_for_host,
-               "page-locks host memory {}x a step"},
+               "pins host memory {}x a step"},
     CountWords{Metric::device_syncs_per_step, TimePart::idle_after_wait,
                "waits for the whole device {}x a step"},
     CountWords{Metric::page_faults_per_step, TimePart::memory,

@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "support/random.h"
 
 namespace stepgate {

@@ -8,7 +8,7 @@
 #include "judge/sentence_test.h"
 #include "judge/sentences/estimate.h"
 #include "judge/sentences/reasons.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {
@@ -32,7 +32,7 @@ SentenceVerdict decided(const Expectation& expectation, const Segment& baseline,
   std::vector<StepPlan> plans(2);
   plans[0].variant = "baseline";
   plans[1].variant = "fix";
-  const JudgeSettings settings = scripted_settings();
+  const JudgeSettings settings = fake_settings();
   SentenceTest test(expectation, plans, settings, earlier);
   const Round round{.segments = {baseline, fix}, .interleaved = interleaved};
   for (int done = 0; done < own_rounds; ++done)

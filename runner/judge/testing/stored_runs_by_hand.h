@@ -9,7 +9,7 @@
 
 #include "judge/judge.h"
 #include "judge/stored/baseline.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/counted_metrics.h"
 #include "plan/derive/anchors.h"

@@ -7,7 +7,7 @@
 #include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/separate.h"
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -162,8 +162,9 @@ struct VariantSummary {
   std::optional<double> sm_clock_hertz;  // mean over the scored steps
   std::optional<double> cycles_per_step;
   std::int64_t peak_bytes = 0;
-  std::map<Metric, double> counts;        // that sentences name, by the plan, in base units
-  std::optional<AllocatorCourse> course;  // of the step's own allocator, by the plan
+  std::map<Metric, double> counts;  // that sentences name, by the plan, in base units
+  std::optional<AllocatorSimulation>
+      allocator_simulation;  // of the step's own allocator, by the plan
 };
 
 struct Verdict {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "measure/testing/scripted_worker.h"
+#include "measure/testing/fake_worker.h"
 #include "support/random.h"
 #include "support/text/diagnostic.h"
 
@@ -217,7 +217,7 @@ TEST(Duel, KeepsWholePairsWhenItIsStopped) {
   DuelRequest request = request_of(script, 1, 10);
   request.launch = [&script](DuelSide side, std::int64_t launch) -> std::unique_ptr<Worker> {
     if (launch == 7) throw WaitStopped();
-    return std::make_unique<ScriptedWorker>(script, side, launch);
+    return std::make_unique<FakeWorker>(script, side, launch);
   };
   const DuelMeasurement measured = measure_duel(request);
   EXPECT_TRUE(measured.stopped);

@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "measure/testing/scripted_device.h"
+#include "measure/testing/fake_device.h"
 
 namespace stepgate {
 namespace {
@@ -19,7 +19,7 @@ class ServeWorker : public testing::Test {
   std::vector<std::string> answers(const std::string& requests) {
     std::istringstream in(requests);
     std::ostringstream out;
-    ScriptedDevice device(script);
+    FakeDevice device(script);
     serve_worker(in, out, device, {.timed = plans, .counts = counts, .cpu_draw = cpu_draw},
                  "1.2.3");
     std::vector<std::string> lines;

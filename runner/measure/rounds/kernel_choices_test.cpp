@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/rounds/measure.h"
-#include "measure/testing/scripted_device.h"
+#include "measure/testing/fake_device.h"
 
 namespace stepgate {
 namespace {
@@ -14,7 +14,7 @@ const KernelChoice by_us{.kernel = "attention", .library = {}, .reason = "out of
 
 Measurement measured(Script& script) {
   script.step_time = [](const std::string&, std::int64_t) { return std::chrono::microseconds(10); };
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const std::vector<StepPlan> plans = plans_named({"plain", "attentive"});
   MeasureRequest request;
   request.knobs.rounds = 2;

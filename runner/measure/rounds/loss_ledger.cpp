@@ -13,7 +13,7 @@
 namespace stepgate {
 namespace {
 
-// By which cuBLASLt chooses how a product adds up.
+// By which cuBLASLt chooses how a GEMM adds up.
 std::int64_t workspace_bytes_of(const StepPlan& plan) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : plan.buffers) {

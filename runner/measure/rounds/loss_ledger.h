@@ -14,7 +14,7 @@ namespace stepgate {
 
 // How far two losses may lie apart, relative to the larger. Equal arithmetic in an equal order
 // agrees to the bit; the bound leaves room for another order of additions at the precision of the
-// products, which training amplifies: ten times as much after the first hundred steps.
+// GEMMs, which training amplifies: ten times as much after the first hundred steps.
 double loss_bound(DType dtype, std::int64_t step);
 
 class LossLedger {

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "measure/testing/scripted_device.h"
+#include "measure/testing/fake_device.h"
 
 namespace stepgate {
 namespace {
@@ -89,7 +89,7 @@ TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluat
       {.name = "loss of an evaluation", .phase = Phase::evaluation, .action = cross_entropy});
   for (const std::size_t variant : {2, 3}) {
     plans[variant].buffers.push_back(
-        {.name = "product workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
+        {.name = "gemm workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
   }
   LossLedger ledger(plans, 0);
   for (int variant = 0; variant < 4; ++variant)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which order, in which slots and in how many steps variants run, on a scripted device.
+// In which order, in which slots and in how many steps variants run, on a fake device.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "measure/rounds/carry_over.h"
-#include "measure/testing/scripted_request.h"
+#include "measure/testing/fake_request.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/derive/inject.h"
 #include "tests/round_numbers.h"
@@ -24,7 +24,7 @@ using std::chrono::nanoseconds;
 
 Measurement measure_three_variants(std::uint64_t seed, std::int64_t rounds = 60) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b", "c"});
   MeasureRequest request = request_for(rounds);
   request.seed = seed;
@@ -81,7 +81,7 @@ TEST(Measure, LoadsEveryVariantOnceARound) {
   std::size_t loads = 0;
   for (const std::int64_t rounds : {10, 30}) {
     Script script{.step_time = always(1ms)};
-    ScriptedDevice device(script);
+    FakeDevice device(script);
     const auto plans = plans_named({"a", "b", "c"});
     measure(device, plans, request_for(rounds));
     if (rounds == 30) {
@@ -93,7 +93,7 @@ TEST(Measure, LoadsEveryVariantOnceARound) {
 
 TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   auto plans = plans_named({"a", "b"});
   plans[1].operations.push_back({.name = "work", .action = HostWork{1}, .every = 7});
   measure(device, plans, request_for(60));
@@ -112,7 +112,7 @@ TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
 // So that of two variants each follows itself as often as the other.
 TEST(Measure, LetsTheFirstVariantOfTheOrderFollowItself) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   for (const Round& round : measure(device, plans, request_for(20)).rounds) {
     ASSERT_EQ(round.segments.size(), 4U);
@@ -138,7 +138,7 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
 
 TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   const Measurement measurement = measure(device, plans, interleaved_request(8));
   EXPECT_EQ(measurement.segments_because, "");
@@ -163,7 +163,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
     std::map<std::int64_t, std::size_t> runs;
     for (const std::int64_t rounds : {8, 12}) {
       Script script{.step_time = always(1ms)};
-      ScriptedDevice device(script);
+      FakeDevice device(script);
       MeasureRequest request = interleaved_request(rounds);
       request.knobs.warmup_steps = warmup;
       EXPECT_EQ(measure(device, plans_named({"a", "b"}), request).segments_because, "");
@@ -182,14 +182,14 @@ TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
   MeasureRequest request = interleaved_request(1);
   for (request.seed = 1; request.seed <= 40; ++request.seed) {
     Script script{.step_time = always(1ms)};
-    ScriptedDevice device(script);
+    FakeDevice device(script);
     EXPECT_EQ(measure(device, plans, request).segments_because, "") << "seed " << request.seed;
   }
 }
 
 TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   Script script{.step_time = always(10ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   EXPECT_EQ(measure(device, plans, interleaved_request(2)).segments_because,
             "a step of 'a' takes more than 2 ms");
@@ -205,7 +205,7 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
         script.runs.size() > 1 && script.runs[script.runs.size() - 2].first == "b";
     return follows_b && variant == "a" ? 120us : 100us;
   };
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   const Measurement measurement = measure(device, plans, interleaved_request(12));
   EXPECT_NE(measurement.segments_because.find("disturb each other"), std::string::npos)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Budget, warm-up, environment and losses on a scripted device. The order of segments is
+// Budget, warm-up, environment and losses on a fake device. The order of segments is
 // measure_order_test.cpp's, how many steps they have schedule_test.cpp's.
 #include "measure/rounds/measure.h"
 
 #include <gtest/gtest.h>
 
-#include "measure/testing/scripted_request.h"
+#include "measure/testing/fake_request.h"
 
 namespace stepgate {
 namespace {
@@ -15,7 +15,7 @@ using std::chrono::nanoseconds;
 
 TEST(Measure, StopsWhenThereIsEnoughEvidence) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.enough = [](const Measurement& measurement) { return measurement.rounds.size() == 9; };
@@ -29,7 +29,7 @@ TEST(Measure, StopsWhenThereIsEnoughEvidence) {
 
 TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(100'000);
   request.knobs.max_seconds = 3;
@@ -42,7 +42,7 @@ TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
 
 TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
   Script script{.step_time = always(10ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.knobs.warmup_steps = 10;
@@ -64,7 +64,7 @@ TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
 
 TEST(Measure, ExpectsWhatARoundThenCosts) {
   Script script{.step_time = always(3ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b", "c"});
   const auto before = std::make_shared<nanoseconds>(0);
   const auto cost = std::make_shared<nanoseconds>(0);
@@ -87,7 +87,7 @@ TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
     read.temperature_celsius = static_cast<double>(reading);
     return read;
   };
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b", "c"});
   const Measurement measurement = measure(device, plans, request_for(8));
   ASSERT_EQ(runs_before.size(), 9U);
@@ -107,7 +107,7 @@ TEST(Measure, WarmsUpUntilTheStepTimesAreSteady) {
   Script script{.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
     return std::chrono::microseconds(1000 + std::max<std::int64_t>(0, 500 - step));
   }};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   const Measurement measurement = measure(device, plans, request_for(10));
   EXPECT_TRUE(measurement.steady);
@@ -120,7 +120,7 @@ TEST(Measure, SaysWhenItNeverBecameSteady) {
   script.step_time = [](const std::string&, std::int64_t step) -> nanoseconds {
     return std::chrono::microseconds(1000 + step);
   };
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.max_seconds = 20;
@@ -131,7 +131,7 @@ TEST(Measure, SaysWhenItNeverBecameSteady) {
 
 TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
   Script script{.step_time = always(1ms)};
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.warmup_steps = 33;
@@ -145,7 +145,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
 
 TEST(Measure, ScoresNothingWithoutAClockButComparesLosses) {
   Script script;
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   const Measurement agreeing = measure(device, plans, request_for(5));
   EXPECT_TRUE(agreeing.rounds.empty());
@@ -164,7 +164,7 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
   script.loss = [&](const std::string& variant, std::int64_t step) {
     return variant == "b" && step == lies_at ? 2.0F : 1.0F;
   };
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const auto plans = plans_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.progress = [&](const Progress& now) {

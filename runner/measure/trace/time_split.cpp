@@ -146,7 +146,7 @@ int operation_of(const Trace& trace, const HostCall& call) {
 }
 
 TraceWindow window_of(const Trace& trace, const StepPlan& plan) {
-  const std::int64_t ahead = furthest_ahead(plan);
+  const std::int64_t ahead = prefetch_depth(plan);
   const std::int64_t skipped = ahead < trace.steps ? ahead : 0;
   TraceWindow window{.time = {}, .steps = trace.steps - skipped};
   bool is_empty = true;

@@ -33,7 +33,7 @@ double seconds(const auto& record) {
 
 using Values = std::map<Metric, double>;
 
-// What a library clears for itself within a kernel's launch is the kernel's business: a product's
+// What a library clears for itself within a kernel's launch is the kernel's business: a GEMM's
 // few bytes of counters, of which no plan can know.
 bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
   if (work.kind != WorkKind::fill || work.operation < 0) return false;
@@ -271,7 +271,7 @@ double amount_of(const Trace& trace, const HostCall& call, Metric metric) {
     case Metric::device_frees_per_step:
       return call.kind == CallKind::release ? 1 : 0;
     case Metric::pinned_allocs_per_step:
-      return call.kind == CallKind::page_lock ? 1 : 0;
+      return call.kind == CallKind::pin ? 1 : 0;
     default:
       return 0;
   }

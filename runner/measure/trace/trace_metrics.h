@@ -17,7 +17,7 @@ namespace stepgate {
 TracedStep summary_of(const Trace&, const StepPlan&);
 
 // What one call, or one piece of work of an operation of the plan, adds to a count; 0 for most.
-// A library may make several kernels of what it is asked for at once, such as a product whose depth
+// A library may make several kernels of what it is asked for at once, such as a GEMM whose depth
 // it splits: the kernels of one operation are one launch.
 double amount_of(const Trace&, const HostCall&, Metric);
 double amount_of(const DeviceWork&, const StepPlan&, Metric);

@@ -34,8 +34,8 @@ TEST(TraceMetrics, CountsWhatTheHostDidForThePlanAndDividesByTheSteps) {
       .call(by_hand::work, 3, {.kind = CallKind::allocate}, 9, 10)
       .call(by_hand::work, 3, {.kind = CallKind::release, .can_block = true}, 10, 11)
       .call(by_hand::work, 3, {.kind = CallKind::release}, 11, 12)
-      .call(by_hand::work, 3, {.kind = CallKind::page_lock}, 12, 13)
-      .call(by_hand::work, 3, {.kind = CallKind::page_unlock, .can_block = true}, 13, 14)
+      .call(by_hand::work, 3, {.kind = CallKind::pin}, 12, 13)
+      .call(by_hand::work, 3, {.kind = CallKind::unpin, .can_block = true}, 13, 14)
       .call(by_hand::work, 3, {.kind = CallKind::other}, 14, 15)
       // the runner's own
       .call(-1, 3, launch(9), 20, 21)

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "device/simulated/simulated_device.h"
-#include "measure/testing/scripted_device.h"
+#include "measure/testing/fake_device.h"
 #include "plan/build/build_step_plan.h"
 
 namespace stepgate {
@@ -101,7 +101,7 @@ TEST(TraceRounds, TracesSteadySteps) {
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {});
   const Trace& plain = traced.timelines.front();
-  EXPECT_GE(plain.first_step, plans.front().run_ahead_steps);
+  EXPECT_GE(plain.first_step, plans.front().steps_in_flight);
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
 }
@@ -155,16 +155,16 @@ TEST(TraceRounds, EndsWhenNothingIsOpen) {
 
 TEST(TraceRounds, SaysWhyThereIsNoTrace) {
   Script script;
-  ScriptedDevice device(script);
+  FakeDevice device(script);
   const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {});
   EXPECT_EQ(traced.unavailable, "this device records nothing");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(script.runs.empty());
 }
 
-class ForgetfulDevice : public ScriptedDevice {
+class ForgetfulDevice : public FakeDevice {
  public:
-  using ScriptedDevice::ScriptedDevice;
+  using FakeDevice::FakeDevice;
   std::string reason_against_tracing() const override { return {}; }
 };
 

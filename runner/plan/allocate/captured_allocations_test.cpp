@@ -125,7 +125,7 @@ TEST(DeviceCap, RefusesAsACapOfSoManyBytesDoes) {
   const auto reserved = static_cast<std::int64_t>(value(knobs, Metric::peak_reserved));
   knobs.alloc.cap = {CapOf::device, 0.5};
   const Scenario scenario = scenario_of(knobs);
-  EXPECT_EQ(build_step_plans(scenario, 1, 2 * reserved).front().course->ooms, 0);
+  EXPECT_EQ(build_step_plans(scenario, 1, 2 * reserved).front().allocator_simulation->ooms, 0);
   EXPECT_THROW((void)build_step_plans(scenario, 1, 2 * reserved - 4 * mebibyte), RequestError);
 }
 

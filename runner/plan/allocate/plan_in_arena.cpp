@@ -16,7 +16,7 @@ using Offsets = std::map<int, std::int64_t>;  // in the arena, by buffer
 
 bool may_move(const StepPlan& plan, const Lifetime& live) {
   const Buffer& buffer = plan.buffers[static_cast<std::size_t>(live.buffer)];
-  return is_passing(buffer) && buffer.allocated_by == AllocatedBy::the_plan && !live.always();
+  return is_temporary(buffer) && buffer.allocated_by == AllocatedBy::the_plan && !live.always();
 }
 
 struct Places {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "allocators/modelled_memory.h"
+#include "allocators/simulated_memory.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/analyse/access.h"
 #include "stats/theil_sen.h"
@@ -28,28 +28,28 @@ std::vector<std::pair<double, double>> points_of(const std::vector<std::int64_t>
 }
 
 // Tells of every segment.
-class WatchedMemory : public ModelledMemory {
+class WatchedMemory : public SimulatedMemory {
  public:
   explicit WatchedMemory(MemoryHistory* history)
-      : ModelledMemory(endless_bytes), history_(history) {}
+      : SimulatedMemory(endless_bytes), history_(history) {}
 
   std::optional<Address> take_segment(std::int64_t bytes) override {
-    const auto taken = ModelledMemory::take_segment(bytes);
+    const auto taken = SimulatedMemory::take_segment(bytes);
     if (taken) tell(MemoryAction::take_segment, *taken, bytes);
     return taken;
   }
   void give_back_segment(Address address, std::int64_t bytes) override {
-    ModelledMemory::give_back_segment(address, bytes);
+    SimulatedMemory::give_back_segment(address, bytes);
     tell(MemoryAction::give_back_segment, address, bytes);
   }
   bool map_pages(Address address, std::int64_t bytes, std::int64_t page_bytes) override {
-    const bool mapped = ModelledMemory::map_pages(address, bytes, page_bytes);
+    const bool mapped = SimulatedMemory::map_pages(address, bytes, page_bytes);
     if (mapped) tell(MemoryAction::take_segment, address, bytes);
     return mapped;
   }
   void unmap_pages(Address address, std::int64_t bytes, std::int64_t page_bytes,
                    StreamId stream) override {
-    ModelledMemory::unmap_pages(address, bytes, page_bytes, stream);
+    SimulatedMemory::unmap_pages(address, bytes, page_bytes, stream);
     tell(MemoryAction::give_back_segment, address, bytes);
   }
 
@@ -75,8 +75,8 @@ class AllocatorRun {
       if (acts && !operation.captured) operations_.push_back(&operation);
     }
     calls_.resize(plan.operations.size());
-    course_.steps = steps;
-    course_.depends_on_streams = frees_depend_on_streams(plan);
+    simulation_.steps = steps;
+    simulation_.depends_on_streams = frees_depend_on_streams(plan);
   }
 
   std::variant<CountedAllocations, CannotLoad> run() {
@@ -89,7 +89,7 @@ class AllocatorRun {
     const std::int64_t last_steps = steps_that_repeat();
     // In a few repetitions at least, only what is live after each: within one it comes and goes.
     const std::int64_t steps_apart = last_steps <= steps_ / 4 ? last_steps : 1;
-    for (std::int64_t step = -furthest_ahead(plan_); step < steps_; ++step) {
+    for (std::int64_t step = -prefetch_depth(plan_); step < steps_; ++step) {
       if (step == steps_ - last_steps) steady_ = true;
       issue_step(step);
       // As if the device kept up with the host; only frees across streams can tell.
@@ -98,7 +98,7 @@ class AllocatorRun {
       if (step >= 0 && repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
     finish(live, steps_apart);
-    return CountedAllocations{course_, mean_calls()};
+    return CountedAllocations{simulation_, mean_calls()};
   }
 
  private:
@@ -180,8 +180,8 @@ class AllocatorRun {
       if (!refusal) return tell(MemoryAction::allocate, allocate->buffer, &operation, step);
       tell_refusal(*allocate, operation, step, *refusal);
       give_up(step, allocate->steps);
-      if (course_.first_refusal.empty()) {
-        course_.first_refusal =
+      if (simulation_.first_refusal.empty()) {
+        simulation_.first_refusal =
             "step " + std::to_string(step) + ", '" + operation.name + "': " +
             in_words(*refusal, plan_.buffers[static_cast<std::size_t>(allocate->buffer)].name);
       }
@@ -198,16 +198,16 @@ class AllocatorRun {
   void give_up(std::int64_t step, std::int64_t count) {
     for (std::int64_t given_up = step; given_up < step + count; ++given_up) {
       refused_.insert(given_up);
-      if (given_up < steps_) ++course_.refused_steps;
+      if (given_up < steps_) ++simulation_.refused_steps;
     }
   }
 
   // After every request, since live memory is at its most right after one.
   void note_peak() {
     const MemoryStatistics& now = allocator_.statistics();
-    if (now.allocated_bytes.all.current <= course_.peak_live_bytes) return;
-    course_.peak_live_bytes = now.allocated_bytes.all.current;
-    course_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
+    if (now.allocated_bytes.all.current <= simulation_.peak_live_bytes) return;
+    simulation_.peak_live_bytes = now.allocated_bytes.all.current;
+    simulation_.reserved_at_peak_live_bytes = now.reserved_bytes.all.current;
   }
 
   // An operation's share of what the driver was asked for in the last steps.
@@ -232,15 +232,16 @@ class AllocatorRun {
 
   void finish(const std::vector<std::int64_t>& live, std::int64_t steps_apart) {
     const MemoryStatistics after = allocator_.statistics();
-    course_.ooms = after.num_ooms;
-    course_.retries = after.num_alloc_retries;
-    course_.peak_live_bytes = after.allocated_bytes.all.peak;
-    course_.peak_reserved_bytes = after.reserved_bytes.all.peak;
-    course_.live_slope_bytes = theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
+    simulation_.ooms = after.num_ooms;
+    simulation_.retries = after.num_alloc_retries;
+    simulation_.peak_live_bytes = after.allocated_bytes.all.peak;
+    simulation_.peak_reserved_bytes = after.reserved_bytes.all.peak;
+    simulation_.live_slope_bytes =
+        theil_sen_slope(points_of(live)) / static_cast<double>(steps_apart);
     if (history_ != nullptr) history_->segments = allocator_.allocator().snapshot();
     memory_.stop_telling();  // what follows is no part of the steps
     allocator_.empty_cache();
-    course_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
+    simulation_.live_after_empty_cache_bytes = allocator_.statistics().allocated_bytes.all.current;
   }
 
   struct Calls {
@@ -258,7 +259,7 @@ class AllocatorRun {
   std::set<std::int64_t> refused_;            // steps given up that are still under way
   bool steady_ = false;                       // within the last steps, in which everything repeats
   std::vector<Calls> calls_;                  // by operation, in these
-  AllocatorCourse course_;
+  AllocatorSimulation simulation_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Carries out what a plan allocates and releases, on modelled memory that never ends.
+// Carries out what a plan allocates and releases, on simulated memory that never ends.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plan/allocate/memory_event.h"
-#include "plan/allocator_course.h"
+#include "plan/allocator_simulation.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -20,7 +20,7 @@ struct CannotLoad {
 };
 
 struct CountedAllocations {
-  AllocatorCourse course;
+  AllocatorSimulation simulation;
   std::vector<DriverCalls> calls;  // by operation of the plan
 };
 

@@ -111,14 +111,14 @@ TEST(RunAllocator, GivesUpAStepThatIsRefusedAndGoesOnWithTheNext) {
   const StepPlan roomy = planned(knobs);
   knobs.alloc.cap = {CapOf::bytes, 0.85 * value(roomy, Metric::peak_reserved)};
   const StepPlan plan = planned(knobs, 60, true);
-  ASSERT_TRUE(plan.course);
-  EXPECT_EQ(plan.course->refused_steps, 30) << "every step of the larger batch";
+  ASSERT_TRUE(plan.allocator_simulation);
+  EXPECT_EQ(plan.allocator_simulation->refused_steps, 30) << "every step of the larger batch";
   EXPECT_EQ(value(plan, Metric::ooms), 30) << "one request a step";
   EXPECT_LE(value(plan, Metric::peak_reserved), *plan.allocator->cap_bytes);
   EXPECT_EQ(value(plan, Metric::live_slope), 0) << "what a given-up step held went back";
-  EXPECT_EQ(plan.course->first_refusal.find("step 1, 'allocate "), 0U)
-      << plan.course->first_refusal;
-  EXPECT_NE(plan.course->first_refusal.find(" under a cap of "), std::string::npos);
+  EXPECT_EQ(plan.allocator_simulation->first_refusal.find("step 1, 'allocate "), 0U)
+      << plan.allocator_simulation->first_refusal;
+  EXPECT_NE(plan.allocator_simulation->first_refusal.find(" under a cap of "), std::string::npos);
 }
 
 TEST(RunAllocator, RefusesToTimeAVariantThatIsRefusedMemory) {
@@ -173,7 +173,8 @@ TEST(RunAllocator, TellsAHistoryThatAddsUpToWhatIsHeldAtTheEnd) {
     knobs.alloc.empty_cache_every = 7;
     const StepPlan plan = planned(knobs);
     MemoryHistory history;
-    const auto course = std::get<CountedAllocations>(run_allocator(plan, 20, &history)).course;
+    const auto simulation =
+        std::get<CountedAllocations>(run_allocator(plan, 20, &history)).simulation;
     std::map<Address, std::int64_t> held;
     std::int64_t reserved = 0;
     for (const MemoryEvent& event : history.events) {
@@ -193,7 +194,7 @@ TEST(RunAllocator, TellsAHistoryThatAddsUpToWhatIsHeldAtTheEnd) {
         case MemoryAction::refuse:
           ADD_FAILURE() << "nothing is refused here";
       }
-      EXPECT_LE(reserved, course.peak_reserved_bytes);
+      EXPECT_LE(reserved, simulation.peak_reserved_bytes);
     }
     std::int64_t in_segments = 0;
     std::size_t live_blocks = 0;
@@ -217,7 +218,7 @@ TEST(RunAllocator, DoesNotGuessWhatStreamsDecide) {
     if (operation.name == "loss") operation.stream = side_stream;
   }
   EXPECT_TRUE(frees_depend_on_streams(plan));
-  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
+  plan.allocator_simulation = std::get<CountedAllocations>(run_allocator(plan, 50)).simulation;
   EXPECT_FALSE(counted(plan, Metric::peak_reserved));
   EXPECT_FALSE(counted(plan, Metric::ooms));
 }
@@ -228,7 +229,7 @@ TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
   for (Operation& operation : plan.operations) {
     if (operation.name == "loss") operation.stream = side_stream;
   }
-  plan.course = std::get<CountedAllocations>(run_allocator(plan, 50)).course;
+  plan.allocator_simulation = std::get<CountedAllocations>(run_allocator(plan, 50)).simulation;
   EXPECT_TRUE(trace_may_differ(plan, Metric::device_allocs_per_step));
   EXPECT_FALSE(trace_may_differ(plan, Metric::device_frees_per_step)) << "nothing is given back";
   EXPECT_FALSE(trace_may_differ(plan, Metric::host_waits_per_step));

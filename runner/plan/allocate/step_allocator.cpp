@@ -6,7 +6,7 @@
 #include "allocators/caching/caching_allocator.h"
 #include "allocators/first_fit_allocator.h"
 #include "plan/analyse/access.h"
-#include "plan/analyse/hand_overs.h"
+#include "plan/analyse/stream_handoff.h"
 #include "support/require.h"
 #include "support/text/units.h"
 
@@ -40,7 +40,7 @@ bool is_handed_back(const StepPlan& plan, std::size_t use, int buffer) {
     if (elsewhere && (is_for<Allocate>(operation, buffer) || is_for<Release>(operation, buffer)))
       return false;
   }
-  const std::size_t back = handed_back_at(plan, use);
+  const std::size_t back = next_awaiting_wait(plan, use);
   if (back == use) return false;
   const auto release = std::find_if(
       plan.operations.begin() + static_cast<std::ptrdiff_t>(use), plan.operations.end(),
@@ -181,7 +181,7 @@ std::string way_out(const Refusal& refusal) {
   const bool splintered = refusal.free_inside_bytes >= refusal.rounded_bytes;
   if (splintered) {
     return "so much is free, but in pieces: batches that begin with the largest "
-           "('batch.largest_first') or growable segments ('alloc.with = \"expandable\"') do not "
+           "('batch.largest_first') or expandable segments ('alloc.with = \"expandable\"') do not "
            "splinter it";
   }
   if (refusal.by == RefusedBy::cap) return "raise 'alloc.cap', or lower 'batch.size'";

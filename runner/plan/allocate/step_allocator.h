@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The memory of one step from one allocator: every buffer of its plan, by slot. Counting ahead and
-// carrying out on a device go through the same code, over modelled memory and over a GPU's.
+// carrying out on a device go through the same code, over simulated memory and over a GPU's.
 #pragma once
 
 #include <cstdint>

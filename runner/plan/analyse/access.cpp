@@ -47,10 +47,10 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const Release& release) const {
     return whole_slot(plan, release.buffer, Access::write);
   }
-  std::vector<BufferAccess> operator()(const PageLock& lock) const {
+  std::vector<BufferAccess> operator()(const RegisterHost& lock) const {
     return whole_slot(plan, lock.buffer, Access::write);
   }
-  std::vector<BufferAccess> operator()(const PageUnlock& unlock) const {
+  std::vector<BufferAccess> operator()(const UnregisterHost& unlock) const {
     return whole_slot(plan, unlock.buffer, Access::write);
   }
   std::vector<BufferAccess> operator()(const EmptyCache&) const { return {}; }
@@ -187,7 +187,7 @@ StepPlan largest_turn(const StepPlan& plan) {
   return turn_alone(plan, std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
 }
 
-int furthest_ahead(const StepPlan& plan) {
+int prefetch_depth(const StepPlan& plan) {
   int furthest = 0;
   for (const Operation& operation : plan.operations) furthest = std::max(furthest, operation.ahead);
   return furthest;

@@ -17,7 +17,7 @@ struct BufferAccess {
 };
 
 // In the order of the operands. Allocation and release count as writes of the whole slot,
-// page-locking as well; what an operation only keeps counts as read.
+// pinning as well; what an operation only keeps counts as read.
 std::vector<BufferAccess> accesses_of(const StepPlan&, const Operation&);
 
 // What is wrong with a launch by its kernel's declaration: an operand too few or too many, one that
@@ -33,7 +33,7 @@ KernelWork work_of(const LaunchKernel&);
 bool is_pageable(const StepPlan&, const CopyBytes&);
 
 // Device memory that holds something within a step only, under a name of the turn's own.
-inline bool is_passing(const Buffer& buffer) {
+inline bool is_temporary(const Buffer& buffer) {
   return buffer.memory == MemoryKind::device &&
          (buffer.purpose == Purpose::activations || buffer.purpose == Purpose::staging);
 }
@@ -55,6 +55,6 @@ StepPlan turn_alone(const StepPlan&, std::int64_t turn);
 StepPlan largest_turn(const StepPlan&);
 
 // The furthest that any operation looks ahead; the host starts this many steps before step 0.
-int furthest_ahead(const StepPlan&);
+int prefetch_depth(const StepPlan&);
 
 }  // namespace stepgate

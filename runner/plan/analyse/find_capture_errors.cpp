@@ -5,7 +5,7 @@
 #include <set>
 
 #include "plan/analyse/access.h"
-#include "plan/analyse/hand_overs.h"
+#include "plan/analyse/stream_handoff.h"
 
 namespace stepgate {
 namespace {
@@ -86,10 +86,10 @@ std::optional<std::string> reason_against_branch(const StepPlan& plan, std::size
   const auto in_the_graph = [&](std::size_t other) {
     return other != index && plan.operations[other].captured;
   };
-  if (!in_the_graph(handed_over_at(plan, index)))
+  if (!in_the_graph(last_awaited_record(plan, index)))
     return "its stream has waited for nothing that the graph records";
   if (std::holds_alternative<RecordEvent>(operation.action)) return std::nullopt;
-  if (!in_the_graph(handed_back_at(plan, index)))
+  if (!in_the_graph(next_awaiting_wait(plan, index)))
     return "the compute stream never waits for it within the graph";
   return std::nullopt;
 }

@@ -30,7 +30,7 @@ class RaceFinder {
   }
 
   std::optional<std::string> find() {
-    const int ahead = furthest_ahead(plan_);
+    const int ahead = prefetch_depth(plan_);
     for (std::int64_t step = -ahead; step < steps_until_repeated(plan_); ++step) {
       for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
         const Operation& operation = plan_.operations[index];

@@ -29,8 +29,8 @@ struct Disturbance {
   }
   std::string operator()(const Release& release) const { return by_driver(release.buffer, 0); }
   std::string operator()(const EmptyCache&) const { return "waits for the device"; }
-  std::string operator()(const PageLock&) const { return "asks the driver to page-lock memory"; }
-  std::string operator()(const PageUnlock&) const { return "waits for the device"; }
+  std::string operator()(const RegisterHost&) const { return "asks the driver to pin memory"; }
+  std::string operator()(const UnregisterHost&) const { return "waits for the device"; }
   std::string operator()(const HostWaits&) const { return "waits for the device"; }
   std::string operator()(const TakeBatch&) const {
     return plan.loader.wait_nanoseconds > 0 ? "waits for a loader that goes on meanwhile" : "";

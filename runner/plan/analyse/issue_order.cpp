@@ -13,8 +13,8 @@ bool runs_on_host(const Operation& operation) {
          std::holds_alternative<TakeBatch>(operation.action) ||
          std::holds_alternative<HostWork>(operation.action) ||
          std::holds_alternative<HostCopies>(operation.action) ||
-         std::holds_alternative<PageLock>(operation.action) ||
-         std::holds_alternative<PageUnlock>(operation.action);
+         std::holds_alternative<RegisterHost>(operation.action) ||
+         std::holds_alternative<UnregisterHost>(operation.action);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "plan/analyse/access.h"
-#include "plan/analyse/prolong_lifetimes.h"
+#include "plan/analyse/extend_live_ranges.h"
 #include "plan/analyse/stays.h"
 #include "support/require.h"
 
@@ -88,7 +88,7 @@ class LifetimeFinder {
       if (takes_device_memory(buffer_at(buffer).memory)) {
         find_on_device(buffer);
       } else {
-        find_page_locked(buffer);
+        find_pinned(buffer);
       }
     }
     return std::move(found_);
@@ -118,16 +118,15 @@ class LifetimeFinder {
     return lifetime;
   }
 
-  void find_page_locked(int buffer) {
+  void find_pinned(int buffer) {
     const Buffer& described = buffer_at(buffer);
     if (described.memory == MemoryKind::pageable) return;
-    const Stays stays = stays_page_locked(plan_, buffer);
+    const Stays stays = stays_registered(plan_, buffer);
     if (stays.pairs.empty()) {
-      found_.page_locked.push_back(always(buffer, described.slots, LiveBecause::it_is_kept));
+      found_.pinned.push_back(always(buffer, described.slots, LiveBecause::it_is_kept));
       return;
     }
-    for (const auto& [lock, unlock] : stays.pairs)
-      add_stay(found_.page_locked, buffer, lock, unlock);
+    for (const auto& [lock, unlock] : stays.pairs) add_stay(found_.pinned, buffer, lock, unlock);
   }
 
   void find_on_device(int buffer) {
@@ -253,7 +252,7 @@ std::string_view in_words(LiveBecause because) {
 
 Lifetimes lifetimes_of(const StepPlan& plan) {
   Lifetimes found = LifetimeFinder(plan).find();
-  prolong_for_streams(plan, found.device);
+  extend_live_ranges(plan, found.device);
   return found;
 }
 

@@ -103,7 +103,7 @@ TEST(Lifetimes, GoThroughTheWholeGraphThatUsesThem) {
   EXPECT_EQ(only(step, b), in_blocks_of(b, 0, 4, LiveBecause::the_graph_uses_it));
 }
 
-TEST(Lifetimes, OfWorkspaceLastFromTheFirstProductToTheLast) {
+TEST(Lifetimes, OfWorkspaceLastFromTheFirstGemmToTheLast) {
   const StepPlan plan = plan_of(small_mlp());
   const auto workspace =
       std::find_if(plan.buffers.begin(), plan.buffers.end(),
@@ -112,7 +112,7 @@ TEST(Lifetimes, OfWorkspaceLastFromTheFirstProductToTheLast) {
   const auto found =
       of_buffer(lifetimes_of(plan).device, static_cast<int>(workspace - plan.buffers.begin()));
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].first)].name, "layer 0: product");
+  EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].first)].name, "layer 0: gemm");
   EXPECT_EQ(plan.operations[static_cast<std::size_t>(found[0].last)].name,
             "layer 0: weight gradient");
 }
@@ -189,27 +189,27 @@ TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
 
 // --- host memory ---------------------------------------------------------------------------------
 
-TEST(Lifetimes, OfPageLockedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
+TEST(Lifetimes, OfPinnedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
   Knobs knobs = small_mlp();
-  const auto page_locked = [&](HostMemory host) {
+  const auto pinned_with = [&](HostMemory host) {
     knobs.transfer.host = host;
-    return lifetimes_of(plan_of(knobs)).page_locked;
+    return lifetimes_of(plan_of(knobs)).pinned;
   };
-  EXPECT_TRUE(page_locked(HostMemory::resident).empty());
-  EXPECT_TRUE(page_locked(HostMemory::pageable).empty());
-  const auto pinned = page_locked(HostMemory::pinned);
+  EXPECT_TRUE(pinned_with(HostMemory::resident).empty());
+  EXPECT_TRUE(pinned_with(HostMemory::pageable).empty());
+  const auto pinned = pinned_with(HostMemory::pinned);
   ASSERT_EQ(pinned.size(), 1U);
   EXPECT_EQ(pinned[0].because, LiveBecause::it_is_kept);
   EXPECT_EQ(pinned[0].bytes, pinned[0].slots * plan_of(knobs).batch_bytes);
-  const auto locked = page_locked(HostMemory::pin_each_step);
+  const auto locked = pinned_with(HostMemory::pin_each_step);
   const StepPlan plan = plan_of(knobs);
   ASSERT_EQ(locked.size(), 1U);
   EXPECT_EQ(locked[0].bytes, plan.batch_bytes);
   const auto name = [&](int index) {
     return plan.operations[static_cast<std::size_t>(index)].name;
   };
-  EXPECT_EQ(name(locked[0].first), "page-lock the host batch");
-  EXPECT_EQ(name(locked[0].last), "unlock the host batch");
+  EXPECT_EQ(name(locked[0].first), "register the host batch");
+  EXPECT_EQ(name(locked[0].last), "unregister the host batch");
 }
 
 // --- planned steps -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ namespace {
 std::int64_t steps_of(const Allocate& allocate) {
   return allocate.steps;
 }
-std::int64_t steps_of(const PageLock&) {
+std::int64_t steps_of(const RegisterHost&) {
   return 1;
 }
 
@@ -51,8 +51,8 @@ Stays stays_allocated(const StepPlan& plan, int buffer) {
   return stays_of<Allocate, Release>(plan, buffer);
 }
 
-Stays stays_page_locked(const StepPlan& plan, int buffer) {
-  return stays_of<PageLock, PageUnlock>(plan, buffer);
+Stays stays_registered(const StepPlan& plan, int buffer) {
+  return stays_of<RegisterHost, UnregisterHost>(plan, buffer);
 }
 
 }  // namespace stepgate

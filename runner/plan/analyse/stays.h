@@ -18,7 +18,7 @@ struct Stays {
 
 // From an Allocate to its Release.
 Stays stays_allocated(const StepPlan&, int buffer);
-// From a PageLock to its PageUnlock.
-Stays stays_page_locked(const StepPlan&, int buffer);
+// From a RegisterHost to its UnregisterHost.
+Stays stays_registered(const StepPlan&, int buffer);
 
 }  // namespace stepgate

@@ -8,8 +8,8 @@
 
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
-#include "plan/analyse/hand_overs.h"
 #include "plan/analyse/lifetimes.h"
+#include "plan/analyse/stream_handoff.h"
 #include "plan/build/build_input.h"
 #include "plan/count/step_memory.h"
 #include "support/require.h"
@@ -26,9 +26,9 @@ std::map<int, Stay> lifetimes_of_activations(const StepPlan& plan) {
   std::map<int, Stay> lifetimes;
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     for (const BufferAccess& access : accesses_of(plan, plan.operations[index])) {
-      if (!is_passing(plan.buffers[static_cast<std::size_t>(access.use.buffer)])) continue;
-      const std::size_t first = handed_over_at(plan, index);
-      const std::size_t last = handed_back_at(plan, index);
+      if (!is_temporary(plan.buffers[static_cast<std::size_t>(access.use.buffer)])) continue;
+      const std::size_t first = last_awaited_record(plan, index);
+      const std::size_t last = next_awaiting_wait(plan, index);
       Stay& stay = lifetimes.try_emplace(access.use.buffer, Stay{first, last}).first->second;
       stay.first = std::min(stay.first, first);
       stay.last = std::max(stay.last, last);
@@ -135,7 +135,8 @@ void add_empty_cache(StepPlan& plan, std::int64_t every) {
 
 CachingRules rules_of(const AllocKnobs& alloc) {
   CachingRules rules;
-  rules.segments = alloc.with == Allocator::expandable ? SegmentKind::growable : SegmentKind::fixed;
+  rules.segments =
+      alloc.with == Allocator::expandable ? SegmentKind::expandable : SegmentKind::fixed;
   rules.round_divisions = alloc.round == AllocRound::none       ? 0
                           : alloc.round == AllocRound::quarters ? 4
                                                                 : 8;

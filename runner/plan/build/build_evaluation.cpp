@@ -24,7 +24,7 @@ class Evaluation {
         input_(input),
         sample_bytes_(sample_bytes) {
     add_outputs();
-    if (!knobs.model.inplace) product_ = activation("evaluation product");
+    if (!knobs.model.inplace) gemm_ = activation("evaluation gemm");
     if (eval_.save_for_backward) probabilities_ = activation("evaluation probabilities");
     labels_ = builder.add({.name = "evaluation labels",
                            .purpose = Purpose::activations,
@@ -101,8 +101,8 @@ class Evaluation {
     const auto index = static_cast<std::size_t>(layer);
     const int out = layer + 1 < shape_.layers ? inputs_[index + 1] : logits_of(batch);
     const LayerBuffers buffers{
-        .weights = weights_, .in = inputs_[index], .product = product_.value_or(out), .out = out};
-    launch_product(builder_, shape_, layer, buffers, prefix);
+        .weights = weights_, .in = inputs_[index], .gemm = gemm_.value_or(out), .out = out};
+    launch_gemm(builder_, shape_, layer, buffers, prefix);
     launch_activation(builder_, shape_, layer, buffers, prefix);
   }
 
@@ -144,7 +144,7 @@ class Evaluation {
   std::int64_t sample_bytes_;
   std::vector<int> inputs_;  // by layer
   std::vector<int> logits_;  // by batch where each is kept; otherwise one
-  std::optional<int> product_;
+  std::optional<int> gemm_;
   std::optional<int> probabilities_;
   int host_outputs_ = 0;
   int labels_ = 0;

@@ -30,7 +30,7 @@ bool is_of_evaluation(const Operation& operation) {
 
 TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
   const double training = value(small_mlp(), Metric::launches_per_step);
-  // ingest; 3 x (product, bias); loss
+  // ingest; 3 x (GEMM, bias); loss
   EXPECT_EQ(value(evaluating({.every = 1}), Metric::launches_per_step), training + 8);
   EXPECT_EQ(value(evaluating({.every = 4, .batches = 3}), Metric::launches_per_step),
             training + 3 * 8 / 4.0);
@@ -38,7 +38,7 @@ TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
     EXPECT_EQ(operation.every, is_of_evaluation(operation) ? 4 : 1) << operation.name;
 }
 
-TEST(Evaluation, CopiesOutputsToPageLockedMemoryWhereTheHostStoresThem) {
+TEST(Evaluation, CopiesOutputsToPinnedMemoryWhereTheHostStoresThem) {
   const Knobs knobs = evaluating({.every = 2, .batches = 3, .store = EvalStore::host});
   EXPECT_EQ(value(knobs, Metric::copies_per_step), 1.5);
   EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), 1.5 * activation_bytes_of_a_block);
@@ -194,9 +194,9 @@ TEST(Evaluation, StaysInsideTheArenaWithWhatItKeeps) {
   EXPECT_EQ(kept, 3 * 3 + 2) << "inputs of every pass, and the outputs of two at the end";
 }
 
-// --- products ------------------------------------------------------------------------------------
+// --- GEMMs ------------------------------------------------------------------------------------
 
-TEST(Products, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
+TEST(Gemms, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
   Knobs own = small_mlp();
   own.model.inplace = false;
   const auto rises_by = [&](Metric metric) {
@@ -207,7 +207,7 @@ TEST(Products, HaveMemoryOfTheirOwnUnlessTheyAreOverwritten) {
   EXPECT_EQ(find_race(plan_of(own)), std::nullopt);
 }
 
-TEST(Products, UseAWorkspaceOfTheSizeThatIsAskedFor) {
+TEST(Gemms, UseAWorkspaceOfTheSizeThatIsAskedFor) {
   Knobs knobs = small_mlp();
   const double usual = value(knobs, Metric::peak_live);
   EXPECT_EQ(knobs.model.workspace_bytes, 32 * mebibyte);

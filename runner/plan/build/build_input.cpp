@@ -66,7 +66,7 @@ class HostInput {
     if (parts.consumed)
       builder_.act("wait until the slot is free", StreamWaitsEvent{*parts.consumed});
     copy();
-    if (on_side()) hand_over(builder_, knobs_.transfer.buffers);
+    if (on_side()) hand_off(builder_, knobs_.transfer.buffers);
     return parts;
   }
 
@@ -78,8 +78,9 @@ class HostInput {
     const bool locks = knobs_.transfer.host == HostMemory::pin_each_step;
     // A synchronous call exists on the legacy stream only; elsewhere blocking is a copy and a wait
     // for its stream.
-    const bool synchronous = knobs_.transfer.blocking && knobs_.transfer.stream == CopyStream::legacy;
-    if (locks) builder_.act("page-lock the host batch", PageLock{host_});
+    const bool synchronous =
+        knobs_.transfer.blocking && knobs_.transfer.stream == CopyStream::legacy;
+    if (locks) builder_.act("register the host batch", RegisterHost{host_});
     const std::int64_t tensors = knobs_.batch.tensors;
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
       const TensorBytes part = tensor_of_batch(bytes_, tensor, tensors);
@@ -91,7 +92,7 @@ class HostInput {
     if ((knobs_.transfer.blocking && !synchronous) || locks) {
       builder_.act("wait for the copy", HostWaits{WaitFor::stream});
     }
-    if (locks) builder_.act("unlock the host batch", PageUnlock{host_});
+    if (locks) builder_.act("unregister the host batch", UnregisterHost{host_});
   }
 
   StepBuilder& builder_;
@@ -124,7 +125,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::
   return {first, (tensor + 1) * words / tensors * word_bytes - first};
 }
 
-void hand_over(StepBuilder& builder, std::int64_t slots) {
+void hand_off(StepBuilder& builder, std::int64_t slots) {
   const int filled = builder.add_event("batch filled", slots);
   builder.act("batch is filled", RecordEvent{filled});
   builder.enter(Phase::h2d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the batch arrives: loader, page-locking, copies, hand-off between streams. What reads it is
+// How the batch arrives: loader, pinning, copies, hand-off between streams. What reads it is
 // build_model.h's.
 #pragma once
 
@@ -34,7 +34,7 @@ TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::
 
 // The compute stream goes on when the stream that the builder is on has filled the batch. The
 // builder is on the compute stream afterwards.
-void hand_over(StepBuilder&, std::int64_t slots);
+void hand_off(StepBuilder&, std::int64_t slots);
 
 // Who allocates buffers that come and go.
 AllocatedBy allocated_by(Allocator);

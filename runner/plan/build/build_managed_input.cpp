@@ -80,7 +80,7 @@ InputParts build_managed_input(StepBuilder& builder, const Knobs& knobs, std::in
   if (prefetch && knobs.transfer.blocking) {
     builder.act("wait for the prefetch", HostWaits{WaitFor::stream});
   }
-  if (on_side) hand_over(builder, knobs.transfer.buffers);
+  if (on_side) hand_off(builder, knobs.transfer.buffers);
   return {.batch = made.batch, .consumed = made.consumed};
 }
 

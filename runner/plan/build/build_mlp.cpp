@@ -107,31 +107,31 @@ class Mlp {
     labels_ = builder_.add(
         {.name = "labels", .purpose = Purpose::activations, .bytes = rows_ * word_bytes});
     ends_ = add_ends(builder_, rows_);
-    if (!knobs_.model.inplace) add_own_products();
+    if (!knobs_.model.inplace) add_own_gemms();
     if (knobs_.model.workspace_bytes == 0) return;
-    builder_.add({.name = "product workspace",
+    builder_.add({.name = "gemm workspace",
                   .purpose = Purpose::workspace,
                   .bytes = knobs_.model.workspace_bytes});
   }
 
-  // Instead of being overwritten, a product is kept beside its activation, and the gradient of the
+  // Instead of being overwritten, a GEMM is kept beside its activation, and the gradient of the
   // one beside that of the other.
-  void add_own_products() {
+  void add_own_gemms() {
     for (std::int64_t layer = 0; layer < layers_; ++layer)
-      products_.push_back(activation("product " + std::to_string(layer)));
+      gemms_.push_back(activation("gemm " + std::to_string(layer)));
     for (std::int64_t layer = 0; layer + 1 < layers_; ++layer)
-      product_gradients_.push_back(activation("product gradient " + std::to_string(layer)));
+      gemm_gradients_.push_back(activation("gemm gradient " + std::to_string(layer)));
   }
 
   void forward(std::int64_t layer) {
     const int out = activations_[layer + 1];
     const LayerBuffers buffers{.weights = weights_,
                                .in = activations_[layer],
-                               .product = knobs_.model.inplace ? out : products_[layer],
+                               .gemm = knobs_.model.inplace ? out : gemms_[layer],
                                .out = out};
     const bool leaves_it = offloaded_ && layer + 1 < layers_;
     if (leaves_it) offloaded_->make_room(layer + 1);
-    launch_product(builder_, shape_, layer, buffers);
+    launch_gemm(builder_, shape_, layer, buffers);
     if (offloaded_) offloaded_->is_read(layer);
     launch_activation(builder_, shape_, layer, buffers);
     if (leaves_it) offloaded_->is_written(layer + 1);
@@ -145,7 +145,7 @@ class Mlp {
     BufferUse gradient = builder_.whole(activation_gradients_[turn]);
     if (layer + 1 < layers_) {
       const BufferUse of_activation = gradient;
-      if (!knobs_.model.inplace) gradient = builder_.whole(product_gradients_[layer]);
+      if (!knobs_.model.inplace) gradient = builder_.whole(gemm_gradients_[layer]);
       builder_.launch<kernels::ReluGradient>(
           name + ": activation gradient", {rows_, hidden_},
           {builder_.whole(left_behind(layer + 1)), of_activation, gradient});
@@ -210,7 +210,7 @@ class Mlp {
   std::int64_t layers_, hidden_, rows_;
   int weights_ = 0, gradients_ = 0, labels_ = 0;
   std::vector<int> moments_, activations_, activation_gradients_;
-  std::vector<int> products_, product_gradients_;  // by layer, where they are not overwritten
+  std::vector<int> gemms_, gemm_gradients_;  // by layer, where they are not overwritten
   std::optional<OffloadedActivations> offloaded_;
   std::optional<OffloadedMoments> offloaded_moments_;
   ModelEnds ends_{};

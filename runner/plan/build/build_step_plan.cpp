@@ -184,7 +184,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.launch_host_nanoseconds =
       static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
   plan.wait_style = wait_style_of(knobs.sync.wait);
-  if (knobs.launch.gemm == GemmChoice::autotune) plan.algorithms_by = AlgorithmsBy::measurement;
+  if (knobs.launch.gemm == GemmChoice::autotune) plan.gemm_algorithms = GemmAlgorithms::autotuned;
   plan.loader = {.wait_nanoseconds =
                      static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
                  .jitter = knobs.loader.jitter,
@@ -227,8 +227,8 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap
   }
   const auto counted = run_allocator(plan, plan.counted_steps);
   if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
-  const auto& [course, calls] = std::get<CountedAllocations>(counted);
-  plan.course = course;
+  const auto& [simulation, calls] = std::get<CountedAllocations>(counted);
+  plan.allocator_simulation = simulation;
   for (std::size_t index = 0; index < calls.size(); ++index) {
     Action& action = plan.operations[index].action;
     if (auto* allocate = std::get_if<Allocate>(&action)) allocate->driver = calls[index];
@@ -260,19 +260,20 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
   if (const auto race = find_race(plan)) {
     return Diagnostic{
         variant.place, who + "is a race: " + *race,
-        "rotate over two device buffers ('transfer.buffers = 2'), which hands them over "
+        "rotate over two device buffers ('transfer.buffers = 2'), which hands them off "
         "with events"};
   }
   if (const auto refused = count_allocations(plan, cap)) {
     return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,
                       refused->way_out};
   }
-  if (plan.course && plan.course->refused_steps > 0 && !is_planned_only(scenario)) {
+  if (plan.allocator_simulation && plan.allocator_simulation->refused_steps > 0 &&
+      !is_planned_only(scenario)) {
     return Diagnostic{
         variant.place,
-        who + "is refused memory in " + std::to_string(plan.course->refused_steps) + " of " +
-            std::to_string(plan.course->steps) +
-            " steps and cannot be timed: " + plan.course->first_refusal,
+        who + "is refused memory in " + std::to_string(plan.allocator_simulation->refused_steps) +
+            " of " + std::to_string(plan.allocator_simulation->steps) +
+            " steps and cannot be timed: " + plan.allocator_simulation->first_refusal,
         "tag the scenario \"no_gpu\" to have its plans decide it, or raise 'alloc.cap'"};
   }
   return std::nullopt;

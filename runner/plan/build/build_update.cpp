@@ -23,7 +23,7 @@ constexpr double backoff = 0.5;
 // The norm is needed to clip, and to see numbers that are not finite before they reach weights in
 // 16 bits or their master.
 bool needs_norm(const Knobs& knobs) {
-  return knobs.optim.clip > 0 || knobs.optim.master || is_narrow(knobs.model.dtype) ||
+  return knobs.optim.clip > 0 || knobs.optim.master || is_16_bit(knobs.model.dtype) ||
          knobs.optim.impl == OptimImpl::foreach;
 }
 

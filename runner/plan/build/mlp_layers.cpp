@@ -20,12 +20,12 @@ MlpShape mlp_shape(const Knobs& knobs) {
           .element_bytes = bytes_of(knobs.model.dtype)};
 }
 
-void launch_product(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
-                    const LayerBuffers& buffers, const std::string& prefix) {
-  builder.launch<kernels::Matmul>(prefix + "layer " + std::to_string(layer) + ": product",
+void launch_gemm(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
+                 const LayerBuffers& buffers, const std::string& prefix) {
+  builder.launch<kernels::Matmul>(prefix + "layer " + std::to_string(layer) + ": gemm",
                                   {shape.rows, shape.hidden, shape.hidden},
                                   {builder.whole(buffers.in), shape.weight(buffers.weights, layer),
-                                   builder.whole(buffers.product)},
+                                   builder.whole(buffers.gemm)},
                                   {.transpose_b = true});
 }
 
@@ -35,8 +35,7 @@ void launch_activation(StepBuilder& builder, const MlpShape& shape, std::int64_t
   builder.launch<kernels::BiasActivation>(
       prefix + "layer " + std::to_string(layer) + ": bias and activation",
       {shape.rows, shape.hidden},
-      {builder.whole(buffers.product), shape.bias(buffers.weights, layer),
-       builder.whole(buffers.out)},
+      {builder.whole(buffers.gemm), shape.bias(buffers.weights, layer), builder.whole(buffers.out)},
       {.relu = relu});
 }
 

@@ -32,18 +32,18 @@ struct MlpShape {
 
 MlpShape mlp_shape(const Knobs&);
 
-// What a layer reads and writes, by index of the buffers. `product` may be `out`.
+// What a layer reads and writes, by index of the buffers. `gemm` may be `out`.
 struct LayerBuffers {
   int weights = 0;
   int in = 0;
-  int product = 0;
+  int gemm = 0;
   int out = 0;
 };
 
-// The product of a layer, then its activation; the last layer has none. `prefix` begins their
+// The GEMM of a layer, then its activation; the last layer has none. `prefix` begins their
 // names.
-void launch_product(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
-                    const std::string& prefix = "");
+void launch_gemm(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
+                 const std::string& prefix = "");
 void launch_activation(StepBuilder&, const MlpShape&, std::int64_t layer, const LayerBuffers&,
                        const std::string& prefix = "");
 

@@ -16,7 +16,7 @@ ModelEnds add_ends(StepBuilder& builder, std::int64_t rows) {
       {.name = "row losses", .purpose = Purpose::activations, .bytes = rows * word_bytes});
   ends.loss = builder.add({.name = "loss", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   ends.counter = builder.add({.name = "step counter", .purpose = Purpose::bookkeeping, .bytes = 8});
-  Bookkeeping& kept = builder.plan().bookkeeping;
+  StepTelemetry& kept = builder.plan().telemetry;
   kept.capacity = steps_kept;
   kept.losses = builder.add(
       {.name = "loss history", .purpose = Purpose::bookkeeping, .bytes = steps_kept * word_bytes});
@@ -28,7 +28,7 @@ ModelEnds add_ends(StepBuilder& builder, std::int64_t rows) {
 }
 
 void report_loss(StepBuilder& builder, const ModelEnds& ends, std::int64_t rows) {
-  const Bookkeeping& kept = builder.plan().bookkeeping;
+  const StepTelemetry& kept = builder.plan().telemetry;
   builder.launch_as<kernels::ReportLoss>(
       DType::fp32, "report the loss", {.rows = rows},
       {builder.whole(ends.row_losses), builder.whole(ends.loss), builder.whole(kept.losses),

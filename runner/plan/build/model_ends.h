@@ -15,7 +15,7 @@ struct ModelEnds {
   int row_losses = 0;  // one fp32 a row
 };
 
-// And the plan's bookkeeping.
+// And the plan's telemetry.
 ModelEnds add_ends(StepBuilder&, std::int64_t rows);
 
 // The mean of the row losses becomes the step's loss.

@@ -16,7 +16,7 @@ TEST(PlanRefusals, RefusesOneBufferOnASideStreamAsARace) {
             "stream and 'ingest the "
             "batch' of step 0 on the compute stream both touch 'device batch', and nothing orders "
             "them; rotate over "
-            "two device buffers ('transfer.buffers = 2'), which hands them over with events");
+            "two device buffers ('transfer.buffers = 2'), which hands them off with events");
 }
 
 TEST(PlanRefusals, IsARaceWithoutAnyOneOfItsHandOffs) {

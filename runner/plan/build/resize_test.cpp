@@ -119,9 +119,9 @@ TEST(Resize, GivesUpEveryStepOfASizeThatIsRefused) {
   scenario.tags = {"no_gpu"};
   scenario.measure.steps = 60;
   const StepPlan plan = build_step_plans(scenario, 1).front();
-  EXPECT_EQ(plan.course->refused_steps, 40);
-  EXPECT_EQ(plan.course->ooms, 20) << "one for both steps of the size";
-  EXPECT_EQ(plan.course->live_slope_bytes, 0);
+  EXPECT_EQ(plan.allocator_simulation->refused_steps, 40);
+  EXPECT_EQ(plan.allocator_simulation->ooms, 20) << "one for both steps of the size";
+  EXPECT_EQ(plan.allocator_simulation->live_slope_bytes, 0);
 }
 
 TEST(Resize, NeedsAStepOfAnotherSizeBeforeTheFirst) {

@@ -37,7 +37,7 @@ void StepBuilder::end_turns() {
 }
 
 int StepBuilder::add(Buffer buffer) {
-  const bool comes_and_goes = is_passing(buffer) || buffer.allocated_by != AllocatedBy::the_plan;
+  const bool comes_and_goes = is_temporary(buffer) || buffer.allocated_by != AllocatedBy::the_plan;
   if (comes_and_goes) buffer.name += own_name_;
   const std::size_t index =
       turns_ > 1 ? index_of(plan_.buffers, buffer.name) : plan_.buffers.size();

@@ -65,9 +65,9 @@ struct Counter {
     return {.host_waits = waits ? 1.0 : 0.0,
             .device_frees = operation.captured || served(release.buffer) ? 0.0 : 1.0};
   }
-  Tally operator()(const PageLock&) const { return {.pinned_allocs = 1}; }
+  Tally operator()(const RegisterHost&) const { return {.pinned_allocs = 1}; }
   // cudaHostUnregister waits for the device; cudaHostRegister does not.
-  Tally operator()(const PageUnlock&) const { return {.host_waits = 1}; }
+  Tally operator()(const UnregisterHost&) const { return {.host_waits = 1}; }
   Tally operator()(const HostWaits& waits) const {
     if (waits.what == WaitFor::poll) return {.polls = 1};
     return {.host_waits = 1, .device_syncs = waits.what == WaitFor::device ? 1.0 : 0.0};
@@ -98,20 +98,22 @@ double launches(const StepPlan& plan) {
   return per_step(plan, &Tally::launches) + (graph ? 1 : 0);
 }
 
-// Of the allocator's course; nothing where plans cannot know.
-std::optional<double> of_course(const StepPlan& plan, std::int64_t AllocatorCourse::*what) {
-  if (plan.course->depends_on_streams) return std::nullopt;
-  return static_cast<double>((*plan.course).*what);
+// Of the allocator's simulation; nothing where plans cannot know.
+std::optional<double> of_simulation(const StepPlan& plan, std::int64_t AllocatorSimulation::*what) {
+  if (plan.allocator_simulation->depends_on_streams) return std::nullopt;
+  return static_cast<double>((*plan.allocator_simulation).*what);
 }
 
 double peak_live(const StepPlan& plan) {
-  if (plan.course) return static_cast<double>(plan.course->peak_live_bytes);
+  if (plan.allocator_simulation)
+    return static_cast<double>(plan.allocator_simulation->peak_live_bytes);
   return static_cast<double>(held_memory(plan).most_bytes);
 }
 
 // What the driver's pool keeps beyond the live bytes is its own business.
 std::optional<double> peak_reserved(const StepPlan& plan) {
-  if (plan.course) return of_course(plan, &AllocatorCourse::peak_reserved_bytes);
+  if (plan.allocator_simulation)
+    return of_simulation(plan, &AllocatorSimulation::peak_reserved_bytes);
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
@@ -126,15 +128,16 @@ std::optional<double> reserve_overhead(const StepPlan& plan) {
 }
 
 std::optional<double> fragmentation_peak(const StepPlan& plan) {
-  if (!plan.course) return peak_reserved(plan) ? std::optional(0.0) : std::nullopt;
-  const auto reserved = of_course(plan, &AllocatorCourse::reserved_at_peak_live_bytes);
+  if (!plan.allocator_simulation) return peak_reserved(plan) ? std::optional(0.0) : std::nullopt;
+  const auto reserved = of_simulation(plan, &AllocatorSimulation::reserved_at_peak_live_bytes);
   if (!reserved) return std::nullopt;
   return 1 - peak_live(plan) / *reserved;
 }
 
 // Without an allocator of the step's own nothing is kept that could be given back.
 double live_after_empty_cache(const StepPlan& plan) {
-  if (plan.course) return static_cast<double>(plan.course->live_after_empty_cache_bytes);
+  if (plan.allocator_simulation)
+    return static_cast<double>(plan.allocator_simulation->live_after_empty_cache_bytes);
   return static_cast<double>(kept_bytes(plan)) +
          growth_bytes_per_step(plan) * static_cast<double>(plan.counted_steps);
 }
@@ -210,15 +213,16 @@ std::optional<double> counted(const StepPlan& plan, Metric metric) {
     case Metric::arena_bytes:
       return arena_bytes(plan);
     case Metric::live_slope:
-      return plan.course ? plan.course->live_slope_bytes : growth_bytes_per_step(plan);
+      return plan.allocator_simulation ? plan.allocator_simulation->live_slope_bytes
+                                       : growth_bytes_per_step(plan);
     case Metric::reserve_overhead:
       return reserve_overhead(plan);
     case Metric::fragmentation_peak:
       return fragmentation_peak(plan);
     case Metric::ooms:
-      return plan.course ? of_course(plan, &AllocatorCourse::ooms) : 0;
+      return plan.allocator_simulation ? of_simulation(plan, &AllocatorSimulation::ooms) : 0;
     case Metric::alloc_retries:
-      return plan.course ? of_course(plan, &AllocatorCourse::retries) : 0;
+      return plan.allocator_simulation ? of_simulation(plan, &AllocatorSimulation::retries) : 0;
     case Metric::live_after_empty_cache:
       return live_after_empty_cache(plan);
     case Metric::sectors_per_request:
@@ -232,9 +236,9 @@ bool trace_may_differ(const StepPlan& plan, Metric metric) {
   const bool allocations = metric == Metric::device_allocs_per_step;
   const bool frees =
       metric == Metric::device_frees_per_step || metric == Metric::host_waits_per_step;
-  if (!plan.course || !(allocations || frees)) return false;
-  if (plan.course->live_slope_bytes > 0) return true;
-  if (!plan.course->depends_on_streams) return false;
+  if (!plan.allocator_simulation || !(allocations || frees)) return false;
+  if (plan.allocator_simulation->live_slope_bytes > 0) return true;
+  if (!plan.allocator_simulation->depends_on_streams) return false;
   const bool gives_back = plan.allocator->cap_bytes ||
                           std::ranges::any_of(plan.operations, [](const Operation& operation) {
                             return std::holds_alternative<EmptyCache>(operation.action);

@@ -12,7 +12,7 @@ namespace {
 constexpr double call = 5e-6;           // of the driver, and the shortest kernel
 constexpr double driver_memory = 1e-4;  // cudaMalloc, cudaFree
 constexpr double wait = 1e-4;           // and what the host then has to catch up
-constexpr double page_lock_bytes_per_second = 5e9;
+constexpr double register_bytes_per_second = 5e9;
 constexpr double pinned_bytes_per_second = 5e10;
 constexpr double pageable_bytes_per_second = 1e10;
 
@@ -44,12 +44,12 @@ struct RoughCost {
   double operator()(const EmptyCache& empty) const {
     return wait + driver_memory * empty.driver.frees;
   }
-  double operator()(const PageLock& lock) const {
+  double operator()(const RegisterHost& lock) const {
     return driver_memory +
            static_cast<double>(plan.buffers[static_cast<std::size_t>(lock.buffer)].bytes) /
-               page_lock_bytes_per_second;
+               register_bytes_per_second;
   }
-  double operator()(const PageUnlock&) const { return driver_memory + wait; }
+  double operator()(const UnregisterHost&) const { return driver_memory + wait; }
   double operator()(const RecordEvent&) const { return call; }
   double operator()(const StreamWaitsEvent&) const { return call; }
   double operator()(const HostWaits&) const { return wait; }
@@ -71,7 +71,7 @@ struct RoughCost {
 }  // namespace
 
 double rough_flops_per_second(DType dtype) {
-  if (is_narrow(dtype)) return 800e12;
+  if (is_16_bit(dtype)) return 800e12;
   return dtype == DType::fp32 ? 50e12 : 400e12;
 }
 

@@ -94,7 +94,7 @@ StepMemory step_memory_of(const StepPlan& plan) {
       [](const BytesByPurpose& a, const BytesByPurpose& b) { return sum_of(a) < sum_of(b); });
   memory.peak_operation = static_cast<std::size_t>(peak - memory.live.begin());
   memory.need_bytes = sum_of(*peak);
-  memory.page_locked_bytes = most_live_bytes(memory.lifetimes.page_locked);
+  memory.pinned_bytes = most_live_bytes(memory.lifetimes.pinned);
   return memory;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t anchor_seed = 1;
 
-Knobs product(DType dtype, std::int64_t hidden, std::int64_t layers) {
+Knobs gemm(DType dtype, std::int64_t hidden, std::int64_t layers) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = layers, .hidden = hidden, .dtype = dtype};
   knobs.batch.size = 1024;
@@ -55,9 +55,9 @@ AnchorRow row_for(Bottleneck bottleneck) {
 }  // namespace
 
 std::vector<AnchorRow> anchor_table() {
-  return {{Bottleneck::fp32, "gemm_fp32.1", product(DType::fp32, 2048, 2)},
-          {Bottleneck::tf32, "gemm_tf32.1", product(DType::tf32, 4096, 2)},
-          {Bottleneck::bf16, "gemm_bf16.1", product(DType::bf16, 4096, 4)},
+  return {{Bottleneck::fp32, "gemm_fp32.1", gemm(DType::fp32, 2048, 2)},
+          {Bottleneck::tf32, "gemm_tf32.1", gemm(DType::tf32, 4096, 2)},
+          {Bottleneck::bf16, "gemm_bf16.1", gemm(DType::bf16, 4096, 4)},
           {Bottleneck::hbm, "hbm.1", memory_traffic()},
           {Bottleneck::h2d_pinned, "h2d_pinned.1", copy(HostMemory::pinned)},
           {Bottleneck::h2d_pageable, "h2d_pageable.1", copy(HostMemory::pageable)},

@@ -26,7 +26,7 @@ struct AnchorRow {
 // In the order of the bottlenecks.
 std::vector<AnchorRow> anchor_table();
 
-// What a step takes most of its time for, of what it waits for one after the other: products in
+// What a step takes most of its time for, of what it waits for one after the other: gemms in
 // each dtype, device memory, copies from pinned or from pageable memory, or what the host does:
 // calls, waits, allocations. What overlaps with something longer is no bottleneck. At speeds of the
 // order of one data-centre GPU's, which are constants, so that the same plan has the same anchor on

@@ -53,11 +53,11 @@ TEST(Anchors, FollowTheMemoryThatALargeBatchIsCopiedFrom) {
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pinned.1");
   knobs.transfer.host = HostMemory::pageable;
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "h2d_pageable.1");
-  knobs.transfer.host = HostMemory::pin_each_step;  // page-locking costs more than the copy
+  knobs.transfer.host = HostMemory::pin_each_step;  // pinning costs more than the copy
   EXPECT_EQ(anchor_of(plan_to_anchor(knobs)), "launch.1");
 }
 
-// A batch whose copy takes longer than all products together or all other kernels together, but not
+// A batch whose copy takes longer than all GEMMs together or all other kernels together, but not
 // than both.
 Knobs copied_meanwhile() {
   Knobs knobs;

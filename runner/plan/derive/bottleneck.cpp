@@ -29,9 +29,9 @@ constexpr double call_seconds = 2e-6;           // a launch, copy, event or wait
 constexpr double kernel_floor_seconds = 2e-6;   // what a kernel takes that does next to nothing
 constexpr double graph_node_seconds = 1e-6;
 constexpr double allocation_seconds = 50e-6;
-constexpr double page_lock_seconds_per_byte = 30e-6 / mebibyte;
+constexpr double register_seconds_per_byte = 30e-6 / mebibyte;
 
-Bottleneck products_in(DType dtype) {
+Bottleneck gemms_in(DType dtype) {
   return dtype == DType::fp32   ? Bottleneck::fp32
          : dtype == DType::tf32 ? Bottleneck::tf32
                                 : Bottleneck::bf16;
@@ -87,7 +87,7 @@ class Played {
     if (longest < kernel_floor_seconds) {
       work(kernel_floor_seconds, Bottleneck::launch);
     } else {
-      work(longest, math > memory ? products_in(launch.dtype) : Bottleneck::hbm);
+      work(longest, math > memory ? gemms_in(launch.dtype) : Bottleneck::hbm);
     }
   }
   void operator()(const CopyBytes& made) {
@@ -123,8 +123,8 @@ class Played {
     allocation(release.buffer);
   }
   void operator()(const EmptyCache&) { call(call_seconds); }
-  void operator()(const PageLock& lock) { page_lock(lock.buffer); }
-  void operator()(const PageUnlock& unlock) { page_lock(unlock.buffer); }
+  void operator()(const RegisterHost& lock) { register_host(lock.buffer); }
+  void operator()(const UnregisterHost& unlock) { register_host(unlock.buffer); }
   void operator()(const RecordEvent& record) {
     call(call_seconds);
     event(record.event) = stream();
@@ -182,8 +182,8 @@ class Played {
   void allocation(int index) {
     call(buffer(index).allocated_by == AllocatedBy::cuda ? allocation_seconds : call_seconds);
   }
-  void page_lock(int index) {
-    call(page_lock_seconds_per_byte * static_cast<double>(buffer(index).bytes));
+  void register_host(int index) {
+    call(register_seconds_per_byte * static_cast<double>(buffer(index).bytes));
   }
 
   const StepPlan& plan_;

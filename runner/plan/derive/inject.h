@@ -21,7 +21,7 @@ enum class InjectionKind {
   extra_copy,        // an eighth of the batch once more, from pageable memory
   // What the step does anyway, a share of it twice: what takes the device as much longer.
   repeated_products,
-  repeated_kernels,  // that are no products
+  repeated_kernels,  // that are no GEMMs
   repeated_copies,   // from the host and back
   dearer_launches    // busy host time before each
 };

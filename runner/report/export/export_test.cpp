@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Exports of a scripted measurement, read back as the tools that they are for read them.
+// Exports of a fake measurement, read back as the tools that they are for read them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 #include "report/export/export_formats.h"
 
 namespace stepgate {

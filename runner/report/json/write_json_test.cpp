@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pictures of scripted traces, read back as the text that they are.
+// Pictures of fake traces, read back as the text that they are.
 #include "report/picture/draw_timeline.h"
 
 #include <gtest/gtest.h>
@@ -8,17 +8,17 @@
 
 #include "report/picture/svg.h"
 #include "report/picture/timeline_window.h"
-#include "report/testing/scripted_trace.h"
+#include "report/testing/fake_trace.h"
 #include "report/times.h"
 
 namespace stepgate {
 namespace {
 
-std::string picture_of(const std::vector<ScriptedTrace>& variants) {
+std::string picture_of(const std::vector<FakeTrace>& variants) {
   std::vector<DrawnVariant> drawn;
-  for (const ScriptedTrace& variant : variants) drawn.push_back({variant.plan, variant.trace});
+  for (const FakeTrace& variant : variants) drawn.push_back({variant.plan, variant.trace});
   std::ostringstream out;
-  draw_timeline(out, scripted_gpu(), drawn);
+  draw_timeline(out, fake_gpu(), drawn);
   return out.str();
 }
 
@@ -42,9 +42,9 @@ bool is_well_formed(const std::string& svg) {
 }
 
 TEST(DrawTimeline, ShowsEveryVariantWithItsHostAndItsStreams) {
-  const std::string svg = picture_of(
-      {scripted_trace(),
-       scripted_trace({.variant = "fix", .batch_from = CopyEnd::pinned, .waits = false})});
+  const std::string svg =
+      picture_of({fake_trace(),
+                  fake_trace({.variant = "fix", .batch_from = CopyEnd::pinned, .waits = false})});
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(times(svg, ">host</text>"), 2);
   EXPECT_EQ(times(svg, ">compute stream</text>"), 2);
@@ -56,26 +56,25 @@ TEST(DrawTimeline, ShowsEveryVariantWithItsHostAndItsStreams) {
 
 TEST(DrawTimeline, HatchesTheWaitsOfTheVariantThatWaitsAndOfNoOther) {
   const auto waits = [](const std::string& svg) { return times(svg, " holds the host for "); };
-  EXPECT_GT(waits(picture_of({scripted_trace()})), 0);
-  EXPECT_EQ(waits(picture_of({scripted_trace({.batch_from = CopyEnd::pinned, .waits = false})})),
-            0);
+  EXPECT_GT(waits(picture_of({fake_trace()})), 0);
+  EXPECT_EQ(waits(picture_of({fake_trace({.batch_from = CopyEnd::pinned, .waits = false})})), 0);
 }
 
 TEST(DrawTimeline, DoesNotTakeStepgatesOwnWaitsForWaitsOfTheStep) {
-  ScriptedTrace scripted = scripted_trace({.batch_from = CopyEnd::pinned});
-  for (const HostCall& call : scripted.trace.calls) {
+  FakeTrace fake = fake_trace({.batch_from = CopyEnd::pinned});
+  for (const HostCall& call : fake.trace.calls) {
     if (call.can_block) {
-      scripted.trace.spans.at(static_cast<std::size_t>(call.span)).operation = -1;
+      fake.trace.spans.at(static_cast<std::size_t>(call.span)).operation = -1;
     }
   }
-  const std::string svg = picture_of({scripted});
+  const std::string svg = picture_of({fake});
   EXPECT_EQ(times(svg, " holds the host for "), 0);
   EXPECT_GT(times(svg, "held back by stepgate<"), 0);
 }
 
 TEST(DrawTimeline, GivesAllVariantsOneScale) {
-  const ScriptedTrace slow = scripted_trace({.steps = 20, .kernel_nanoseconds = 40'000});
-  const ScriptedTrace fast = scripted_trace({.steps = 20});
+  const FakeTrace slow = fake_trace({.steps = 20, .kernel_nanoseconds = 40'000});
+  const FakeTrace fast = fake_trace({.steps = 20});
   const std::vector<const Trace*> traces{&slow.trace, &fast.trace};
   const Windows windows = windows_of(traces, 2.1);
   ASSERT_EQ(windows.of_variants.size(), 2U);
@@ -87,25 +86,25 @@ TEST(DrawTimeline, GivesAllVariantsOneScale) {
 }
 
 TEST(DrawTimeline, GreysOutWhatNoRecordCovers) {
-  ScriptedTrace scripted = scripted_trace({.steps = 12});
-  for (DeviceWork& work : scripted.trace.work) {  // the device is behind by more than the trace
+  FakeTrace fake = fake_trace({.steps = 12});
+  for (DeviceWork& work : fake.trace.work) {  // the device is behind by more than the trace
     work.begin += TraceTime(10'000'000);
     work.end += TraceTime(10'000'000);
   }
-  const std::string svg = picture_of({scripted});
+  const std::string svg = picture_of({fake});
   EXPECT_GE(times(svg, "fill=\"url(#none)\""), 2) << "one of them is the legend's";
-  EXPECT_LT(times(picture_of({scripted_trace({.steps = 12})}), "fill=\"url(#none)\""),
+  EXPECT_LT(times(picture_of({fake_trace({.steps = 12})}), "fill=\"url(#none)\""),
             times(svg, "fill=\"url(#none)\""));
 }
 
 TEST(DrawTimeline, StaysSmallAndWellFormedWithManyTinyKernelsAndOddNames) {
-  std::vector<ScriptedTrace> variants;
+  std::vector<FakeTrace> variants;
   for (const char* name : {"baseline", "middle", "fix"}) {
-    variants.push_back(scripted_trace({.variant = name,
-                                       .kernels = 3000,
-                                       .steps = 5,
-                                       .kernel_nanoseconds = 1500,
-                                       .kernel_name = "f<a & \"b\">(\x01\xff)"}));
+    variants.push_back(fake_trace({.variant = name,
+                                   .kernels = 3000,
+                                   .steps = 5,
+                                   .kernel_nanoseconds = 1500,
+                                   .kernel_name = "f<a & \"b\">(\x01\xff)"}));
     for (Operation& operation : variants.back().plan.operations) {
       operation.name += " <T&> " + std::string(300, 'x');
     }
@@ -118,7 +117,7 @@ TEST(DrawTimeline, StaysSmallAndWellFormedWithManyTinyKernelsAndOddNames) {
 }
 
 TEST(DrawTimeline, DrawsATraceOfNothing) {
-  EXPECT_TRUE(is_well_formed(picture_of({ScriptedTrace{}})));
+  EXPECT_TRUE(is_well_formed(picture_of({FakeTrace{}})));
 }
 
 TEST(DrawTimeline, NamesAPictureForEveryScenarioOnlyWhereThereAreSeveral) {

@@ -74,8 +74,8 @@ void Svg::circle(double x, double y, double radius, std::string_view look, std::
   body_ += words.empty() ? "/>\n" : "><title>" + xml_text(words) + "</title></circle>\n";
 }
 
-void Svg::path(std::string_view course, std::string_view look) {
-  append(body_, "<path d=\"{}\" {}/>\n", course, look);
+void Svg::path(std::string_view commands, std::string_view look) {
+  append(body_, "<path d=\"{}\" {}/>\n", commands, look);
 }
 
 void Svg::text(double x, double y, double size, Anchor anchor, std::string_view text,

@@ -40,7 +40,7 @@ class Svg {
   void triangle(double tip, double top, std::string_view look);  // points down at `tip`
   void circle(double x, double y, double radius, std::string_view look,
               std::string_view words = {});
-  void path(std::string_view course, std::string_view look);  // SVG's own commands
+  void path(std::string_view commands, std::string_view look);  // SVG's own commands
   // `size` in pixels.
   void text(double x, double y, double size, Anchor, std::string_view text,
             std::string_view look = {});

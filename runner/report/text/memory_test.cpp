@@ -31,9 +31,9 @@ StepPlan small_step() {
       {.name = "hidden 1", .bytes = mebibyte},
       {.name = "gradients", .purpose = Purpose::gradients, .bytes = 4 * mebibyte},
   };
-  plan.operations = {fill("layer 0: product", Phase::forward, 1, 2 * mebibyte),
+  plan.operations = {fill("layer 0: gemm", Phase::forward, 1, 2 * mebibyte),
                      fill("layer 0: bias", Phase::forward, 1),
-                     fill("layer 1: product", Phase::forward, 2),
+                     fill("layer 1: gemm", Phase::forward, 2),
                      fill("layer 1: gradient", Phase::backward, 2),
                      fill("layer 0: gradient", Phase::backward, 1),
                      fill("update", Phase::optimizer, 3)};
@@ -84,7 +84,7 @@ TEST(OperationGroups, TakeWaitsToWhatWasBeforeAndAllocationsToWhatComesNext) {
   add("wait for the copy", Phase::sync, HostWaits{});
   add("allocate a", Phase::forward, Allocate{});
   add("allocate b", Phase::forward, Allocate{});
-  add("layer 0: product", Phase::forward, FillZero{});
+  add("layer 0: gemm", Phase::forward, FillZero{});
   add("allocate c", Phase::forward, Allocate{});
   add("layer 0: bias", Phase::forward, FillZero{});
   add("release a", Phase::forward, Release{});

@@ -170,20 +170,19 @@ class MemoryScreen {
                            percent_of(arena - memory_.need_bytes, memory_.need_bytes))},
               {"held", size_text(held_.most_bytes),
                "as the plan is, every buffer its own; an arena would save " + saved_in_words()}};
-    if (plan_.course) {
-      const AllocatorCourse& course = *plan_.course;
-      rows.push_back(
-          {"served", size_text(course.peak_reserved_bytes),
-           fmt::format("reserved by the step's allocator over {} steps, {} live in its "
-                       "blocks; {} steps refused",
-                       course.steps, size_text(course.peak_live_bytes), course.refused_steps)});
+    if (plan_.allocator_simulation) {
+      const AllocatorSimulation& simulation = *plan_.allocator_simulation;
+      rows.push_back({"served", size_text(simulation.peak_reserved_bytes),
+                      fmt::format("reserved by the step's allocator over {} steps, {} live in its "
+                                  "blocks; {} steps refused",
+                                  simulation.steps, size_text(simulation.peak_live_bytes),
+                                  simulation.refused_steps)});
     }
     if (const double growth = facts_.growth_bytes_per_step; growth > 0) {
       rows.push_back({"growth", rounded_bytes_text(growth), "a step, never released"});
     }
-    if (memory_.page_locked_bytes > 0) {
-      rows.push_back(
-          {"pinned", size_text(memory_.page_locked_bytes), "of host memory, page-locked at once"});
+    if (memory_.pinned_bytes > 0) {
+      rows.push_back({"pinned", size_text(memory_.pinned_bytes), "of host memory at once"});
     }
     print_table(out_, {Align::left, Align::right}, rows);
   }

@@ -92,10 +92,10 @@ struct Effect {
   std::string operator()(const EmptyCache&) const {
     return "the allocator's free memory goes back";
   }
-  std::string operator()(const PageLock& lock) const {
+  std::string operator()(const RegisterHost& lock) const {
     return rounded_bytes_text(static_cast<double>(buffer(lock.buffer).bytes));
   }
-  std::string operator()(const PageUnlock& unlock) const {
+  std::string operator()(const UnregisterHost& unlock) const {
     return rounded_bytes_text(static_cast<double>(buffer(unlock.buffer).bytes)) +
            ", the host waits";
   }
@@ -190,7 +190,7 @@ void print_plan(std::ostream& out, const StepPlan& plan, const PlanFacts& facts)
              rounded_bytes_text(static_cast<double>(plan.batch_bytes)),
              turns ? "the largest" : "a");
   fmt::print(out, "one step, as the host issues it; the host runs at most {} steps ahead\n",
-             plan.run_ahead_steps);
+             plan.steps_in_flight);
   print_operations(out, plan);
   fmt::print(out, "\nbuffers\n");
   print_buffers(out, plan);

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "judge/testing/scripted_scenario.h"
+#include "judge/testing/fake_scenario.h"
 
 namespace stepgate {
 namespace {
@@ -132,7 +132,7 @@ TEST(PrintVerdict, ShowsASkippedScenario) {
   DeviceIdentity device;
   device.name = "NVIDIA H200";
   expect_reviewed("skipped", printed(skipped_verdict(scenario, device, "needs 2 copy engines",
-                                                     scripted_settings())));
+                                                     fake_settings())));
 }
 
 TEST(PrintVerdict, ColoursOnlyOnATerminalAndKeepsTheColumns) {

@@ -49,20 +49,23 @@ constexpr std::array clock_columns{
            }}};
 
 // Of steps with an allocator of their own.
-std::string of_course(const VariantSummary& of, std::int64_t AllocatorCourse::*what) {
-  return of.course ? std::to_string((*of.course).*what) : "-";
+std::string of_simulation(const VariantSummary& of, std::int64_t AllocatorSimulation::*what) {
+  return of.allocator_simulation ? std::to_string((*of.allocator_simulation).*what) : "-";
 }
 constexpr std::array allocator_columns{
     Column{"reserved",
            [](Summary of) {
-             return of.course ? in_words(static_cast<double>(of.course->peak_reserved_bytes),
-                                         MetricUnit::bytes)
-                              : "-";
+             return of.allocator_simulation
+                        ? in_words(
+                              static_cast<double>(of.allocator_simulation->peak_reserved_bytes),
+                              MetricUnit::bytes)
+                        : "-";
            }},
     Column{"refused steps",
-           [](Summary of) { return of_course(of, &AllocatorCourse::refused_steps); }},
-    Column{"cache flushes", [](Summary of) { return of_course(of, &AllocatorCourse::retries); }},
-    Column{"of steps", [](Summary of) { return of_course(of, &AllocatorCourse::steps); }}};
+           [](Summary of) { return of_simulation(of, &AllocatorSimulation::refused_steps); }},
+    Column{"cache flushes",
+           [](Summary of) { return of_simulation(of, &AllocatorSimulation::retries); }},
+    Column{"of steps", [](Summary of) { return of_simulation(of, &AllocatorSimulation::steps); }}};
 
 // What happens in this share of rounds happens in none of them with probability `level`.
 double share_that_may_not_show(std::int64_t rounds, double level) {
@@ -81,8 +84,9 @@ std::vector<std::vector<std::string>> variant_rows(const std::vector<VariantSumm
   const bool is_timed = std::any_of(variants.begin(), variants.end(),
                                     [](Summary of) { return of.step_seconds_mean.has_value(); });
   if (!is_timed) columns = {all_columns.front(), all_columns.back()};
-  const bool is_served = std::any_of(variants.begin(), variants.end(),
-                                     [](Summary of) { return of.course.has_value(); });
+  const bool is_served = std::any_of(variants.begin(), variants.end(), [](Summary of) {
+    return of.allocator_simulation.has_value();
+  });
   if (is_served) columns.insert(columns.end(), allocator_columns.begin(), allocator_columns.end());
   const bool clock_is_known = std::any_of(variants.begin(), variants.end(),
                                           [](Summary of) { return of.sm_clock_hertz.has_value(); });

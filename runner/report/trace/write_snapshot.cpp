@@ -107,7 +107,7 @@ class SnapshotWriter {
         .entry("stream", segment.stream)
         .entry("segment_type", segment.pool == PoolSize::small ? "small" : "large");
     pickle_.text("segment_pool_id").pair(0, segment.capture_pool.value_or(0));
-    pickle_.text("is_expandable").truth(segment.kind == SegmentKind::growable);
+    pickle_.text("is_expandable").truth(segment.kind == SegmentKind::expandable);
     write_frames(nullptr);
     pickle_.text("blocks").begin_list();
     for (const BlockState& block : segment.blocks) write_block(block);

@@ -13,7 +13,7 @@
 #include <set>
 #include <sstream>
 
-#include "report/testing/scripted_trace.h"
+#include "report/testing/fake_trace.h"
 #include "tests/golden.h"
 #include "tests/sanitized.h"
 
@@ -22,15 +22,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string text_of(const ScriptedTrace& scripted) {
+std::string text_of(const FakeTrace& fake) {
   std::ostringstream out;
-  write_trace(out, {scripted_gpu(), scripted.plan, scripted.trace});
+  write_trace(out, {fake_gpu(), fake.plan, fake.trace});
   return out.str();
 }
 
-std::vector<Json> events_of(const ScriptedTrace& scripted, const std::string& kind) {
+std::vector<Json> events_of(const FakeTrace& fake, const std::string& kind) {
   std::vector<Json> events;
-  const Json root = Json::parse(text_of(scripted));
+  const Json root = Json::parse(text_of(fake));
   for (const Json& event : root["traceEvents"]) {
     if (event["ph"] == kind) events.push_back(event);
   }
@@ -75,11 +75,11 @@ TEST(WriteTrace, NamesOneFileForEveryVariant) {
 
 TEST(WriteTrace, WritesASmallTraceAsReviewed) {
   expect_golden(std::filesystem::path(STEPGATE_SOURCE_DIR) / "tests/golden/trace.json",
-                text_of(scripted_trace({.kernels = 2, .steps = 2})));
+                text_of(fake_trace({.kernels = 2, .steps = 2})));
 }
 
 TEST(WriteTrace, HasWhatAViewerAsksForAtTheTop) {
-  const std::string text = text_of(scripted_trace());
+  const std::string text = text_of(fake_trace());
   const Json root = Json::parse(text);
   EXPECT_EQ(root["schemaVersion"], 1);
   EXPECT_EQ(root["displayTimeUnit"], "ms");
@@ -92,11 +92,11 @@ TEST(WriteTrace, HasWhatAViewerAsksForAtTheTop) {
 }
 
 TEST(WriteTrace, CarriesEveryKeyThatHolisticTraceAnalysisReads) {
-  ScriptedTrace scripted = scripted_trace();
-  scripted.trace.calls.back().kind = CallKind::wait_for_event;
-  scripted.trace.work.back().from_graph = true;
+  FakeTrace fake = fake_trace();
+  fake.trace.calls.back().kind = CallKind::wait_for_event;
+  fake.trace.work.back().from_graph = true;
   std::map<std::string, std::set<std::string>> keys;
-  for (const Json& event : events_of(scripted, "X")) {
+  for (const Json& event : events_of(fake, "X")) {
     for (const char* needed : {"ts", "dur", "name", "cat", "pid", "tid", "args"}) {
       EXPECT_TRUE(event.contains(needed)) << event;
     }
@@ -125,11 +125,11 @@ TEST(WriteTrace, CarriesEveryKeyThatHolisticTraceAnalysisReads) {
 // HolisticTraceAnalysis: an event without a stream is the host's, one with a stream above 0 the
 // device's; equal correlations link them, and work belongs to the step in which its call began.
 TEST(WriteTrace, LetsEveryKernelFindItsCallAndItsStep) {
-  const ScriptedTrace scripted = scripted_trace({.kernels = 5, .steps = 4, .waits = false});
+  const FakeTrace fake = fake_trace({.kernels = 5, .steps = 4, .waits = false});
   std::map<int, Json> calls;
   std::vector<Json> steps;
   std::vector<Json> work;
-  for (const Json& event : events_of(scripted, "X")) {
+  for (const Json& event : events_of(fake, "X")) {
     if (event["name"].get<std::string>().starts_with("ProfilerStep#")) steps.push_back(event);
     const Json stream = event["args"].value("stream", Json(-1));
     if (stream > 0 && event["cat"] != "cuda_sync") work.push_back(event);
@@ -157,28 +157,28 @@ TEST(WriteTrace, LetsEveryKernelFindItsCallAndItsStep) {
 
 TEST(WriteTrace, NamesCopiesAsTheProfilerDoes) {
   std::set<std::string> names;
-  const auto collect = [&](const ScriptedTrace& scripted) {
-    for (const Json& event : events_of(scripted, "X")) {
+  const auto collect = [&](const FakeTrace& fake) {
+    for (const Json& event : events_of(fake, "X")) {
       if (event["cat"] == "gpu_memcpy" || event["cat"] == "gpu_memset") names.insert(event["name"]);
     }
   };
-  collect(scripted_trace());
-  ScriptedTrace scripted = scripted_trace({.batch_from = CopyEnd::pinned});
-  scripted.trace.work.back().kind = WorkKind::fill;
-  collect(scripted);
-  scripted.trace.work.front().from = CopyEnd::device;
-  scripted.trace.work.front().to = CopyEnd::pageable;
-  collect(scripted);
+  collect(fake_trace());
+  FakeTrace fake = fake_trace({.batch_from = CopyEnd::pinned});
+  fake.trace.work.back().kind = WorkKind::fill;
+  collect(fake);
+  fake.trace.work.front().from = CopyEnd::device;
+  fake.trace.work.front().to = CopyEnd::pageable;
+  collect(fake);
   EXPECT_EQ(names, (std::set<std::string>{"Memcpy HtoD (Pageable -> Device)",
                                           "Memcpy HtoD (Pinned -> Device)", "Memset (Device)",
                                           "Memcpy DtoH (Device -> Pageable)"}));
 }
 
 TEST(WriteTrace, NumbersStreamsFromOneWhereADeviceCountsFromZero) {
-  ScriptedTrace scripted = scripted_trace();
-  for (DeviceWork& work : scripted.trace.work) work.stream = work.stream == 7 ? 0 : 1;
+  FakeTrace fake = fake_trace();
+  for (DeviceWork& work : fake.trace.work) work.stream = work.stream == 7 ? 0 : 1;
   std::set<int> streams;
-  for (const Json& event : events_of(scripted, "X")) {
+  for (const Json& event : events_of(fake, "X")) {
     if (event["cat"] == "kernel" || event["cat"] == "gpu_memcpy") {
       EXPECT_EQ(event["tid"], event["args"]["stream"]);
       streams.insert(event["tid"].get<int>());
@@ -188,19 +188,19 @@ TEST(WriteTrace, NumbersStreamsFromOneWhereADeviceCountsFromZero) {
 }
 
 TEST(WriteTrace, EndsEveryArrowOnceAndOnWorkThatItsCallCaused) {
-  ScriptedTrace scripted = scripted_trace();
+  FakeTrace fake = fake_trace();
   // All work of the last step comes from one launch, as a graph's does.
-  Trace& trace = scripted.trace;
+  Trace& trace = fake.trace;
   const HostCall& launch = trace.calls[trace.calls.size() - 5];
   ASSERT_GT(launch.correlation, 0U);
   for (DeviceWork& work : trace.work) {
     if (work.step == 22) work.correlation = launch.correlation;
   }
   std::map<int, Json> starts;
-  for (const Json& event : events_of(scripted, "s")) {
+  for (const Json& event : events_of(fake, "s")) {
     EXPECT_TRUE(starts.emplace(event["id"], event).second) << event;
   }
-  const std::vector<Json> ends = events_of(scripted, "f");
+  const std::vector<Json> ends = events_of(fake, "f");
   EXPECT_EQ(ends.size(), trace.work.size());
   EXPECT_EQ(starts.size(), ends.size());
   std::set<int> ended;
@@ -214,14 +214,14 @@ TEST(WriteTrace, EndsEveryArrowOnceAndOnWorkThatItsCallCaused) {
 }
 
 TEST(WriteTrace, GivesOverlappingWorkRowsOfItsOwn) {
-  ScriptedTrace scripted = scripted_trace({.kernel_nanoseconds = 50'000, .waits = false});
-  EXPECT_EQ(crossing(events_of(scripted, "X")), "");
+  FakeTrace fake = fake_trace({.kernel_nanoseconds = 50'000, .waits = false});
+  EXPECT_EQ(crossing(events_of(fake, "X")), "");
   // Kernels of one stream that run into each other, and a call that sticks out of its operation.
-  for (DeviceWork& work : scripted.trace.work) work.end += TraceTime(70'000);
-  scripted.trace.calls[3].end += TraceTime(900);
-  EXPECT_EQ(crossing(events_of(scripted, "X")), "");
+  for (DeviceWork& work : fake.trace.work) work.end += TraceTime(70'000);
+  fake.trace.calls[3].end += TraceTime(900);
+  EXPECT_EQ(crossing(events_of(fake, "X")), "");
   std::set<int> rows;
-  for (const Json& event : events_of(scripted, "X")) {
+  for (const Json& event : events_of(fake, "X")) {
     if (event["cat"] != "kernel") continue;
     EXPECT_EQ(event["args"]["stream"], 7);
     rows.insert(event["tid"].get<int>());
@@ -230,22 +230,22 @@ TEST(WriteTrace, GivesOverlappingWorkRowsOfItsOwn) {
 }
 
 TEST(WriteTrace, ShowsHowMemoryComesAndGoes) {
-  ScriptedTrace scripted = scripted_trace();
-  const TraceTime begin = scripted.trace.spans.front().begin;
-  scripted.trace.memory_changes = {{begin + TraceTime(10), 1000}, {begin + TraceTime(20), -1000}};
+  FakeTrace fake = fake_trace();
+  const TraceTime begin = fake.trace.spans.front().begin;
+  fake.trace.memory_changes = {{begin + TraceTime(10), 1000}, {begin + TraceTime(20), -1000}};
   std::vector<std::int64_t> values;
-  for (const Json& event : events_of(scripted, "C")) {
+  for (const Json& event : events_of(fake, "C")) {
     if (event["name"] == "device memory") values.push_back(event["args"]["bytes"]);
   }
-  const std::int64_t most = scripted.trace.memory.peak_reserved_bytes;
+  const std::int64_t most = fake.trace.memory.peak_reserved_bytes;
   EXPECT_EQ(values, (std::vector<std::int64_t>{most - 1000, most, most - 1000}));
 }
 
 TEST(WriteTrace, WritesUnsteadyMomentsAndNamesThatAreNotText) {
-  ScriptedTrace scripted = scripted_trace({.kernel_name = "a \"kernel\"\n<int>\xff"});
-  scripted.trace.unsteady = {
+  FakeTrace fake = fake_trace({.kernel_name = "a \"kernel\"\n<int>\xff"});
+  fake.trace.unsteady = {
       {UnsteadyKind::module_loading, TraceTime(1'000'000), TraceTime(1'002'000)}};
-  const std::vector<Json> events = events_of(scripted, "X");
+  const std::vector<Json> events = events_of(fake, "X");
   EXPECT_EQ(std::count_if(events.begin(), events.end(),
                           [](const Json& event) { return event["name"] == "module loading"; }),
             1);
@@ -253,21 +253,21 @@ TEST(WriteTrace, WritesUnsteadyMomentsAndNamesThatAreNotText) {
 }
 
 TEST(WriteTrace, WritesATraceOfNothing) {
-  ScriptedTrace nothing;
+  FakeTrace nothing;
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
 constexpr double times_as_long = sanitized ? 5 : 1;
 
 TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSeconds) {
-  const ScriptedTrace scripted = scripted_trace(
+  const FakeTrace fake = fake_trace(
       {.kernels = 300,
        .steps = 50,
        .waits = false,
        .kernel_name =
            "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn>(Params)"});
   const std::clock_t begin = std::clock();  // of this process: others may be at work too
-  const std::string text = text_of(scripted);
+  const std::string text = text_of(fake);
   const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_LT(text.size(), 20'000'000U);
   EXPECT_LT(seconds, 2.0 * times_as_long);

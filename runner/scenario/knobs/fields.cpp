@@ -39,7 +39,7 @@ constexpr std::array groups{
 constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
-        "layers of products, blocks of a transformer, kernels that only spin, or kernels that only "
+        "layers of GEMMs, blocks of a transformer, kernels that only spin, or kernels that only "
         "move memory"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
                                               "how many layers or blocks"),
@@ -74,13 +74,14 @@ constexpr std::array field_rows{
         "model.stride", whole(1, 32), "elementwise: elements from a thread's to its neighbour's")),
     added_later(field<&Knobs::model, &ModelKnobs::inplace>(
         "model.inplace", yes_or_no(),
-        "mlp: whether activations overwrite the products; elementwise: results what they are made "
+        "mlp: whether activations overwrite the results of GEMMs; elementwise: results what they "
+        "are made "
         "of")),
     added_later(field<&Knobs::model, &ModelKnobs::extra_copies>(
         "model.extra_copies", whole(0, 8),
         "elementwise: copies of the result within the device, in a step")),
     added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
-        "model.workspace", bytes(0, gibibyte), "memory that a product may use besides")),
+        "model.workspace", bytes(0, gibibyte), "memory that a GEMM may use besides")),
 
     field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(

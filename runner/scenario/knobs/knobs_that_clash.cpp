@@ -124,7 +124,7 @@ constexpr std::array clashes{
              "'batch.accumulate' must split the batch into equal parts",
              "make 'batch.size' a multiple of it"},
     KnobRule{"optim.master",
-             [](const Knobs& knobs) { return knobs.optim.master && !is_narrow(knobs.model.dtype); },
+             [](const Knobs& knobs) { return knobs.optim.master && !is_16_bit(knobs.model.dtype); },
              "weights in 32 bits are their own master",
              "write model.dtype = \"bf16\", or remove it"},
     KnobRule{"optim.kind",

@@ -16,7 +16,7 @@ bool is_elementwise(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::elementwise;
 }
 
-// Its kernels have no parameters, hence no gradients and no products.
+// Its kernels have no parameters, hence no gradients and no GEMMs.
 bool learns_nothing(const Knobs& knobs) {
   return knobs.model.kind == ModelKind::spin || is_elementwise(knobs);
 }
@@ -53,7 +53,7 @@ constexpr std::array without_effect{
              "remove it, or write model.kind = \"mlp\""},
     only_where_something_is_learned(
         "model.workspace",
-        "kernels that only spin or move memory have no products that could use workspace"),
+        "kernels that only spin or move memory have no GEMMs that could use workspace"),
     only_where_something_is_learned("memory.zero_grad",
                                     "kernels that only spin or move memory have no gradients"),
     only_where_something_is_learned("optim.kind",

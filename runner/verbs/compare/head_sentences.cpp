@@ -84,7 +84,7 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
   }
 }
 
-std::string last_words(const std::filesystem::path& errors) {
+std::string stderr_tail(const std::filesystem::path& errors) {
   std::ifstream file(errors);
   std::string last;
   for (std::string line; std::getline(file, line);) {
@@ -127,14 +127,14 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
     run.failure = fmt::format("had not ended after {}, which is what --run-seconds gives it",
                               seconds_text(arguments.gate.run_seconds));
   } else if (*code > highest_code_of_a_verdict || *code == 3) {
-    run.failure = fmt::format("ended with {}{}", *code, last_words(errors));
+    run.failure = fmt::format("ended with {}{}", *code, stderr_tail(errors));
   } else if (*code == not_trusted_code && !any_is(run, "broken")) {
-    run.failure = fmt::format("is not to be trusted: it ended with 2{}", last_words(errors));
+    run.failure = fmt::format("is not to be trusted: it ended with 2{}", stderr_tail(errors));
   } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, "refuted")) {
     run.failure = "ended with 1, and nothing that it wrote is refuted";
   } else if (run.scenarios == 0) {
     run.gated_nothing = *code == status_of(ExitCode::not_gated);
-    run.failure = fmt::format("decided nothing and ended with {}{}", *code, last_words(errors));
+    run.failure = fmt::format("decided nothing and ended with {}{}", *code, stderr_tail(errors));
   }
   return run;
 }

@@ -83,15 +83,15 @@ void CostBench::hold(std::int64_t microseconds) const {
   kernel("spin").prepare({}, DType::fp32, attributes, {})(operands, stream());
 }
 
-Launch CostBench::prepare_product(KernelShape shape, DType dtype) const {
+Launch CostBench::prepare_gemm(KernelShape shape, DType dtype) const {
   return kernel("matmul").prepare(
       shape, dtype, {},
       {.blas = blas_.get(), .workspace = workspace_.get(), .workspace_bytes = workspace_bytes});
 }
 
-void CostBench::multiply(const Launch& product) const {
+void CostBench::multiply(const Launch& gemm) const {
   void* operands[] = {scratch(0), scratch(1), scratch(2)};
-  product(operands, stream());
+  gemm(operands, stream());
 }
 
 void CostBench::fill_factors(DType dtype) const {

@@ -33,11 +33,11 @@ void enqueue_copy(const CostBench& bench, const HostMemoryBlock& from, std::int6
 CopyCost measure_copy_costs(const CostBench& bench, MemoryKind kind, const HostCosts& host) {
   const std::int64_t largest = sizes[std::size(sizes) - 1];
   const HostMemoryBlock source = take_pages(largest);
-  PageLockOf lock;
+  RegisteredHostRange lock;
   if (kind == MemoryKind::pinned) {
     check(
         cudaHostRegister(source.get(), static_cast<std::size_t>(largest), cudaHostRegisterDefault),
-        "page-lock memory");
+        "pin memory");
     lock.reset(source.get());
   }
   // Pinned copies are timed on the device, many in a full queue. A pageable copy keeps the host in

@@ -9,10 +9,10 @@
 namespace stepgate {
 namespace {
 
-double product_rate(const CostBench& bench, DType dtype, std::int64_t size) {
+double gemm_rate(const CostBench& bench, DType dtype, std::int64_t size) {
   const KernelShape shape{size, size, size};
-  const Launch product = bench.prepare_product(shape, dtype);
-  const std::int64_t time = bench.device_time([&] { bench.multiply(product); });
+  const Launch gemm = bench.prepare_gemm(shape, dtype);
+  const std::int64_t time = bench.device_time([&] { bench.multiply(gemm); });
   const KernelWork work = work_of(kernel("matmul"), shape, dtype, {});
   return static_cast<double>(work.flops) / static_cast<double>(time) * 1e9;
 }
@@ -56,10 +56,10 @@ DeviceCosts measure_device_costs(const CostBench& bench, const HostCosts& host) 
   });
   compute.memory_bytes_per_second =
       2.0 * static_cast<double>(CostBench::scratch_bytes) / static_cast<double>(copy) * 1e9;
-  compute.fp32_flops_per_second = product_rate(bench, DType::fp32, 4096);
-  compute.tf32_flops_per_second = product_rate(bench, DType::tf32, 8192);
+  compute.fp32_flops_per_second = gemm_rate(bench, DType::fp32, 4096);
+  compute.tf32_flops_per_second = gemm_rate(bench, DType::tf32, 8192);
   bench.fill_factors(DType::bf16);
-  compute.bf16_flops_per_second = product_rate(bench, DType::bf16, 8192);
+  compute.bf16_flops_per_second = gemm_rate(bench, DType::bf16, 8192);
   return costs;
 }
 

@@ -23,8 +23,8 @@ std::int64_t time_of_one(const CostBench& bench, int calls, const std::function<
 
 void measure_launches(const CostBench& bench, HostCosts& costs) {
   costs.launch_nanoseconds = time_of_one(bench, 200, [&] { bench.launch_small(); });
-  const Launch product = bench.prepare_product({64, 64, 64}, DType::tf32);
-  costs.product_nanoseconds = time_of_one(bench, 100, [&] { bench.multiply(product); });
+  const Launch gemm = bench.prepare_gemm({64, 64, 64}, DType::tf32);
+  costs.gemm_nanoseconds = time_of_one(bench, 100, [&] { bench.multiply(gemm); });
   const GraphExec graph = graph_of_small_kernels(bench);
   costs.graph_launch_nanoseconds = bench.host_time(
       [&] { check(cudaGraphLaunch(graph.get(), bench.stream()), "launch a graph"); });
@@ -79,19 +79,19 @@ void measure_pool(const CostBench& bench, HostCosts& costs) {
   costs.pool_grow_nanoseconds = std::max<std::int64_t>(grown - kept / 2, kept / 2);
 }
 
-void measure_page_locks(const CostBench& bench, HostCosts& costs) {
+void measure_host_registration(const CostBench& bench, HostCosts& costs) {
   constexpr std::int64_t bytes = 16 * mebibyte;
   HostMemoryBlock block(std::aligned_alloc(4096, static_cast<std::size_t>(bytes)));
-  if (!block) throw DeviceError("cannot allocate host memory to measure page-locking");
+  if (!block) throw DeviceError("cannot allocate host memory to measure pinning");
   std::memset(block.get(), 1, static_cast<std::size_t>(bytes));
   std::vector<std::int64_t> locks;
   std::vector<std::int64_t> unlocks;
   for (int repeat = 0; repeat < cost_repeats; ++repeat) {
-    // Steps page-lock while the device works, which takes longer than on an idle one.
+    // Steps pin while the device works, which takes longer than on an idle one.
     bench.hold(hold_microseconds);
     const auto begin = steady_clock::now();
     check(cudaHostRegister(block.get(), static_cast<std::size_t>(bytes), cudaHostRegisterDefault),
-          "page-lock");
+          "pin");
     const auto locked = steady_clock::now();
     check(cudaDeviceSynchronize(), "wait before unlocking");
     const auto idle = steady_clock::now();
@@ -99,7 +99,7 @@ void measure_page_locks(const CostBench& bench, HostCosts& costs) {
     locks.push_back(nanoseconds(locked - begin).count() * mebibyte / bytes);
     unlocks.push_back(nanoseconds(steady_clock::now() - idle).count() * mebibyte / bytes);
   }
-  costs.page_lock_nanoseconds_per_mib = median_of(std::move(locks));
+  costs.register_nanoseconds_per_mib = median_of(std::move(locks));
   costs.page_unlock_nanoseconds_per_mib = median_of(std::move(unlocks));
 }
 
@@ -111,7 +111,7 @@ HostCosts measure_host_costs(const CostBench& bench) {
   measure_calls(bench, costs);
   measure_allocations(costs);
   measure_pool(bench, costs);
-  measure_page_locks(bench, costs);
+  measure_host_registration(bench, costs);
   return costs;
 }
 

@@ -10,19 +10,19 @@
 namespace stepgate {
 namespace {
 
-const GpuName played_gpu{.uuid = "GPU-played", .pci_bus = "0000:17:00.0"};
+const GpuName fake_gpu{.uuid = "GPU-fake", .pci_bus = "0000:17:00.0"};
 
-class PlayedNvml : public testing::Test {
+class FakeNvml : public testing::Test {
  protected:
-  ~PlayedNvml() override {
+  ~FakeNvml() override {
     for (const std::string& name : said_) unsetenv(name.c_str());
   }
   void say(const std::string& name, const std::string& value) {
-    said_.push_back("PLAYED_NVML_" + name);
+    said_.push_back("FAKE_NVML_" + name);
     setenv(said_.back().c_str(), value.c_str(), 1);
   }
-  static EnvironmentReading read(const GpuName& gpu = played_gpu) {
-    return Nvml(gpu, STEPGATE_PLAYED_NVML).read();
+  static EnvironmentReading read(const GpuName& gpu = fake_gpu) {
+    return Nvml(gpu, STEPGATE_FAKE_NVML).read();
   }
 
  private:
@@ -37,32 +37,32 @@ std::chrono::nanoseconds time_of(const EnvironmentReading& reading, ClockEvent e
 }
 
 TEST(Nvml, SaysThatALibraryIsMissing) {
-  const Nvml nvml(played_gpu, "libno-such-driver.so.1");
+  const Nvml nvml(fake_gpu, "libno-such-driver.so.1");
   EXPECT_NE(nvml.read().unavailable.find("libno-such-driver.so.1"), std::string::npos)
       << nvml.read().unavailable;
   EXPECT_TRUE(nvml.keys().empty());
 }
 
 TEST(Nvml, SaysThatALibraryIsAnotherOne) {
-  const Nvml nvml(played_gpu, "libm.so.6");
+  const Nvml nvml(fake_gpu, "libm.so.6");
   EXPECT_EQ(nvml.read().unavailable, "libm.so.6 is not the management library of an NVIDIA driver");
 }
 
-TEST_F(PlayedNvml, SaysWhyItDoesNotStart) {
+TEST_F(FakeNvml, SaysWhyItDoesNotStart) {
   say("BROKEN", "1");
   EXPECT_EQ(read().unavailable, "the management library does not start: Driver Not Loaded");
 }
 
-TEST_F(PlayedNvml, SaysThatItDoesNotKnowTheGpu) {
+TEST_F(FakeNvml, SaysThatItDoesNotKnowTheGpu) {
   EXPECT_EQ(read({"GPU-elsewhere", ""}).unavailable,
             "the management library does not know the GPU GPU-elsewhere: Not Found");
 }
 
-TEST_F(PlayedNvml, FindsTheGpuByItsBusWhenTheUuidIsUnknown) {
+TEST_F(FakeNvml, FindsTheGpuByItsBusWhenTheUuidIsUnknown) {
   EXPECT_EQ(read({"MIG-slice", "0000:17:00.0"}).unavailable, "");
 }
 
-TEST_F(PlayedNvml, LeavesOutWhatTheDriverDoesNotTell) {
+TEST_F(FakeNvml, LeavesOutWhatTheDriverDoesNotTell) {
   const EnvironmentReading reading = read();
   EXPECT_EQ(reading.unavailable, "");
   EXPECT_FALSE(reading.sm_clock_hertz || reading.memory_clock_hertz || reading.active);
@@ -71,7 +71,7 @@ TEST_F(PlayedNvml, LeavesOutWhatTheDriverDoesNotTell) {
   EXPECT_TRUE(reading.times.empty());
 }
 
-TEST_F(PlayedNvml, ReadsInBaseUnits) {
+TEST_F(FakeNvml, ReadsInBaseUnits) {
   say("SM_CLOCK", "1980");
   say("MEMORY_CLOCK", "3201");
   say("TEMPERATURE", "41");
@@ -85,7 +85,7 @@ TEST_F(PlayedNvml, ReadsInBaseUnits) {
   EXPECT_DOUBLE_EQ(reading.power_limit_watts.value(), 700);
 }
 
-TEST_F(PlayedNvml, TellsCausesApart) {
+TEST_F(FakeNvml, TellsCausesApart) {
   say("REASONS", std::to_string(0x4 | 0x40 | 0x80));
   EXPECT_EQ(read().active.value(),
             (std::vector{ClockEvent::software_power_cap, ClockEvent::hardware_thermal,
@@ -94,7 +94,7 @@ TEST_F(PlayedNvml, TellsCausesApart) {
   EXPECT_TRUE(read().active.value().empty());
 }
 
-TEST_F(PlayedNvml, ReadsTheTimesThatAreCountedWhateverTheirType) {
+TEST_F(FakeNvml, ReadsTheTimesThatAreCountedWhateverTheirType) {
   say("FIELD_74", "1500");
   say("FIELD_252", "5000000000000");  // more than 32 bits hold
   const EnvironmentReading reading = read();
@@ -103,7 +103,7 @@ TEST_F(PlayedNvml, ReadsTheTimesThatAreCountedWhateverTheirType) {
   EXPECT_EQ(time_of(reading, ClockEvent::hardware_thermal).count(), 5000000000000);
 }
 
-TEST_F(PlayedNvml, TellsThisProcessFromOthers) {
+TEST_F(FakeNvml, TellsThisProcessFromOthers) {
   say("PROCESSES", "7 " + std::to_string(getpid()) + " 4711");
   const ComputeProcesses processes = read().processes.value();
   EXPECT_TRUE(processes.self_is_listed);
@@ -114,7 +114,7 @@ TEST_F(PlayedNvml, TellsThisProcessFromOthers) {
   EXPECT_EQ(processes.others[1].memory_bytes.value(), 1 << 20);
 }
 
-TEST_F(PlayedNvml, SaysThatThisProcessIsNotListed) {
+TEST_F(FakeNvml, SaysThatThisProcessIsNotListed) {
   say("PROCESSES", "4711");
   EXPECT_FALSE(read().processes.value().self_is_listed);
   say("PROCESSES", "");
@@ -122,7 +122,7 @@ TEST_F(PlayedNvml, SaysThatThisProcessIsNotListed) {
   EXPECT_TRUE(read().processes.value().others.empty());
 }
 
-TEST_F(PlayedNvml, MakesRoomForManyProcesses) {
+TEST_F(FakeNvml, MakesRoomForManyProcesses) {
   std::string pids;
   for (int pid = 1000; pid < 1100; ++pid) pids += std::to_string(pid) + " ";
   say("PROCESSES", pids);
@@ -131,7 +131,7 @@ TEST_F(PlayedNvml, MakesRoomForManyProcesses) {
   EXPECT_EQ(processes.others.back().pid, 1099);
 }
 
-TEST_F(PlayedNvml, NamesTheKeysThatAreKnown) {
+TEST_F(FakeNvml, NamesTheKeysThatAreKnown) {
   say("VBIOS", "96.00.D9.00.02");
   say("POWER_LIMIT", "700000");
   say("ECC", "1");
@@ -139,7 +139,7 @@ TEST_F(PlayedNvml, NamesTheKeysThatAreKnown) {
   say("PCIE_GENERATION", "5");
   say("MAX_CLOCK", "1980");
   std::string text;
-  for (const DeviceKey& key : Nvml(played_gpu, STEPGATE_PLAYED_NVML).keys()) {
+  for (const DeviceKey& key : Nvml(fake_gpu, STEPGATE_FAKE_NVML).keys()) {
     text += key.name + ": " + key.value + "\n";
   }
   EXPECT_EQ(text,

@@ -17,11 +17,11 @@
 namespace stepgate {
 namespace {
 
-// The buffers that the step page-locks itself.
+// The buffers that the step pins itself.
 bool locked_by_the_step(const StepPlan& plan, std::size_t buffer) {
   return std::any_of(plan.operations.begin(), plan.operations.end(),
                      [&](const Operation& operation) {
-                       const auto* lock = std::get_if<PageLock>(&operation.action);
+                       const auto* lock = std::get_if<RegisterHost>(&operation.action);
                        return lock && static_cast<std::size_t>(lock->buffer) == buffer;
                      });
 }
@@ -30,7 +30,7 @@ bool comes_and_goes(const Buffer& buffer) {
   return buffer.allocated_by != AllocatedBy::the_plan;
 }
 
-bool is_page_locked(const void* memory) {
+bool is_pinned(const void* memory) {
   cudaPointerAttributes attributes{};
   return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
          attributes.type == cudaMemoryTypeHost;
@@ -67,7 +67,7 @@ CudaBuffers::~CudaBuffers() {
       // A step that failed half-way may have left them locked, and the driver would still know the
       // pages after they have been freed.
       for (void* left : slots_[index]) {
-        if (is_page_locked(left)) (void)cudaHostUnregister(left);
+        if (is_pinned(left)) (void)cudaHostUnregister(left);
       }
     }
   }

@@ -147,16 +147,16 @@ Trace CudaStep::traced(const Observe& observe, StepResult& result) {
 
 void CudaStep::run_steps(std::int64_t count) {
   if (next_step_ == first_step_ && count > 0) {
-    for (std::int64_t step = first_step_ - furthest_ahead_; step < first_step_; ++step)
+    for (std::int64_t step = first_step_ - prefetch_depth_; step < first_step_; ++step)
       issue_step(step);
   }
   for (std::int64_t done = 0; done < count; ++done) {
     {
       const Observed own(observer_, -1, next_step_, next_step_);
-      if (next_step_ - harvested_ == plan_.bookkeeping.capacity) {
+      if (next_step_ - harvested_ == plan_.telemetry.capacity) {
         waiting([&] { harvest(); });
       }
-      hold_back();
+      throttle();
     }
     issue_step(next_step_);
     ++next_step_;
@@ -167,8 +167,8 @@ void CudaStep::run_steps(std::int64_t count) {
 // The driver accepts about a thousand launches and then blocks; a real input pipeline holds back
 // far earlier. Progress is looked at once every half of the run-ahead, since marking it takes time
 // on the device: then the half before the last one must be done.
-void CudaStep::hold_back() {
-  const std::int64_t half = plan_.run_ahead_steps / 2;
+void CudaStep::throttle() {
+  const std::int64_t half = plan_.steps_in_flight / 2;
   if (next_step_ % half != 0) return;
   const cudaEvent_t before_last = progress_[static_cast<std::size_t>(next_step_ / half % 2)].get();
   if (cudaEventQuery(before_last) == cudaSuccess) return;
@@ -177,7 +177,7 @@ void CudaStep::hold_back() {
 }
 
 void CudaStep::mark_progress() {
-  const std::int64_t half = plan_.run_ahead_steps / 2;
+  const std::int64_t half = plan_.steps_in_flight / 2;
   if (next_step_ % half != 0) return;
   const std::int64_t finished = next_step_ / half - 1;
   check(cudaEventRecord(progress_[static_cast<std::size_t>(finished % 2)].get(),

@@ -27,7 +27,7 @@ namespace stepgate {
 struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
-  MeasuredProducts* products = nullptr;
+  GemmAutotuner* gemm_autotuner = nullptr;
   std::string_view without_dnn = {};
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
@@ -78,7 +78,7 @@ class CudaStep : public LoadedStep {
   void issue_prefetch(const Prefetch&, cudaStream_t, std::int64_t step);
   void wait(const HostWaits&, cudaStream_t, std::int64_t step);
   void launch_graph(std::int64_t step);
-  void hold_back();
+  void throttle();
   void mark_progress();
   void pass_launch_time() const;
 
@@ -120,7 +120,7 @@ class CudaStep : public LoadedStep {
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   std::optional<Loader> loader_;
-  int furthest_ahead_ = 0;
+  int prefetch_depth_ = 0;
   bool running_ = false;  // stays set when a run throws
   std::int64_t first_step_;
   std::int64_t next_step_;

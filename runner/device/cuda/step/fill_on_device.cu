@@ -26,7 +26,7 @@ static_assert(sizeof(Stretches) <= 4000);
 template <class Stored>
 __device__ void store(Stored* to, DType dtype, std::int64_t place, double number) {
   if constexpr (sizeof(Stored) == 2) {
-    to[place] = narrow_from_double(dtype, number);
+    to[place] = rounded_to_16_bits(dtype, number);
   } else {
     to[place] = static_cast<float>(number);
   }
@@ -59,7 +59,7 @@ cudaError_t draw_on_device(const DrawnContent& content, std::span<const DrawnStr
   std::copy(stretches.begin(), stretches.end(), argument.all);
   const std::int64_t blocks = std::min((most + threads - 1) / threads, most_blocks);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(stretches.size()));
-  if (is_narrow(content.dtype)) {
+  if (is_16_bit(content.dtype)) {
     draw<<<grid, threads, 0, stream>>>(static_cast<std::uint16_t*>(to), content.dtype, content.seed,
                                        argument);
   } else {

@@ -95,17 +95,17 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     void operator()(const EmptyCache&) const {
       self.waiting([&] { self.buffers_.empty_cache(); });
     }
-    void operator()(const PageLock& lock) const {
+    void operator()(const RegisterHost& lock) const {
       const auto bytes =
           static_cast<std::size_t>(self.plan_.buffers[static_cast<std::size_t>(lock.buffer)].bytes);
       check(cudaHostRegister(self.buffers_.address(lock.buffer, step), bytes,
                              cudaHostRegisterDefault),
-            "page-lock a host buffer");
+            "register a host buffer");
     }
-    void operator()(const PageUnlock& unlock) const {
+    void operator()(const UnregisterHost& unlock) const {
       self.waiting([&] {
         check(cudaHostUnregister(self.buffers_.address(unlock.buffer, step)),
-              "unlock a host buffer");
+              "unregister a host buffer");
       });
     }
     void operator()(const RecordEvent& record) const {

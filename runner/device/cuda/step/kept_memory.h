@@ -13,7 +13,7 @@
 
 namespace stepgate {
 
-// Registered: ordinary memory that is page-locked as long as it is there.
+// Registered: ordinary memory that is pinned as long as it is there.
 enum class KeptKind { device, pinned, registered, pageable };
 constexpr std::size_t kept_kinds = 4;
 

@@ -72,7 +72,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
       buffers_(plan, services.contents, kept ? *kept : own_memory_, streams_),
       first_mark_(make_event(cudaEventDefault)),
       last_mark_(make_event(cudaEventDefault)),
-      furthest_ahead_(furthest_ahead(plan)),
+      prefetch_depth_(prefetch_depth(plan)),
       first_step_(draw.first_step),
       next_step_(draw.first_step),
       harvested_(draw.first_step) {
@@ -107,7 +107,8 @@ void CudaStep::prepare(const CudaServices& services) {
                         .dnn = services.dnn,
                         .without_dnn = services.without_dnn,
                         .choices = &choices_};
-  if (plan_.algorithms_by == AlgorithmsBy::measurement) context.products = services.products;
+  if (plan_.gemm_algorithms == GemmAlgorithms::autotuned)
+    context.gemm_autotuner = services.gemm_autotuner;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;
     context.workspace = buffers_.address(static_cast<int>(index), 0);

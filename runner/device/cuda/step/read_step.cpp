@@ -30,9 +30,9 @@ void CudaStep::harvest() {
   check(cudaStreamSynchronize(stream(compute_stream)), "wait before reading the losses");
   const std::int64_t begin = harvested_ - first_step_;
   const std::int64_t end = next_step_ - first_step_;
-  append_ring(losses_, buffers_.read(plan_.bookkeeping.losses, 0), begin, end);
-  append_ring(stamps_, buffers_.read(plan_.bookkeeping.stamps, 0), begin, end);
-  append_ring(cycles_, buffers_.read(plan_.bookkeeping.cycles, 0), 2 * begin, 2 * end);
+  append_ring(losses_, buffers_.read(plan_.telemetry.losses, 0), begin, end);
+  append_ring(stamps_, buffers_.read(plan_.telemetry.stamps, 0), begin, end);
+  append_ring(cycles_, buffers_.read(plan_.telemetry.cycles, 0), 2 * begin, 2 * end);
   harvested_ = next_step_;
 }
 

@@ -116,7 +116,7 @@ class PlainStep {
   }
 
   // With the content that the driven step's buffer of that kind has: what numbers are multiplied
-  // changes the speed of a product.
+  // changes the speed of a GEMM.
   void* take(std::int64_t bytes, Content content = Content::zeros) {
     void* memory = memory_.emplace_back(make_device_memory(bytes)).get();
     const Buffer as{.name = "weights",

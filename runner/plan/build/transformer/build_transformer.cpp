@@ -21,8 +21,8 @@ class Transformer {
     add_parameters();
     add_ends_and_inputs();
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) add_block(layer);
-    last_norm_ = add_norm("last", narrow("end of the stream"));
-    add_passing();
+    last_norm_ = add_norm("last", rows_of_hidden("end of the stream"));
+    add_temporaries();
   }
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
@@ -34,7 +34,8 @@ class Transformer {
         {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
         {.vocabulary = shape_.vocab});
     TransformerBlocks blocks(builder_, shape_, table_,
-                             {update_.weights, update_.gradients, passing_}, knobs_.launch.fuse);
+                             {update_.weights, update_.gradients, temporaries_},
+                             knobs_.launch.fuse);
     for (std::int64_t part = 0; part < knobs_.batch.accumulate; ++part) {
       builder_.enter(Phase::forward);
       forward(blocks, part);
@@ -57,7 +58,7 @@ class Transformer {
     return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
   }
   // [rows][times * hidden] in the model's storage.
-  int narrow(const std::string& name, std::int64_t times = 1) {
+  int rows_of_hidden(const std::string& name, std::int64_t times = 1) {
     return activation(name, shape_.rows() * times * shape_.hidden * shape_.element_bytes);
   }
 
@@ -76,7 +77,7 @@ class Transformer {
                                       .dtype = knobs_.model.dtype});
     add_update_buffers(builder_, knobs_, table_, update_);
     if (knobs_.model.workspace_bytes == 0) return;
-    builder_.add({.name = "product workspace",
+    builder_.add({.name = "gemm workspace",
                   .purpose = Purpose::workspace,
                   .bytes = knobs_.model.workspace_bytes});
   }
@@ -93,7 +94,7 @@ class Transformer {
     const std::int64_t a_row = shape_.norm == ModelNorm::rms ? 1 : 2;
     return {
         .sum = sum,
-        .out = narrow(name + " norm"),
+        .out = rows_of_hidden(name + " norm"),
         .statistics = activation(name + " norm statistics", shape_.rows() * a_row * word_bytes)};
   }
 
@@ -108,45 +109,46 @@ class Transformer {
     const bool is_new = every == 0 || layer < every;
     BlockBuffers block =
         is_new ? add_block_buffers(name) : blocks_[static_cast<std::size_t>(place)];
-    if (is_new || is_kept) block.norm1.sum = narrow(stream);
+    if (is_new || is_kept) block.norm1.sum = rows_of_hidden(stream);
     blocks_.push_back(block);
   }
 
   BlockBuffers add_block_buffers(const std::string& name) {
     BlockBuffers block;
     block.norm1 = add_norm(name + " first", 0);
-    block.norm2 = add_norm(name + " second", narrow(name + " middle"));
-    block.qkv = narrow(name + " qkv", 3);
-    block.attended = narrow(name + " attention");
-    block.up = narrow(name + " up", 4);
-    block.activation = narrow(name + " gelu", 4);
+    block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"));
+    block.qkv = rows_of_hidden(name + " qkv", 3);
+    block.attended = rows_of_hidden(name + " attention");
+    block.up = rows_of_hidden(name + " up", 4);
+    block.activation = rows_of_hidden(name + " gelu", 4);
     if (knobs_.launch.fuse == Fuse::attention) {
       block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
     } else {
-      block.heads = narrow(name + " heads", 3);
+      block.heads = rows_of_hidden(name + " heads", 3);
       block.probabilities =
           activation(name + " probabilities", score_elements(shape_) * shape_.element_bytes);
     }
     return block;
   }
 
-  void add_passing() {
-    passing_.branch = narrow("branch");
-    passing_.d_stream = narrow("stream gradient");
-    passing_.d_narrow = narrow("narrow gradient");
-    passing_.d_wide = narrow("wide gradient", 4);
-    passing_.d_qkv = narrow("qkv gradient", 3);
-    passing_.norm_partials =
+  void add_temporaries() {
+    temporaries_.branch = rows_of_hidden("branch");
+    temporaries_.d_stream = rows_of_hidden("stream gradient");
+    temporaries_.d_hidden = rows_of_hidden("hidden gradient");
+    temporaries_.d_mlp = rows_of_hidden("mlp gradient", 4);
+    temporaries_.d_qkv = rows_of_hidden("qkv gradient", 3);
+    temporaries_.norm_partials =
         activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
-    passing_.bias_partials =
+    temporaries_.bias_partials =
         activation("bias partials", bias_partial_elements(shape_) * word_bytes);
     if (knobs_.launch.fuse == Fuse::attention) {
-      passing_.attention_scratch = activation("attention scratch", attention_scratch_bytes(shape_));
+      temporaries_.attention_scratch =
+          activation("attention scratch", attention_scratch_bytes(shape_));
       return;
     }
-    passing_.merged = narrow("heads merged");
-    passing_.d_heads = narrow("heads gradient", 3);
-    passing_.d_probabilities =
+    temporaries_.merged = rows_of_hidden("heads merged");
+    temporaries_.d_heads = rows_of_hidden("heads gradient", 3);
+    temporaries_.d_probabilities =
         activation("probability gradient", score_elements(shape_) * shape_.element_bytes);
   }
 
@@ -185,8 +187,8 @@ class Transformer {
       blocks.name_as(name + block_name(layer));
       enter_block(blocks, layer);
       blocks.attend(layer, block);
-      blocks.widen(layer, block);
-      blocks.narrow(layer, block);
+      blocks.mlp_up(layer, block);
+      blocks.mlp_down(layer, block);
     }
     blocks.name_as(name + "end: ");
     blocks.add_and_norm(blocks_.back().norm2.sum, table_.block(shape_.layers - 1).down, last_norm_,
@@ -233,7 +235,7 @@ class Transformer {
         {.transpose_a = true, .accumulate = accumulate});
     builder_.launch<kernels::Matmul>(
         name + "head input gradient", {shape_.rows(), shape_.hidden, shape_.vocab},
-        {builder_.whole(logits_), weight(table_.head()), builder_.whole(passing_.d_narrow)});
+        {builder_.whole(logits_), weight(table_.head()), builder_.whole(temporaries_.d_hidden)});
     blocks.name_as(name + "end: ");
     blocks.norm_gradient(last_norm_, table_.final_norm(), true);
     for (std::int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
@@ -260,8 +262,8 @@ class Transformer {
         enter_block(blocks, layer);
       }
       blocks.attend(layer, block);
-      blocks.widen(layer, block);
-      if (layer < last) blocks.narrow(layer, block);
+      blocks.mlp_up(layer, block);
+      if (layer < last) blocks.mlp_down(layer, block);
     }
   }
 
@@ -275,7 +277,7 @@ class Transformer {
   // Positions are columns of a matrix with one row a sample.
   void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
     const BufferUse d_table = gradient(table_.embedding());
-    const BufferUse d_stream = builder_.whole(passing_.d_stream);
+    const BufferUse d_stream = builder_.whole(temporaries_.d_stream);
     if (!accumulate) builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
     builder_.launch<kernels::EmbeddingGradient>(name + "embedding gradient", embedding_shape(),
                                                 {words(tokens_, part), d_stream, d_table});
@@ -290,7 +292,7 @@ class Transformer {
   ParameterTable table_;
   UpdateBuffers update_{};
   ModelEnds ends_{};
-  PassingBuffers passing_{};
+  TemporaryBuffers temporaries_{};
   std::vector<BlockBuffers> blocks_;
   NormBuffers last_norm_{};
   int tokens_ = 0, labels_ = 0, logits_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention in a block of a transformer: one tiled kernel, or products with the scores in memory.
+// Attention in a block of a transformer: one tiled kernel, or GEMMs with the scores in memory.
 #include <cmath>
 
 #include "kernels/kernels.h"
@@ -21,7 +21,7 @@ struct HeadsOf {
   StepBuilder::Operand v() const { return part(2); }
 };
 
-// Products of all heads of all samples at once.
+// GEMMs of all heads of all samples at once.
 struct HeadShapes {
   const TransformerShape& shape;
 
@@ -57,11 +57,11 @@ void TransformerBlocks::attention(const BlockBuffers& block) {
 
 void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention_gradient(block);
-  const PassingBuffers& passing = buffers_.passing;
+  const TemporaryBuffers& temporaries = buffers_.temporaries;
   launch<kernels::AttentionGradient>(
       "attention gradient", attention_shape(),
-      {whole(block.qkv), whole(block.attended), whole(passing.d_narrow), whole(block.log_sums),
-       whole(passing.attention_scratch), whole(passing.d_qkv)},
+      {whole(block.qkv), whole(block.attended), whole(temporaries.d_hidden), whole(block.log_sums),
+       whole(temporaries.attention_scratch), whole(temporaries.d_qkv)},
       {.most_scratch = shape_.attention_workspace_bytes});
 }
 
@@ -69,7 +69,7 @@ void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
   const HeadsOf heads{shape_, block.heads};
   const HeadShapes shapes{shape_};
   const BufferUse probabilities = whole(block.probabilities);
-  const BufferUse merged = whole(buffers_.passing.merged);
+  const BufferUse merged = whole(buffers_.temporaries.merged);
   launch<kernels::SplitHeads>("split heads", attention_shape(),
                               {whole(block.qkv), whole(block.heads)}, {.parts = 3});
   launch<kernels::Matmul>("scores", shapes.scores(), {heads.q(), heads.k(), probabilities},
@@ -81,15 +81,15 @@ void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
 }
 
 void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& block) {
-  const PassingBuffers& passing = buffers_.passing;
+  const TemporaryBuffers& temporaries = buffers_.temporaries;
   const HeadsOf heads{shape_, block.heads};
-  const HeadsOf d_heads{shape_, passing.d_heads};
+  const HeadsOf d_heads{shape_, temporaries.d_heads};
   const HeadShapes shapes{shape_};
   const BufferUse probabilities = whole(block.probabilities);
-  const BufferUse d_scores = whole(passing.d_probabilities);
-  const BufferUse d_out = whole(passing.merged);
+  const BufferUse d_scores = whole(temporaries.d_probabilities);
+  const BufferUse d_out = whole(temporaries.merged);
   launch<kernels::SplitHeads>("split heads of the gradient", attention_shape(),
-                              {whole(passing.d_narrow), d_out});
+                              {whole(temporaries.d_hidden), d_out});
   launch<kernels::Matmul>("value gradient", shapes.values(), {probabilities, d_out, d_heads.v()},
                           transposed_by);
   launch<kernels::Matmul>("probability gradient", shapes.scores(), {d_out, heads.v(), d_scores},
@@ -101,7 +101,7 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
   launch<kernels::Matmul>("key gradient", shapes.values(), {d_scores, heads.q(), d_heads.k()},
                           transposed_by);
   launch<kernels::MergeHeads>("merge heads of the gradient", attention_shape(),
-                              {whole(passing.d_heads), whole(passing.d_qkv)}, {.parts = 3});
+                              {whole(temporaries.d_heads), whole(temporaries.d_qkv)}, {.parts = 3});
 }
 
 // --- sizes ---------------------------------------------------------------------------------------

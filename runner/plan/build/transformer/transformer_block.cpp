@@ -41,10 +41,10 @@ void TransformerBlocks::norm(const NormBuffers& norm, std::size_t tensor) {
                              {.epsilon = norm_epsilon});
 }
 
-void TransformerBlocks::add_and_norm(int stream, std::size_t product, const NormBuffers& norm,
+void TransformerBlocks::add_and_norm(int stream, std::size_t gemm, const NormBuffers& norm,
                                      std::size_t tensor) {
   const KernelShape shape{.rows = shape_.rows(), .columns = shape_.hidden};
-  const BufferUse branch = whole(buffers_.passing.branch);
+  const BufferUse branch = whole(buffers_.temporaries.branch);
   if (!fuses(Fuse::pointwise)) {
     launch<kernels::Add>("add", shape, {whole(stream), branch, whole(norm.sum)});
     return this->norm(norm, tensor);
@@ -52,14 +52,14 @@ void TransformerBlocks::add_and_norm(int stream, std::size_t product, const Norm
   if (shape_.norm == ModelNorm::rms) {
     return launch<kernels::ResidualBiasRmsNorm>(
         "add and norm", shape,
-        {whole(stream), branch, weight(product + 1), weight(tensor), whole(norm.sum),
-         whole(norm.out), whole(norm.statistics)},
+        {whole(stream), branch, weight(gemm + 1), weight(tensor), whole(norm.sum), whole(norm.out),
+         whole(norm.statistics)},
         {.epsilon = norm_epsilon});
   }
   launch<kernels::ResidualBiasLayerNorm>(
       "add and norm", shape,
-      {whole(stream), branch, weight(product + 1), weight(tensor), weight(tensor + 1),
-       whole(norm.sum), whole(norm.out), whole(norm.statistics)},
+      {whole(stream), branch, weight(gemm + 1), weight(tensor), weight(tensor + 1), whole(norm.sum),
+       whole(norm.out), whole(norm.statistics)},
       {.epsilon = norm_epsilon});
 }
 
@@ -67,13 +67,13 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const std::int64_t parts = norm_parts(shape_);
   const std::int64_t parameters = shape_.norm_parameters();
   const bool rms = shape_.norm == ModelNorm::rms;
-  const int partials = buffers_.passing.norm_partials;
+  const int partials = buffers_.temporaries.norm_partials;
   const bool sums = fuses(Fuse::pointwise);
   builder_.launch(prefix_ + "norm gradient",
                   rms ? kernels::RmsNormGradient::name : kernels::LayerNormGradient::name,
                   shape_.dtype, {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
-                  {whole(buffers_.passing.d_narrow), whole(norm.sum), weight(tensor),
-                   whole(norm.statistics), whole(buffers_.passing.d_stream), whole(partials)},
+                  {whole(buffers_.temporaries.d_hidden), whole(norm.sum), weight(tensor),
+                   whole(norm.statistics), whole(buffers_.temporaries.d_stream), whole(partials)},
                   NormGradientAttributes{.accumulate = !first, .sums_d_x = sums});
   launch<kernels::SumParts>(
       "norm's parameter gradient", {.columns = parameters, .depth = parts},
@@ -81,7 +81,7 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
       {.accumulate = accumulate_});
 }
 
-// --- products ------------------------------------------------------------------------------------
+// --- GEMMs ------------------------------------------------------------------------------------
 
 void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
                                std::int64_t outputs, std::int64_t inputs) {
@@ -90,7 +90,7 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
     return launch<kernels::Linear>(name, shape,
                                    {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
   }
-  launch<kernels::Matmul>(name + " product", shape, {whole(in), weight(tensor), whole(out)},
+  launch<kernels::Matmul>(name + " gemm", shape, {whole(in), weight(tensor), whole(out)},
                           {.transpose_b = true});
   launch<kernels::BiasActivation>(name + " bias", {.rows = shape_.rows(), .columns = outputs},
                                   {whole(out), weight(tensor + 1), whole(out)});
@@ -98,16 +98,16 @@ void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int 
 
 void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int in,
                                std::int64_t inputs) {
-  const int out = buffers_.passing.branch;
+  const int out = buffers_.temporaries.branch;
   if (!fuses(Fuse::pointwise)) return linear(name, tensor, in, out, shape_.hidden, inputs);
-  launch<kernels::Matmul>(name + " product", {shape_.rows(), shape_.hidden, inputs},
+  launch<kernels::Matmul>(name + " gemm", {shape_.rows(), shape_.hidden, inputs},
                           {whole(in), weight(tensor), whole(out)}, {.transpose_b = true});
 }
 
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
-  const auto partials = StepBuilder::Operand::from(buffers_.passing.bias_partials, 0);
+  const auto partials = StepBuilder::Operand::from(buffers_.temporaries.bias_partials, 0);
   launch<kernels::ColumnParts>(name + " bias gradient in parts",
                                {.rows = shape_.rows(), .columns = outputs, .depth = parts},
                                {whole(d_out), partials});
@@ -125,12 +125,12 @@ void TransformerBlocks::weight_gradient(const std::string& name, std::size_t ten
 
 void TransformerBlocks::branch_gradient(const std::string& name, std::size_t tensor, int in,
                                         std::int64_t inputs) {
-  const int d_out = buffers_.passing.d_stream;
+  const int d_out = buffers_.temporaries.d_stream;
   const std::int64_t outputs = shape_.hidden;
   if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
   const std::int64_t parts = norm_parts(shape_);
-  const auto sums =
-      StepBuilder::Operand::from(buffers_.passing.norm_partials, parts * shape_.norm_parameters());
+  const auto sums = StepBuilder::Operand::from(buffers_.temporaries.norm_partials,
+                                               parts * shape_.norm_parameters());
   launch<kernels::SumParts>(name + " bias gradient", {.columns = outputs, .depth = parts},
                             {sums, gradient(tensor + 1)}, {.accumulate = accumulate_});
   weight_gradient(name, tensor, d_out, in, outputs, inputs);
@@ -153,7 +153,7 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
 }
 
-void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
+void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
   const std::size_t up = table_.block(layer).up;
   const std::int64_t inner = shape_.inner();
   const KernelShape shape{.rows = shape_.rows(), .columns = inner};
@@ -161,8 +161,8 @@ void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
     linear("up", up, block.norm2.out, block.up, inner, shape_.hidden);
     return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
-  // The bias with the gelu rather than with the product: that pass is there anyway.
-  launch<kernels::Matmul>("up product", {shape_.rows(), inner, shape_.hidden},
+  // The bias with the gelu rather than with the GEMM: that pass is there anyway.
+  launch<kernels::Matmul>("up gemm", {shape_.rows(), inner, shape_.hidden},
                           {whole(block.norm2.out), weight(up), whole(block.up)},
                           {.transpose_b = true});
   launch<kernels::BiasGelu>(
@@ -170,28 +170,30 @@ void TransformerBlocks::widen(std::int64_t layer, const BlockBuffers& block) {
       {whole(block.up), weight(up + 1), whole(block.up), whole(block.activation)});
 }
 
-void TransformerBlocks::narrow(std::int64_t layer, const BlockBuffers& block) {
+void TransformerBlocks::mlp_down(std::int64_t layer, const BlockBuffers& block) {
   branch("down", table_.block(layer).down, block.activation, shape_.inner());
 }
 
 void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
-  const PassingBuffers& passing = buffers_.passing;
+  const TemporaryBuffers& temporaries = buffers_.temporaries;
   const std::int64_t hidden = shape_.hidden;
   const std::int64_t inner = shape_.inner();
   branch_gradient("down", parameters.down, block.activation, inner);
-  input_gradient("down", parameters.down, passing.d_stream, passing.d_wide, hidden, inner);
-  launch<kernels::GeluGradient>("gelu gradient", {.rows = shape_.rows(), .columns = inner},
-                                {whole(block.up), whole(passing.d_wide), whole(passing.d_wide)});
-  linear_gradient("up", parameters.up, passing.d_wide, block.norm2.out, inner, hidden);
-  input_gradient("up", parameters.up, passing.d_wide, passing.d_narrow, inner, hidden);
+  input_gradient("down", parameters.down, temporaries.d_stream, temporaries.d_mlp, hidden, inner);
+  launch<kernels::GeluGradient>(
+      "gelu gradient", {.rows = shape_.rows(), .columns = inner},
+      {whole(block.up), whole(temporaries.d_mlp), whole(temporaries.d_mlp)});
+  linear_gradient("up", parameters.up, temporaries.d_mlp, block.norm2.out, inner, hidden);
+  input_gradient("up", parameters.up, temporaries.d_mlp, temporaries.d_hidden, inner, hidden);
   norm_gradient(block.norm2, parameters.norm2, false);
   branch_gradient("projection", parameters.projection, block.attended, hidden);
-  input_gradient("projection", parameters.projection, passing.d_stream, passing.d_narrow, hidden,
-                 hidden);
+  input_gradient("projection", parameters.projection, temporaries.d_stream, temporaries.d_hidden,
+                 hidden, hidden);
   attention_gradient(block);
-  linear_gradient("qkv", parameters.qkv, passing.d_qkv, block.norm1.out, 3 * hidden, hidden);
-  input_gradient("qkv", parameters.qkv, passing.d_qkv, passing.d_narrow, 3 * hidden, hidden);
+  linear_gradient("qkv", parameters.qkv, temporaries.d_qkv, block.norm1.out, 3 * hidden, hidden);
+  input_gradient("qkv", parameters.qkv, temporaries.d_qkv, temporaries.d_hidden, 3 * hidden,
+                 hidden);
   norm_gradient(block.norm1, parameters.norm1, false);
 }
 

@@ -3,7 +3,7 @@
 // transformer architecture, 2020, as GPT-2 has them), forward and backward:
 //   mid = x + projection(attention(qkv(norm1(x))))
 //   out = mid + down(gelu(up(norm2(mid))))
-// A block leaves its last product as a branch: whoever comes next adds it to mid. Which blocks
+// A block leaves its last GEMM as a branch: whoever comes next adds it to mid. Which blocks
 // there are and which of their buffers are shared is build_transformer.cpp's.
 #pragma once
 
@@ -34,11 +34,11 @@ struct BlockBuffers {
 };
 
 // What no block keeps.
-struct PassingBuffers {
-  int branch = 0;    // the product that is added next
+struct TemporaryBuffers {
+  int branch = 0;    // the GEMM that is added next
   int d_stream = 0;  // gradient of the residual stream
-  int d_narrow = 0;  // of something as wide as the stream
-  int d_wide = 0;    // of the MLP's inside
+  int d_hidden = 0;  // of something as wide as the stream
+  int d_mlp = 0;     // of the MLP's inside
   int d_qkv = 0;
   int norm_partials = 0;
   int bias_partials = 0;
@@ -51,7 +51,7 @@ struct PassingBuffers {
 struct TransformerBuffers {
   int weights = 0;
   int gradients = 0;
-  PassingBuffers passing;
+  TemporaryBuffers temporaries;
 };
 
 class TransformerBlocks {
@@ -66,17 +66,17 @@ class TransformerBlocks {
 
   // The norm of `stream`, which is the buffers' sum as it is.
   void norm(const NormBuffers&, std::size_t weight);
-  // The norm of stream + branch; `product` is the weight of the product that made the branch.
-  void add_and_norm(int stream, std::size_t product, const NormBuffers&, std::size_t weight);
-  // From the gradient of the norm in d_narrow to that of the stream, which it is added to unless
+  // The norm of stream + branch; `gemm` is the weight of the GEMM that made the branch.
+  void add_and_norm(int stream, std::size_t gemm, const NormBuffers&, std::size_t weight);
+  // From the gradient of the norm in d_hidden to that of the stream, which it is added to unless
   // this is the first.
   void norm_gradient(const NormBuffers&, std::size_t weight, bool first);
 
   // From norm1's output to mid and norm2's output.
   void attend(std::int64_t layer, const BlockBuffers&);
   // From norm2's output to the activation, and from there to the branch.
-  void widen(std::int64_t layer, const BlockBuffers&);
-  void narrow(std::int64_t layer, const BlockBuffers&);
+  void mlp_up(std::int64_t layer, const BlockBuffers&);
+  void mlp_down(std::int64_t layer, const BlockBuffers&);
 
   // From the gradient of the stream behind the block to that before it.
   void backward(std::int64_t layer, const BlockBuffers&);
@@ -93,13 +93,13 @@ class TransformerBlocks {
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
-  // A product that comes next in add_and_norm, which adds the bias where it adds the branch too.
+  // A GEMM that comes next in add_and_norm, which adds the bias where it adds the branch too.
   void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
   void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
-  // Of a product that was added to the stream: the norm's gradient that came before has summed what
+  // Of a GEMM that was added to the stream: the norm's gradient that came before has summed what
   // its bias needs, where it is fused.
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,

@@ -36,11 +36,11 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
     const std::string name = "block " + std::to_string(layer) + ": ";
     BlockParameters block{};
     block.norm1 = add_norm(name + "norm 1");
-    block.qkv = add_product(name + "qkv", 3 * hidden, hidden);
-    block.projection = add_product(name + "projection", hidden, hidden);
+    block.qkv = add_gemm(name + "qkv", 3 * hidden, hidden);
+    block.projection = add_gemm(name + "projection", hidden, hidden);
     block.norm2 = add_norm(name + "norm 2");
-    block.up = add_product(name + "up", shape.inner(), hidden);
-    block.down = add_product(name + "down", hidden, shape.inner());
+    block.up = add_gemm(name + "up", shape.inner(), hidden);
+    block.down = add_gemm(name + "down", hidden, shape.inner());
     blocks_.push_back(block);
   }
   final_norm_ = add_norm("final norm");
@@ -68,8 +68,8 @@ std::size_t ParameterTable::add_norm(const std::string& name) {
 }
 
 // As torch.nn.Linear begins: uniform within one over the root of the inputs.
-std::size_t ParameterTable::add_product(const std::string& name, std::int64_t outputs,
-                                        std::int64_t inputs) {
+std::size_t ParameterTable::add_gemm(const std::string& name, std::int64_t outputs,
+                                     std::int64_t inputs) {
   const double scale = 1 / std::sqrt(static_cast<double>(inputs));
   const std::size_t weight = add_aligned(name + " weight", outputs * inputs, scale);
   add_aligned(name + " bias", outputs, scale);

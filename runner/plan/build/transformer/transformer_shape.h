@@ -40,14 +40,14 @@ struct ParameterTensor {
   double scale = 0;
 };
 
-// Indices into ParameterTable::tensors. A product's weight is [outputs][inputs]; its bias follows.
+// Indices into ParameterTable::tensors. A GEMM's weight is [outputs][inputs]; its bias follows.
 // A norm's weight is followed by its bias without a gap; RMSNorm has none.
 struct BlockParameters {
   std::size_t norm1, qkv, projection, norm2, up, down;
 };
 
-// All parameters lie in one flat buffer, so that one launch can update them. Products begin at
-// multiples of 64 elements: what a product reads should be aligned to 128 bytes.
+// All parameters lie in one flat buffer, so that one launch can update them. GEMMs begin at
+// multiples of 64 elements: what a GEMM reads should be aligned to 128 bytes.
 class ParameterTable {
  public:
   explicit ParameterTable(const TransformerShape&);
@@ -76,7 +76,7 @@ class ParameterTable {
   std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
   std::size_t add_aligned(std::string name, std::int64_t elements, double scale);
   std::size_t add_norm(const std::string& name);
-  std::size_t add_product(const std::string& name, std::int64_t outputs, std::int64_t inputs);
+  std::size_t add_gemm(const std::string& name, std::int64_t outputs, std::int64_t inputs);
 
   TransformerShape shape_;
   std::vector<ParameterTensor> tensors_;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/matmul/gemm.h"
+
+#include "kernels/matmul/gemm_autotuner.h"
+#include "kernels/matmul/gemm_call.h"
+
+namespace stepgate {
+
+// --- launcher ------------------------------------------------------------------------------------
+
+Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dtype,
+                    const kernels::Matmul::Attributes& asked, Epilogue epilogue,
+                    const LaunchContext& context) {
+  const GemmShape gemm{.shape = shape,
+                       .dtype = dtype,
+                       .transpose_a = asked.transpose_a,
+                       .transpose_b = asked.transpose_b,
+                       .accumulate = asked.accumulate,
+                       .epilogue = epilogue};
+  const auto call = std::make_shared<const GemmCall>(kernel, gemm, context);
+  const cublasLtMatmulAlgo_t algorithm = context.gemm_autotuner
+                                             ? context.gemm_autotuner->algorithm_for(*call)
+                                             : call->algorithms(1).front();
+  return [call, algorithm](void* const* buffers, cudaStream_t stream) {
+    call->enqueue(buffers, algorithm, stream);
+  };
+}
+
+}  // namespace stepgate

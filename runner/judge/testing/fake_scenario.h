@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// For tests only: sentences built by hand, scenarios round them, and a plan that counts what the
+// test says.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "judge/judge.h"
+#include "judge/testing/traced_by_hand.h"
+#include "measure/rounds/measure.h"
+#include "measure/testing/fake_device.h"
+#include "scenario/scenario.h"
+#include "support/random.h"
+
+namespace stepgate {
+
+// Error rates of a sentence that is tried alone.
+inline constexpr double alpha = 0.01;
+inline constexpr double beta = 0.05;
+
+inline Factor of(const std::string& variant, Metric metric) {
+  return MetricOf{variant, metric};
+}
+
+inline Expectation sentence(const std::string& name, Side left, Relation relation, Side right,
+                            std::optional<double> within = std::nullopt) {
+  Expectation expectation;
+  expectation.name = name;
+  expectation.text = "text of " + name;
+  expectation.left = std::move(left);
+  expectation.relation = relation;
+  expectation.right = std::move(right);
+  expectation.within = within;
+  return expectation;
+}
+
+// "fix.metric >= factor * baseline.metric", or another relation.
+inline Expectation fix_against_baseline(Metric metric, Relation relation, double factor,
+                                        std::optional<double> within = std::nullopt) {
+  return sentence("pays", {{of("fix", metric)}}, relation, {{factor, of("baseline", metric)}},
+                  within);
+}
+
+inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expectation> regime = {}) {
+  Scenario scenario;
+  scenario.name = "scripted";
+  scenario.claim = "the fix pays";
+  for (const char* name : {"baseline", "fix"}) {
+    scenario.variants.emplace_back();
+    scenario.variants.back().name = name;
+  }
+  scenario.expect = std::move(expect);
+  scenario.regime = std::move(regime);
+  return scenario;
+}
+
+// The baseline waits for the device once a step and holds twice the memory of the fix.
+inline std::optional<double> counted_by_script(const StepPlan& plan, Metric metric) {
+  const bool baseline = plan.variant == "baseline";
+  if (metric == Metric::host_waits_per_step) return baseline ? 1 : 0;
+  if (metric == Metric::peak_reserved || metric == Metric::peak_live) {
+    return (baseline ? 64 : 32) * 1024.0 * 1024.0;
+  }
+  return std::nullopt;
+}
+
+inline JudgeSettings fake_settings() {
+  JudgeSettings settings;
+  settings.counted = counted_by_script;
+  return settings;
+}
+
+struct Judged {
+  Measurement measurement;
+  Verdict verdict;
+};
+
+// What a trace of the two variants tells: the same waits as counted_by_script, 400 us of idle time
+// after each.
+inline Traced traced_by_script() {
+  TracedStep baseline = traced_step({.math = 1200, .memory = 400, .idle_after_wait = 400},
+                                    {{Metric::host_waits_per_step, 1}, {Metric::gpu_idle, 0.2}});
+  baseline.phases[static_cast<std::size_t>(Phase::sync)].host_waits = 1;
+  const TracedStep fix = traced_step({.math = 1200, .memory = 400},
+                                     {{Metric::host_waits_per_step, 0}, {Metric::gpu_idle, 0}});
+  return traced_rounds({baseline, fix});
+}
+
+// Measures the scenario on the script and judges it, as a whole run would.
+inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed,
+                                std::optional<Traced> traced = traced_by_script()) {
+  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  FakeDevice device(script);
+  MeasureRequest request;
+  request.knobs = scenario.measure;
+  request.scenario_fingerprint = 0x1234;
+  request.seed = seed;
+  request.fewest_rounds = fewest_rounds_to_hold(scenario, fake_settings());
+  request.enough = enough_evidence(scenario, plans, fake_settings());
+  Judged judged;
+  judged.measurement = measure(device, plans, request);
+  judged.measurement.traced = std::move(traced);
+  judged.verdict = judge(scenario, plans, judged.measurement, fake_settings());
+  return judged;
+}
+
+// Times with noise and outliers of the host, seeded: `fix_ratio` is fix over baseline.
+inline StepTime noisy(double fix_ratio, std::uint64_t seed, double noise = 0.01,
+                      double outliers = 0.01) {
+  return [=, random = Random(seed)](const std::string& variant, std::int64_t) mutable {
+    double microseconds = 1000 * (variant == "fix" ? fix_ratio : 1);
+    microseconds *= 1 + noise * random.normal();
+    if (random.uniform() < outliers) microseconds *= 1 + 3 * random.uniform();
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(1000 * microseconds));
+  };
+}
+
+}  // namespace stepgate

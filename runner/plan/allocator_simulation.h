@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What the allocator of a step does over so many steps, counted ahead without a device: the blocks,
+// the memory it reserves for them, and what it refuses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "allocators/memory_allocator.h"
+
+namespace stepgate {
+
+// A step one of whose requests is refused is given up, as a training loop does that catches the
+// error and goes on with the next batch: what it holds goes back, and it allocates nothing more.
+struct AllocatorSimulation {
+  std::int64_t steps = 0;
+  std::int64_t refused_steps = 0;
+  std::int64_t ooms = 0;
+  std::int64_t retries = 0;          // times that all of the cache was given back for a request
+  std::int64_t peak_live_bytes = 0;  // in blocks
+  std::int64_t reserved_at_peak_live_bytes = 0;
+  std::int64_t peak_reserved_bytes = 0;
+  // Of the live bytes at the ends of the steps, the first half left out (Theil and Sen: the median
+  // of the slopes between any two).
+  double live_slope_bytes = 0;
+  std::int64_t live_after_empty_cache_bytes = 0;
+  // In words, with the step and the operation; empty when nothing was refused.
+  std::string first_refusal;
+  // When memory can be used again depends on how far the streams are, which no plan knows: what is
+  // reserved may be more than this.
+  bool depends_on_streams = false;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "plan/analyse/extend_live_ranges.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "plan/analyse/access.h"
+#include "plan/analyse/issue_order.h"
+
+namespace stepgate {
+namespace {
+
+class StreamSafety {
+ public:
+  StreamSafety(const StepPlan& plan, std::vector<Lifetime>& lifetimes)
+      : plan_(plan), lifetimes_(lifetimes), order_(plan), used_by_(plan.operations.size()) {
+    for (std::size_t index = 0; index < lifetimes.size(); ++index) {
+      if (!lifetimes[index].always()) note_uses(index);
+    }
+    last_uses_.assign(lifetimes.size(),
+                      std::vector<LastUse>(static_cast<std::size_t>(order_.threads())));
+  }
+
+  void establish() {
+    if (on_one_stream()) return;
+    const std::int64_t steps = steps_until_repeated(plan_);
+    for (std::int64_t step = -prefetch_depth(plan_); step < steps; ++step) {
+      for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
+        const Operation& operation = plan_.operations[index];
+        const std::int64_t acted_for = step + operation.ahead;
+        if (!acts_for(operation, acted_for)) continue;
+        const Issued issued = order_.issue(operation, acted_for);
+        if (used_by_[index].empty()) continue;
+        extend(static_cast<int>(index), issued.thread, step);
+        for (const std::size_t lifetime : used_by_[index]) {
+          auto& uses = last_uses_[lifetime];
+          uses[static_cast<std::size_t>(issued.thread)] = {issued, step};
+        }
+      }
+    }
+  }
+
+ private:
+  struct LastUse {
+    Issued issued;  // at time 0: never, which is always over
+    std::int64_t step = 0;
+  };
+
+  void note_uses(std::size_t lifetime) {
+    const Lifetime& live = lifetimes_[lifetime];
+    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(live.buffer)];
+    for (int index = live.first; index <= live.last; ++index) {
+      const Operation& operation = plan_.operations[static_cast<std::size_t>(index)];
+      const bool unnamed = buffer.purpose == Purpose::workspace && uses_workspace(operation);
+      const std::vector<BufferAccess> accesses = accesses_of(plan_, operation);
+      const bool named =
+          std::any_of(accesses.begin(), accesses.end(),
+                      [&](const BufferAccess& access) { return access.use.buffer == live.buffer; });
+      if (named || unnamed) used_by_[static_cast<std::size_t>(index)].push_back(lifetime);
+    }
+  }
+
+  bool on_one_stream() const {
+    std::optional<int> only;
+    for (std::size_t index = 0; index < used_by_.size(); ++index) {
+      if (used_by_[index].empty()) continue;
+      const int stream = plan_.operations[index].stream;
+      if (only && *only != stream) return false;
+      only = stream;
+    }
+    return true;
+  }
+
+  // This operation is about to use such memory: who may still be using theirs?
+  void extend(int operation, int thread, std::int64_t step) {
+    for (std::size_t index = 0; index < lifetimes_.size(); ++index) {
+      Lifetime& live = lifetimes_[index];
+      if (live.always()) continue;
+      for (const LastUse& use : last_uses_[index]) {
+        if (order_.is_over(use.issued, thread)) continue;
+        if (use.step == step) {
+          live.last = std::max(live.last, operation);
+        } else {
+          live = kept_over_steps(live);
+          break;
+        }
+      }
+    }
+  }
+
+  // Such memory cannot be shared at all.
+  Lifetime kept_over_steps(Lifetime live) const {
+    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(live.buffer)];
+    if (buffer.allocated_by == AllocatedBy::the_plan) {
+      live.slots = buffer.slots;
+      live.bytes = buffer.slots * in_blocks(buffer.bytes);
+    }
+    live.first = 0;
+    live.last = static_cast<int>(plan_.operations.size()) - 1;
+    live.because = LiveBecause::nothing_orders_it;
+    return live;
+  }
+
+  const StepPlan& plan_;
+  std::vector<Lifetime>& lifetimes_;
+  IssueOrder order_;
+  std::vector<std::vector<std::size_t>> used_by_;  // by operation
+  std::vector<std::vector<LastUse>> last_uses_;    // by lifetime, then thread
+};
+
+}  // namespace
+
+void extend_live_ranges(const StepPlan& plan, std::vector<Lifetime>& lifetimes) {
+  StreamSafety(plan, lifetimes).establish();
+}
+
+}  // namespace stepgate
