@@ -9,14 +9,15 @@
 
 namespace stepgate {
 
-// What the compute stream does before the operation with this index is over before that one uses
-// anything: the last of its records that the operation's stream has waited for, or a stream that it
-// has waited for. The operation itself on a stream that the compute stream is ordered with, or
-// where nothing is handed off.
+// Index of the last record of an event on the compute stream that this operation's stream has
+// waited for, itself or through streams in between: all that the compute stream issued before it is
+// complete when the operation starts. The operation's own index on a stream that the compute stream
+// is ordered with, or where its stream never waited.
 std::size_t last_awaited_record(const StepPlan&, std::size_t operation);
 
-// What the compute stream does after this index finds that operation over: the next wait for an
-// event that its stream has recorded since, or a stream that has waited for such a one. Else as
+// Index of the next wait of the compute stream for an event that this operation's stream has
+// recorded since, or a stream that has waited for such an event: what the compute stream does after
+// it finds the operation complete. Else as
 // above.
 std::size_t next_awaiting_wait(const StepPlan&, std::size_t operation);
 

@@ -114,8 +114,8 @@ class Mlp {
                   .bytes = knobs_.model.workspace_bytes});
   }
 
-  // Instead of being overwritten, a GEMM is kept beside its activation, and the gradient of the
-  // one beside that of the other.
+  // Instead of being overwritten, the result of a GEMM is kept beside its activation, and the
+  // gradient of the one beside that of the other.
   void add_own_gemms() {
     for (std::int64_t layer = 0; layer < layers_; ++layer)
       gemms_.push_back(activation("gemm " + std::to_string(layer)));

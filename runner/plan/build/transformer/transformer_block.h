@@ -3,8 +3,8 @@
 // transformer architecture, 2020, as GPT-2 has them), forward and backward:
 //   mid = x + projection(attention(qkv(norm1(x))))
 //   out = mid + down(gelu(up(norm2(mid))))
-// A block leaves its last GEMM as a branch: whoever comes next adds it to mid. Which blocks
-// there are and which of their buffers are shared is build_transformer.cpp's.
+// A block leaves the result of its last GEMM as a branch: whoever comes next adds it to mid. Which
+// blocks there are and which of their buffers are shared is build_transformer.cpp's.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct BlockBuffers {
 
 // What no block keeps.
 struct TemporaryBuffers {
-  int branch = 0;    // the GEMM that is added next
+  int branch = 0;    // the result of the GEMM that is added next
   int d_stream = 0;  // gradient of the residual stream
   int d_hidden = 0;  // of something as wide as the stream
   int d_mlp = 0;     // of the MLP's inside
