@@ -27,6 +27,17 @@ function(stepgate_library name)
   target_link_libraries(stepgate_${name} PUBLIC stepgate_options ${ARG_USES})
 endfunction()
 
+# What every test begins with, read once for all that are compiled without optimization. A file that forgets an include
+# would not show, so this is for those who build everything from nothing.
+if(STEPGATE_TESTS AND STEPGATE_TEST_HEADERS_ONCE)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cpp CONTENT "")
+  add_library(stepgate_test_headers STATIC ${PROJECT_BINARY_DIR}/test_headers.cpp)
+  target_link_libraries(stepgate_test_headers PRIVATE stepgate_options stepgate::GTest)
+  target_compile_options(stepgate_test_headers PRIVATE -O0)
+  target_precompile_headers(stepgate_test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <chrono> <cmath> <filesystem>
+    <fstream> <functional> <map> <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view> <variant> <vector>)
+endif()
+
 # stepgate_test(<name> [SIMULATES] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
@@ -44,6 +55,9 @@ function(stepgate_test name)
   target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(NOT ARG_SIMULATES)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    if(STEPGATE_TEST_HEADERS_ONCE)
+      target_precompile_headers(${name} REUSE_FROM stepgate_test_headers)
+    endif()
   endif()
   set(properties "")
   if(ARG_LABELS)

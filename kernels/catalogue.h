@@ -2,7 +2,9 @@
 // The kernels that a plan may name. Adding one is a folder and one line in catalogue.cpp.
 #pragma once
 
+#include <concepts>
 #include <span>
+#include <string_view>
 
 #include "kernels/kernel.h"
 
@@ -13,5 +15,30 @@ std::span<const Kernel> kernel_catalogue();
 
 // The kernel of that name; aborts if there is none, since only plans name kernels.
 const Kernel& kernel(std::string_view name);
+
+// A kernel of the catalogue that was looked up once: what a launch holds, which is asked for its
+// kernel at every step that is simulated.
+class KernelRef {
+ public:
+  KernelRef() = default;  // of no kernel: of a launch that nobody carries out
+  template <class Name>
+  requires std::convertible_to<Name, std::string_view> &&
+      (!std::same_as<Name, KernelRef>)KernelRef(const Name& name)
+      : kernel_(&kernel(std::string_view(name))) {}
+
+  std::string_view name() const { return kernel_ == nullptr ? std::string_view() : kernel_->name; }
+
+  friend const Kernel& kernel(const KernelRef& launched) { return *launched.kernel_; }
+  friend bool operator==(const KernelRef& launched, std::string_view name) {
+    return launched.name() == name;
+  }
+  template <std::same_as<KernelRef> Other>
+  friend bool operator==(const KernelRef& launched, const Other& other) {
+    return launched.kernel_ == other.kernel_;
+  }
+
+ private:
+  const Kernel* kernel_ = nullptr;
+};
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "allocators/caching/caching_rules.h"
-#include "kernels/kernel.h"
+#include "kernels/catalogue.h"
 #include "plan/allocator_simulation.h"
 #include "plan/stream.h"
 
@@ -93,7 +93,7 @@ struct BufferUse {
 // -------------------------------------------------------------------------------------
 
 struct LaunchKernel {
-  std::string_view kernel;  // a name of the catalogue
+  KernelRef kernel;
   KernelShape shape;
   DType dtype = DType::fp32;
   KernelAttributes attributes = {};

@@ -32,6 +32,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       streams_(plan.streams.size(), 0),
       step_ends_(static_cast<std::size_t>(plan.steps_in_flight), 0),
       stamps_(static_cast<std::size_t>(plan.telemetry.capacity), 0),
+      kernel_times_(plan.operations.size(), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
@@ -179,6 +180,13 @@ Nanoseconds Timeline::launch_graph() {
   return host_ + profile_.compute.launch_latency_nanoseconds;
 }
 
+Nanoseconds Timeline::time_of(const Operation& operation, const LaunchKernel& launch,
+                              Nanoseconds floor) {
+  Nanoseconds& time = kernel_times_[static_cast<std::size_t>(&operation - plan_.operations.data())];
+  if (time == 0) time = kernel_time(profile_, launch, floor);
+  return time;
+}
+
 void Timeline::launch(const Operation& operation, const LaunchKernel& launch, std::int64_t step) {
   Nanoseconds floor = profile_.compute.kernel_floor_nanoseconds;
   Nanoseconds earliest = 0;
@@ -193,9 +201,9 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
     earliest = host_ + profile_.compute.launch_latency_nanoseconds;
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
-  const Nanoseconds alone = kernel_time(profile_, launch, floor) + fault_in(launch, step, start);
+  const Nanoseconds alone = time_of(operation, launch, floor) + fault_in(launch, step, start);
   const Nanoseconds end = start + scaled_for_device(alone);
-  finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel}, start, end);
+  finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.telemetry.stamps)
       stamps_[static_cast<std::size_t>(step) % stamps_.size()] = end;

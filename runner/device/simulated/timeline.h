@@ -61,6 +61,8 @@ class Timeline {
   void issue(const Operation&, std::int64_t step);  // that the operation acts for
   void throttle(std::int64_t step);
   void launch(const Operation&, const LaunchKernel&, std::int64_t step);
+  // Of the kernel alone; `floor` is what the shortest one takes there.
+  Nanoseconds time_of(const Operation&, const LaunchKernel&, Nanoseconds floor);
   void copy(const Operation&, const CopyBytes&);
   Nanoseconds transfer(const Operation&, const CopyBytes&, const WorkSeen&);
   void fill(const Operation&, const FillZero&);
@@ -116,10 +118,11 @@ class Timeline {
   bool pool_is_empty_ = true;
   std::int64_t pool_live_bytes_ = 0;
   std::vector<std::vector<Nanoseconds>> events_;
-  std::vector<Nanoseconds> step_ends_;    // ring of the bounded run-ahead
-  std::vector<Nanoseconds> stamps_;       // ring
-  std::vector<Nanoseconds> worker_free_;  // loader workers
-  std::vector<Nanoseconds> taken_;        // ring over the loader's depth: when a place became free
+  std::vector<Nanoseconds> step_ends_;     // ring of the bounded run-ahead
+  std::vector<Nanoseconds> stamps_;        // ring
+  std::vector<Nanoseconds> kernel_times_;  // by operation: the same at every step
+  std::vector<Nanoseconds> worker_free_;   // loader workers
+  std::vector<Nanoseconds> taken_;         // ring over the loader's depth: when a place became free
 };
 
 }  // namespace stepgate

@@ -31,7 +31,7 @@ auto arithmetic_of(const StepPlan& plan) {
     const bool computes = operation.phase == Phase::forward || operation.phase == Phase::backward ||
                           operation.phase == Phase::optimizer;
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (computes && launch) kernels.insert(launch->kernel);
+    if (computes && launch) kernels.insert(launch->kernel.name());
   }
   return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.param_bytes, plan.dtype,
                     workspace_bytes_of(plan), std::move(kernels));

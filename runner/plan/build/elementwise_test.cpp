@@ -34,7 +34,7 @@ std::vector<std::string_view> kernels_of(const StepPlan& plan) {
   std::vector<std::string_view> names;
   for (const Operation& operation : plan.operations) {
     if (const auto* launch = std::get_if<LaunchKernel>(&operation.action))
-      names.push_back(launch->kernel);
+      names.push_back(launch->kernel.name());
   }
   return names;
 }

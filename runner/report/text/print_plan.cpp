@@ -51,10 +51,10 @@ struct Effect {
   std::string operator()(const LaunchKernel& launch) const {
     const Kernel& launched = kernel(launch.kernel);
     if (const auto told = launched.delay_microseconds)
-      return fmt::format("{} {} us", launch.kernel, told(launch.attributes));
+      return fmt::format("{} {} us", launch.kernel.name(), told(launch.attributes));
     const KernelWork work = work_of(launch);
     return fmt::format(
-        "{}, {}, {}", launch.kernel, amount(static_cast<double>(work.flops)),
+        "{}, {}, {}", launch.kernel.name(), amount(static_cast<double>(work.flops)),
         rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
   }
   std::string operator()(const CopyBytes& copy) const {
