@@ -16,9 +16,9 @@
 
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/catalogue.h"
+#include "kernels/stopwatch.h"
 #include "kernels/testing/bench_shapes.h"
 #include "kernels/testing/cuda_trial.h"
-#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every kernel's CUDA launch against its host reference, at every shape, dtype and scalar of its
+// Every kernel's CUDA launch against its host reference, at every shape, dtype and attribute of its
 // recipe, on fresh random numbers. The references themselves are kernels_test.cpp's.
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
+#include "kernels/stopwatch.h"
 #include "kernels/testing/cuda_trial.h"
-#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every kernel's host reference against a formula written independently here, at every shape,
-// dtype and scalar of its recipe. Gradients are gradients_test.cpp's, the CUDA side
+// dtype and attribute of its recipe. Gradients are gradients_test.cpp's, the CUDA side
 // kernels_cuda_test.cpp's.
 #include <gtest/gtest.h>
 

@@ -79,7 +79,8 @@ void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
   };
   const Formula weights = [=](const KernelTrial& t, std::int64_t i) {
     const auto lion = t.attributes.as<kernels::Lion>();
-    const double sign = moved(t, i, lion.beta1) < 0 ? -1 : 1;
+    const double blend = moved(t, i, lion.beta1);
+    const double sign = static_cast<double>(blend > 0) - static_cast<double>(blend < 0);
     return value_at(t, at_weights, i) * (1 - lion.learning_rate * lion.weight_decay) -
            lion.learning_rate * sign;
   };

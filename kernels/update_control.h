@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The buffer with which an update of the weights is steered on the device, so that no host reads a
-// norm: clip writes it, adamw_master, adamw_clipped and the foreach passes read it. An fp32 [8];
-// the numbers behind the named ones are unused and stay as they are.
+// norm: clip writes it, the clipped and the master kernels of every rule and the foreach passes
+// read it. An fp32 [8]; the numbers behind the named ones are unused and stay as they are.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
 # that points to the right in each of several ways and a floor of too many files, and fails unless check_layers.cmake names every one of them.
 set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
-  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/build/build_mlp.cpp)
+  runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/build/build_mlp.cpp kernels/matmul/matmul.cpp)
 set(planted
   "#include \"judge/verdict/verdict.h\""
   "#include \"scenario/scenario.h\""
@@ -12,7 +12,8 @@ set(planted
   # Between the rooms of a station, and of a fixture.
   "#include \"support/toml/toml.h\""
   "#include \"judge/stored/baseline.h\""
-  "#include \"plan/testing/plan_by_hand.h\"")
+  "#include \"plan/testing/plan_by_hand.h\""
+  "#include \"kernels/testing/kernel_trial.h\"")
 
 file(REMOVE_RECURSE ${PLACE})
 file(COPY ${SOURCE}/runner ${SOURCE}/kernels DESTINATION ${PLACE})

@@ -6,7 +6,7 @@
 //             row_losses (fp32 [rows])
 //             scaled_cross_entropy: logits, labels, scale (fp32 [1]), gradient, row_losses
 // gradient[r][c] = scale (softmax(logits[r])[c] - (c == labels[r])) / rows with a scale of 1 where
-// there is none, or over as many rows as a scalar says: the rest of a batch that is differentiated
+// there is none, or over as many rows as it is told: the rest of a batch that is differentiated
 // in parts. gradient may be logits. The losses are not scaled: a scale keeps the gradients of
 // fp16 above its smallest numbers.
 #pragma once

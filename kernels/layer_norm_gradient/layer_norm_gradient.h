@@ -2,7 +2,6 @@
 // The gradients of layer_norm: that of x, and the parameters' by parts, which sum_parts adds up.
 //   shape     rows, columns; depth = parts (layer_norm_parts(rows)); part p takes rows p, p +
 //             parts, ...
-//   attributes   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows][2], of layer_norm), d_x (read
 //             only when added to), partials (fp32 [parts][2 columns]: of the weight, then of the
 //             bias; where d_x is summed, [parts][columns] of it, before it is rounded, follow: the

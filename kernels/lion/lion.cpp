@@ -19,7 +19,7 @@ struct LionRule {
     double& m = moments[0];
     const double c = rates.beta1 * m + (1 - rates.beta1) * gradient;
     m = rates.beta2 * m + (1 - rates.beta2) * gradient;
-    const double sign = c > 0 ? 1 : c < 0 ? -1 : 0;
+    const double sign = c > 0 ? 1 : c < 0 ? -1 : c;  // of 0, and of what is no number, itself
     return weight - rates.learning_rate * (sign + rates.weight_decay * weight);
   }
 };

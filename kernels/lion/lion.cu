@@ -20,7 +20,7 @@ struct LionOnDevice {
                                                float weight, float* moments) {
     const float c = fmaf(rates.one_minus_beta1, gradient, rates.beta1 * moments[0]);
     moments[0] = fmaf(rates.one_minus_beta2, gradient, rates.beta2 * moments[0]);
-    const float sign = c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : 0.0f;
+    const float sign = c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : c;
     return fmaf(-rates.learning_rate, sign, fmaf(-rates.decay, weight, weight));
   }
 };

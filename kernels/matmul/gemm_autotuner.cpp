@@ -7,7 +7,7 @@
 #include <string>
 
 #include "kernels/matmul/gemm_operands.h"
-#include "kernels/testing/stopwatch.h"
+#include "kernels/stopwatch.h"
 
 namespace stepgate {
 namespace {

@@ -2,7 +2,6 @@
 // The gradients of rms_norm: that of x, and the weight's by parts, which sum_parts adds up.
 //   shape     rows, columns; depth = parts (rms_norm_parts(rows)); part p takes rows p, p + parts,
 //             ...
-//   attributes   [0] != 0: d_x is added to; [1] != 0: d_x is summed over the rows of each part too
 //   operands  d_y, x, weight ([columns]), statistics (fp32 [rows], of rms_norm), d_x (read only
 //             when added to), partials (fp32 [parts][columns]; where d_x is summed, as much of it,
 //             before it is rounded, follows: the gradient of a bias that was added to x)

@@ -80,6 +80,11 @@ inline void keep_from_zero(KernelTrial& trial) {
   const bool controlled = trial.recipe->kernel != kernels::Lion::name;
   const double factor = controlled ? value_at(trial, moment + 1, update_control::factor) : 1;
   for (std::int64_t i = 0; i < value_count(trial, moment); ++i) {
+    if (i % 7 == 3) {  // nothing was learned of it, as of a row that no token names
+      m[i] = 0;
+      set_number(trial.operands[1].data(), trial.dtype, i, 0);
+      continue;
+    }
     const double blend = lion.beta1 * m[i] + (1 - lion.beta1) * factor * value_at(trial, 1, i);
     if (std::abs(blend) < 1e-3) m[i] = value_at(trial, 1, i) < 0 ? -0.75f : 0.75f;
   }

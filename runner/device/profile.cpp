@@ -49,7 +49,7 @@ constexpr ProfileRow profile_rows[] = {
     {"host", "page_lock_ns_per_mib",
      [](DeviceProfile& p) -> Target { return &p.host.register_nanoseconds_per_mib; }},
     {"host", "page_unlock_ns_per_mib",
-     [](DeviceProfile& p) -> Target { return &p.host.page_unlock_nanoseconds_per_mib; }},
+     [](DeviceProfile& p) -> Target { return &p.host.unregister_nanoseconds_per_mib; }},
     {"compute", "launch_latency_ns",
      [](DeviceProfile& p) -> Target { return &p.compute.launch_latency_nanoseconds; }},
     {"compute", "kernel_floor_ns",

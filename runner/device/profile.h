@@ -34,7 +34,7 @@ struct HostCosts {
   std::int64_t pool_grow_nanoseconds =
       0;  // cudaMallocAsync when the pool has given its memory back
   std::int64_t register_nanoseconds_per_mib = 0;  // cudaHostRegister
-  std::int64_t page_unlock_nanoseconds_per_mib = 0;
+  std::int64_t unregister_nanoseconds_per_mib = 0;
 };
 
 struct ComputeCosts {

@@ -16,8 +16,8 @@
 #include "kernels/attention_gradient/attention_gradient.h"
 #include "kernels/catalogue.h"
 #include "kernels/number_format.h"
+#include "kernels/stopwatch.h"
 #include "kernels/testing/cuda_trial.h"
-#include "kernels/testing/stopwatch.h"
 
 namespace stepgate {
 namespace {

@@ -27,7 +27,7 @@ inline DeviceProfile round_profile() {
                   .malloc_async_nanoseconds = 300,
                   .pool_grow_nanoseconds = 100000,
                   .register_nanoseconds_per_mib = 50000,
-                  .page_unlock_nanoseconds_per_mib = 20000};
+                  .unregister_nanoseconds_per_mib = 20000};
   profile.compute = {.launch_latency_nanoseconds = 4000,
                      .kernel_floor_nanoseconds = 1000,
                      .graph_node_floor_nanoseconds = 500,

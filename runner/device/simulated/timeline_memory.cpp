@@ -136,7 +136,7 @@ void Timeline::unregister_host(const UnregisterHost& unlock) {
   const std::int64_t bytes = buffer(unlock.buffer).bytes;
   recorder_.begin_call({CallKind::unpin, "cudaHostUnregister", true}, host_);
   wait_until(all_work_end());
-  pass_host(profile_.host.page_unlock_nanoseconds_per_mib * bytes / mebibyte);
+  pass_host(profile_.host.unregister_nanoseconds_per_mib * bytes / mebibyte);
   recorder_.end_call(host_);
   recorder_.memory(-bytes, MemoryKind::pinned, host_);
 }

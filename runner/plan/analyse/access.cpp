@@ -20,6 +20,10 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const LaunchKernel& launch) const {
     const auto fault = fault_of(launch);
     require(!fault, fault.value_or(""));
+    for (const BufferUse& use : launch.operands)
+      require(use.offset_bytes >= 0 &&
+                  use.offset_bytes + use.bytes <= buffer_at(plan, use.buffer).bytes,
+              "an operand lies in its buffer");
     const Kernel& launched = kernel(launch.kernel);
     std::vector<BufferAccess> accesses;
     for (std::size_t index = 0; index < launch.operands.size(); ++index) {

@@ -49,7 +49,7 @@ void log_late(StepBuilder& builder, int loss) {
   builder.act("ask for the loss of the step before", HostWaits{WaitFor::poll, copied});
 }
 
-// The list of device attributes that many training loops keep by accident: one allocation a line,
+// The list of device scalars that many training loops keep by accident: one allocation a line,
 // never released.
 void log_kept(StepBuilder& builder, const Knobs& knobs, int loss) {
   const int kept = add_word(builder, "kept losses", MemoryKind::device, most_kept_losses);

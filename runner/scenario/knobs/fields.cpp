@@ -22,7 +22,7 @@ constexpr std::array groups{
     FieldGroup{"batch", "what one step trains on"},
     FieldGroup{"loader", "where batches come from"},
     FieldGroup{"host", "busy host time that stands for a framework's work"},
-    FieldGroup{"transfer", "the batch's way to the device", "h2d", "2026-11-23"},
+    FieldGroup{"transfer", "the batch's way to the device", "h2d"},
     FieldGroup{"sync", "where the host waits for the device"},
     FieldGroup{"alloc", "who allocates device memory, and when"},
     FieldGroup{"memory", "memory traded for time"},
@@ -257,7 +257,10 @@ std::span<const Field> field_table() {
 
 const Field* field_named(std::string_view name) {
   for (const Field& row : field_rows) {
-    if (row.name == name || (!name.empty() && row.former_name == name)) return &row;
+    if (row.name == name) return &row;
+  }
+  for (const Field& row : field_rows) {
+    if (!name.empty() && first_name_of(row) == name) return &row;
   }
   return nullptr;
 }
@@ -275,15 +278,11 @@ std::string first_name_of(const Field& field) {
   return fmt::format("{}{}", row->former_name, field.name.substr(group.size()));
 }
 
-const FieldGroup* group_formerly_named(std::string_view name) {
+const FieldGroup* group_named(std::string_view name) {
   const auto row = std::find_if(groups.begin(), groups.end(), [&](const FieldGroup& each) {
-    return !name.empty() && each.former_name == name;
+    return each.name == name || (!name.empty() && each.former_name == name);
   });
   return row == groups.end() ? nullptr : &*row;
-}
-
-std::string renamed_text(std::string_view former, std::string_view name, const FieldGroup& group) {
-  return fmt::format("'{}' is called '{}' since {}", former, name, group.renamed_on);
 }
 
 FieldValue default_of(const Field& field) {

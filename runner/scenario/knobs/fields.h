@@ -86,10 +86,9 @@ struct Field {
 struct FieldGroup {
   std::string_view name;  // "transfer"
   std::string_view meaning;
-  // What files called it once, and until when; empty where it always had this name. It is refused
-  // with the new name, and fingerprints still hash it.
+  // What files called it once, and may go on to; empty where it always had this name. Fingerprints
+  // still hash it.
   std::string_view former_name = {};
-  std::string_view renamed_on = {};
 };
 
 // In the order of the documentation; the fields of a group stand together.
@@ -106,11 +105,8 @@ std::string_view group_of(const Field&);
 // "transfer.host", "launch.products" of "launch.gemm". For most fields their name.
 std::string first_name_of(const Field&);
 
-// Null unless a file of an earlier stepgate means this group by that name: "transfer" for "h2d".
-const FieldGroup* group_formerly_named(std::string_view name);
-
-// "'h2d' is called 'transfer' since 2026-11-23"; both may be followed by the name of a knob.
-std::string renamed_text(std::string_view former, std::string_view name, const FieldGroup&);
+// By its name or its former one; null when there is no such group.
+const FieldGroup* group_named(std::string_view name);
 
 constexpr bool is_built(const Field& field) {
   return field.get != nullptr;

@@ -9,8 +9,8 @@
 
 namespace stepgate {
 
-// Warnings, with place and way out. One so far: a scenario without a counted sentence says how much
-// and never why.
+// Warnings, with place and way out: of names that keys had in an earlier stepgate, and of a
+// scenario without a counted sentence, which says how much and never why.
 std::vector<Diagnostic> lint(const Scenario&);
 
 }  // namespace stepgate

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "scenario/knobs/field_value.h"
 #include "support/text/nearest.h"
 
@@ -20,12 +18,6 @@ const Field* settable_field(std::string_view name, const Place& place,
   if (field != nullptr) {
     diagnostics.push_back(
         {place, fmt::format("'{}' is not built yet", name), std::string(see_fields)});
-    return nullptr;
-  }
-  const std::size_t end_of_group = std::min(name.find('.'), name.size());
-  if (const FieldGroup* renamed = group_formerly_named(name.substr(0, end_of_group))) {
-    const std::string new_name = fmt::format("{}{}", renamed->name, name.substr(end_of_group));
-    diagnostics.push_back({place, renamed_text(name, new_name, *renamed), "rename it"});
     return nullptr;
   }
   std::vector<std::string_view> names;

@@ -100,7 +100,7 @@ void measure_host_registration(const CostBench& bench, HostCosts& costs) {
     unlocks.push_back(nanoseconds(steady_clock::now() - idle).count() * mebibyte / bytes);
   }
   costs.register_nanoseconds_per_mib = median_of(std::move(locks));
-  costs.page_unlock_nanoseconds_per_mib = median_of(std::move(unlocks));
+  costs.unregister_nanoseconds_per_mib = median_of(std::move(unlocks));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A GPT: token and position embeddings, blocks of attention and an MLP, a norm and an untied head
-// (Radford et al.: Language models are unsupervised multitask learners, 2019), trained by AdamW.
+// (Radford et al.: Language models are unsupervised multitask learners, 2019), trained by AdamW or
+// Lion.
 #pragma once
 
 #include "plan/build/build_model.h"
