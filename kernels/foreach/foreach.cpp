@@ -57,11 +57,11 @@ struct PassRow {
 // In the order of ForeachPass.
 constexpr PassRow rows[] = {
     {kernels::Foreach<ForeachPass::unscale>::name, foreach_unscale_operands, 1},
-    {"foreach_decay", foreach_decay_operands, 1},
+    {kernels::Foreach<ForeachPass::decay>::name, foreach_decay_operands, 1},
     {kernels::Foreach<ForeachPass::lerp>::name, foreach_lerp_operands, 3},
     {kernels::Foreach<ForeachPass::mul>::name, foreach_mul_operands, 1},
     {kernels::Foreach<ForeachPass::addcmul>::name, foreach_addcmul_operands, 3},
-    {"foreach_sqrt", foreach_sqrt_operands, 1},
+    {kernels::Foreach<ForeachPass::sqrt>::name, foreach_sqrt_operands, 1},
     {kernels::Foreach<ForeachPass::div>::name, foreach_div_operands, 1},
     {kernels::Foreach<ForeachPass::add>::name, foreach_add_operands, 1},
     {kernels::Foreach<ForeachPass::addcdiv>::name, foreach_addcdiv_operands, 3},

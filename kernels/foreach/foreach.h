@@ -29,12 +29,14 @@ enum class ForeachPass {
 
 namespace kernels {
 
+// In the order of ForeachPass.
+inline constexpr std::string_view foreach_names[] = {
+    "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
+    "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
+
 template <ForeachPass pass>
 struct Foreach {
-  static constexpr std::string_view names[] = {
-      "foreach_unscale", "foreach_decay", "foreach_lerp", "foreach_mul",    "foreach_addcmul",
-      "foreach_sqrt",    "foreach_div",   "foreach_add",  "foreach_addcdiv"};
-  static constexpr std::string_view name = names[static_cast<std::size_t>(pass)];
+  static constexpr std::string_view name = foreach_names[static_cast<std::size_t>(pass)];
   using Attributes = Adamw::Attributes;
 };
 
