@@ -15,7 +15,7 @@ namespace stepgate {
 
 // For GoogleTest's messages.
 void PrintTo(const TrialRecipe& recipe, std::ostream* out) {
-  *out << recipe.kernel;
+  *out << recipe.kernel.name();
 }
 
 namespace {
@@ -108,7 +108,9 @@ TEST_P(CudaKernel, TakesOperandsThatAreAlignedToTheirNumbersOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernel,
                          testing::ValuesIn(trial_recipes().begin(), trial_recipes().end()),
-                         [](const auto& recipe) { return std::string(recipe.param.kernel); });
+                         [](const auto& recipe) {
+                           return std::string(recipe.param.kernel.name());
+                         });
 
 class CudaKernelInPlace : public CudaKernel {};
 
@@ -133,7 +135,9 @@ std::vector<TrialRecipe> in_place_recipes() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_place_recipes()),
-                         [](const auto& recipe) { return std::string(recipe.param.kernel); });
+                         [](const auto& recipe) {
+                           return std::string(recipe.param.kernel.name());
+                         });
 
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();

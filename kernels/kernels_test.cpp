@@ -22,7 +22,7 @@ TEST(Catalogue, HasATrialRecipeForEveryKernel) {
   ASSERT_EQ(kernel_catalogue().size(), trial_recipes().size());
   for (std::size_t i = 0; i < trial_recipes().size(); ++i) {
     const Kernel& row = kernel_catalogue()[i];
-    EXPECT_EQ(row.name, trial_recipes()[i].kernel);
+    EXPECT_EQ(row.name, trial_recipes()[i].kernel.name());
     EXPECT_EQ(&kernel(row.name), &row);
   }
 }

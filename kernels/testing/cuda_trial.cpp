@@ -96,7 +96,7 @@ void run_cuda(const KernelTrial& trial, const DeviceOperands& operands,
           .prepare(trial.shape, trial.dtype, trial.attributes, libraries.context());
   cudaStream_t stream = nullptr;
   launch(operands.pointers(), stream);
-  check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel);
+  check_cuda(cudaStreamSynchronize(stream), trial.recipe->kernel.name());
 }
 
 double relative_error(const KernelTrial& got, const KernelTrial& expected, std::size_t operand) {

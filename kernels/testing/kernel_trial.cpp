@@ -167,8 +167,8 @@ std::string describe(const KernelTrial& trial, std::uint64_t seed) {
   constexpr const char* dtypes[] = {"fp32", "tf32", "bf16", "fp16"};
   const auto [rows, columns, depth, groups] = trial.shape;
   std::ostringstream text;
-  text << trial.recipe->kernel << ' ' << rows << 'x' << columns << 'x' << depth << 'x' << groups
-       << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes";
+  text << trial.recipe->kernel.name() << ' ' << rows << 'x' << columns << 'x' << depth << 'x'
+       << groups << ' ' << dtypes[static_cast<int>(trial.dtype)] << " attributes";
   for (const double number : trial.attributes.numbers()) text << ' ' << number;
   text << " seed " << seed;
   return text.str();

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/catalogue.h"
 
 namespace stepgate {
 
@@ -19,7 +19,7 @@ struct KernelTrial;
 // What is worth trying of a kernel. What its operands hold, and which may be one buffer, is in its
 // declaration.
 struct TrialRecipe {
-  std::string_view kernel;
+  KernelRef kernel;
   std::vector<KernelShape> shapes;
   std::vector<KernelAttributes> attributes = {{}};
   // The numbers of an operand are uniform in [-1, 1), or from here on.
