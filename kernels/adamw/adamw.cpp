@@ -12,8 +12,7 @@ namespace {
 
 struct AdamwRule {
   using Attributes = kernels::Adamw::Attributes;
-  static constexpr std::size_t moments = 2;
-  static constexpr bool counts_updates = true;
+  using Named = kernels::Adamw;
   // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
   static constexpr std::int64_t flops = 16;
 

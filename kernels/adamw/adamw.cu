@@ -8,8 +8,7 @@ namespace {
 
 struct AdamwOnDevice {
   using Rates = AdamwRates;
-  static constexpr std::size_t moments = 2;
-  static constexpr bool counts_updates = true;
+  using Named = kernels::Adamw;
 
   static __device__ __forceinline__ AdamwCorrections corrections(const AdamwRates& rates,
                                                                  float updates) {

@@ -15,6 +15,8 @@ namespace kernels {
 
 struct Adamw {
   static constexpr std::string_view name = "adamw";
+  static constexpr std::size_t moments = 2;
+  static constexpr bool counts_updates = true;
   struct Attributes {
     double learning_rate = 0;
     double beta1 = 0;

@@ -10,8 +10,7 @@ namespace {
 
 struct LionRule {
   using Attributes = kernels::Lion::Attributes;
-  static constexpr std::size_t moments = 1;
-  static constexpr bool counts_updates = false;
+  using Named = kernels::Lion;
   static constexpr std::int64_t flops = 11;  // c 3, its sign, decay 2, step 2, m 3
 
   static double step(const Attributes& rates, double, double weight, double gradient,

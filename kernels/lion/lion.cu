@@ -12,8 +12,7 @@ struct LionOnDevice {
     float decay;  // learning_rate * weight_decay
   };
   struct Corrections {};
-  static constexpr std::size_t moments = 1;
-  static constexpr bool counts_updates = false;
+  using Named = kernels::Lion;
 
   static __device__ __forceinline__ Corrections corrections(const Rates&, float) { return {}; }
   static __device__ __forceinline__ float step(const Rates& rates, Corrections, float gradient,

@@ -14,6 +14,8 @@ namespace kernels {
 
 struct Lion {
   static constexpr std::string_view name = "lion";
+  static constexpr std::size_t moments = 1;
+  static constexpr bool counts_updates = false;
   struct Attributes {
     double learning_rate = 0;
     double beta1 = 0;

@@ -7,7 +7,7 @@
 
 namespace stepgate {
 
-// What a rule on the device says: how many moments it has, whether it counts updates, and
+// What a rule on the device says: who names it (`Named`, as on the host), and
 //   Rule::Rates, worked out on the host; Rule::corrections(rates, updates), by each thread, since
 //   the number of the update is known on the device only;
 //   Rule::step(rates, corrections, gradient, weight, moments), which moves the moments on and
@@ -17,7 +17,7 @@ struct UpdateElements {
   Number* weights;
   const Number* gradients;
   float* master;
-  float* moments[Rule::moments];
+  float* moments[Rule::Named::moments];
   const void* steering;
   typename Rule::Rates rates;
 
@@ -32,9 +32,9 @@ struct UpdateElements {
       else
         return load<count>(weights, first);
     }();
-    Pack<float, count> kept[Rule::moments];
+    Pack<float, count> kept[Rule::Named::moments];
 #pragma unroll
-    for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+    for (int moment = 0; moment < static_cast<int>(Rule::Named::moments); ++moment)
       kept[moment] = load<count>(moments[moment], first);
     float factor = 1.0f, updates = 0.0f;
     if constexpr (Layout::controlled) {
@@ -49,21 +49,21 @@ struct UpdateElements {
     Pack<Number, count> rounded;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      float values[Rule::moments];
+      float values[Rule::Named::moments];
 #pragma unroll
-      for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+      for (int moment = 0; moment < static_cast<int>(Rule::Named::moments); ++moment)
         values[moment] = kept[moment].values[i];
       const float after = Rule::step(rates, corrections, factor * to_float(gradient.values[i]),
                                      to_float(weight.values[i]), values);
 #pragma unroll
-      for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+      for (int moment = 0; moment < static_cast<int>(Rule::Named::moments); ++moment)
         kept[moment].values[i] = values[moment];
       if constexpr (kind == UpdateKind::master) weight.values[i] = after;
       rounded.values[i] = from_float<Number>(after);
     }
     if constexpr (kind == UpdateKind::master) store<count>(master, first, weight);
 #pragma unroll
-    for (int moment = 0; moment < static_cast<int>(Rule::moments); ++moment)
+    for (int moment = 0; moment < static_cast<int>(Rule::Named::moments); ++moment)
       store<count>(moments[moment], first, kept[moment]);
     store<count>(weights, first, rounded);
   }
@@ -88,7 +88,7 @@ Launch prepare_update(std::string_view name, const KernelShape& shape, DType dty
         element.master = static_cast<float*>(buffers[2]);
         aligned = aligned && aligned_to_packs<count>(element.master);
       }
-      for (std::size_t moment = 0; moment < Rule::moments; ++moment) {
+      for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment) {
         element.moments[moment] = static_cast<float*>(buffers[Layout::first_moment + moment]);
         aligned = aligned && aligned_to_packs<count>(element.moments[moment]);
       }

@@ -19,16 +19,17 @@ namespace stepgate {
 
 enum class UpdateKind { plain, clipped, master };
 
-// A rule says how many moments it has, whether it counts updates, its flops a parameter, and
+// A rule says who names it (`Named`, which says how many moments it has and whether its plain
+// kernel counts updates), its flops a parameter, and
 //   static double step(const Attributes&, double updates, double weight, double gradient,
 //                      double* moments)
 // which moves the moments on and returns the new weight.
 template <class Rule, UpdateKind kind>
 struct UpdateLayout {
   static constexpr bool controlled = kind != UpdateKind::plain;
-  static constexpr bool counted = !controlled && Rule::counts_updates;
+  static constexpr bool counted = !controlled && Rule::Named::counts_updates;
   static constexpr std::size_t first_moment = kind == UpdateKind::master ? 3 : 2;
-  static constexpr std::size_t steering = first_moment + Rule::moments;
+  static constexpr std::size_t steering = first_moment + Rule::Named::moments;
   static constexpr std::size_t operands = steering + (controlled || counted ? 1 : 0);
 };
 
@@ -44,7 +45,7 @@ constexpr auto update_operands() {
   all[1] = {"gradients", Access::read, extent::elements};
   if constexpr (kind == UpdateKind::master)
     all[2] = {"master", Access::read_write, extent::elements, OperandFormat::single};
-  for (std::size_t i = 0; i < Rule::moments; ++i)
+  for (std::size_t i = 0; i < Rule::Named::moments; ++i)
     all[Layout::first_moment + i] = {moments[i], Access::read_write, extent::elements,
                                      OperandFormat::single};
   if constexpr (Layout::controlled)
@@ -79,8 +80,8 @@ void update_reference(const KernelCall& call) {
     const auto kept = [&](std::size_t operand) -> float& {
       return static_cast<float*>(call.buffers[operand])[i];
     };
-    double moments[Rule::moments];
-    for (std::size_t moment = 0; moment < Rule::moments; ++moment)
+    double moments[Rule::Named::moments];
+    for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
       moments[moment] = kept(Layout::first_moment + moment);
     const double gradient = factor * number_at(call.buffers[1], call.dtype, i);
     double weight = 0;
@@ -89,7 +90,7 @@ void update_reference(const KernelCall& call) {
     else
       weight = number_at(call.buffers[0], call.dtype, i);
     weight = Rule::step(attributes, updates, weight, gradient, moments);
-    for (std::size_t moment = 0; moment < Rule::moments; ++moment)
+    for (std::size_t moment = 0; moment < Rule::Named::moments; ++moment)
       kept(Layout::first_moment + moment) = static_cast<float>(moments[moment]);
     if constexpr (kind == UpdateKind::master) weight = kept(2) = static_cast<float>(weight);
     set_number(call.buffers[0], call.dtype, i, weight);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/build/build_input.h"
+#include "plan/build/update_rule.h"
 
 namespace stepgate {
 namespace {
@@ -122,7 +123,7 @@ OffloadedMoments::OffloadedMoments(StepBuilder& builder, OffloadVia via, std::in
       overlaps_(via == OffloadVia::pinned_overlap),
       layers_(layers),
       bytes_(layer_bytes) {
-  constexpr std::array<const char*, 2> names{"first moments", "second moments"};
+  const auto names = moments_of(OptimKind::adamw);  // the only rule whose moments may lie there
   for (std::size_t moment = 0; moment < 2; ++moment) {
     const std::string name = names[moment];
     on_host_[moment] = builder.add({.name = name + " on the host",

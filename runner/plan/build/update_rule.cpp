@@ -21,13 +21,18 @@ struct UpdateRule {
   std::string_view plain, clipped, master;  // empty: it has none
 };
 
+template <class Plain, class Clipped, class Master>
+UpdateRule rule(OptimKind kind, const KernelAttributes& rates) {
+  return {kind,        Plain::moments, Plain::counts_updates, rates,
+          Plain::name, Clipped::name,  Master::name};
+}
+
 const UpdateRule& rule_of(OptimKind kind) {
+  using namespace kernels;
   static const UpdateRule rules[] = {
-      {OptimKind::sgd, 0, false, sgd_rates, kernels::Sgd::name, {}, {}},
-      {OptimKind::adamw, 2, true, adamw_rates, kernels::Adamw::name, kernels::AdamwClipped::name,
-       kernels::AdamwMaster::name},
-      {OptimKind::lion, 1, false, lion_rates, kernels::Lion::name, kernels::LionClipped::name,
-       kernels::LionMaster::name},
+      {OptimKind::sgd, 0, false, sgd_rates, Sgd::name, {}, {}},
+      rule<Adamw, AdamwClipped, AdamwMaster>(OptimKind::adamw, adamw_rates),
+      rule<Lion, LionClipped, LionMaster>(OptimKind::lion, lion_rates),
   };
   return *std::find_if(std::begin(rules), std::end(rules),
                        [kind](const UpdateRule& rule) { return rule.kind == kind; });
