@@ -558,6 +558,18 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
   EXPECT_FALSE(contains(run.out, "nothing was compared")) << run.out;
 }
 
+TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
+  // Of the worker that counts, hello and one answer, of another plan than BASE's.
+  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
+                     " \"$@\" --set sync.where=step | sed -u 2q; exit 0; }; done\nexec " + program +
+                     " \"$@\"\n");
+  const Finished run = gate({"copies", "launches", "waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     counts  copies/step")) << run.out;
+  EXPECT_TRUE(contains(run.out, "2 of 3 works were not counted")) << run.out;
+  EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
+}
+
 TEST_F(Gates, AWorkThatNobodyAskedForMayBeLost) {
   script("head",
          "for word; do shift; [ \"$word\" = copies.toml ] || set -- \"$@\" \"$word\"; done\nexec " +

@@ -40,16 +40,26 @@ constexpr int lowest_descriptor = 10;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// A worker that is gone must be a fact, not the end of stepgate.
+// A worker that is gone must be a fact, not the end of stepgate. Of this thread alone: others talk
+// to workers of their own.
 class NoBrokenPipe {
  public:
-  NoBrokenPipe() : before_(std::signal(SIGPIPE, SIG_IGN)) {}
-  ~NoBrokenPipe() { std::signal(SIGPIPE, before_); }
+  NoBrokenPipe() {
+    sigemptyset(&broken_pipe_);
+    sigaddset(&broken_pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    const timespec at_once{};
+    sigtimedwait(&broken_pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   NoBrokenPipe(const NoBrokenPipe&) = delete;
   NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
 
  private:
-  void (*before_)(int);
+  sigset_t broken_pipe_{};
+  sigset_t before_{};
 };
 
 int milliseconds_until(Clock::time_point deadline) {

@@ -22,16 +22,30 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A wrong number changes every loss that follows; a few tell as surely as many.
+// A wrong number changes every loss that follows; a few tell as surely as many. Of the second half
+// is known how long a step takes, once the first has loaded what the step needs.
 constexpr std::int64_t steps_of_losses = 4;
 
-// The queue of a step whose times are wanted has to be as deep as it gets; counts do not depend on
-// it.
-std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, bool times) {
-  const nanoseconds step_time = pilot_step_time(step);
+nanoseconds run_for_losses(LoadedStep& step, std::vector<std::string>& losses) {
+  nanoseconds elapsed{0};
+  for (int half = 0; half < 2; ++half) {
+    const StepResult result = step.run({.steps = steps_of_losses / 2});
+    for (const float loss : result.losses)
+      losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+    elapsed = result.elapsed.value_or(nanoseconds(0));
+  }
+  return std::max(elapsed / (steps_of_losses / 2), nanoseconds(1));
+}
+
+// What happens every n steps has happened once before it is traced, so that what it leaves behind
+// is there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
+// depend on it.
+std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+                              bool times) {
   const std::int64_t steps = traced_steps({&plan, 1}, step_time);
   if (times) return trace_loaded(step, plan, step_time, steps);
-  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), steps);
+  const std::int64_t period = common_period(plan, steps).value_or(1);
+  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), period);
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
 }
 
@@ -62,11 +76,10 @@ StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carri
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
   std::optional<OneCpu> pinned;
   if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
-  for (const float loss : loaded->run({.steps = steps_of_losses}).losses)
-    counts.losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+  const nanoseconds step_time = run_for_losses(*loaded, counts.losses);
   counts.untraced = device.reason_against_tracing();
   if (!counts.untraced.empty()) return counts;
-  const auto trace = trace_of(*loaded, carried_out, request.times);
+  const auto trace = trace_of(*loaded, carried_out, step_time, request.times);
   if (!trace) {
     counts.untraced = "the device recorded no trace";
     return counts;

@@ -23,8 +23,8 @@ constexpr Metric counts[] = {
     Metric::device_syncs_per_step, Metric::polls_per_step,           Metric::device_allocs_per_step,
     Metric::device_frees_per_step, Metric::pinned_allocs_per_step};
 
-double seconds(std::int64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / nanoseconds_per_second;
+double seconds(std::int64_t of_nanoseconds) {
+  return static_cast<double>(of_nanoseconds) / nanoseconds_per_second;
 }
 
 double seconds(const auto& record) {

@@ -21,6 +21,7 @@
 #include "support/seconds.h"
 #include "support/text/nearest.h"
 #include "support/text/units.h"
+#include "verbs/compare/count_both.h"
 #include "verbs/compare/head_sentences.h"
 #include "verbs/compare/stored_sentences.h"
 #include "verbs/compare/workers.h"
@@ -406,31 +407,25 @@ class Gate {
     return works;
   }
 
-  // Both sides at once: nothing is timed here, and most of it is the hosts' work.
   void count() try {
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     std::vector<std::string> works = works_of_both(&Hello::works);
     const std::vector<std::string> planned = works_of_both(&Hello::planned);
     works.insert(works.end(), planned.begin(), planned.end());
-    for (const std::string& work : works) {
-      line.show("counts of " + work);
-      for (const auto& worker : {base_worker_.get(), head_worker_.get()})
-        worker->ask_ahead(CountWork{work});
-      CountedPair pair{work, base_worker_->count({work}), {}};
-      pair.head = head_worker_->count({work});
-      compare(std::move(pair));
-    }
-    base_worker_->quit();
-    head_worker_->quit();
+    CountedBoth both =
+        count_both(*base_worker_, *head_worker_, works,
+                   [&line](const std::string& work) { line.show("counts of " + work); });
     base_worker_.reset();
     head_worker_.reset();
+    for (CountedPair& pair : both.pairs) compare(std::move(pair));
+    for (const std::string& failure : both.failures)
+      add(FindingKind::counts, Severity::failed, "counts", failure);
+    if (!both.failures.empty()) return;
     line.clear();
     print_gate_stage(
         std::cout, "counts",
         counted(std::ssize(works), "work") + ", " + std::to_string(differing_.size()) + " differ",
         seconds(Clock::now() - start_));
-  } catch (const WorkerError& error) {
-    add(FindingKind::counts, Severity::failed, "counts", error.what());
   } catch (const WaitStopped&) {
   }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Asks both builds of a gate what their steps consist of, each at its own pace: nothing is timed,
+// and while one side's host makes a step ready, the device can carry out the other's.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/worker/worker.h"
+#include "judge/gate/judge_gate.h"
+
+namespace stepgate {
+
+struct CountedBoth {
+  std::vector<CountedPair> pairs;  // of the works that both have answered for, in their order
+  // What a side that failed did, and how many works it left uncounted by that; empty otherwise.
+  std::vector<std::string> failures;
+};
+
+// Both workers have ended afterwards. `progress` is told the works that BASE is asked for. Throws
+// WaitStopped.
+CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> works,
+                       const std::function<void(const std::string& work)>& progress);
+
+}  // namespace stepgate
