@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // `stepgate accept`: measures a run, checks the gate against itself, and stores the run. Every run
 // is a process of its own, since what one process is dealt at its start is the same in all of it.
-// The gate is checked after the run, so that a stored run starts as `run` does.
+// The gate is checked after the run, so that a stored run starts as `run` does, and once a file: it
+// says of the machine that it tells no differences where there are none.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -44,14 +45,16 @@ void prepare(Planned& planned, const std::filesystem::path& path, const Argument
 }
 
 std::optional<std::string> reason_against(const Planned& planned, const Decided& decided,
-                                          const std::string& new_era, Device& device,
+                                          const Arguments& arguments, Device& device,
                                           std::uint64_t seed) {
+  const std::string& new_era = arguments.new_era;
   if (const auto reason = reason_against_storing(decided.verdict, !new_era.empty())) return reason;
   if (planned.baseline && new_era.empty()) {
     const auto reason =
         reason_for_new_era(planned.scenario, planned.plans, decided.measurement, *planned.baseline);
     if (reason) return *reason + "; if that is meant, --new-era TEXT stores it and says why";
   }
+  if (arguments.gate_checked) return std::nullopt;
   for (const Variant& variant : planned.scenario.variants) {
     SelfCheck check = self_check(planned.scenario, variant, planned.plans);
     const Planned itself{.scenario = std::move(check.scenario),
@@ -97,7 +100,7 @@ int accept_here(const Arguments& arguments) {
   prepare(planned, path, arguments);
   const Decided decided =
       decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::hidden);
-  const auto reason = reason_against(planned, decided, arguments.new_era, *opened.device, seed);
+  const auto reason = reason_against(planned, decided, arguments, *opened.device, seed);
   if (interrupted) {
     std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
     return interrupted_exit_code(interrupted);
@@ -112,7 +115,7 @@ int accept_here(const Arguments& arguments) {
 
 // The command line of one run of one file; a given seed is a seed of seeds.
 std::vector<std::string> one_run(const Arguments& arguments, const std::filesystem::path& file,
-                                 std::uint64_t index) {
+                                 std::uint64_t index, bool gate_checked) {
   std::vector<std::string> words{"--baselines", arguments.device.baselines.string(), "accept",
                                  file.string()};
   const auto add = [&](const std::string& option, const std::string& value) {
@@ -125,6 +128,7 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
   if (arguments.budget_seconds) add("--budget", fmt::format("{}", *arguments.budget_seconds));
   if (arguments.seed) add("--seed", fmt::format("{}", random_bits(*arguments.seed, index)));
   for (const std::string& setting : arguments.overrides) add("--set", setting);
+  if (gate_checked) words.emplace_back("--gate-checked");
   return words;
 }
 
@@ -148,10 +152,13 @@ int accept_runs(const Arguments& arguments) {
   int worst = 0;
   AcceptedRuns runs{.asked = std::ssize(files) * arguments.runs};
   for (const std::filesystem::path& file : files) {
+    bool gate_checked = false;
     for (std::int64_t run = 0; run < arguments.runs; ++run) {
       std::cout << std::flush;
-      const int code = run_this_program(one_run(arguments, file, static_cast<std::uint64_t>(run)));
+      const int code =
+          run_this_program(one_run(arguments, file, static_cast<std::uint64_t>(run), gate_checked));
       if (code == 0) ++runs.stored;
+      gate_checked = gate_checked || code == 0;
       if (code == not_accepted_code) ++runs.refused;
       const bool goes_on = !interrupted && (code == 0 || code == not_accepted_code);
       if (!goes_on && !interrupted) ++runs.failed;

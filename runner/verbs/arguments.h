@@ -90,7 +90,8 @@ struct Arguments {
   std::filesystem::path out;       // certify: the certificate
   std::string commit;
   std::int64_t runs = 1;
-  std::string new_era;  // accept: why earlier runs count no more
+  bool gate_checked = false;  // accept: by an earlier run of the same command
+  std::string new_era;        // accept: why earlier runs count no more
   DeviceChoice device{.spec = {}, .baselines = default_baselines(), .seed = 0};
   std::optional<double> budget_seconds;
   std::optional<std::uint64_t> seed;

@@ -320,6 +320,7 @@ class CommandLine {
                      "why the runs stored so far are not to be compared with these any more, "
                      "after a driver update, say, or a change that is meant")
         ->check(is_text);
+    accept->add_flag("--gate-checked", arguments_.gate_checked)->group("");
   }
 
   void declare_history() {

@@ -272,6 +272,11 @@ TEST_F(AcceptVerb, RefusesWhileTheGateFailsAgainstItself) {
                        "a copy of itself is refuted ("))
       << refused.out;
   EXPECT_FALSE(exists(stored));
+  // A run after one that was refused is checked again; one after one that was stored is not.
+  const Finished both =
+      stepgate(on("moody", {"accept", "small.toml", "--runs", "2", "--seed", "1"}));
+  EXPECT_TRUE(contains(both.out, "2 not accepted")) << both.out;
+  EXPECT_EQ(stepgate(on("moody", {"accept", "small.toml", "--gate-checked"})).exit_code, 0);
 }
 
 TEST_F(AcceptVerb, RefusesARunThatRefutesASentence) {
