@@ -45,7 +45,7 @@ def wrong_rows(page):
         found = findings("planted_" + name)
         mechanism, *counts = row[4].split("; ")
         of_time = [finding["mechanism"] for finding in found if finding["of"] == "time"]
-        named = of_time == [""] if mechanism == "none" else of_time[0].startswith(mechanism)
+        named = of_time[0] == mechanism + " of a traced step"
         if not named or any(not any(finding["words"].startswith(count) for finding in found) for count in counts):
             wrong.append(f"{name}: the page says {row[4]}, the record {of_time} and {[finding['words'] for finding in found]}")
         if not fits or int(row[3]) != work["pairs"] or work["outcome"] != "refuted":
@@ -105,18 +105,27 @@ def wrong_processes(page):
     return found if len(spreads) == 6 else [*found, "there are not six works"]
 
 
+def wrong_stored(page):
+    open_times = findings("stored")
+    launches = sum("anchor launch.1" in finding["words"] for finding in open_times)
+    found = missing(page, f"{len(open_times)} of 97 were undecided (77), {launches} of them because launches limit them")
+    if any(finding["of"] != "time" or finding["severity"] != "undecided" for finding in open_times):
+        found.append("the gate against stored runs found more than undecided times")
+    return found
+
+
 def faults(page):
-    return wrong_rows(page) + wrong_counts(page) + wrong_identical(page) + wrong_spreads(page) + wrong_processes(page)
+    return wrong_stored(page) + wrong_rows(page) + wrong_counts(page) + wrong_identical(page) + wrong_spreads(page) + wrong_processes(page)
 
 
 def main():
     page = (SOURCE / "docs/gate.md").read_text()
     found = faults(page)
     # Each figure changed in its last digit is found.
-    for figure, changed in (("+6.8 %", "+6.9 %"), ("[24, 28], 7", "[24, 28], 8"),
-                            ("-> 173.1 us", "-> 173.2 us"), ("pageable_copies_per_step 0 -> 1", "pageable_copies_per_step 0 -> 2"), ("of 54 scatter", "of 55 scatter"),
+    for figure, changed in (("+7.1 %", "+7.2 %"), ("[21, 28], 7", "[21, 28], 8"),
+                            ("-> 179.5 us", "-> 179.6 us"), ("pageable_copies_per_step 0 -> 1", "pageable_copies_per_step 0 -> 2"), ("of 54 scatter", "of 55 scatter"),
                             ("596 comparisons", "597 comparisons"), ("left 2 to 7", "left 3 to 7"), ("the last in 55", "the last in 54"),
-                            ("by 1.3 % instead", "by 1.4 % instead"), ("by 1 to 12 %", "by 2 to 12 %")):
+                            ("66 of 97", "65 of 97"), ("by 1.3 % instead", "by 1.4 % instead"), ("by 1 to 12 %", "by 2 to 12 %")):
         if figure not in page or not faults(page.replace(figure, changed, 1)):
             found.append(f"'{changed}' instead of '{figure}' is not found")
     print("\n".join(found))

@@ -418,6 +418,8 @@ TEST_F(StoredGates, AreNotGatesWhereNothingIsStored) {
   const Finished run = gate_of_stored({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "`stepgate accept waits.toml` stores one")) << run.out;
+  EXPECT_TRUE(contains(run.out, "  not gated  time  waits/step\n"))
+      << run.out;  // once, not by count
 }
 
 TEST_F(StoredGates, AreNotGatedWhereHeadFindsNothingToMeasureWith) {

@@ -100,7 +100,8 @@ std::vector<FindingGroup> grouped(const std::vector<Finding>& findings) {
              group.first->mechanism == finding.mechanism;
     });
     if (same != groups.end()) {
-      same->works.push_back(finding.work);
+      // Several facts about one work in the same words are said once.
+      if (same->works.back() != finding.work) same->works.push_back(finding.work);
     } else {
       groups.push_back({&finding, {finding.work}});
     }
@@ -119,7 +120,7 @@ std::string answer_in_words(const GateVerdict& verdict) {
              " could not be compared";
     case Severity::undecided:
       return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) +
-             "; more time would decide";
+             "; more evidence would decide";
     case Severity::note:
       return std::ranges::any_of(
                  verdict.findings,
