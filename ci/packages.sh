@@ -42,20 +42,20 @@ show_counter() {
   printf '\r\033[K' >&2
 }
 
-# configure_and_build <preset> <target> [cmake argument...]: a line a stage, and a counter on a terminal; logs are in build/ and are
+# configure_and_build <preset> <targets> [cmake argument...]: a line a stage, and a counter on a terminal; logs are in build/ and are
 # shown when something fails.
 # Sixteen files a compilation: a third of the processor time of one each. That every file also compiles by itself is for a
 # plain `cmake --preset host` to show.
 configure_and_build() {
-  local preset=$1 target=$2
+  local preset=$1 targets=$2
   shift 2
   say "configuring build/$preset"
   cmake --preset "$preset" -DSTEPGATE_TEST_HALVES=ON -DSTEPGATE_TEST_HEADERS_ONCE=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 "$@" >"build/$preset.configure.log" 2>&1 || { cat "build/$preset.configure.log"; exit 2; }
-  say "building $target in build/$preset; minutes from scratch, details in build/$preset.build.log"
+  say "building $targets in build/$preset; minutes from scratch, details in build/$preset.build.log"
   if [ -t 2 ]; then
-    cmake --build --preset "$preset" --target "$target" 2>&1 | tee "build/$preset.build.log" | show_counter
+    cmake --build --preset "$preset" --target $targets 2>&1 | tee "build/$preset.build.log" | show_counter
   else
-    cmake --build --preset "$preset" --target "$target" >"build/$preset.build.log" 2>&1
+    cmake --build --preset "$preset" --target $targets >"build/$preset.build.log" 2>&1
   fi || { cat "build/$preset.build.log"; exit 2; }
 }
 

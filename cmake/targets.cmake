@@ -19,12 +19,25 @@ function(stepgate_keep_kernels_apart)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# stepgate_library(<name> SOURCES <file>... [USES <target>...])
+# Of code in which no time is spent: it is compiled in half the time.
+function(stepgate_optimize_little target)
+  if(STEPGATE_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  else()
+    target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+  endif()
+endfunction()
+
+# stepgate_library(<name> [READS_OR_WRITES] SOURCES <file>... [USES <target>...])
+# One that only reads what somebody wrote, or writes what others found, is optimized little.
 function(stepgate_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "READS_OR_WRITES" "" "SOURCES;USES" ${ARGN})
   stepgate_keep_kernels_apart(${ARG_SOURCES})
   add_library(stepgate_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(stepgate_${name} PUBLIC stepgate_options ${ARG_USES})
+  if(ARG_READS_OR_WRITES)
+    stepgate_optimize_little(stepgate_${name})
+  endif()
 endfunction()
 
 # What every test begins with, read once for all that are compiled without optimization. A file that forgets an include
@@ -38,16 +51,46 @@ if(STEPGATE_TESTS AND STEPGATE_TEST_HEADERS_ONCE)
     <fstream> <functional> <map> <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view> <variant> <vector>)
 endif()
 
-# stepgate_test(<name> [SIMULATES] SOURCES <file>... USES <target>... [LABELS <label>...])
+# What tests read beside their programs.
+if(STEPGATE_TESTS)
+  set(folders scenarios baselines tests runner kernels docs ci)
+  list(TRANSFORM folders REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.OF_KIND" OUTPUT_VARIABLE patterns)
+  set(every_pattern README.md)
+  foreach(kind toml json jsonl txt md py svg)
+    list(TRANSFORM patterns REPLACE "OF_KIND" ${kind} OUTPUT_VARIABLE of_kind)
+    list(APPEND every_pattern ${of_kind})
+  endforeach()
+  file(GLOB_RECURSE stepgate_test_data CONFIGURE_DEPENDS ${every_pattern})
+  add_custom_target(passed)  # every test program has passed
+endif()
+
+# A program that passed is run again when it is another one, or the program that it runs, or what it reads.
+function(stepgate_pass_once name labels)
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${name}.passed)
+  set(runs "")
+  if("cli" IN_LIST labels)
+    set(runs stepgate)
+  endif()
+  add_custom_command(OUTPUT ${stamp} COMMAND ${name} --gtest_brief=1 COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS ${name} ${runs} ${stepgate_test_data} COMMENT "Testing ${name}" VERBATIM)
+  add_custom_target(passed_${name} DEPENDS ${stamp})
+  add_dependencies(passed passed_${name})
+endfunction()
+
+# stepgate_test(<name> [SIMULATES] [SAYS_THE_SAME_OF_EVERY_BUILD] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
-# optimization, which takes half the time, unless it computes much itself: it SIMULATES.
+# optimization, which takes half the time, unless it computes much itself: it SIMULATES. One that neither computes nor
+# runs the program says the same of every build, and whoever makes several builds leaves it out of all but one.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SIMULATES" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SIMULATES;SAYS_THE_SAME_OF_EVERY_BUILD" "" "SOURCES;USES;LABELS" ${ARGN})
   if(STEPGATE_SANITIZE AND "power" IN_LIST ARG_LABELS)  # thousands of gates, whose code other tests run too
+    return()
+  endif()
+  if(ARG_SAYS_THE_SAME_OF_EVERY_BUILD AND NOT STEPGATE_TESTS_OF_EVERY_BUILD)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
@@ -58,6 +101,9 @@ function(stepgate_test name)
     if(STEPGATE_TEST_HEADERS_ONCE)
       target_precompile_headers(${name} REUSE_FROM stepgate_test_headers)
     endif()
+  endif()
+  if(NOT ARG_LABELS MATCHES "gpu|power")
+    stepgate_pass_once(${name} "${ARG_LABELS}")
   endif()
   set(properties "")
   if(ARG_LABELS)

@@ -9,6 +9,7 @@
 
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -183,6 +184,7 @@ TEST_F(CiReports, WriteAPageThatShowsWhatDidNotHoldFirst) {
 }
 
 TEST_F(CiReports, WriteAPageOfTheWholeSuiteThatABrowserOpensAtOnce) {
+  if (sanitized) GTEST_SKIP() << "its size is that of the page as released";
   simulate({STEPGATE_SOURCE_DIR "/scenarios", "--report", "r.html"});
   EXPECT_LT(std::filesystem::file_size(place() / "r.html"), 3U * 1024 * 1024);
   (void)page_in("r.html");

@@ -212,6 +212,7 @@ TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {
 
 // Four batches, over and over: nothing to understand, but to remember.
 TEST_P(PyTorchTransformer, LearnsATinyTask) {
+  if (sanitized) GTEST_SKIP() << "learns as released; its numbers are compared here too";
   const auto device = GetParam().make();
   const Json tiny = {{"name", "tiny"}, {"layers", 2}, {"hidden", 32},    {"heads", 2}, {"seq", 8},
                      {"vocab", 16},    {"batch", 4},  {"norm", "layer"}, {"clip", 1},  {"seed", 3}};

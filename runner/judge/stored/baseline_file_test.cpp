@@ -15,6 +15,7 @@
 #include "support/files/temporary_folder.h"
 #include "support/files/write_file.h"
 #include "support/text/diagnostic.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -105,7 +106,8 @@ TEST_F(BaselineFile, IsRefusedWhereverItIsTruncated) {
   append_run(file, "small", baseline_of(scenario, {1}).runs[0]);
   const std::string whole = content();
   const std::size_t complete = whole.find_last_not_of('\n') + 1;
-  for (std::size_t length = whole.find("[[run]]") + 1; length < complete; ++length) {
+  const std::size_t apart = sanitized ? 7 : 1;
+  for (std::size_t length = whole.find("[[run]]") + 1; length < complete; length += apart) {
     write_file(file, whole.substr(0, length));
     EXPECT_THROW(read_baseline(file, "small"), RequestError) << "of length " << length;
   }
