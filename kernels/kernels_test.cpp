@@ -20,10 +20,9 @@ namespace {
 
 TEST(Catalogue, HasATrialRecipeForEveryKernel) {
   ASSERT_EQ(kernel_catalogue().size(), trial_recipes().size());
-  for (std::size_t i = 0; i < trial_recipes().size(); ++i) {
-    const Kernel& row = kernel_catalogue()[i];
-    EXPECT_EQ(row.name, trial_recipes()[i].kernel.name());
+  for (const Kernel& row : kernel_catalogue()) {
     EXPECT_EQ(&kernel(row.name), &row);
+    EXPECT_EQ(trial_recipe(row.name).kernel, row.name);
   }
 }
 

@@ -110,7 +110,7 @@ Launch launching(const KernelShape& shape, const AdamwRates& rates) {
 template <ForeachPass pass>
 Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                        const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(attributes);
+  const AdamwRates rates = adamw_rates(attributes.as<kernels::Adamw>());
   constexpr bool all_single =
       std::is_same_v<Target<pass, void>, float> && std::is_same_v<First<pass, void>, float>;
   if constexpr (all_single) {
