@@ -6,12 +6,14 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
+#include "kernels/testing/bench_shapes.h"
 #include "kernels/testing/expect_formulas.h"
 #include "kernels/testing/kernel_trial.h"
 
@@ -24,6 +26,21 @@ TEST(Catalogue, HasATrialRecipeForEveryKernel) {
     EXPECT_EQ(&kernel(row.name), &row);
     EXPECT_EQ(trial_recipe(row.name).kernel, row.name);
   }
+}
+
+TEST(Catalogue, HasABenchmarkForEveryKernel) {
+  std::map<std::string_view, KernelShape> timed;
+  for (const BenchShape& bench : bench_shapes()) {
+    timed[bench.kernel] = bench.shape;
+    for (const KernelOperand& operand : kernel(bench.kernel).operands) {
+      EXPECT_GT(operand_bytes(operand, bench.verified, DType::bf16, bench.attributes), 0)
+          << name_of(bench) << ' ' << operand.name;
+    }
+  }
+  for (const Kernel& row : kernel_catalogue()) EXPECT_TRUE(timed.contains(row.name)) << row.name;
+  for (const std::string_view rule : {"adamw_master", "lion", "lion_clipped", "lion_master"})
+    EXPECT_EQ(elements_of(timed[rule]), elements_of(timed["adamw"])) << rule;
+  EXPECT_GT(elements_of(timed["adamw"]), 100'000'000);
 }
 
 TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {
