@@ -37,10 +37,14 @@ TEST(Catalogue, HasABenchmarkForEveryKernel) {
           << name_of(bench) << ' ' << operand.name;
     }
   }
-  for (const Kernel& row : kernel_catalogue()) EXPECT_TRUE(timed.contains(row.name)) << row.name;
-  for (const std::string_view rule : {"adamw_master", "lion", "lion_clipped", "lion_master"})
-    EXPECT_EQ(elements_of(timed[rule]), elements_of(timed["adamw"])) << rule;
-  EXPECT_GT(elements_of(timed["adamw"]), 100'000'000);
+  int updates = 0;
+  for (const Kernel& row : kernel_catalogue()) {
+    EXPECT_TRUE(timed.contains(row.name)) << row.name;
+    if (row.operands.front().name != "weights") continue;
+    EXPECT_GT(elements_of(timed[row.name]), 100'000'000) << row.name << " fits into a cache";
+    ++updates;
+  }
+  EXPECT_GT(updates, 6);
 }
 
 TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {
