@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels that a plan may name. Adding one is a folder and one line in catalogue.cpp.
+// The kernels that a plan may name. Adding one is a folder and one line in kernels.h.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace stepgate {
 
-// In the order of catalogue.cpp.
+// Of every folder in the order of kernels.h.
 std::span<const Kernel> kernel_catalogue();
 
 // The kernel of that name; aborts if there is none, since only plans name kernels.

@@ -9,10 +9,10 @@ namespace stepgate {
 using Prepare = Launch (*)(const KernelShape&, DType, const KernelAttributes&,
                            const LaunchContext&);
 
-template <Prepare prepare>
-constexpr Prepare in_cuda_builds() {
+template <auto launcher>
+constexpr decltype(launcher) in_cuda_builds() {
 #ifdef STEPGATE_WITH_CUDA
-  return prepare;
+  return launcher;
 #else
   return nullptr;
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kernel's header, for those who launch, list or try them all.
+// Every kernel's folder, and the one list of them: CMake compiles what is included here, and
+// catalogue.cpp has their rows. Each header declares `<folder>_kernels()`.
 #pragma once
 
 #include "kernels/accumulate_loss/accumulate_loss.h"

@@ -6,12 +6,14 @@
 
 #include <bit>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
+#include "kernels/testing/bench_shapes.h"
 #include "kernels/testing/expect_formulas.h"
 #include "kernels/testing/kernel_trial.h"
 
@@ -20,11 +22,29 @@ namespace {
 
 TEST(Catalogue, HasATrialRecipeForEveryKernel) {
   ASSERT_EQ(kernel_catalogue().size(), trial_recipes().size());
-  for (std::size_t i = 0; i < trial_recipes().size(); ++i) {
-    const Kernel& row = kernel_catalogue()[i];
-    EXPECT_EQ(row.name, trial_recipes()[i].kernel.name());
+  for (const Kernel& row : kernel_catalogue()) {
     EXPECT_EQ(&kernel(row.name), &row);
+    EXPECT_EQ(trial_recipe(row.name).kernel, row.name);
   }
+}
+
+TEST(Catalogue, HasABenchmarkForEveryKernel) {
+  std::map<std::string_view, KernelShape> timed;
+  for (const BenchShape& bench : bench_shapes()) {
+    timed[bench.kernel] = bench.shape;
+    for (const KernelOperand& operand : kernel(bench.kernel).operands) {
+      EXPECT_GT(operand_bytes(operand, bench.verified, DType::bf16, bench.attributes), 0)
+          << name_of(bench) << ' ' << operand.name;
+    }
+  }
+  int updates = 0;
+  for (const Kernel& row : kernel_catalogue()) {
+    EXPECT_TRUE(timed.contains(row.name)) << row.name;
+    if (row.operands.front().name != "weights") continue;
+    EXPECT_GT(elements_of(timed[row.name]), 100'000'000) << row.name << " fits into a cache";
+    ++updates;
+  }
+  EXPECT_GT(updates, 6);
 }
 
 TEST(Catalogue, LetsOperandsShareABufferOnlyWhereTheReferenceAgrees) {

@@ -94,8 +94,8 @@ void expect_lion(std::string_view kernel, bool has_master, bool controlled) {
 
 TEST(Lion, MovesBySignsAloneAndKeepsOneMoment) {
   expect_lion(kernels::Lion::name, false, false);
-  expect_lion(kernels::LionClipped::name, false, true);
-  expect_lion(kernels::LionMaster::name, true, true);
+  expect_lion("lion_clipped", false, true);
+  expect_lion("lion_master", true, true);
 }
 
 TEST(AdamwMaster, UpdatesTheMasterAndRoundsItIntoTheWeights) {

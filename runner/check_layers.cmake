@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -P check_layers.cmake`: fails on an include that points to the right, between
-# stations or between the rooms of one; on a fixture that a product needs; and on a floor of more than forty files.
+# stations or between the rooms of one; on a fixture that a product needs; on a floor of more than forty files; and on a
+# kernel that kernels.h, the list of them, leaves out.
 set(order support stats kernels allocators scenario plan device measure judge report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_support text files toml process)
@@ -78,6 +79,19 @@ function(check_floors)
   set(wrong "${wrong}" PARENT_SCOPE)
 endfunction()
 
+function(check_kernels_are_listed)
+  file(GLOB files RELATIVE ${SOURCE} ${SOURCE}/kernels/*/*.cpp)
+  file(READ ${SOURCE}/kernels/kernels.h listed)
+  foreach(file IN LISTS files)
+    get_filename_component(kernel ${file} NAME_WE)
+    string(FIND "${listed}" "#include \"kernels/${kernel}/${kernel}.h\"" at)
+    if(file STREQUAL "kernels/${kernel}/${kernel}.cpp" AND at EQUAL -1)
+      set(wrong "${wrong}\n  ${file}: no kernel of kernels/kernels.h")
+    endif()
+  endforeach()
+  set(wrong "${wrong}" PARENT_SCOPE)
+endfunction()
+
 set(position 0)
 foreach(station IN LISTS order)
   if(station STREQUAL "kernels")
@@ -88,6 +102,7 @@ foreach(station IN LISTS order)
   math(EXPR position "${position} + 1")
 endforeach()
 check_floors()
+check_kernels_are_listed()
 if(wrong)
   message(FATAL_ERROR "These point to the right of the line (${order}), or of a station's rooms:${wrong}")
 endif()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Run as `cmake -D SOURCE=<repository> -D PLACE=<folder> -P plant_include.cmake`: copies the sources, plants one include
-# that points to the right in each of several ways and a floor of too many files, and fails unless check_layers.cmake names every one of them.
+# that points to the right in each of several ways, a floor of too many files and a kernel that no list has, and fails
+# unless check_layers.cmake names every one of them.
 set(planted_in runner/stats/moments.h runner/allocators/caching/block_pool.h runner/scenario/scenario.h runner/judge/verdict/words.cpp kernels/kernel.h
   runner/support/text/units.cpp runner/judge/verdict/words.cpp runner/plan/build/build_mlp.cpp kernels/matmul/matmul.cpp)
 set(planted
@@ -22,6 +23,7 @@ foreach(file include IN ZIP_LISTS planted_in planted)
 endforeach()
 file(WRITE ${PLACE}/runner/judge/shed/shed.h "")
 file(WRITE ${PLACE}/runner/verbs/x1.h "")
+file(WRITE ${PLACE}/kernels/lost/lost.cpp "")
 file(APPEND ${PLACE}/runner/support/require.h "#include \"verbs/x1.h\"\n")
 foreach(number RANGE 40)
   file(WRITE ${PLACE}/runner/stats/many/${number}.h "")
@@ -32,7 +34,8 @@ file(REMOVE_RECURSE ${PLACE})
 if(result EQUAL 0)
   message(FATAL_ERROR "includes that point to the right went unnoticed")
 endif()
-foreach(told "runner/judge/shed/shed.h: lies in a room that rooms_judge does not list" "runner/support/require.h: #include \"verbs/x1.h\"")
+foreach(told "kernels/lost/lost.cpp: no kernel of kernels/kernels.h"
+    "runner/judge/shed/shed.h: lies in a room that rooms_judge does not list" "runner/support/require.h: #include \"verbs/x1.h\"")
   string(FIND "${report}" "${told}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "'${told}' is not reported:\n${report}")

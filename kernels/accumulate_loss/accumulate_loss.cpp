@@ -32,9 +32,9 @@ void accumulate_loss_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel accumulate_loss_kernel() {
-  return {kernels::AccumulateLoss::name, accumulate_loss_operands, accumulate_loss_flops,
-          accumulate_loss_reference, in_cuda_builds<prepare_accumulate_loss>()};
+std::vector<Kernel> accumulate_loss_kernels() {
+  return {{kernels::AccumulateLoss::name, accumulate_loss_operands, accumulate_loss_flops,
+           accumulate_loss_reference, in_cuda_builds<prepare_accumulate_loss>()}};
 }
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@ struct AccumulateLoss {
 
 }  // namespace kernels
 
-Kernel accumulate_loss_kernel();
+std::vector<Kernel> accumulate_loss_kernels();
 
 // Only in CUDA builds.
 Launch prepare_accumulate_loss(const KernelShape&, DType, const KernelAttributes&,

@@ -4,19 +4,17 @@
 
 #include <cmath>
 
-#include "kernels/cuda_build.h"
 #include "kernels/update/update_kernels.h"
 
 namespace stepgate {
 namespace {
 
 struct AdamwRule {
-  using Attributes = kernels::Adamw::Attributes;
   using Named = kernels::Adamw;
   // m 3, v 4, corrections 2, root, sum, quotient, decay 2, step 2
   static constexpr std::int64_t flops = 16;
 
-  static double step(const Attributes& rates, double updates, double weight, double gradient,
+  static double step(const Named::Attributes& rates, double updates, double weight, double gradient,
                      double* moments) {
     double& m = moments[0];
     double& v = moments[1];
@@ -31,19 +29,8 @@ struct AdamwRule {
 
 }  // namespace
 
-Kernel adamw_kernel() {
-  return update_kernel<kernels::Adamw, AdamwRule, UpdateKind::plain>(
-      in_cuda_builds<prepare_adamw>());
-}
-
-Kernel adamw_clipped_kernel() {
-  return update_kernel<kernels::AdamwClipped, AdamwRule, UpdateKind::clipped>(
-      in_cuda_builds<prepare_adamw_clipped>());
-}
-
-Kernel adamw_master_kernel() {
-  return update_kernel<kernels::AdamwMaster, AdamwRule, UpdateKind::master>(
-      in_cuda_builds<prepare_adamw_master>());
+std::vector<Kernel> adamw_kernels() {
+  return update_kernels<AdamwRule>(in_cuda_builds<adamw_launchers>());
 }
 
 }  // namespace stepgate

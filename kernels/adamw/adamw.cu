@@ -10,6 +10,7 @@ struct AdamwOnDevice {
   using Rates = AdamwRates;
   using Named = kernels::Adamw;
 
+  static Rates rates(const Named::Attributes& rule) { return adamw_rates(rule); }
   static __device__ __forceinline__ AdamwCorrections corrections(const AdamwRates& rates,
                                                                  float updates) {
     return adamw_corrections(rates, updates);
@@ -23,22 +24,8 @@ struct AdamwOnDevice {
 
 }  // namespace
 
-Launch prepare_adamw(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                     const LaunchContext&) {
-  return prepare_update<AdamwOnDevice, UpdateKind::plain>(kernels::Adamw::name, shape, dtype,
-                                                          adamw_rates(attributes));
-}
-
-Launch prepare_adamw_clipped(const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare_update<AdamwOnDevice, UpdateKind::clipped>(kernels::AdamwClipped::name, shape,
-                                                            dtype, adamw_rates(attributes));
-}
-
-Launch prepare_adamw_master(const KernelShape& shape, DType dtype,
-                            const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare_update<AdamwOnDevice, UpdateKind::master>(kernels::AdamwMaster::name, shape, dtype,
-                                                           adamw_rates(attributes));
+UpdateLaunchers adamw_launchers() {
+  return launchers_of<AdamwOnDevice>();
 }
 
 }  // namespace stepgate

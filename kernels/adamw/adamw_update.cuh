@@ -23,8 +23,7 @@ struct AdamwRates {
   float decay;  // learning_rate * weight_decay
 };
 
-inline AdamwRates adamw_rates(const KernelAttributes& attributes) {
-  const auto rule = attributes.as<kernels::Adamw>();
+inline AdamwRates adamw_rates(const kernels::Adamw::Attributes& rule) {
   const double beta1 = rule.beta1;
   const double beta2 = rule.beta2;
   const double learning_rate = rule.learning_rate;

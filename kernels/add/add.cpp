@@ -37,9 +37,9 @@ void add_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel add_kernel() {
-  return {kernels::Add::name, add_operands, add_flops, add_reference,
-          in_cuda_builds<prepare_add>()};
+std::vector<Kernel> add_kernels() {
+  return {
+      {kernels::Add::name, add_operands, add_flops, add_reference, in_cuda_builds<prepare_add>()}};
 }
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@ struct Add {
 
 }  // namespace kernels
 
-Kernel add_kernel();
+std::vector<Kernel> add_kernels();
 
 // Only in CUDA builds.
 Launch prepare_add(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

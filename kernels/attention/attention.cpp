@@ -66,17 +66,17 @@ void attention_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel attention_kernel() {
+std::vector<Kernel> attention_kernels() {
   // Between its products it has exponentials and sums of rows to do, for which tensor cores wait:
   // bf16 on an H200 reaches 230 to 480 TFLOP/s, by shape, where products have 815 (kernels_bench).
   // Nothing was measured in fp32.
-  return {.name = kernels::Attention::name,
-          .operands = attention_operands,
-          .flops = attention_flops,
-          .reference = attention_reference,
-          .prepare = in_cuda_builds<prepare_attention>(),
-          .is_attention = true,
-          .share_of_rate = 0.4};
+  return {{.name = kernels::Attention::name,
+           .operands = attention_operands,
+           .flops = attention_flops,
+           .reference = attention_reference,
+           .prepare = in_cuda_builds<prepare_attention>(),
+           .is_attention = true,
+           .share_of_rate = 0.4}};
 }
 
 }  // namespace stepgate

@@ -25,7 +25,7 @@ struct Attention {
 
 }  // namespace kernels
 
-Kernel attention_kernel();
+std::vector<Kernel> attention_kernels();
 
 // Only in CUDA builds.
 Launch prepare_attention(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -93,15 +93,15 @@ void attention_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel attention_gradient_kernel() {
+std::vector<Kernel> attention_gradient_kernels() {
   // As attention: 175 to 240 TFLOP/s where products have 815.
-  return {.name = kernels::AttentionGradient::name,
-          .operands = attention_gradient_operands,
-          .flops = attention_gradient_flops,
-          .reference = attention_gradient_reference,
-          .prepare = in_cuda_builds<prepare_attention_gradient>(),
-          .is_attention = true,
-          .share_of_rate = 0.25};
+  return {{.name = kernels::AttentionGradient::name,
+           .operands = attention_gradient_operands,
+           .flops = attention_gradient_flops,
+           .reference = attention_gradient_reference,
+           .prepare = in_cuda_builds<prepare_attention_gradient>(),
+           .is_attention = true,
+           .share_of_rate = 0.25}};
 }
 
 }  // namespace stepgate

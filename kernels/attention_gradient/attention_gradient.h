@@ -53,7 +53,7 @@ constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape
   return dots > of_cudnn ? dots : of_cudnn;
 }
 
-Kernel attention_gradient_kernel();
+std::vector<Kernel> attention_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_attention_gradient(const KernelShape&, DType, const KernelAttributes&,

@@ -42,9 +42,9 @@ void bias_activation_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel bias_activation_kernel() {
-  return {kernels::BiasActivation::name, bias_activation_operands, bias_activation_flops,
-          bias_activation_reference, in_cuda_builds<prepare_bias_activation>()};
+std::vector<Kernel> bias_activation_kernels() {
+  return {{kernels::BiasActivation::name, bias_activation_operands, bias_activation_flops,
+           bias_activation_reference, in_cuda_builds<prepare_bias_activation>()}};
 }
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ struct BiasActivation {
 
 }  // namespace kernels
 
-Kernel bias_activation_kernel();
+std::vector<Kernel> bias_activation_kernels();
 
 // Only in CUDA builds.
 Launch prepare_bias_activation(const KernelShape&, DType, const KernelAttributes&,

@@ -50,9 +50,9 @@ void bias_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel bias_gradient_kernel() {
-  return {kernels::BiasGradient::name, bias_gradient_operands, bias_gradient_flops,
-          bias_gradient_reference, in_cuda_builds<prepare_bias_gradient>()};
+std::vector<Kernel> bias_gradient_kernels() {
+  return {{kernels::BiasGradient::name, bias_gradient_operands, bias_gradient_flops,
+           bias_gradient_reference, in_cuda_builds<prepare_bias_gradient>()}};
 }
 
 }  // namespace stepgate

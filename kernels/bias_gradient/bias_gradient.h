@@ -20,7 +20,7 @@ struct BiasGradient {
 
 }  // namespace kernels
 
-Kernel bias_gradient_kernel();
+std::vector<Kernel> bias_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_bias_gradient(const KernelShape&, DType, const KernelAttributes&,

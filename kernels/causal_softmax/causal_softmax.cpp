@@ -56,9 +56,9 @@ void causal_softmax_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel causal_softmax_kernel() {
-  return {kernels::CausalSoftmax::name, causal_softmax_operands, causal_softmax_flops,
-          causal_softmax_reference, in_cuda_builds<prepare_causal_softmax>()};
+std::vector<Kernel> causal_softmax_kernels() {
+  return {{kernels::CausalSoftmax::name, causal_softmax_operands, causal_softmax_flops,
+           causal_softmax_reference, in_cuda_builds<prepare_causal_softmax>()}};
 }
 
 }  // namespace stepgate

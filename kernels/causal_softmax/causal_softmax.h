@@ -23,7 +23,7 @@ struct CausalSoftmax {
 
 }  // namespace kernels
 
-Kernel causal_softmax_kernel();
+std::vector<Kernel> causal_softmax_kernels();
 
 // Only in CUDA builds.
 Launch prepare_causal_softmax(const KernelShape&, DType, const KernelAttributes&,

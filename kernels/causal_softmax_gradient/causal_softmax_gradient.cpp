@@ -49,10 +49,10 @@ void causal_softmax_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel causal_softmax_gradient_kernel() {
-  return {kernels::CausalSoftmaxGradient::name, causal_softmax_gradient_operands,
-          causal_softmax_gradient_flops, causal_softmax_gradient_reference,
-          in_cuda_builds<prepare_causal_softmax_gradient>()};
+std::vector<Kernel> causal_softmax_gradient_kernels() {
+  return {{kernels::CausalSoftmaxGradient::name, causal_softmax_gradient_operands,
+           causal_softmax_gradient_flops, causal_softmax_gradient_reference,
+           in_cuda_builds<prepare_causal_softmax_gradient>()}};
 }
 
 }  // namespace stepgate

@@ -23,7 +23,7 @@ struct CausalSoftmaxGradient {
 
 }  // namespace kernels
 
-Kernel causal_softmax_gradient_kernel();
+std::vector<Kernel> causal_softmax_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_causal_softmax_gradient(const KernelShape&, DType, const KernelAttributes&,

@@ -65,9 +65,9 @@ void clip_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel clip_kernel() {
-  return {kernels::Clip::name, clip_operands, clip_flops, clip_reference,
-          in_cuda_builds<prepare_clip>()};
+std::vector<Kernel> clip_kernels() {
+  return {{kernels::Clip::name, clip_operands, clip_flops, clip_reference,
+           in_cuda_builds<prepare_clip>()}};
 }
 
 }  // namespace stepgate

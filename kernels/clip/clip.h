@@ -31,7 +31,7 @@ struct Clip {
 
 constexpr double clip_epsilon = 1e-6;
 
-Kernel clip_kernel();
+std::vector<Kernel> clip_kernels();
 
 // Only in CUDA builds.
 Launch prepare_clip(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -43,9 +43,9 @@ void column_parts_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel column_parts_kernel() {
-  return {kernels::ColumnParts::name, column_parts_operands, column_parts_flops,
-          column_parts_reference, in_cuda_builds<prepare_column_parts>()};
+std::vector<Kernel> column_parts_kernels() {
+  return {{kernels::ColumnParts::name, column_parts_operands, column_parts_flops,
+           column_parts_reference, in_cuda_builds<prepare_column_parts>()}};
 }
 
 }  // namespace stepgate

@@ -31,7 +31,7 @@ constexpr std::int64_t column_parts(std::int64_t rows, std::int64_t columns) {
   return parts < 1 ? 1 : parts;
 }
 
-Kernel column_parts_kernel();
+std::vector<Kernel> column_parts_kernels();
 
 // Only in CUDA builds.
 Launch prepare_column_parts(const KernelShape&, DType, const KernelAttributes&,

@@ -77,14 +77,11 @@ void scaled_reference(const KernelCall& call) {
 
 // --- the rows ------------------------------------------------------------------------------------
 
-Kernel cross_entropy_kernel() {
-  return {kernels::CrossEntropy::name, cross_entropy_operands, cross_entropy_flops,
-          cross_entropy_reference, in_cuda_builds<prepare_cross_entropy>()};
-}
-
-Kernel scaled_cross_entropy_kernel() {
-  return {kernels::ScaledCrossEntropy::name, scaled_operands, cross_entropy_flops, scaled_reference,
-          in_cuda_builds<prepare_scaled_cross_entropy>()};
+std::vector<Kernel> cross_entropy_kernels() {
+  return {{kernels::CrossEntropy::name, cross_entropy_operands, cross_entropy_flops,
+           cross_entropy_reference, in_cuda_builds<prepare_cross_entropy>()},
+          {kernels::ScaledCrossEntropy::name, scaled_operands, cross_entropy_flops,
+           scaled_reference, in_cuda_builds<prepare_scaled_cross_entropy>()}};
 }
 
 }  // namespace stepgate

@@ -36,8 +36,7 @@ constexpr double rows_of_mean(const KernelShape& shape, const KernelAttributes& 
   return static_cast<double>(rows > 0 ? rows : shape.rows);
 }
 
-Kernel cross_entropy_kernel();
-Kernel scaled_cross_entropy_kernel();
+std::vector<Kernel> cross_entropy_kernels();
 
 // Only in CUDA builds.
 Launch prepare_cross_entropy(const KernelShape&, DType, const KernelAttributes&,

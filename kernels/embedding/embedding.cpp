@@ -66,9 +66,9 @@ void embedding_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel embedding_kernel() {
-  return {kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
-          in_cuda_builds<prepare_embedding>()};
+std::vector<Kernel> embedding_kernels() {
+  return {{kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
+           in_cuda_builds<prepare_embedding>()}};
 }
 
 }  // namespace stepgate

@@ -17,7 +17,7 @@ struct Embedding {
 
 }  // namespace kernels
 
-Kernel embedding_kernel();
+std::vector<Kernel> embedding_kernels();
 
 // Only in CUDA builds.
 Launch prepare_embedding(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -63,9 +63,9 @@ void embedding_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel embedding_gradient_kernel() {
-  return {kernels::EmbeddingGradient::name, embedding_gradient_operands, embedding_gradient_flops,
-          embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()};
+std::vector<Kernel> embedding_gradient_kernels() {
+  return {{kernels::EmbeddingGradient::name, embedding_gradient_operands, embedding_gradient_flops,
+           embedding_gradient_reference, in_cuda_builds<prepare_embedding_gradient>()}};
 }
 
 }  // namespace stepgate

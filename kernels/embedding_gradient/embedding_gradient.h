@@ -24,7 +24,7 @@ struct EmbeddingGradient {
 
 }  // namespace kernels
 
-Kernel embedding_gradient_kernel();
+std::vector<Kernel> embedding_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_embedding_gradient(const KernelShape&, DType, const KernelAttributes&,

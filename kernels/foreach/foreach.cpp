@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <utility>
 
 #include "kernels/adamw/adamw.h"
 #include "kernels/cuda_build.h"
@@ -55,7 +56,7 @@ struct PassRow {
 };
 
 // In the order of ForeachPass.
-constexpr PassRow rows[] = {
+constexpr PassRow pass_rows[] = {
     {kernels::Foreach<ForeachPass::unscale>::name, foreach_unscale_operands, 1},
     {kernels::Foreach<ForeachPass::decay>::name, foreach_decay_operands, 1},
     {kernels::Foreach<ForeachPass::lerp>::name, foreach_lerp_operands, 3},
@@ -68,7 +69,7 @@ constexpr PassRow rows[] = {
 };
 
 constexpr const PassRow& row_of(ForeachPass pass) {
-  return rows[static_cast<std::size_t>(pass)];
+  return pass_rows[static_cast<std::size_t>(pass)];
 }
 
 bool is_control(const KernelOperand& operand) {
@@ -154,31 +155,15 @@ Kernel kernel_of() {
           in_cuda_builds<prepare_foreach<pass>>()};
 }
 
+template <int... pass>
+std::vector<Kernel> kernels_of(std::integer_sequence<int, pass...>) {
+  return {kernel_of<static_cast<ForeachPass>(pass)>()...};
+}
+
 }  // namespace
 
-Kernel foreach_kernel(ForeachPass pass) {
-  switch (pass) {
-    case ForeachPass::unscale:
-      return kernel_of<ForeachPass::unscale>();
-    case ForeachPass::decay:
-      return kernel_of<ForeachPass::decay>();
-    case ForeachPass::lerp:
-      return kernel_of<ForeachPass::lerp>();
-    case ForeachPass::mul:
-      return kernel_of<ForeachPass::mul>();
-    case ForeachPass::addcmul:
-      return kernel_of<ForeachPass::addcmul>();
-    case ForeachPass::sqrt:
-      return kernel_of<ForeachPass::sqrt>();
-    case ForeachPass::div:
-      return kernel_of<ForeachPass::div>();
-    case ForeachPass::add:
-      return kernel_of<ForeachPass::add>();
-    case ForeachPass::addcdiv:
-      return kernel_of<ForeachPass::addcdiv>();
-  }
-  std::fprintf(stderr, "no such foreach pass\n");
-  std::abort();
+std::vector<Kernel> foreach_kernels() {
+  return kernels_of(std::make_integer_sequence<int, std::ssize(kernels::foreach_names)>());
 }
 
 }  // namespace stepgate

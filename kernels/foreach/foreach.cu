@@ -110,7 +110,7 @@ Launch launching(const KernelShape& shape, const AdamwRates& rates) {
 template <ForeachPass pass>
 Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
                        const LaunchContext&) {
-  const AdamwRates rates = adamw_rates(attributes);
+  const AdamwRates rates = adamw_rates(attributes.as<kernels::Adamw>());
   constexpr bool all_single =
       std::is_same_v<Target<pass, void>, float> && std::is_same_v<First<pass, void>, float>;
   if constexpr (all_single) {
@@ -121,15 +121,15 @@ Launch prepare_foreach(const KernelShape& shape, DType dtype, const KernelAttrib
   }
 }
 
-using Prepare = Launch(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
-template Prepare prepare_foreach<ForeachPass::unscale>;
-template Prepare prepare_foreach<ForeachPass::decay>;
-template Prepare prepare_foreach<ForeachPass::lerp>;
-template Prepare prepare_foreach<ForeachPass::mul>;
-template Prepare prepare_foreach<ForeachPass::addcmul>;
-template Prepare prepare_foreach<ForeachPass::sqrt>;
-template Prepare prepare_foreach<ForeachPass::div>;
-template Prepare prepare_foreach<ForeachPass::add>;
-template Prepare prepare_foreach<ForeachPass::addcdiv>;
+using PreparePass = std::remove_pointer_t<Prepare>;
+template PreparePass prepare_foreach<ForeachPass::unscale>;
+template PreparePass prepare_foreach<ForeachPass::decay>;
+template PreparePass prepare_foreach<ForeachPass::lerp>;
+template PreparePass prepare_foreach<ForeachPass::mul>;
+template PreparePass prepare_foreach<ForeachPass::addcmul>;
+template PreparePass prepare_foreach<ForeachPass::sqrt>;
+template PreparePass prepare_foreach<ForeachPass::div>;
+template PreparePass prepare_foreach<ForeachPass::add>;
+template PreparePass prepare_foreach<ForeachPass::addcdiv>;
 
 }  // namespace stepgate

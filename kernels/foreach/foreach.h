@@ -42,7 +42,7 @@ struct Foreach {
 
 }  // namespace kernels
 
-Kernel foreach_kernel(ForeachPass);
+std::vector<Kernel> foreach_kernels();
 
 // Only in CUDA builds.
 template <ForeachPass pass>

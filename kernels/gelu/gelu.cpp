@@ -89,19 +89,13 @@ void bias_reference(const KernelCall& call) {
 
 // --- the rows ------------------------------------------------------------------------------------
 
-Kernel gelu_kernel() {
-  return {kernels::Gelu::name, gelu_operands, gelu_flops, gelu_reference,
-          in_cuda_builds<prepare_gelu>()};
-}
-
-Kernel gelu_gradient_kernel() {
-  return {kernels::GeluGradient::name, gradient_operands, gradient_flops, gradient_reference,
-          in_cuda_builds<prepare_gelu_gradient>()};
-}
-
-Kernel bias_gelu_kernel() {
-  return {kernels::BiasGelu::name, bias_operands, bias_flops, bias_reference,
-          in_cuda_builds<prepare_bias_gelu>()};
+std::vector<Kernel> gelu_kernels() {
+  return {{kernels::Gelu::name, gelu_operands, gelu_flops, gelu_reference,
+           in_cuda_builds<prepare_gelu>()},
+          {kernels::GeluGradient::name, gradient_operands, gradient_flops, gradient_reference,
+           in_cuda_builds<prepare_gelu_gradient>()},
+          {kernels::BiasGelu::name, bias_operands, bias_flops, bias_reference,
+           in_cuda_builds<prepare_bias_gelu>()}};
 }
 
 }  // namespace stepgate

@@ -36,9 +36,7 @@ struct BiasGelu {
 constexpr double gelu_slope = 0.79788456080286535588;  // sqrt(2 / pi)
 constexpr double gelu_cubic = 0.044715;
 
-Kernel gelu_kernel();
-Kernel gelu_gradient_kernel();
-Kernel bias_gelu_kernel();
+std::vector<Kernel> gelu_kernels();
 
 // Only in CUDA builds.
 Launch prepare_gelu(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -51,9 +51,9 @@ void ingest_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel ingest_kernel() {
-  return {kernels::Ingest::name, ingest_operands, ingest_flops, ingest_reference,
-          in_cuda_builds<prepare_ingest>()};
+std::vector<Kernel> ingest_kernels() {
+  return {{kernels::Ingest::name, ingest_operands, ingest_flops, ingest_reference,
+           in_cuda_builds<prepare_ingest>()}};
 }
 
 }  // namespace stepgate

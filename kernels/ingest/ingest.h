@@ -19,7 +19,7 @@ struct Ingest {
 
 }  // namespace kernels
 
-Kernel ingest_kernel();
+std::vector<Kernel> ingest_kernels();
 
 // Only in CUDA builds.
 Launch prepare_ingest(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

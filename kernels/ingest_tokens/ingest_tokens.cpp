@@ -50,9 +50,9 @@ void ingest_tokens_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel ingest_tokens_kernel() {
-  return {kernels::IngestTokens::name, ingest_tokens_operands, ingest_tokens_flops,
-          ingest_tokens_reference, in_cuda_builds<prepare_ingest_tokens>()};
+std::vector<Kernel> ingest_tokens_kernels() {
+  return {{kernels::IngestTokens::name, ingest_tokens_operands, ingest_tokens_flops,
+           ingest_tokens_reference, in_cuda_builds<prepare_ingest_tokens>()}};
 }
 
 }  // namespace stepgate

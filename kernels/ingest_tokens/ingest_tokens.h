@@ -35,7 +35,7 @@ constexpr std::int32_t token_of(std::uint32_t word, std::uint32_t vocabulary) {
   return static_cast<std::int32_t>((std::uint64_t{mixed} * vocabulary) >> 32);
 }
 
-Kernel ingest_tokens_kernel();
+std::vector<Kernel> ingest_tokens_kernels();
 
 // Only in CUDA builds.
 Launch prepare_ingest_tokens(const KernelShape&, DType, const KernelAttributes&,

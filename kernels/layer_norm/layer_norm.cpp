@@ -60,15 +60,12 @@ void residual_bias_layer_norm_reference(const KernelCall& call) {
 
 // --- the rows ------------------------------------------------------------------------------------
 
-Kernel layer_norm_kernel() {
-  return {kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
-          in_cuda_builds<prepare_layer_norm>()};
-}
-
-Kernel residual_bias_layer_norm_kernel() {
-  return {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
-          residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
-          in_cuda_builds<prepare_residual_bias_layer_norm>()};
+std::vector<Kernel> layer_norm_kernels() {
+  return {{kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
+           in_cuda_builds<prepare_layer_norm>()},
+          {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
+           residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
+           in_cuda_builds<prepare_residual_bias_layer_norm>()}};
 }
 
 }  // namespace stepgate

@@ -29,8 +29,7 @@ struct ResidualBiasLayerNorm {
 
 }  // namespace kernels
 
-Kernel layer_norm_kernel();
-Kernel residual_bias_layer_norm_kernel();
+std::vector<Kernel> layer_norm_kernels();
 
 // Only in CUDA builds.
 Launch prepare_layer_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -50,9 +50,10 @@ void layer_norm_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel layer_norm_gradient_kernel() {
-  return {kernels::LayerNormGradient::name, layer_norm_gradient_operands, layer_norm_gradient_flops,
-          layer_norm_gradient_reference, in_cuda_builds<prepare_layer_norm_gradient>()};
+std::vector<Kernel> layer_norm_gradient_kernels() {
+  return {{kernels::LayerNormGradient::name, layer_norm_gradient_operands,
+           layer_norm_gradient_flops, layer_norm_gradient_reference,
+           in_cuda_builds<prepare_layer_norm_gradient>()}};
 }
 
 }  // namespace stepgate

@@ -28,7 +28,7 @@ constexpr std::int64_t layer_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
 }
 
-Kernel layer_norm_gradient_kernel();
+std::vector<Kernel> layer_norm_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_layer_norm_gradient(const KernelShape&, DType, const KernelAttributes&,

@@ -48,14 +48,14 @@ void linear_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel linear_kernel() {
-  return {.name = kernels::Linear::name,
-          .operands = linear_operands,
-          .flops = linear_flops,
-          .reference = linear_reference,
-          .prepare = in_cuda_builds<prepare_linear>(),
-          .uses_workspace = true,
-          .is_gemm = true};
+std::vector<Kernel> linear_kernels() {
+  return {{.name = kernels::Linear::name,
+           .operands = linear_operands,
+           .flops = linear_flops,
+           .reference = linear_reference,
+           .prepare = in_cuda_builds<prepare_linear>(),
+           .uses_workspace = true,
+           .is_gemm = true}};
 }
 
 }  // namespace stepgate

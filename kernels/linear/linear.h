@@ -18,7 +18,7 @@ struct Linear {
 
 }  // namespace kernels
 
-Kernel linear_kernel();
+std::vector<Kernel> linear_kernels();
 
 // Only in CUDA builds.
 Launch prepare_linear(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

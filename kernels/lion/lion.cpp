@@ -2,18 +2,16 @@
 // The host side of lion: the rule in double. Meaning and shapes: lion.h.
 #include "kernels/lion/lion.h"
 
-#include "kernels/cuda_build.h"
 #include "kernels/update/update_kernels.h"
 
 namespace stepgate {
 namespace {
 
 struct LionRule {
-  using Attributes = kernels::Lion::Attributes;
   using Named = kernels::Lion;
   static constexpr std::int64_t flops = 11;  // c 3, its sign, decay 2, step 2, m 3
 
-  static double step(const Attributes& rates, double, double weight, double gradient,
+  static double step(const Named::Attributes& rates, double, double weight, double gradient,
                      double* moments) {
     double& m = moments[0];
     const double c = rates.beta1 * m + (1 - rates.beta1) * gradient;
@@ -25,18 +23,8 @@ struct LionRule {
 
 }  // namespace
 
-Kernel lion_kernel() {
-  return update_kernel<kernels::Lion, LionRule, UpdateKind::plain>(in_cuda_builds<prepare_lion>());
-}
-
-Kernel lion_clipped_kernel() {
-  return update_kernel<kernels::LionClipped, LionRule, UpdateKind::clipped>(
-      in_cuda_builds<prepare_lion_clipped>());
-}
-
-Kernel lion_master_kernel() {
-  return update_kernel<kernels::LionMaster, LionRule, UpdateKind::master>(
-      in_cuda_builds<prepare_lion_master>());
+std::vector<Kernel> lion_kernels() {
+  return update_kernels<LionRule>(in_cuda_builds<lion_launchers>());
 }
 
 }  // namespace stepgate

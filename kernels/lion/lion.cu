@@ -14,6 +14,14 @@ struct LionOnDevice {
   struct Corrections {};
   using Named = kernels::Lion;
 
+  static Rates rates(const Named::Attributes& rule) {
+    return {.learning_rate = static_cast<float>(rule.learning_rate),
+            .beta1 = static_cast<float>(rule.beta1),
+            .one_minus_beta1 = static_cast<float>(1 - rule.beta1),
+            .beta2 = static_cast<float>(rule.beta2),
+            .one_minus_beta2 = static_cast<float>(1 - rule.beta2),
+            .decay = static_cast<float>(rule.learning_rate * rule.weight_decay)};
+  }
   static __device__ __forceinline__ Corrections corrections(const Rates&, float) { return {}; }
   static __device__ __forceinline__ float step(const Rates& rates, Corrections, float gradient,
                                                float weight, float* moments) {
@@ -24,35 +32,10 @@ struct LionOnDevice {
   }
 };
 
-template <UpdateKind kind>
-Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
-               const KernelAttributes& attributes) {
-  const auto rule = attributes.as<kernels::Lion>();
-  return prepare_update<LionOnDevice, kind>(
-      name, shape, dtype,
-      {.learning_rate = static_cast<float>(rule.learning_rate),
-       .beta1 = static_cast<float>(rule.beta1),
-       .one_minus_beta1 = static_cast<float>(1 - rule.beta1),
-       .beta2 = static_cast<float>(rule.beta2),
-       .one_minus_beta2 = static_cast<float>(1 - rule.beta2),
-       .decay = static_cast<float>(rule.learning_rate * rule.weight_decay)});
-}
-
 }  // namespace
 
-Launch prepare_lion(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
-                    const LaunchContext&) {
-  return prepare<UpdateKind::plain>(kernels::Lion::name, shape, dtype, attributes);
-}
-
-Launch prepare_lion_clipped(const KernelShape& shape, DType dtype,
-                            const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare<UpdateKind::clipped>(kernels::LionClipped::name, shape, dtype, attributes);
-}
-
-Launch prepare_lion_master(const KernelShape& shape, DType dtype,
-                           const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare<UpdateKind::master>(kernels::LionMaster::name, shape, dtype, attributes);
+UpdateLaunchers lion_launchers() {
+  return launchers_of<LionOnDevice>();
 }
 
 }  // namespace stepgate

@@ -83,14 +83,14 @@ void matmul_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel matmul_kernel() {
-  return {.name = kernels::Matmul::name,
-          .operands = matmul_operands,
-          .flops = matmul_flops,
-          .reference = matmul_reference,
-          .prepare = in_cuda_builds<prepare_matmul>(),
-          .uses_workspace = true,
-          .is_gemm = true};
+std::vector<Kernel> matmul_kernels() {
+  return {{.name = kernels::Matmul::name,
+           .operands = matmul_operands,
+           .flops = matmul_flops,
+           .reference = matmul_reference,
+           .prepare = in_cuda_builds<prepare_matmul>(),
+           .uses_workspace = true,
+           .is_gemm = true}};
 }
 
 }  // namespace stepgate

@@ -23,7 +23,7 @@ struct Matmul {
 
 }  // namespace kernels
 
-Kernel matmul_kernel();
+std::vector<Kernel> matmul_kernels();
 
 // Only in CUDA builds.
 Launch prepare_matmul(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

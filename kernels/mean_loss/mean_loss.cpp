@@ -34,9 +34,9 @@ void mean_loss_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel mean_loss_kernel() {
-  return {kernels::MeanLoss::name, mean_loss_operands, mean_loss_flops, mean_loss_reference,
-          in_cuda_builds<prepare_mean_loss>()};
+std::vector<Kernel> mean_loss_kernels() {
+  return {{kernels::MeanLoss::name, mean_loss_operands, mean_loss_flops, mean_loss_reference,
+           in_cuda_builds<prepare_mean_loss>()}};
 }
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ struct MeanLoss {
 
 }  // namespace kernels
 
-Kernel mean_loss_kernel();
+std::vector<Kernel> mean_loss_kernels();
 
 // Only in CUDA builds.
 Launch prepare_mean_loss(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

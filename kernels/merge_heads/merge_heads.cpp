@@ -44,9 +44,9 @@ void merge_heads_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel merge_heads_kernel() {
-  return {kernels::MergeHeads::name, merge_heads_operands, merge_heads_flops, merge_heads_reference,
-          in_cuda_builds<prepare_merge_heads>()};
+std::vector<Kernel> merge_heads_kernels() {
+  return {{kernels::MergeHeads::name, merge_heads_operands, merge_heads_flops,
+           merge_heads_reference, in_cuda_builds<prepare_merge_heads>()}};
 }
 
 }  // namespace stepgate

@@ -21,7 +21,7 @@ struct MergeHeads {
 
 }  // namespace kernels
 
-Kernel merge_heads_kernel();
+std::vector<Kernel> merge_heads_kernels();
 
 // Only in CUDA builds.
 Launch prepare_merge_heads(const KernelShape&, DType, const KernelAttributes&,

@@ -38,9 +38,9 @@ void relu_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel relu_gradient_kernel() {
-  return {kernels::ReluGradient::name, relu_gradient_operands, relu_gradient_flops,
-          relu_gradient_reference, in_cuda_builds<prepare_relu_gradient>()};
+std::vector<Kernel> relu_gradient_kernels() {
+  return {{kernels::ReluGradient::name, relu_gradient_operands, relu_gradient_flops,
+           relu_gradient_reference, in_cuda_builds<prepare_relu_gradient>()}};
 }
 
 }  // namespace stepgate

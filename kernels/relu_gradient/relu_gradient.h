@@ -17,7 +17,7 @@ struct ReluGradient {
 
 }  // namespace kernels
 
-Kernel relu_gradient_kernel();
+std::vector<Kernel> relu_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_relu_gradient(const KernelShape&, DType, const KernelAttributes&,

@@ -76,9 +76,9 @@ void report_loss_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel report_loss_kernel() {
-  return {kernels::ReportLoss::name, report_loss_operands, report_loss_flops, report_loss_reference,
-          in_cuda_builds<prepare_report_loss>()};
+std::vector<Kernel> report_loss_kernels() {
+  return {{kernels::ReportLoss::name, report_loss_operands, report_loss_flops,
+           report_loss_reference, in_cuda_builds<prepare_report_loss>()}};
 }
 
 }  // namespace stepgate

@@ -25,7 +25,7 @@ struct ReportLoss {
 
 }  // namespace kernels
 
-Kernel report_loss_kernel();
+std::vector<Kernel> report_loss_kernels();
 
 // Only in CUDA builds.
 Launch prepare_report_loss(const KernelShape&, DType, const KernelAttributes&,

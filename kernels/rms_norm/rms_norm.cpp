@@ -57,15 +57,12 @@ void residual_bias_rms_norm_reference(const KernelCall& call) {
 
 // --- the rows ------------------------------------------------------------------------------------
 
-Kernel rms_norm_kernel() {
-  return {kernels::RmsNorm::name, rms_norm_operands, rms_norm_flops, rms_norm_reference,
-          in_cuda_builds<prepare_rms_norm>()};
-}
-
-Kernel residual_bias_rms_norm_kernel() {
-  return {kernels::ResidualBiasRmsNorm::name, residual_bias_rms_norm_operands,
-          residual_bias_rms_norm_flops, residual_bias_rms_norm_reference,
-          in_cuda_builds<prepare_residual_bias_rms_norm>()};
+std::vector<Kernel> rms_norm_kernels() {
+  return {{kernels::RmsNorm::name, rms_norm_operands, rms_norm_flops, rms_norm_reference,
+           in_cuda_builds<prepare_rms_norm>()},
+          {kernels::ResidualBiasRmsNorm::name, residual_bias_rms_norm_operands,
+           residual_bias_rms_norm_flops, residual_bias_rms_norm_reference,
+           in_cuda_builds<prepare_residual_bias_rms_norm>()}};
 }
 
 }  // namespace stepgate

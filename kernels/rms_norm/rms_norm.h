@@ -28,8 +28,7 @@ struct ResidualBiasRmsNorm {
 
 }  // namespace kernels
 
-Kernel rms_norm_kernel();
-Kernel residual_bias_rms_norm_kernel();
+std::vector<Kernel> rms_norm_kernels();
 
 // Only in CUDA builds.
 Launch prepare_rms_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -49,9 +49,9 @@ void rms_norm_gradient_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel rms_norm_gradient_kernel() {
-  return {kernels::RmsNormGradient::name, rms_norm_gradient_operands, rms_norm_gradient_flops,
-          rms_norm_gradient_reference, in_cuda_builds<prepare_rms_norm_gradient>()};
+std::vector<Kernel> rms_norm_gradient_kernels() {
+  return {{kernels::RmsNormGradient::name, rms_norm_gradient_operands, rms_norm_gradient_flops,
+           rms_norm_gradient_reference, in_cuda_builds<prepare_rms_norm_gradient>()}};
 }
 
 }  // namespace stepgate

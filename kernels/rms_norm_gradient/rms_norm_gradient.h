@@ -27,7 +27,7 @@ constexpr std::int64_t rms_norm_parts(std::int64_t rows) {
   return norm_parts(rows);
 }
 
-Kernel rms_norm_gradient_kernel();
+std::vector<Kernel> rms_norm_gradient_kernels();
 
 // Only in CUDA builds.
 Launch prepare_rms_norm_gradient(const KernelShape&, DType, const KernelAttributes&,

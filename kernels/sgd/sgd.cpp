@@ -37,9 +37,9 @@ void sgd_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel sgd_kernel() {
-  return {kernels::Sgd::name, sgd_operands, sgd_flops, sgd_reference,
-          in_cuda_builds<prepare_sgd>()};
+std::vector<Kernel> sgd_kernels() {
+  return {
+      {kernels::Sgd::name, sgd_operands, sgd_flops, sgd_reference, in_cuda_builds<prepare_sgd>()}};
 }
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ struct Sgd {
 
 }  // namespace kernels
 
-Kernel sgd_kernel();
+std::vector<Kernel> sgd_kernels();
 
 // Only in CUDA builds.
 Launch prepare_sgd(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

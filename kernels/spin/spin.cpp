@@ -30,15 +30,15 @@ void spin_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel spin_kernel() {
-  return {.name = kernels::Spin::name,
-          .operands = spin_operands,
-          .flops = spin_flops,
-          .reference = spin_reference,
-          .prepare = in_cuda_builds<prepare_spin>(),
-          .delay_microseconds = [](const KernelAttributes& attributes) {
-            return attributes.as<kernels::Spin>().microseconds;
-          }};
+std::vector<Kernel> spin_kernels() {
+  return {{.name = kernels::Spin::name,
+           .operands = spin_operands,
+           .flops = spin_flops,
+           .reference = spin_reference,
+           .prepare = in_cuda_builds<prepare_spin>(),
+           .delay_microseconds = [](const KernelAttributes& attributes) {
+             return attributes.as<kernels::Spin>().microseconds;
+           }}};
 }
 
 }  // namespace stepgate

@@ -20,7 +20,7 @@ struct Spin {
 
 }  // namespace kernels
 
-Kernel spin_kernel();
+std::vector<Kernel> spin_kernels();
 
 // Only in CUDA builds.
 Launch prepare_spin(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

@@ -44,9 +44,9 @@ void split_heads_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel split_heads_kernel() {
-  return {kernels::SplitHeads::name, split_heads_operands, split_heads_flops, split_heads_reference,
-          in_cuda_builds<prepare_split_heads>()};
+std::vector<Kernel> split_heads_kernels() {
+  return {{kernels::SplitHeads::name, split_heads_operands, split_heads_flops,
+           split_heads_reference, in_cuda_builds<prepare_split_heads>()}};
 }
 
 }  // namespace stepgate

@@ -21,7 +21,7 @@ struct SplitHeads {
 
 }  // namespace kernels
 
-Kernel split_heads_kernel();
+std::vector<Kernel> split_heads_kernels();
 
 // Only in CUDA builds.
 Launch prepare_split_heads(const KernelShape&, DType, const KernelAttributes&,

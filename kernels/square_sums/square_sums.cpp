@@ -42,9 +42,9 @@ void square_sums_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel square_sums_kernel() {
-  return {kernels::SquareSums::name, square_sums_operands, square_sums_flops, square_sums_reference,
-          in_cuda_builds<prepare_square_sums>()};
+std::vector<Kernel> square_sums_kernels() {
+  return {{kernels::SquareSums::name, square_sums_operands, square_sums_flops,
+           square_sums_reference, in_cuda_builds<prepare_square_sums>()}};
 }
 
 }  // namespace stepgate

@@ -37,7 +37,7 @@ constexpr std::int64_t square_sum_piece(const KernelShape& shape) {
   return (share + 7) / 8 * 8;
 }
 
-Kernel square_sums_kernel();
+std::vector<Kernel> square_sums_kernels();
 
 // Only in CUDA builds.
 Launch prepare_square_sums(const KernelShape&, DType, const KernelAttributes&,

@@ -84,14 +84,14 @@ std::int64_t most_sectors(const KernelShape& shape, DType dtype,
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel strided_scale_kernel() {
-  return {.name = kernels::StridedScale::name,
-          .operands = strided_scale_operands,
-          .flops = strided_scale_flops,
-          .reference = strided_scale_reference,
-          .prepare = in_cuda_builds<prepare_strided_scale>(),
-          .uncached_work = strided_scale_traffic,
-          .sectors_per_request = most_sectors};
+std::vector<Kernel> strided_scale_kernels() {
+  return {{.name = kernels::StridedScale::name,
+           .operands = strided_scale_operands,
+           .flops = strided_scale_flops,
+           .reference = strided_scale_reference,
+           .prepare = in_cuda_builds<prepare_strided_scale>(),
+           .uncached_work = strided_scale_traffic,
+           .sectors_per_request = most_sectors}};
 }
 
 }  // namespace stepgate

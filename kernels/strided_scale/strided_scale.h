@@ -50,7 +50,7 @@ StridedSectors strided_scale_sectors(const KernelShape&, DType, const KernelAttr
 // request for it.
 KernelWork strided_scale_traffic(const KernelShape&, DType, const KernelAttributes&);
 
-Kernel strided_scale_kernel();
+std::vector<Kernel> strided_scale_kernels();
 
 // Only in CUDA builds.
 Launch prepare_strided_scale(const KernelShape&, DType, const KernelAttributes&,

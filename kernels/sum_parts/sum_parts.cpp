@@ -47,9 +47,9 @@ void sum_parts_reference(const KernelCall& call) {
 
 // --- the row -------------------------------------------------------------------------------------
 
-Kernel sum_parts_kernel() {
-  return {kernels::SumParts::name, sum_parts_operands, sum_parts_flops, sum_parts_reference,
-          in_cuda_builds<prepare_sum_parts>()};
+std::vector<Kernel> sum_parts_kernels() {
+  return {{kernels::SumParts::name, sum_parts_operands, sum_parts_flops, sum_parts_reference,
+           in_cuda_builds<prepare_sum_parts>()}};
 }
 
 }  // namespace stepgate

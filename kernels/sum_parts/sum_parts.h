@@ -20,7 +20,7 @@ struct SumParts {
 
 }  // namespace kernels
 
-Kernel sum_parts_kernel();
+std::vector<Kernel> sum_parts_kernels();
 
 // Only in CUDA builds.
 Launch prepare_sum_parts(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);

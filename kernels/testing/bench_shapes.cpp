@@ -7,6 +7,7 @@
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
+#include "kernels/testing/kernel_trial.h"
 
 namespace stepgate {
 namespace {
@@ -21,7 +22,8 @@ struct Step {
 constexpr Step steps[] = {{32, 1024, 768, 12, 50304}, {8, 2048, 2048, 16, 32768}};
 
 constexpr std::int64_t verified_rows = 64;
-constexpr kernels::Adamw::Attributes adamw = {1e-4, 0.9, 0.999, 1e-8, 0.01};
+// Of a model whose update no cache holds.
+constexpr std::int64_t parameters = 162'000'000, verified_parameters = 4096;
 
 std::int64_t few(std::int64_t rows) {
   return std::min(rows, verified_rows);
@@ -93,7 +95,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   };
   all.push_back(embedded("embedding"));
   all.push_back(embedded("embedding_gradient"));
-  for (const char* kernel : {"add"}) all.push_back(by_rows(kernel, n, c));
+  all.push_back(by_rows("add", n, c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
   for (const char* kernel :
@@ -109,12 +111,20 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   }
   all.push_back(by_rows("bias_gradient", n, 4 * c));
   all.push_back(by_rows("bias_gradient", step.samples, step.tokens * c));
-  all.push_back(by_rows("cross_entropy", n, step.vocab));
+  for (const char* kernel : {"cross_entropy", "scaled_cross_entropy"})
+    all.push_back(by_rows(kernel, n, step.vocab));
   all.push_back(heads("split_heads", step));
   all.push_back(heads("merge_heads", step));
   all.push_back(attention("attention", step));
   all.push_back(attention("attention_gradient", step));
   all.back().attributes = kernels::AttentionGradient::Attributes{1280LL << 20};
+  for (const char* kernel : {"causal_softmax", "causal_softmax_gradient"}) {
+    const std::int64_t groups = step.samples * step.heads, tokens = step.tokens;
+    all.push_back({.kernel = kernel,
+                   .shape = {groups * tokens, tokens, 1, groups},
+                   .verified = {tokens, tokens},
+                   .attributes = kernels::CausalSoftmax::Attributes{0.125}});
+  }
   append_gemms(step, all);
 }
 
@@ -130,30 +140,54 @@ void append_patterns(std::vector<BenchShape>& all) {
   all.push_back(by_rows("strided_scale", 8192, 4096, kernels::StridedScale::Attributes{0.5, 6, 6}));
 }
 
-// Parameters of a model; and casts of as many numbers, which no step has.
-void append_updates(std::int64_t count, std::vector<BenchShape>& all) {
-  constexpr std::int64_t verified_numbers = 4096;
-  const auto over_all = [&](std::string_view kernel) -> BenchShape {
-    return {.kernel = kernel,
-            .shape = {.columns = count},
-            .verified = {.columns = verified_numbers},
-            .attributes = adamw};
-  };
-  BenchShape sums = over_all("square_sums");
-  sums.shape.depth = square_sum_pieces(count);
-  sums.verified.depth = square_sum_pieces(verified_numbers);
-  all.push_back(sums);
-  for (const char* kernel : {"adamw_master", "adamw_clipped", "adamw", "sgd"})
-    all.push_back(over_all(kernel));
+// Whether each operand has a number for each of the shape's elements, or a few whatever the shape.
+bool is_elementwise(const Kernel& row, const TrialRecipe& recipe) {
+  bool any = false;
+  for (const KernelOperand& operand : row.operands) {
+    const auto count = [&](const KernelShape& shape) {
+      return operand.elements(shape, DType::fp32, recipe.attributes.front());
+    };
+    const bool all = count({2, 3}) == 6 && count({5, 7}) == 35;
+    if (!all && count({2, 3}) != count({5, 7})) return false;
+    any = any || all;
+  }
+  return any && std::ranges::all_of(recipe.shapes, [](const KernelShape& shape) {
+           return shape.depth == 1 && shape.groups == 1;
+         });
+}
+
+// Of a kernel that nothing else here names: over the parameters of a model, or the largest that is
+// tried of it.
+BenchShape by_declaration(const Kernel& row) {
+  const TrialRecipe& recipe = trial_recipe(row.name);
+  BenchShape bench{row.name, {}, {}, recipe.attributes.front()};
+  if (is_elementwise(row, recipe)) {
+    bench.shape = {.columns = parameters};
+    bench.verified = {.columns = verified_parameters};
+    return bench;
+  }
+  bench.shape = bench.verified =
+      *std::ranges::max_element(recipe.shapes, {}, [&](const KernelShape& shape) {
+        const KernelWork work = work_of(row, shape, DType::fp32, bench.attributes);
+        return work.bytes_read + work.bytes_written;
+      });
+  return bench;
 }
 
 std::vector<BenchShape> make_shapes() {
   std::vector<BenchShape> all;
   for (const Step& step : steps) append_step(step, all);
-  append_updates(162'000'000, all);
+  all.push_back({.kernel = "square_sums",
+                 .shape = {.columns = parameters, .depth = square_sum_pieces(parameters)},
+                 .verified = {.columns = verified_parameters,
+                              .depth = square_sum_pieces(verified_parameters)}});
   all.push_back(by_rows("bias_activation", 16384, 4096, kernels::BiasActivation::Attributes{true}));
   all.push_back(by_rows("relu_gradient", 16384, 4096));
   append_patterns(all);
+  for (const Kernel& row : kernel_catalogue()) {
+    if (std::ranges::find(all, row.name, &BenchShape::kernel) == all.end())
+      all.push_back(by_declaration(row));
+  }
   return all;
 }
 

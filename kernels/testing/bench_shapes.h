@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which sizes the benchmark times each kernel at: those of a training step whose tensors are larger
-// than any cache, and a few rows of the same on which the result is verified.
+// than any cache, and a few rows of the same on which the result is verified. A kernel that no such
+// step is written down for has sizes by what it declares and what is tried of it.
 #pragma once
 
 #include <span>
@@ -18,6 +19,7 @@ struct BenchShape {
   KernelAttributes attributes{};
 };
 
+// Of every kernel of the catalogue, at least one.
 std::span<const BenchShape> bench_shapes();
 
 bool uses_tensor_cores(const BenchShape&);

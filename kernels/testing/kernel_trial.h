@@ -28,7 +28,7 @@ struct TrialRecipe {
   void (*settle)(KernelTrial&) = nullptr;
 };
 
-// One for each kernel of the catalogue, in its order.
+// One for each kernel of the catalogue.
 std::span<const TrialRecipe> trial_recipes();
 
 // The recipe of that kernel; aborts if there is none.

@@ -75,9 +75,10 @@ inline void fill_between_elements(KernelTrial& trial) {
 // within no bound of rounding.
 inline void keep_from_zero(KernelTrial& trial) {
   const auto lion = trial.attributes.as<kernels::Lion>();
-  const std::size_t moment = trial.recipe->kernel == kernels::LionMaster::name ? 3 : 2;
+  const auto operands = kernel(trial.recipe->kernel).operands;
+  const bool controlled = operands.back().format == OperandFormat::control;
+  const std::size_t moment = operands.size() - (controlled ? 2 : 1);
   auto* m = reinterpret_cast<float*>(trial.operands[moment].data());
-  const bool controlled = trial.recipe->kernel != kernels::Lion::name;
   const double factor = controlled ? value_at(trial, moment + 1, update_control::factor) : 1;
   for (std::int64_t i = 0; i < value_count(trial, moment); ++i) {
     if (i % 7 == 3) {  // nothing was learned of it, as of a row that no token names

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of recipes. A new kernel adds one row here, in the catalogue's order.
+// The table of recipes. A new kernel adds one row here.
 #include <cstdio>
 #include <cstdlib>
 
@@ -35,11 +35,24 @@ TrialRecipe foreach_recipe(std::map<std::size_t, double> lowest = {}) {
   return recipe<kernels::Foreach<pass>>(matrices, adamw_rules, std::move(lowest));
 }
 
+// Of all kernels of a rule; second moments are of squares.
+template <class Rule>
+void append_updates(std::vector<TrialRecipe>& all,
+                    const std::vector<typename Rule::Attributes>& rules,
+                    void (*settle)(KernelTrial&) = nullptr) {
+  for (const UpdateKind kind : update_kinds) {
+    TrialRecipe made = recipe<Rule>(matrices, rules, {}, settle);
+    made.kernel = update_name<Rule>(kind);
+    if (Rule::moments > 1) made.lowest[kind == UpdateKind::master ? 4 : 3] = 0;
+    all.push_back(made);
+  }
+}
+
 std::vector<TrialRecipe> make_recipes() {
   const std::vector<NormAttributes> epsilons = {{1e-5}, {0.5}};
   const std::vector<NormGradientAttributes> norm_gradients = {
       {false, false}, {true, false}, {false, true}, {true, true}};
-  return {
+  std::vector<TrialRecipe> all = {
       recipe<kernels::Ingest>({{1, 1, 2},
                                {3, 2, 3},
                                {5, 7, 8},
@@ -109,7 +122,6 @@ std::vector<TrialRecipe> make_recipes() {
       recipe<kernels::AccumulateLoss>({{}}),
       recipe<kernels::MeanLoss>({{}}, {{1}, {7}}),
       recipe<kernels::Sgd>(matrices, {{0.125}, {0.01}}),
-      recipe<kernels::Adamw>(matrices, adamw_rules, {{3, 0}}),
       recipe<kernels::SquareSums>({{1, 1, 1},
                                    {1, 7, 1},
                                    {1, 33, 1},
@@ -121,11 +133,6 @@ std::vector<TrialRecipe> make_recipes() {
                                    {1, 262144, 64}}),
       recipe<kernels::Clip>({{1, 1, 1}, {1, 1, 33}, {1, 1, 512}, {1, 1, 1584}},
                             {{1, 2000, 2, 0.5}, {0, 3, 2, 0.5}, {1e6, 0, 2, 0.5}}, {{0, 0}}),
-      recipe<kernels::AdamwMaster>(matrices, adamw_rules, {{4, 0}}),
-      recipe<kernels::AdamwClipped>(matrices, adamw_rules, {{3, 0}}),
-      recipe<kernels::Lion>(matrices, lion_rules, {}, keep_from_zero),
-      recipe<kernels::LionClipped>(matrices, lion_rules, {}, keep_from_zero),
-      recipe<kernels::LionMaster>(matrices, lion_rules, {}, keep_from_zero),
       foreach_recipe<ForeachPass::unscale>(),
       foreach_recipe<ForeachPass::decay>(),
       foreach_recipe<ForeachPass::lerp>(),
@@ -149,6 +156,9 @@ std::vector<TrialRecipe> make_recipes() {
                                     fill_between_elements),
       recipe<kernels::Spin>({{}}, {{0}, {20}}),
   };
+  append_updates<kernels::Adamw>(all, adamw_rules);
+  append_updates<kernels::Lion>(all, lion_rules, keep_from_zero);
+  return all;
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 namespace stepgate {
 
 // What a rule on the device says: who names it (`Named`, as on the host), and
-//   Rule::Rates, worked out on the host; Rule::corrections(rates, updates), by each thread, since
-//   the number of the update is known on the device only;
+//   Rule::rates(attributes), worked out on the host, of type Rule::Rates;
+//   Rule::corrections(rates, updates), by each thread, since the number of the update is known on
+//   the device only;
 //   Rule::step(rates, corrections, gradient, weight, moments), which moves the moments on and
 //   returns the new weight.
 template <class Rule, UpdateKind kind, class Number>
@@ -70,15 +71,16 @@ struct UpdateElements {
 };
 
 template <class Rule, UpdateKind kind>
-Launch prepare_update(std::string_view name, const KernelShape& shape, DType dtype,
-                      const typename Rule::Rates& rates) {
+Launch prepare_update(const KernelShape& shape, DType dtype, const KernelAttributes& attributes,
+                      const LaunchContext&) {
   using Layout = UpdateLayout<Rule, kind>;
   const std::int64_t parameters = elements_of(shape);
+  const auto rates = Rule::rates(attributes.as<typename Rule::Named>());
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     // A plain rule moves whole accesses of weights; the others what mixed_packs.cuh says.
     constexpr int count = kind == UpdateKind::plain ? access_bytes / sizeof(Number) : mixed_count;
-    return [name, parameters, rates](void* const* buffers, cudaStream_t stream) {
+    return [parameters, rates](void* const* buffers, cudaStream_t stream) {
       UpdateElements<Rule, kind, Number> element{
           .weights = static_cast<Number*>(buffers[0]),
           .gradients = static_cast<const Number*>(buffers[1]),
@@ -94,9 +96,16 @@ Launch prepare_update(std::string_view name, const KernelShape& shape, DType dty
       }
       if constexpr (Layout::operands > Layout::steering)
         element.steering = buffers[Layout::steering];
-      launch_elementwise<count>(name, parameters, element, aligned, stream);
+      launch_elementwise<count>(update_name<typename Rule::Named>(kind), parameters, element,
+                                aligned, stream);
     };
   });
+}
+
+template <class Rule>
+UpdateLaunchers launchers_of() {
+  return {prepare_update<Rule, UpdateKind::plain>, prepare_update<Rule, UpdateKind::clipped>,
+          prepare_update<Rule, UpdateKind::master>};
 }
 
 }  // namespace stepgate

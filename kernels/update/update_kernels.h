@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of an optimizer's rule share: a rule has one that updates the weights, one that
-// is steered by a control (update_control.h), and one that also keeps an fp32 master of the
-// weights.
-//   shape     rows x columns parameters
-//   operands  weights, gradients, master (fp32; of a master only), moments (fp32, as many as the
-//             rule has), then the control, or the counter (uint64 [1]: the number of this step,
-//             from 1) of a plain rule that asks for it
-// Where a control's factor is 0 nothing changes; otherwise gradients are multiplied by it. The
-// weights are the rounded master and never read where there is one.
+// The host side of the kernels of an optimizer's rule: operands, work and references. Meaning and
+// shapes: update_rule.h.
 #pragma once
-
-#include <array>
 
 #include "kernels/extents.h"
 #include "kernels/number_format.h"
+#include "kernels/update/update_rule.h"
 
 namespace stepgate {
 
-enum class UpdateKind { plain, clipped, master };
-
-// A rule says who names it (`Named`, which says how many moments it has and whether its plain
-// kernel counts updates), its flops a parameter, and
+// A rule says who names it (`Named`), its flops a parameter, and
 //   static double step(const Attributes&, double updates, double weight, double gradient,
 //                      double* moments)
 // which moves the moments on and returns the new weight.
@@ -64,7 +53,7 @@ std::int64_t update_flops(const KernelShape& shape, const KernelAttributes&) {
 template <class Rule, UpdateKind kind>
 void update_reference(const KernelCall& call) {
   using Layout = UpdateLayout<Rule, kind>;
-  const auto attributes = call.attributes.to<typename Rule::Attributes>();
+  const auto attributes = call.attributes.as<typename Rule::Named>();
   double factor = 1, updates = 0;
   if constexpr (Layout::controlled) {
     const auto* control = static_cast<const float*>(call.buffers[Layout::steering]);
@@ -97,12 +86,20 @@ void update_reference(const KernelCall& call) {
   }
 }
 
-// The row of the kernel that `Named` names.
-template <class Named, class Rule, UpdateKind kind>
-Kernel update_kernel(Launch (*prepare)(const KernelShape&, DType, const KernelAttributes&,
-                                       const LaunchContext&)) {
+template <class Rule, UpdateKind kind>
+Kernel update_kernel(const UpdateLaunchers& launchers) {
   static constexpr auto operands = update_operands<Rule, kind>();
-  return {Named::name, operands, update_flops<Rule, kind>, update_reference<Rule, kind>, prepare};
+  return {update_name<typename Rule::Named>(kind), operands, update_flops<Rule, kind>,
+          update_reference<Rule, kind>, launchers[static_cast<std::size_t>(kind)]};
+}
+
+// The rows of the rule's kernels; its launchers are null where the build has no CUDA.
+template <class Rule>
+std::vector<Kernel> update_kernels(UpdateLaunchers (*launchers_of_rule)()) {
+  const auto launchers = launchers_of_rule != nullptr ? launchers_of_rule() : UpdateLaunchers{};
+  return {update_kernel<Rule, UpdateKind::plain>(launchers),
+          update_kernel<Rule, UpdateKind::clipped>(launchers),
+          update_kernel<Rule, UpdateKind::master>(launchers)};
 }
 
 }  // namespace stepgate

@@ -20,6 +20,7 @@
 #include "kernels/catalogue.h"
 #include "plan/allocator_simulation.h"
 #include "plan/stream.h"
+#include "scenario/choices.h"
 
 namespace stepgate {
 
@@ -33,11 +34,6 @@ enum class MemoryKind { device, pinned, pageable, registered, managed };
 constexpr bool takes_device_memory(MemoryKind memory) {
   return memory == MemoryKind::device || memory == MemoryKind::managed;
 }
-
-// What the driver is told of managed memory before the first step, about this device: that it
-// mostly reads it, that pages should stay there, or that it should have mappings and need not
-// fault.
-enum class Advice { none, read_mostly, preferred_location, accessed_by };
 
 enum class Purpose {
   weights,
@@ -76,8 +72,8 @@ struct Buffer {
   DType dtype = DType::fp32;            // how `weights` content is stored
   double scale = 0;                     // `weights`: uniform in [-scale, scale)
   std::vector<ContentPart> parts = {};  // `weights`: one after the other, instead of one scale
-  std::string numbers_of = {};   // `weights`: the buffer that has the same numbers; empty: its own
-  Advice advice = Advice::none;  // of managed memory
+  std::string numbers_of = {};  // `weights`: the buffer that has the same numbers; empty: its own
+  ManagedAdvice advice = ManagedAdvice::none;  // of managed memory
   // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
   // first.
   AllocatedBy allocated_by = AllocatedBy::the_plan;
@@ -162,13 +158,6 @@ struct StreamWaitsEvent {
 };
 
 enum class WaitFor { device, stream, event, poll };  // poll: the host spins on an event query
-
-// What the host does while it waits: burn its processor, offer it to others, or sleep until an
-// interrupt.
-enum class WaitStyle { spin, yield, block };
-
-// By the library's heuristics, or by measuring, once, those algorithms that give the same bits.
-enum class GemmAlgorithms { heuristic, autotuned };
 
 struct HostWaits {
   WaitFor what = WaitFor::device;
@@ -268,8 +257,8 @@ struct StepPlan {
   std::int64_t batch_bytes = 0;           // of the largest
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
-  WaitStyle wait_style = WaitStyle::spin;                      // of all waits of the step
-  GemmAlgorithms gemm_algorithms = GemmAlgorithms::heuristic;  // of GEMMs
+  SyncWait wait_style = SyncWait::spin;                // of all waits of the step
+  GemmChoice gemm_algorithms = GemmChoice::heuristic;  // of GEMMs
   int steps_in_flight = 8;  // even; the host is never further ahead of the device than this
 };
 

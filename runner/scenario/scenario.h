@@ -10,47 +10,11 @@
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "scenario/choices.h"
 #include "scenario/sentences/expectation.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
-
-enum class ModelKind { mlp, spin, transformer, elementwise };
-enum class ModelNorm { layer, rms };
-// Written "soa" and "aos" in files: arrays of fields, or an array of records of all fields.
-enum class Layout { arrays, records };
-enum class HostMemory {
-  resident,
-  pageable,
-  pinned,
-  registered,
-  pin_each_step,
-  managed,
-  managed_prefetch
-};
-enum class CopyStream { compute, side, legacy };
-enum class DeviceBuffer { resident, per_step };
-enum class ManagedAdvice { none, read_mostly, preferred, accessed_by };
-enum class SyncWhere { none, step, micro, phase, op };
-enum class SyncHow { device, stream, event, item, memcpy, poll };
-enum class SyncWait { spin, yield, block };
-// `fixed` is written "static" in files.
-enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, first_fit };
-enum class AllocRound { none, quarters, eighths };  // of the power of two below
-enum class AllocWhen { never, step, op, resize };   // resize: when the batch has another size
-enum class ZeroGrad { none, memset };
-enum class Offload { none, activations, optimizer };
-enum class OffloadVia { pinned_overlap, pinned, pageable };
-enum class OptimKind { sgd, adamw, lion };
-enum class OptimImpl { fused, per_tensor, foreach };
-enum class LaunchVia { stream, graph };
-enum class Fuse { none, pointwise, attention };  // each fuses what the one before does, and more
-enum class GemmChoice { heuristic, autotune };   // how a GEMM's algorithm is chosen
-enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
-enum class EvalStore { none, host, device };
-// How the variants take turns within a round: by steps where those do not disturb each other and by
-// segments elsewhere, or always by segments.
-enum class Interleave { automatic, segments };
 
 struct ModelKnobs {
   ModelKind kind = ModelKind::mlp;

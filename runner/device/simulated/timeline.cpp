@@ -139,8 +139,7 @@ Nanoseconds Timeline::wake_up_time(Nanoseconds waited) const {
   constexpr Nanoseconds interrupt = 12'000;
   constexpr Nanoseconds of_the_wait = 5;  // a fifth
   const Nanoseconds wake_up = profile_.host.wake_up_nanoseconds;
-  return plan_.wait_style == WaitStyle::block ? wake_up + interrupt + waited / of_the_wait
-                                              : wake_up;
+  return plan_.wait_style == SyncWait::block ? wake_up + interrupt + waited / of_the_wait : wake_up;
 }
 
 // A wait for work that is already done returns at once.

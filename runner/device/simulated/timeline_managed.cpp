@@ -35,7 +35,7 @@ Nanoseconds Timeline::fault_in(const LaunchKernel& launch, std::int64_t step, Na
   Nanoseconds now = begin;
   for (const BufferUse& use : launch.operands) {
     // With mappings of its own the device reads over the bus what lies on the host.
-    if (buffer(use.buffer).advice == Advice::accessed_by) {
+    if (buffer(use.buffer).advice == ManagedAdvice::accessed_by) {
       if (pages_.are_on_host(use, step)) now += profile_.pinned.of(use.bytes);
       continue;
     }
@@ -54,7 +54,7 @@ void Timeline::copy_on_host(const HostCopies& copy, std::int64_t step) {
   const std::int64_t pages = pages_.bring(copy.to, step, PagesAre::on_host);
   const std::int64_t bytes = bytes_of_pages(pages, copy.to);
   const Nanoseconds begin = host_;
-  if (pages > 0 && buffer(copy.to.buffer).advice == Advice::read_mostly) {
+  if (pages > 0 && buffer(copy.to.buffer).advice == ManagedAdvice::read_mostly) {
     const std::int64_t faults = (bytes + host_page_bytes - 1) / host_page_bytes;
     pass_host(faults * write_protected_nanoseconds);
     recorder_.pages(PageEventKind::host_faults, faults, begin, host_);

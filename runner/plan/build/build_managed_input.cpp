@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "support/require.h"
-
 namespace stepgate {
 namespace {
 
@@ -13,21 +11,6 @@ struct ManagedBatch {
   int batch = 0;     // managed, what the model reads
   int consumed = 0;  // event: the device has read the slot
 };
-
-Advice advice_of(ManagedAdvice advise) {
-  switch (advise) {
-    case ManagedAdvice::none:
-      return Advice::none;
-    case ManagedAdvice::read_mostly:
-      return Advice::read_mostly;
-    case ManagedAdvice::preferred:
-      return Advice::preferred_location;
-    case ManagedAdvice::accessed_by:
-      return Advice::accessed_by;
-  }
-  require(false, "every advice is known");
-  return Advice::none;
-}
 
 ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t batch_bytes) {
   return {.source = builder.add({.name = "host batch",
@@ -41,7 +24,7 @@ ManagedBatch add_buffers(StepBuilder& builder, const Knobs& knobs, std::int64_t 
                                 .purpose = Purpose::batch,
                                 .bytes = batch_bytes,
                                 .slots = knobs.transfer.buffers,
-                                .advice = advice_of(knobs.transfer.advise)}),
+                                .advice = knobs.transfer.advise}),
           .consumed = builder.add_event("batch consumed", knobs.transfer.buffers)};
 }
 

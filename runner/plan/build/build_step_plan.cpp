@@ -98,19 +98,6 @@ void capture(StepPlan& plan, std::size_t first, std::size_t last) {
   for (std::size_t index = first; index < last; ++index) plan.operations[index].captured = true;
 }
 
-WaitStyle wait_style_of(SyncWait wait) {
-  switch (wait) {
-    case SyncWait::spin:
-      return WaitStyle::spin;
-    case SyncWait::yield:
-      return WaitStyle::yield;
-    case SyncWait::block:
-      return WaitStyle::block;
-  }
-  require(false, "every way to wait is planned");
-  return WaitStyle::spin;
-}
-
 // Where the batch has been read: right after its reader, or after the graph that contains the
 // reader.
 void hand_back(StepPlan& plan, const InputParts& input, std::size_t after, bool captured) {
@@ -183,8 +170,8 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.keep_bytes = knobs.alloc.keep_bytes;
   plan.launch_host_nanoseconds =
       static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
-  plan.wait_style = wait_style_of(knobs.sync.wait);
-  if (knobs.launch.gemm == GemmChoice::autotune) plan.gemm_algorithms = GemmAlgorithms::autotuned;
+  plan.wait_style = knobs.sync.wait;
+  plan.gemm_algorithms = knobs.launch.gemm;
   plan.loader = {.wait_nanoseconds =
                      static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
                  .jitter = knobs.loader.jitter,

@@ -21,18 +21,18 @@ struct UpdateRule {
   std::string_view plain, clipped, master;  // empty: it has none
 };
 
-template <class Plain, class Clipped, class Master>
+template <class Rule>
 UpdateRule rule(OptimKind kind, const KernelAttributes& rates) {
-  return {kind,        Plain::moments, Plain::counts_updates, rates,
-          Plain::name, Clipped::name,  Master::name};
+  const auto& [plain, clipped, master] = Rule::names;
+  return {kind, Rule::moments, Rule::counts_updates, rates, plain, clipped, master};
 }
 
 const UpdateRule& rule_of(OptimKind kind) {
   using namespace kernels;
   static const UpdateRule rules[] = {
       {OptimKind::sgd, 0, false, sgd_rates, Sgd::name, {}, {}},
-      rule<Adamw, AdamwClipped, AdamwMaster>(OptimKind::adamw, adamw_rates),
-      rule<Lion, LionClipped, LionMaster>(OptimKind::lion, lion_rates),
+      rule<Adamw>(OptimKind::adamw, adamw_rates),
+      rule<Lion>(OptimKind::lion, lion_rates),
   };
   return *std::find_if(std::begin(rules), std::end(rules),
                        [kind](const UpdateRule& rule) { return rule.kind == kind; });

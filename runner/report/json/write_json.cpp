@@ -19,20 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name_of(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::plan:
-      return "plan";
-    case Evidence::exact:
-      return "exact";
-    case Evidence::timed:
-      return "timed";
-    case Evidence::traced:
-      return "traced";
-  }
-  return {};
-}
-
 Json json_of(const VariantSummary& variant) {
   Json counts = Json::object();
   for (const auto& [metric, count] : variant.counts)

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <vector>
 
 #include "scenario/knobs/field_value.h"
@@ -17,11 +16,6 @@ namespace {
 
 std::string default_text(const Field& field) {
   return field_value_text(field, default_of(field));
-}
-
-std::string_view evidence_text(Evidence evidence) {
-  constexpr std::array<std::string_view, 4> texts{"plan", "exact", "timed", "traced"};
-  return texts[static_cast<std::size_t>(evidence)];
 }
 
 bool matches(std::string_view name, std::string_view filter) {
@@ -45,7 +39,7 @@ std::string markdown_of_group(const FieldGroup& group) {
   for (const Field& field : field_table()) {
     if (group_of(field) != group.name || !is_built(field)) continue;
     rows += fmt::format("| `{}` | {} | `{}` | {} |\n", field.name, field_values_text(field.values),
-                        default_text(field), field.meaning);
+                        default_text(field), meaning_of(field));
   }
   if (rows.empty()) return rows;
   return fmt::format(
@@ -60,13 +54,13 @@ std::string fields_text(std::string_view filter) {
   for (const Field& field : field_table()) {
     const bool asked_for = matches(field.name, filter) || matches(first_name_of(field), filter);
     if (!is_built(field) || !asked_for) continue;
-    text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n", field.name, field.meaning, "",
+    text += fmt::format("{:<22} {}\n{:<22} {}; default {}\n", field.name, meaning_of(field), "",
                         field_values_text(field.values), default_text(field));
   }
   std::string metrics;
   for (const MetricRow& row : metric_table()) {
     if (!matches(row.name, filter)) continue;
-    metrics += fmt::format("{:<26} {:<7} {}\n", row.name, evidence_text(row.evidence), row.meaning);
+    metrics += fmt::format("{:<26} {:<7} {}\n", row.name, name_of(row.evidence), row.meaning);
   }
   if (!metrics.empty()) text += fmt::format("{}metrics:\n{}", text.empty() ? "" : "\n", metrics);
   return text;
@@ -77,7 +71,7 @@ std::string fields_markdown() {
   for (const FieldGroup& group : field_groups()) text += markdown_of_group(group);
   text += "### Metrics of sentences\n\n| metric | evidence | meaning |\n|---|---|---|\n";
   for (const MetricRow& row : metric_table()) {
-    text += fmt::format("| `{}` | {} | {} |\n", row.name, evidence_text(row.evidence), row.meaning);
+    text += fmt::format("| `{}` | {} | {} |\n", row.name, name_of(row.evidence), row.meaning);
   }
   text += fmt::format(
       "\n### Not built yet\n\nRefused by name, with the line:\n`{}`.\n\nMetrics: `{}`.\n",

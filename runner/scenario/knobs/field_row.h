@@ -3,9 +3,11 @@
 // hold. Only fields.cpp includes this.
 #pragma once
 
+#include <array>
 #include <type_traits>
 
 #include "scenario/knobs/fields.h"
+#include "support/text/enumerators.h"
 #include "support/text/units.h"
 
 namespace stepgate::field_row {
@@ -76,19 +78,16 @@ inline void assign(std::vector<std::int64_t>& member, const FieldValue& value) {
 }
 
 template <auto part, auto member>
-constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning) {
+constexpr Field field(std::string_view name, const FieldValues& values, std::string_view meaning,
+                      const KnobCondition* condition = nullptr) {
   return {.name = name,
           .values = values,
           .meaning = meaning,
           .scope = scope_of(part),
+          .condition = condition,
           .get = [](const Settings& from) { return value_of(part_of(from, part).*member); },
           .set = [](Settings& to,
                     const FieldValue& value) { assign(part_of(to, part).*member, value); }};
-}
-
-constexpr Field added_later(Field field) {
-  field.added_later = true;
-  return field;
 }
 
 constexpr Field formerly(std::string_view name, Field field) {
@@ -167,5 +166,14 @@ constexpr Choice choice(std::string_view name, Enum value) {
 constexpr Choice choice(std::string_view name) {
   return {name, std::nullopt};
 }
+
+// One for each value of the enum, in its order, by the name that it has there.
+template <class Enum>
+inline constexpr auto choices = [] {
+  std::array<Choice, enumerators<Enum>.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = choice(enumerators<Enum>[i], static_cast<Enum>(i));
+  return all;
+}();
 
 }  // namespace stepgate::field_row

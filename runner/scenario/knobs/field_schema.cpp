@@ -62,7 +62,7 @@ Json schema_of(const Field& field) {
   if (!field.values.word.empty()) {
     schema = {{"anyOf", Json::array({std::move(schema), {{"const", field.values.word}}})}};
   }
-  schema["description"] = field.meaning;
+  schema["description"] = meaning_of(field);
   schema["default"] = field_value_text(field, default_of(field));
   return schema;
 }

@@ -9,6 +9,7 @@
 
 #include "scenario/knobs/field_choices.h"
 #include "scenario/knobs/field_row.h"
+#include "scenario/knobs/knob_conditions.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -16,6 +17,7 @@ namespace {
 
 using namespace field_row;
 using namespace field_choices;
+using namespace knob_conditions;
 
 constexpr std::array groups{
     FieldGroup{"model", "the network and its numbers"},
@@ -42,61 +44,67 @@ constexpr std::array field_rows{
         "layers of GEMMs, blocks of a transformer, kernels that only spin, or kernels that only "
         "move memory"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
-                                              "how many layers or blocks"),
+                                              "how many layers or blocks", &with_layers),
     field<&Knobs::model, &ModelKnobs::hidden>(
         "model.hidden", multiple_of(8, whole(8, 65536)),
         "width of a layer; elementwise: elements of a sample"),
     field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
-                                               "spin, elementwise: kernels in a step"),
-    field<&Knobs::model, &ModelKnobs::kernel_us>(
-        "model.kernel_us", whole(1, 1000000), "spin: microseconds of each, by the device's clock"),
-    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(dtypes),
+                                               "kernels in a step", &for_spin_and_elementwise),
+    field<&Knobs::model, &ModelKnobs::kernel_us>("model.kernel_us", whole(1, 1000000),
+                                                 "microseconds of each, by the device's clock",
+                                                 &for_spin),
+    field<&Knobs::model, &ModelKnobs::dtype>("model.dtype", one_of(choices<DType>),
                                              "how numbers are stored and multiplied"),
-    added_later(field<&Knobs::model, &ModelKnobs::seq>("model.seq", whole(1, 1048576),
-                                                       "transformer: tokens of a sample")),
-    added_later(field<&Knobs::model, &ModelKnobs::heads>(
-        "model.heads", whole(1, 1024), "transformer: of attention, which share 'model.hidden'")),
-    added_later(field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576),
-                                                         "transformer: tokens there are")),
-    added_later(field<&Knobs::model, &ModelKnobs::positions>(
-        "model.positions", or_word("seq", whole(1, 1048576)),
-        "transformer: positions that have an embedding")),
-    added_later(field<&Knobs::model, &ModelKnobs::norm>("model.norm", one_of(model_norms),
-                                                        "transformer: LayerNorm or RMSNorm")),
-    added_later(field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
+    field<&Knobs::model, &ModelKnobs::seq>("model.seq", whole(1, 1048576), "tokens of a sample",
+                                           &for_transformer),
+    field<&Knobs::model, &ModelKnobs::heads>("model.heads", whole(1, 1024),
+                                             "of attention, which share 'model.hidden'",
+                                             &for_transformer),
+    field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576), "tokens there are",
+                                             &for_transformer),
+    field<&Knobs::model, &ModelKnobs::positions>(
+        "model.positions", or_word("seq", whole(1, 1048576)), "positions that have an embedding",
+        &for_transformer),
+    field<&Knobs::model, &ModelKnobs::norm>("model.norm", one_of(choices<ModelNorm>),
+                                            "LayerNorm or RMSNorm", &for_transformer),
+    field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
         "model.attention_workspace", bytes(0, tebibyte),
-        "transformer: memory for cuDNN's gradient of attention; 0 is our own kernel, without "
-        "scores")),
-    added_later(field<&Knobs::model, &ModelKnobs::layout>(
+        "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",
+        &for_transformer),
+    field<&Knobs::model, &ModelKnobs::layout>(
         "model.layout", one_of(layouts),
-        "elementwise: an array of the field in use, or an array of records of six fields")),
-    added_later(field<&Knobs::model, &ModelKnobs::stride>(
-        "model.stride", whole(1, 32), "elementwise: elements from a thread's to its neighbour's")),
-    added_later(field<&Knobs::model, &ModelKnobs::inplace>(
+        "an array of the field in use, or an array of records of six fields", &for_elementwise),
+    field<&Knobs::model, &ModelKnobs::stride>("model.stride", whole(1, 32),
+                                              "elements from a thread's to its neighbour's",
+                                              &for_elementwise),
+    field<&Knobs::model, &ModelKnobs::inplace>(
         "model.inplace", yes_or_no(),
         "mlp: whether activations overwrite the results of GEMMs; elementwise: results what they "
-        "are made "
-        "of")),
-    added_later(field<&Knobs::model, &ModelKnobs::extra_copies>(
-        "model.extra_copies", whole(0, 8),
-        "elementwise: copies of the result within the device, in a step")),
-    added_later(field<&Knobs::model, &ModelKnobs::workspace_bytes>(
-        "model.workspace", bytes(0, gibibyte), "memory that a GEMM may use besides")),
+        "are made of",
+        &for_mlp_and_elementwise),
+    field<&Knobs::model, &ModelKnobs::extra_copies>(
+        "model.extra_copies", whole(0, 8), "copies of the result within the device, in a step",
+        &for_elementwise),
+    field<&Knobs::model, &ModelKnobs::workspace_bytes>("model.workspace", bytes(0, gibibyte),
+                                                       "memory that a GEMM may use besides",
+                                                       &with_workspace),
 
-    field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step"),
+    field<&Knobs::batch, &BatchKnobs::size>("batch.size", whole(1, 1048576), "samples in a step",
+                                            &without_sizes),
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(
         "batch.sample_bytes", or_word("auto", bytes(1, gibibyte)),
         "size of a sample; auto is what the model reads"),
     field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
                                                "host tensors, hence copies, in a batch"),
-    added_later(field<&Knobs::batch, &BatchKnobs::sizes>(
-        "batch.sizes", or_word("none", list_of(whole(1, 1048576))),
-        "sizes that the steps have in turns, instead of one")),
-    added_later(field<&Knobs::batch, &BatchKnobs::largest_first>(
-        "batch.largest_first", yes_or_no(), "whether the turns begin with the largest size")),
-    added_later(field<&Knobs::batch, &BatchKnobs::accumulate>(
+    field<&Knobs::batch, &BatchKnobs::sizes>("batch.sizes",
+                                             or_word("none", list_of(whole(1, 1048576))),
+                                             "sizes that the steps have in turns, instead of one"),
+    field<&Knobs::batch, &BatchKnobs::largest_first>(
+        "batch.largest_first", yes_or_no(), "whether the turns begin with the largest size",
+        &with_sizes),
+    field<&Knobs::batch, &BatchKnobs::accumulate>(
         "batch.accumulate", whole(1, 64),
-        "transformer: parts of a batch, whose gradients add up before the update")),
+        "parts of a batch, whose gradients add up before the update", &for_transformer),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
                                                  "microseconds that a batch costs its worker"),
@@ -115,100 +123,110 @@ constexpr std::array field_rows{
 
     field<&Knobs::transfer, &TransferKnobs::host>(
         "transfer.host", one_of(host_memories), "where the batch starts; resident is never copied"),
-    field<&Knobs::transfer, &TransferKnobs::stream>("transfer.stream", one_of(copy_streams),
-                                                    "the stream that copies"),
-    field<&Knobs::transfer, &TransferKnobs::blocking>("transfer.blocking", yes_or_no(),
-                                                      "whether the host waits for the copy"),
+    field<&Knobs::transfer, &TransferKnobs::stream>("transfer.stream", one_of(choices<CopyStream>),
+                                                    "the stream that copies", &where_copied),
+    field<&Knobs::transfer, &TransferKnobs::blocking>(
+        "transfer.blocking", yes_or_no(), "whether the host waits for the copy", &where_copied),
     field<&Knobs::transfer, &TransferKnobs::buffers>("transfer.buffers", whole(1, 4),
                                                      "device buffers that the batches rotate over"),
-    field<&Knobs::transfer, &TransferKnobs::device_buffer>(
-        "transfer.device_buffer", one_of(device_buffers), "kept, or allocated anew every step"),
-    added_later(field<&Knobs::transfer, &TransferKnobs::advise>(
-        "transfer.advise", one_of(managed_advices),
-        "what the driver is told of a managed batch, about the device")),
+    field<&Knobs::transfer, &TransferKnobs::device_buffer>("transfer.device_buffer",
+                                                           one_of(choices<DeviceBuffer>),
+                                                           "kept, or allocated anew every step"),
+    field<&Knobs::transfer, &TransferKnobs::advise>(
+        "transfer.advise", one_of(choices<ManagedAdvice>),
+        "what the driver is told of a managed batch, about the device", &where_managed),
 
-    field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(sync_wheres),
+    field<&Knobs::sync, &SyncKnobs::where>("sync.where", one_of(choices<SyncWhere>),
                                            "after what the host waits"),
-    field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(sync_hows), "by which call"),
+    field<&Knobs::sync, &SyncKnobs::how>("sync.how", one_of(choices<SyncHow>), "by which call"),
     field<&Knobs::sync, &SyncKnobs::every>("sync.every", whole(1, 1000000),
                                            "in every so many steps"),
-    added_later(field<&Knobs::sync, &SyncKnobs::wait>(
-        "sync.wait", one_of(sync_waits), "what the waiting host does with its processor")),
+    field<&Knobs::sync, &SyncKnobs::wait>("sync.wait", one_of(choices<SyncWait>),
+                                          "what the waiting host does with its processor"),
 
     field<&Knobs::alloc, &AllocKnobs::with>("alloc.with", one_of(allocators),
                                             "the allocator of what a step needs"),
-    field<&Knobs::alloc, &AllocKnobs::when>("alloc.when", one_of(alloc_whens),
+    field<&Knobs::alloc, &AllocKnobs::when>("alloc.when", one_of(choices<AllocWhen>),
                                             "before the first step, or again and again"),
     field<&Knobs::alloc, &AllocKnobs::keep_bytes>("alloc.keep", or_word("all", bytes(0, tebibyte)),
-                                                  "cuda_async: what its pool keeps at a wait"),
-    added_later(field<&Knobs::alloc, &AllocKnobs::cap>(
+                                                  "what its pool keeps at a wait", &for_cuda_async),
+    field<&Knobs::alloc, &AllocKnobs::cap>(
         "alloc.cap", or_word("none", capacity(1, tebibyte)),
-        "device memory that a step may take; not with static and cuda")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::round>(
-        "alloc.round", one_of(alloc_rounds),
-        "caching, expandable: blocks rounded up to so many parts of a power of two")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::split_max_bytes>(
+        "device memory that a step may take; not with static and cuda", &where_capped),
+    field<&Knobs::alloc, &AllocKnobs::round>("alloc.round", one_of(alloc_rounds),
+                                             "blocks rounded up to so many parts of a power of two",
+                                             &for_caching_and_expandable),
+    field<&Knobs::alloc, &AllocKnobs::split_max_bytes>(
         "alloc.split_max", or_word("none", bytes(20.0 * kibibyte * kibibyte + 1, tebibyte)),
-        "caching: larger blocks are not split")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::empty_cache_every>(
+        "larger blocks are not split", &for_caching),
+    field<&Knobs::alloc, &AllocKnobs::empty_cache_every>(
         "alloc.empty_cache_every", whole(0, 1000000),
-        "steps after which the cache is given back; 0 never")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::leak_bytes>(
-        "alloc.leak_bytes", bytes(0, gibibyte), "allocated a step and never released")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::temps>(
-        "alloc.temps", whole(0, 64), "short-lived tensors of a layer's size around every kernel")),
-    added_later(field<&Knobs::alloc, &AllocKnobs::release>(
-        "alloc.release", yes_or_no(), "whether what 'alloc.when' allocates is released")),
+        "steps after which the cache is given back; 0 never", &for_our_allocators),
+    field<&Knobs::alloc, &AllocKnobs::leak_bytes>("alloc.leak_bytes", bytes(0, gibibyte),
+                                                  "allocated a step and never released",
+                                                  &where_allocated),
+    field<&Knobs::alloc, &AllocKnobs::temps>(
+        "alloc.temps", whole(0, 64), "short-lived tensors of a layer's size around every kernel",
+        &where_allocated),
+    field<&Knobs::alloc, &AllocKnobs::release>("alloc.release", yes_or_no(),
+                                               "whether what 'alloc.when' allocates is released",
+                                               &where_steps_allocate),
 
-    field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(zero_grads),
-                                                   "whether gradients are filled with zeros first"),
-    added_later(field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
+    field<&Knobs::memory, &MemoryKnobs::zero_grad>("memory.zero_grad", one_of(choices<ZeroGrad>),
+                                                   "whether gradients are filled with zeros first",
+                                                   &with_gradients),
+    field<&Knobs::memory, &MemoryKnobs::checkpoint_every>(
         "memory.checkpoint", one_of(checkpoints),
-        "transformer: blocks of which only the input is kept, and the rest computed again")),
-    added_later(field<&Knobs::memory, &MemoryKnobs::offload>(
-        "memory.offload", one_of(offloads),
+        "blocks of which only the input is kept, and the rest computed again", &for_transformer),
+    field<&Knobs::memory, &MemoryKnobs::offload>(
+        "memory.offload", one_of(choices<Offload>),
         "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "
-        "on the device, or AdamW's moments")),
-    added_later(field<&Knobs::memory, &MemoryKnobs::offload_via>(
-        "memory.offload_via", one_of(offload_vias),
-        "copied beside the kernels, between them, or by a waiting host")),
+        "on the device, or AdamW's moments"),
+    field<&Knobs::memory, &MemoryKnobs::offload_via>(
+        "memory.offload_via", one_of(choices<OffloadVia>),
+        "copied beside the kernels, between them, or by a waiting host", &where_offloaded),
 
-    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(optim_kinds), "its rule"),
+    field<&Knobs::optim, &OptimKnobs::kind>("optim.kind", one_of(choices<OptimKind>), "its rule",
+                                            &with_parameters),
     field<&Knobs::optim, &OptimKnobs::impl>(
-        "optim.impl", one_of(optim_impls),
-        "one kernel for all tensors, one for each, or one for each operation of the rule"),
-    added_later(field<&Knobs::optim, &OptimKnobs::master>(
-        "optim.master", yes_or_no(),
-        "transformer: fp32 weights besides those of 16 bits, which follow them")),
-    added_later(field<&Knobs::optim, &OptimKnobs::clip>(
-        "optim.clip", number(0, 1e6),
-        "transformer: largest global norm of the gradients; 0 is any")),
+        "optim.impl", one_of(choices<OptimImpl>),
+        "one kernel for all tensors, one for each, or one for each operation of the rule",
+        &with_parameters),
+    field<&Knobs::optim, &OptimKnobs::master>(
+        "optim.master", yes_or_no(), "fp32 weights besides those of 16 bits, which follow them",
+        &for_transformer),
+    field<&Knobs::optim, &OptimKnobs::clip>("optim.clip", number(0, 1e6),
+                                            "largest global norm of the gradients; 0 is any",
+                                            &for_transformer),
 
-    field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(launch_vias),
+    field<&Knobs::launch, &LaunchKnobs::via>("launch.via", one_of(choices<LaunchVia>),
                                              "one by one, or captured as a graph"),
-    added_later(field<&Knobs::launch, &LaunchKnobs::fuse>(
+    field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
-        "transformer: kernels without scores in memory, or only pointwise ones fused, or none")),
+        "kernels without scores in memory, or only pointwise ones fused, or none",
+        &for_transformer),
     formerly("launch.products",
-             added_later(field<&Knobs::launch, &LaunchKnobs::gemm>(
+             field<&Knobs::launch, &LaunchKnobs::gemm>(
                  "launch.gemm", one_of(gemm_choices),
-                 "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits"))),
+                 "algorithms as cuBLASLt ranks them, or the fastest of those with the same bits",
+                 &with_gemms)),
 
     field<&Knobs::log, &LogKnobs::every>("log.every", whole(0, 1000000),
                                          "in every so many steps; 0 never"),
-    field<&Knobs::log, &LogKnobs::via>("log.via", one_of(log_vias),
+    field<&Knobs::log, &LogKnobs::via>("log.via", one_of(choices<LogVia>),
                                        "how the value reaches the host"),
 
-    added_later(field<&Knobs::eval, &EvalKnobs::every>(
-        "eval.every", whole(0, 1000000), "mlp: evaluated after every so many steps; 0 never")),
-    added_later(field<&Knobs::eval, &EvalKnobs::batches>("eval.batches", whole(1, 64),
-                                                         "validation batches an evaluation")),
-    added_later(field<&Knobs::eval, &EvalKnobs::store>(
-        "eval.store", one_of(eval_stores),
-        "what becomes of their outputs: dropped, copied to the host, or kept until the end")),
-    added_later(field<&Knobs::eval, &EvalKnobs::save_for_backward>(
+    field<&Knobs::eval, &EvalKnobs::every>(
+        "eval.every", whole(0, 1000000), "evaluated after every so many steps; 0 never", &for_mlp),
+    field<&Knobs::eval, &EvalKnobs::batches>("eval.batches", whole(1, 64),
+                                             "validation batches an evaluation", &where_evaluated),
+    field<&Knobs::eval, &EvalKnobs::store>(
+        "eval.store", one_of(choices<EvalStore>),
+        "what becomes of their outputs: dropped, copied to the host, or kept until the end",
+        &where_evaluated),
+    field<&Knobs::eval, &EvalKnobs::save_for_backward>(
         "eval.save_for_backward", yes_or_no(),
-        "whether layers keep their outputs, as if a backward pass followed")),
+        "whether layers keep their outputs, as if a backward pass followed", &where_evaluated),
     not_built("dist.gpus"),
     not_built("dist.strategy"),
     not_built("dist.overlap"),
@@ -235,14 +253,14 @@ constexpr std::array field_rows{
         "gate.margin", or_word("auto", percent(0.0001, 1)),
         "HEAD's step may take this much longer, where that is more than the gate's --margin"))),
 
-    field<&Settings::requirements, &Requirements::compute>(
-        "requires.compute", or_word("any", version(1, 99)), "compute capability, at least"),
-    field<&Settings::requirements, &Requirements::copy_engines>(
-        "requires.copy_engines", or_word("any", whole(0, 64)), "at least"),
-    field<&Settings::requirements, &Requirements::gpus>("requires.gpus",
-                                                        or_word("any", whole(1, 64)), "at least"),
-    field<&Settings::requirements, &Requirements::free_memory_bytes>(
-        "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least"),
+    unscored(field<&Settings::requirements, &Requirements::compute>(
+        "requires.compute", or_word("any", version(1, 99)), "compute capability, at least")),
+    unscored(field<&Settings::requirements, &Requirements::copy_engines>(
+        "requires.copy_engines", or_word("any", whole(0, 64)), "at least")),
+    unscored(field<&Settings::requirements, &Requirements::gpus>(
+        "requires.gpus", or_word("any", whole(1, 64)), "at least")),
+    unscored(field<&Settings::requirements, &Requirements::free_memory_bytes>(
+        "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least")),
 };
 
 }  // namespace
@@ -283,6 +301,12 @@ const FieldGroup* group_named(std::string_view name) {
     return each.name == name || (!name.empty() && each.former_name == name);
   });
   return row == groups.end() ? nullptr : &*row;
+}
+
+std::string meaning_of(const Field& field) {
+  if (field.condition == nullptr || field.condition->only_for.empty())
+    return std::string(field.meaning);
+  return fmt::format("{}: {}", field.condition->only_for, field.meaning);
 }
 
 FieldValue default_of(const Field& field) {

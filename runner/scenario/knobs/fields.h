@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The one table of everything that a scenario file may set: its name, its values, its default, its
-// member. Reading, documentation, editor schema and fingerprint all follow from a row; adding a
-// knob is a member of scenario.h and a row here.
+// member, and beside which others it has an effect. Reading, documentation, editor schema and
+// fingerprint all follow from a row; adding a knob is a member of scenario.h and a row here.
 #pragma once
 
 #include <cstdint>
@@ -66,15 +66,24 @@ struct FieldValues {
   std::span<const Choice> choices = {};
 };
 
+// Beside which other knobs a knob has an effect: it is refused where it is written beside others,
+// never ignored.
+struct KnobCondition {
+  bool (*holds)(const Knobs&);
+  std::string_view only_for = {};  // "caching, expandable"; empty: `message` says it
+  std::string_view hint = {};
+  std::string_view message = {};  // "{}" is the knob's name
+};
+
 struct Field {
   std::string_view name;  // "transfer.host"
   FieldValues values = {};
   std::string_view meaning = {};
   FieldScope scope = FieldScope::variant;
-  // Became part of the format when fingerprints had been stored: at its default it is in none.
-  bool added_later = false;
-  // About what is not scored, when measuring ends, or what is printed: in no fingerprint, so that
-  // whoever turns it is still measuring the same.
+  // Null where it has an effect whatever the others are.
+  const KnobCondition* condition = nullptr;
+  // About what is not scored, when measuring ends, what is printed, or what the machine must have:
+  // in no fingerprint, so that whoever turns it is still measuring the same.
   bool unscored = false;
   // What files called it once and may still call it, and fingerprints hash.
   std::string_view former_name = {};
@@ -111,6 +120,9 @@ const FieldGroup* group_named(std::string_view name);
 constexpr bool is_built(const Field& field) {
   return field.get != nullptr;
 }
+
+// "transformer: tokens of a sample": the meaning, with what the knob is only for.
+std::string meaning_of(const Field&);
 
 FieldValue default_of(const Field&);
 

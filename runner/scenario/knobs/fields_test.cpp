@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenario/knobs/fields.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,6 +70,30 @@ TEST(Fields, WriteTheMemberThatTheyRead) {
           << field.name << " changed " << unrelated.name;
     }
   }
+}
+
+// The words that a condition is told in, against what it asks of the knobs.
+TEST(Fields, AreRefusedBesideEveryModelAndAllocatorThatTheyAreNotOnlyFor) {
+  int refused = 0;
+  for (const Field& field : field_table()) {
+    if (field.condition == nullptr || field.condition->only_for.empty()) continue;
+    const std::string listed = fmt::format(", {},", field.condition->only_for);
+    const auto is_listed = [&](const Choice& choice) {
+      return listed.find(fmt::format(" {},", choice.name)) != std::string::npos;
+    };
+    const Field& kind = *field_named("model.kind");
+    const bool of_a_model = std::ranges::any_of(kind.values.choices, is_listed);
+    const Field& chosen = of_a_model ? kind : *field_named("alloc.with");
+    for (const Choice& choice : chosen.values.choices) {
+      if (!choice.value) continue;
+      Settings settings;
+      chosen.set(settings, *choice.value);
+      EXPECT_EQ(field.condition->holds(settings.knobs), is_listed(choice))
+          << field.name << " beside " << choice.name;
+      if (!is_listed(choice)) ++refused;
+    }
+  }
+  EXPECT_GT(refused, 50);
 }
 
 TEST(Fields, AllowTheirLimitsAndNothingBeyond) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a rule about knobs is, the two tables of them, and what rules of both ask about knobs.
-// check_knobs.cpp applies them.
+// Rules about knobs together, which check_knobs.cpp applies, and what they and the conditions of
+// single knobs (knob_conditions.h) ask.
 #pragma once
 
 #include <span>
@@ -16,9 +16,6 @@ struct KnobRule {
   std::string_view message;
   std::string_view hint;
 };
-
-// Broken by writing the field at all while the knobs are such.
-std::span<const KnobRule> knobs_without_effect();
 
 // Broken by the knobs together, whoever wrote them.
 std::span<const KnobRule> knobs_that_clash();

@@ -13,9 +13,11 @@ namespace stepgate {
 // the GPU. `timed`: statistical. `traced`: statistical too, but only a trace of the timeline can
 // tell.
 enum class Evidence { plan, exact, timed, traced };
+std::string_view name_of(Evidence);
 
 enum class MetricUnit { count, bytes, seconds, ratio, per_second, bytes_per_second, flops };
 
+// A value's name here is the metric's in sentences.
 enum class Metric {
   // timed
   step_ms_mean,
@@ -70,7 +72,7 @@ enum class Metric {
 
 struct MetricRow {
   Metric metric;
-  std::string_view name;  // as written in sentences
+  std::string_view name;
   Evidence evidence;
   MetricUnit unit;
   std::string_view meaning;

@@ -16,13 +16,13 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-unsigned flags_of(WaitStyle style) {
+unsigned flags_of(SyncWait style) {
   switch (style) {
-    case WaitStyle::spin:
+    case SyncWait::spin:
       return cudaDeviceScheduleSpin;
-    case WaitStyle::yield:
+    case SyncWait::yield:
       return cudaDeviceScheduleYield;
-    case WaitStyle::block:
+    case SyncWait::block:
       return cudaDeviceScheduleBlockingSync;
   }
   require(false, "every way to wait is known");

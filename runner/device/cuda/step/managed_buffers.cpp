@@ -43,15 +43,15 @@ void require_modest(const StepPlan& plan) {
   }
 }
 
-cudaMemoryAdvise in_words_of_cuda(Advice advice) {
+cudaMemoryAdvise in_words_of_cuda(ManagedAdvice advice) {
   switch (advice) {
-    case Advice::read_mostly:
+    case ManagedAdvice::read_mostly:
       return cudaMemAdviseSetReadMostly;
-    case Advice::preferred_location:
+    case ManagedAdvice::preferred:
       return cudaMemAdviseSetPreferredLocation;
-    case Advice::accessed_by:
+    case ManagedAdvice::accessed_by:
       return cudaMemAdviseSetAccessedBy;
-    case Advice::none:
+    case ManagedAdvice::none:
       break;
   }
   require(false, "there is something to advise");
@@ -59,7 +59,7 @@ cudaMemoryAdvise in_words_of_cuda(Advice advice) {
 }
 
 void advise(const Buffer& buffer, const void* slot) {
-  if (buffer.advice == Advice::none) return;
+  if (buffer.advice == ManagedAdvice::none) return;
   int device = 0;
   check(cudaGetDevice(&device), "ask for the current device");
   const cudaMemLocation location{.type = cudaMemLocationTypeDevice, .id = device};

@@ -78,7 +78,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
       harvested_(draw.first_step) {
   // Waits for events sleep only where the event says so. The runner's own marks never do.
   const unsigned wait =
-      plan.wait_style == WaitStyle::block ? cudaEventBlockingSync : cudaEventDefault;
+      plan.wait_style == SyncWait::block ? cudaEventBlockingSync : cudaEventDefault;
   for (const Event& event : plan.events) {
     std::vector<CudaEvent>& slots = events_.emplace_back();
     for (std::int64_t slot = 0; slot < event.slots; ++slot)
@@ -107,7 +107,7 @@ void CudaStep::prepare(const CudaServices& services) {
                         .dnn = services.dnn,
                         .without_dnn = services.without_dnn,
                         .choices = &choices_};
-  if (plan_.gemm_algorithms == GemmAlgorithms::autotuned)
+  if (plan_.gemm_algorithms == GemmChoice::autotune)
     context.gemm_autotuner = services.gemm_autotuner;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
     if (plan_.buffers[index].purpose != Purpose::workspace) continue;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Beside which other knobs a knob has an effect: what the last argument of a row of the field
+// table says. Only fields.cpp includes this.
+#pragma once
+
+#include "scenario/knobs/fields.h"
+#include "scenario/knobs/knob_rules.h"
+
+namespace stepgate::knob_conditions {
+
+template <ModelKind... kinds>
+bool model_is(const Knobs& knobs) {
+  return ((knobs.model.kind == kinds) || ...);
+}
+
+template <Allocator... allocators>
+bool allocator_is(const Knobs& knobs) {
+  return ((knobs.alloc.with == allocators) || ...);
+}
+
+// --- models --------------------------------------------------------------------------------------
+
+inline constexpr KnobCondition for_transformer{
+    .holds = is_transformer,
+    .only_for = "transformer",
+    .hint = "remove it, or write model.kind = \"transformer\""};
+inline constexpr KnobCondition for_elementwise{
+    .holds = model_is<ModelKind::elementwise>,
+    .only_for = "elementwise",
+    .hint = "remove it, or write model.kind = \"elementwise\""};
+inline constexpr KnobCondition for_spin{.holds = model_is<ModelKind::spin>,
+                                        .only_for = "spin",
+                                        .hint = "remove it, or write model.kind = \"spin\""};
+inline constexpr KnobCondition for_spin_and_elementwise{
+    .holds = model_is<ModelKind::spin, ModelKind::elementwise>,
+    .only_for = "spin, elementwise",
+    .hint = "remove it, or write model.kind = \"spin\""};
+inline constexpr KnobCondition for_mlp{.holds = model_is<ModelKind::mlp>,
+                                       .only_for = "mlp",
+                                       .hint = "remove it, or write model.kind = \"mlp\""};
+inline constexpr KnobCondition for_mlp_and_elementwise{
+    .holds = model_is<ModelKind::mlp, ModelKind::elementwise>,
+    .hint = "remove it, or write model.kind = \"mlp\"",
+    .message = "'{}' is only for mlp and elementwise"};
+
+// Of a model that learns: the others have no parameters, hence no gradients and no GEMMs.
+constexpr KnobCondition where_learned(std::string_view message) {
+  return {.holds = model_is<ModelKind::mlp, ModelKind::transformer>,
+          .hint = "remove it, or write model.kind = \"mlp\"",
+          .message = message};
+}
+inline constexpr KnobCondition with_layers =
+    where_learned("kernels that only spin or move memory have no layers");
+inline constexpr KnobCondition with_gemms =
+    where_learned("kernels that only spin or move memory have no GEMMs");
+inline constexpr KnobCondition with_workspace =
+    where_learned("kernels that only spin or move memory have no GEMMs that could use workspace");
+inline constexpr KnobCondition with_gradients =
+    where_learned("kernels that only spin or move memory have no gradients");
+inline constexpr KnobCondition with_parameters =
+    where_learned("kernels that only spin or move memory have no parameters");
+
+inline constexpr KnobCondition where_evaluated{
+    .holds = [](const Knobs& knobs) { return knobs.eval.every != 0; },
+    .hint = "remove it, or write eval.every = 1",
+    .message = "'{}' has no evaluation to be in when 'eval.every' is 0"};
+
+// --- allocators ----------------------------------------------------------------------------------
+
+inline constexpr KnobCondition for_cuda_async{
+    .holds = allocator_is<Allocator::cuda_async>,
+    .only_for = "cuda_async",
+    .hint = "remove it, or write alloc.with = \"cuda_async\""};
+inline constexpr std::string_view write_caching = "remove it, or write alloc.with = \"caching\"";
+inline constexpr KnobCondition for_caching{
+    .holds = allocator_is<Allocator::caching>, .only_for = "caching", .hint = write_caching};
+inline constexpr KnobCondition for_caching_and_expandable{
+    .holds = allocator_is<Allocator::caching, Allocator::expandable>,
+    .only_for = "caching, expandable",
+    .hint = write_caching};
+inline constexpr KnobCondition for_our_allocators{
+    .holds = allocator_is<Allocator::caching, Allocator::expandable, Allocator::first_fit>,
+    .hint = write_caching,
+    .message = "'{}' is only for caching, expandable and first_fit"};
+inline constexpr KnobCondition where_capped{
+    .holds = allocator_is<Allocator::arena, Allocator::cuda_async, Allocator::caching,
+                          Allocator::expandable, Allocator::first_fit>,
+    .hint = write_caching,
+    .message = "'{}' is only for arena, cuda_async, caching, expandable and first_fit"};
+inline constexpr KnobCondition where_allocated{
+    .holds = [](const Knobs& knobs) { return !is_fixed(knobs.alloc); },
+    .hint = write_caching,
+    .message = "'{}' needs something that allocates"};
+inline constexpr KnobCondition where_steps_allocate{
+    .holds = [](const Knobs& knobs) { return knobs.alloc.when != AllocWhen::never; },
+    .hint = "remove it, or write alloc.when = \"step\", \"op\" or \"resize\"",
+    .message = "'{}' is about what steps allocate, and 'alloc.when' is never"};
+
+// --- batches and their copies --------------------------------------------------------------------
+
+inline constexpr KnobCondition without_sizes{
+    .holds = [](const Knobs& knobs) { return knobs.batch.sizes.empty(); },
+    .hint = "keep one of them",
+    .message = "'{}' and 'batch.sizes' are both there"};
+inline constexpr KnobCondition with_sizes{
+    .holds = [](const Knobs& knobs) { return !knobs.batch.sizes.empty(); },
+    .hint = "remove it, or give 'batch.sizes' a list",
+    .message = "'{}' orders 'batch.sizes', which is not there"};
+inline constexpr KnobCondition where_offloaded{
+    .holds = [](const Knobs& knobs) { return knobs.memory.offload != Offload::none; },
+    .hint = "remove it, or write memory.offload = \"activations\"",
+    .message = "'{}' says how to offload, and nothing is"};
+inline constexpr KnobCondition where_copied{
+    .holds = [](const Knobs& knobs) { return knobs.transfer.host != HostMemory::managed; },
+    .hint = "remove it, or write transfer.host = \"managed_prefetch\"",
+    .message = "'{}' is about a copy, and page faults bring a managed batch"};
+inline constexpr KnobCondition where_managed{
+    .holds = [](const Knobs& knobs) { return is_managed(knobs.transfer); },
+    .hint = "remove it, or write transfer.host = \"managed\"",
+    .message = "'{}' is about managed memory"};
+
+}  // namespace stepgate::knob_conditions
