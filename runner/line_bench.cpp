@@ -12,7 +12,7 @@
 #include "judge/judge.h"
 #include "measure/rounds/measure.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {
@@ -43,9 +43,9 @@ void decide_the_suite_simulated(benchmark::State& state) {
     for (const std::filesystem::path& file : suite()) {
       const Scenario scenario = read_scenario(file);
       if (is_planned_only(scenario)) continue;
-      const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+      const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
       const auto device = make_simulated_device(profile, {.seed = 1});
-      const JudgeSettings settings{.counted = counted};
+      const JudgeSettings settings;
       MeasureRequest request;
       request.knobs = scenario.measure;
       request.enough = enough_evidence(scenario, plans, settings);

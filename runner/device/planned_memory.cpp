@@ -4,26 +4,26 @@
 #include <fmt/format.h>
 
 #include "device/device.h"
-#include "plan/count/counted_metrics.h"
 #include "plan/count/step_memory.h"
 #include "support/text/units.h"
 
 namespace stepgate {
 
-MemoryUse planned_memory(const StepPlan& plan) {
-  const HeldMemory held = held_memory(plan);
+MemoryUse planned_memory(const StepPlan& plan, const HeldMemory& held) {
   return {.allocated_bytes = held.most,
-          .peak_allocated_bytes = plan.allocator_simulation
-                                      ? plan.allocator_simulation->peak_live_bytes
-                                      : held.most_bytes,
+          .peak_allocated_bytes = peak_live_bytes(plan, held),
           .peak_reserved_bytes = plan.allocator_simulation
                                      ? plan.allocator_simulation->peak_reserved_bytes
                                      : held.most_bytes,
-          .pinned_bytes = static_cast<std::int64_t>(counted(plan, Metric::host_pinned).value())};
+          .pinned_bytes = held.pinned_bytes};
+}
+
+MemoryUse planned_memory(const StepPlan& plan) {
+  return planned_memory(plan, held_memory(plan));
 }
 
 void require_memory(const StepPlan& plan, const MemoryThere& there) {
-  const double needed = counted(plan, Metric::peak_live).value();
+  const auto needed = static_cast<double>(peak_live_bytes(plan, held_memory(plan)));
   if (needed <= static_cast<double>(there.free_bytes)) return;
   throw DeviceError(fmt::format(
       "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "

@@ -4,12 +4,15 @@
 #pragma once
 
 #include "device/trace.h"
+#include "plan/plan_facts.h"
 
 namespace stepgate {
 
 // Device memory by purpose and together, in program order; host memory that is pinned. What an
 // allocator holds beyond what is in use is not known: then reserved is what is allocated.
 MemoryUse planned_memory(const StepPlan&);
+// The same where what it holds is known already.
+MemoryUse planned_memory(const StepPlan&, const HeldMemory&);
 
 // Device memory that a step could have, and all that the device has.
 struct MemoryThere {

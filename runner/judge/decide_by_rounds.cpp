@@ -55,11 +55,10 @@ std::optional<std::string> reason_without_rounds(const Expectation& sentence,
 }  // namespace
 
 void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
-                      std::span<const StepPlan> plans, const Measurement& measurement,
+                      std::span<const PlannedStep> plans, const Measurement& measurement,
                       const JudgeSettings& settings, const Contrasts& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict& verdict) {
-  const std::vector<Sources> rounds =
-      rounds_that_decide(sentence, plans, measurement, settings.counted);
+  const std::vector<Sources> rounds = rounds_that_decide(sentence, plans, measurement);
   SentenceTest test(sentence, plans, settings, earlier);
   const Outcome outcome_before = test.outcome();
   const auto missing = reason_without_rounds(sentence, scenario, measurement);
@@ -72,7 +71,7 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   test.describe(scenario.measure.confidence, verdict);
   if (!verdict.timed && !verdict.level) return;
   if (rounds.empty()) {
-    verdict.right = side_value(sentence.right, {.plans = plans, .counted = settings.counted});
+    verdict.right = side_value(sentence.right, {.plans = plans});
   } else if (verdict.evidence == Evidence::traced) {
     verdict.left = typical(sentence.left, rounds);
     verdict.right = typical(sentence.right, rounds);
@@ -98,13 +97,12 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   verdict.reason = reason_in_doubt(*doubt, sentence, verdict, scenario.measure.confidence);
 }
 
-bool traced_rounds_decide(const Scenario& scenario, std::span<const StepPlan> plans,
+bool traced_rounds_decide(const Scenario& scenario, std::span<const PlannedStep> plans,
                           const Traced& traced, const JudgeSettings& settings) {
   const auto decided = [&](const Expectation& sentence) {
     if (names_stored(sentence) || evidence_of(sentence) != Evidence::traced) return true;
     SentenceTest test(sentence, plans, settings, {});
-    for (const TracedRound& round : traced.rounds)
-      test.add({.plans = plans, .counted = settings.counted, .traced = &round});
+    for (const TracedRound& round : traced.rounds) test.add({.plans = plans, .traced = &round});
     return !test.is_open();
   };
   return std::all_of(scenario.regime.begin(), scenario.regime.end(), decided) &&

@@ -136,24 +136,24 @@ TEST(TracedSentence, NeedsMoreThanAFewRounds) {
             std::string::npos)
       << verdict.reason;
   const Scenario traced = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
-  EXPECT_EQ(fewest_traced_rounds(traced, fake_settings()), 5);
+  EXPECT_EQ(fewest_traced_rounds(traced, {}), 5);
   const Scenario compared =
       scenario_of({fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1)});
-  EXPECT_EQ(fewest_traced_rounds(compared, fake_settings()), 7);
-  EXPECT_EQ(fewest_rounds_to_hold(traced, fake_settings()), 1) << "nothing is timed";
-  EXPECT_EQ(fewest_traced_rounds(scenario_of({no_waits()}), fake_settings()), 2);
+  EXPECT_EQ(fewest_traced_rounds(compared, {}), 7);
+  EXPECT_EQ(fewest_rounds_to_hold(traced, {}), 1) << "nothing is timed";
+  EXPECT_EQ(fewest_traced_rounds(scenario_of({no_waits()}), {}), 2);
 }
 
 TEST(TracedSentence, IsNoLongerOpenOnceItsRoundsDecideIt) {
   const Scenario scenario =
       scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05), no_waits()});
-  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  const std::vector<PlannedStep> plans = counted_by_script();
   const auto decide = [&](std::int64_t rounds) {
     const Traced traced = traced_rounds(traced_by_script().rounds.front().variants, rounds);
-    return traced_rounds_decide(scenario, plans, traced, fake_settings());
+    return traced_rounds_decide(scenario, plans, traced, {});
   };
   EXPECT_FALSE(decide(3));
-  EXPECT_TRUE(decide(fewest_traced_rounds_to_hold(scenario, fake_settings())));
+  EXPECT_TRUE(decide(fewest_traced_rounds_to_hold(scenario, {})));
 }
 
 TEST(TracedSentence, SaysWhatIsAbsent) {
@@ -181,13 +181,13 @@ TEST(TracedSentence, IsSkippedOutsideTheRegimeWhichATraceMayDecide) {
 
 TEST(TracedSentence, GoesOnFromEarlierTracedRounds) {
   const Scenario scenario = scenario_of({share("fix", Metric::gpu_idle, Relation::at_most, 0.05)});
-  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  const std::vector<PlannedStep> plans = counted_by_script();
   Script script;
   script.step_time = noisy(1, 1);
   const Traced few = traced_rounds(traced_by_script().rounds.front().variants, 4);
   const Judged first = measure_and_judge(scenario, script, 1, few);
   ASSERT_EQ(first.verdict.outcome, Outcome::undecided);
-  JudgeSettings settings = fake_settings();
+  JudgeSettings settings;
   settings.earlier = evidence_of_rounds(scenario, plans, first.measurement, settings);
   EXPECT_EQ(most_rounds(settings.earlier), 4);
   EXPECT_FALSE(nothing_left_to_measure(scenario, plans, settings));

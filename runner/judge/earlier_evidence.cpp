@@ -20,11 +20,10 @@ bool is_printable_ascii(std::string_view text) {
 }
 
 // As they are bet on. Nothing when one round does not know.
-std::vector<double> contrasts_in(const Expectation& sentence, std::span<const StepPlan> plans,
+std::vector<double> contrasts_in(const Expectation& sentence, std::span<const PlannedStep> plans,
                                  const Measurement& measurement, const JudgeSettings& settings) {
   SentenceTest test(sentence, plans, settings, {});
-  for (const Sources& sources : rounds_that_decide(sentence, plans, measurement, settings.counted))
-    test.add(sources);
+  for (const Sources& sources : rounds_that_decide(sentence, plans, measurement)) test.add(sources);
   if (!test.values_are_known()) return {};
   std::vector<double> contrasts;
   for (const double contrast : test.contrasts())
@@ -32,8 +31,9 @@ std::vector<double> contrasts_in(const Expectation& sentence, std::span<const St
   return contrasts;
 }
 
-Contrasts contrasts_in(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
-                       const Measurement& measurement, const JudgeSettings& settings) {
+Contrasts contrasts_in(const std::vector<Expectation>& sentences,
+                       std::span<const PlannedStep> plans, const Measurement& measurement,
+                       const JudgeSettings& settings) {
   Contrasts all;
   for (const Expectation& sentence : sentences) {
     if (!is_decided_by_rounds(sentence)) continue;
@@ -44,7 +44,7 @@ Contrasts contrasts_in(const std::vector<Expectation>& sentences, std::span<cons
 }
 
 // What a run is to sentences about stored times; nothing before it has all the rounds for that.
-void add_looks(const std::vector<Expectation>& sentences, std::span<const StepPlan> plans,
+void add_looks(const std::vector<Expectation>& sentences, std::span<const PlannedStep> plans,
                const Measurement& measurement, EarlierEvidence& to) {
   for (const Expectation& sentence : sentences) {
     if (!compares_stored_times(sentence)) continue;
@@ -84,7 +84,7 @@ std::int64_t most_rounds(const EarlierEvidence& earlier) {
   return most;
 }
 
-bool is_refuted_by_earlier(const Scenario& scenario, std::span<const StepPlan> plans,
+bool is_refuted_by_earlier(const Scenario& scenario, std::span<const PlannedStep> plans,
                            const JudgeSettings& settings) {
   return std::any_of(
       scenario.expect.begin(), scenario.expect.end(), [&](const Expectation& sentence) {
@@ -94,7 +94,7 @@ bool is_refuted_by_earlier(const Scenario& scenario, std::span<const StepPlan> p
       });
 }
 
-bool nothing_left_to_measure(const Scenario& scenario, std::span<const StepPlan> plans,
+bool nothing_left_to_measure(const Scenario& scenario, std::span<const PlannedStep> plans,
                              const JudgeSettings& settings) {
   if (settings.earlier.runs == 0) return false;
   const auto outcome_of = [&](const Expectation& sentence, const Contrasts& earlier) {
@@ -115,7 +115,7 @@ bool nothing_left_to_measure(const Scenario& scenario, std::span<const StepPlan>
   return all_decided;
 }
 
-EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const StepPlan> plans,
+EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const PlannedStep> plans,
                                    const Measurement& measurement, const JudgeSettings& settings) {
   EarlierEvidence evidence{.runs = 1,
                            .regime = contrasts_in(scenario.regime, plans, measurement, settings),
@@ -128,7 +128,7 @@ bool is_trusted(const Measurement& measurement) {
   return !measurement.disagreement && !environment_of(measurement).disturbance();
 }
 
-Measurement unmeasured(const Scenario& scenario, std::span<const StepPlan> plans,
+Measurement unmeasured(const Scenario& scenario, std::span<const PlannedStep> plans,
                        const DeviceIdentity& device, std::uint64_t seed) {
   Measurement measurement;
   measurement.device = device;

@@ -130,8 +130,8 @@ TEST(EarlierEvidence, KeepsAnOutcomeThatItReachedOnce) {
 // Whole runs of a fake device.
 struct Continued {
   Scenario scenario = scenario_of({no_slower()});
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  JudgeSettings settings = fake_settings();
+  std::vector<PlannedStep> plans = counted_by_script();
+  JudgeSettings settings;
 
   Judged run(double fix_ratio, std::uint64_t seed) const {
     Script script;

@@ -49,7 +49,7 @@ std::int64_t rounds_to_hold(const Scenario& scenario, const JudgeSettings& setti
 
 class Watch {
  public:
-  Watch(const Scenario& scenario, std::span<const StepPlan> plans, const JudgeSettings& settings)
+  Watch(const Scenario& scenario, std::span<const PlannedStep> plans, const JudgeSettings& settings)
       : plans_(plans),
         settings_(settings),
         fewest_rounds_(
@@ -75,7 +75,7 @@ class Watch {
     for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
       const Round& round = measurement.rounds[rounds_seen_];
       if (round.environment_after) environment_.add(*round.environment_after);
-      const Sources sources{.plans = plans_, .counted = settings_.counted, .round = &round};
+      const Sources sources{.plans = plans_, .round = &round};
       for (std::vector<SentenceTest>* tests : {&regime_, &expect_}) {
         for (SentenceTest& test : *tests) test.add(sources);
       }
@@ -95,7 +95,7 @@ class Watch {
                         [](const SentenceTest& test) { return test.is_open(); });
   }
 
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   JudgeSettings settings_;
   std::int64_t fewest_rounds_;
   EnvironmentLog environment_;
@@ -106,7 +106,7 @@ class Watch {
 
 }  // namespace
 
-Enough enough_evidence(const Scenario& scenario, std::span<const StepPlan> plans,
+Enough enough_evidence(const Scenario& scenario, std::span<const PlannedStep> plans,
                        const JudgeSettings& settings) {
   // A std::function must be copyable; its copies are the same watch.
   const auto watch = std::make_shared<Watch>(scenario, plans, settings);
@@ -134,9 +134,8 @@ std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings&
                   fewest_traced_rounds_to_hold(scenario, settings));
 }
 
-JudgeSettings suite_settings(std::span<const Scenario* const> scenarios, Counted counted) {
+JudgeSettings suite_settings(std::span<const Scenario* const> scenarios) {
   JudgeSettings settings;
-  settings.counted = std::move(counted);
   std::int64_t lines = 0;
   std::int64_t stored_lines = 0;
   for (const Scenario* scenario : scenarios) {

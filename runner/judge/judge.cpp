@@ -35,8 +35,9 @@ SentenceVerdict blank(const Expectation& sentence) {
 
 class Judge {
  public:
-  Judge(const Scenario& scenario, std::span<const StepPlan> plans, const Measurement& measurement,
-        const JudgeSettings& settings, const std::optional<std::string>& disturbance)
+  Judge(const Scenario& scenario, std::span<const PlannedStep> plans,
+        const Measurement& measurement, const JudgeSettings& settings,
+        const std::optional<std::string>& disturbance)
       : scenario_(scenario),
         plans_(plans),
         measurement_(measurement),
@@ -86,7 +87,7 @@ class Judge {
       verdict.about_stored_runs = true;
       decide_stored(sentence, scenario_, plans_, measurement_, settings_, verdict);
     } else if (verdict.evidence < Evidence::timed) {
-      decide_counted(sentence, plans_, measurement_, settings_.counted, {}, verdict);
+      decide_counted(sentence, plans_, measurement_, {}, verdict);
     } else {
       decide_by_rounds(sentence, scenario_, plans_, measurement_, settings_, earlier, disturbance_,
                        verdict);
@@ -95,7 +96,7 @@ class Judge {
   }
 
   const Scenario& scenario_;
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const Measurement& measurement_;
   const JudgeSettings& settings_;
   const std::optional<std::string>& disturbance_;
@@ -118,15 +119,15 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
 }
 
 // What the trace shows, and whether it is a trace of the plans.
-void add_mechanism(const Scenario& scenario, std::span<const StepPlan> plans, const Traced& traced,
-                   const JudgeSettings& settings, Verdict& verdict) {
+void add_mechanism(const Scenario& scenario, std::span<const PlannedStep> plans,
+                   const Traced& traced, Verdict& verdict) {
   plans = plans.first(std::min(plans.size(), scenario.variants.size()));
   verdict.calibrated = traced.calibrated;
-  verdict.mechanism = mechanism_of(plans, traced, settings.counted, verdict.variants);
+  verdict.mechanism = mechanism_of(plans, traced, verdict.variants);
   for (std::string& note : unsteady_notes(plans, traced)) {
     verdict.notes.push_back(std::move(note));
   }
-  verdict.broken = reason_against_conformance(plans, traced, settings.counted);
+  verdict.broken = reason_against_conformance(plans, traced);
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ bool relation_holds(const Expectation& sentence, double left, double right) {
   return false;
 }
 
-Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
+Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
               const Measurement& measurement, const JudgeSettings& settings) {
   Verdict verdict = verdict_of(scenario, measurement.device, settings);
   const EnvironmentLog environment = environment_of(measurement);
@@ -162,12 +163,11 @@ Verdict judge(const Scenario& scenario, std::span<const StepPlan> plans,
   verdict.sentences = judge.sentences(verdict.regime);
   verdict.outcome = worst(verdict.sentences);
   // Anchors are no variants of the scenario.
-  verdict.variants =
-      summaries_of(scenario, plans.first(std::min(plans.size(), scenario.variants.size())),
-                   measurement, settings.counted);
-  verdict.batch_bytes = plans.front().batch_bytes;
-  verdict.param_bytes = plans.front().param_bytes;
-  if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, settings, verdict);
+  verdict.variants = summaries_of(
+      scenario, plans.first(std::min(plans.size(), scenario.variants.size())), measurement);
+  verdict.batch_bytes = plans.front()->batch_bytes;
+  verdict.param_bytes = plans.front()->param_bytes;
+  if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, verdict);
   verdict.planned_only = measurement.planned_only;
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.earlier_runs = settings.earlier.runs;

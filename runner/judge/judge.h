@@ -12,7 +12,7 @@
 #include "judge/verdict/sides.h"
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -24,7 +24,6 @@ struct JudgeSettings {
   double suite_alpha = 0.01;     // of any refuted one among them
   // Timed sentences about stored runs, which share another suite_alpha: they have no e-values.
   std::int64_t stored_lines = 1;
-  Counted counted{};  // `counted` of plan/count/counted_metrics.h
   // What `stored.` in sentences means; where times are compared, anchors are measured too.
   std::optional<Baseline> baseline = {};
   // What earlier runs of the same pair found; their timed sentences go on from there. Alpha and
@@ -37,18 +36,19 @@ struct JudgeSettings {
 };
 
 // The plans are those that were measured: the scenario's, in its order, then any anchors.
-Verdict judge(const Scenario&, std::span<const StepPlan>, const Measurement&, const JudgeSettings&);
+Verdict judge(const Scenario&, std::span<const PlannedStep>, const Measurement&,
+              const JudgeSettings&);
 
 // For a run of these scenarios as one suite: a comparison of timed or traced evidence is refuted as
 // soon as its e-value suffices whatever becomes of the others (judge_suite.h), so that any of them
 // is wrongly refuted in at most suite_alpha of runs. A single one keeps all of it. Sentences about
 // stored times share as much again, in equal parts.
-JudgeSettings suite_settings(std::span<const Scenario* const>, Counted);
+JudgeSettings suite_settings(std::span<const Scenario* const>);
 
 // True once every timed sentence is decided, or one of the regime is refuted, but not before the
 // report can have an interval; and at once when the environment lets none be decided. Scenario and
 // plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
-Enough enough_evidence(const Scenario&, std::span<const StepPlan>, const JudgeSettings&);
+Enough enough_evidence(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
 
 // With fewer rounds of its own some timed sentence could not hold or would have no interval; 1
 // where no sentence is timed. What a budget must have room for.

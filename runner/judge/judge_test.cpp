@@ -104,10 +104,10 @@ TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
   const Scenario counted_only = scenario_of(
       {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
-  EXPECT_EQ(fewest_rounds_to_hold(timed, fake_settings()), 6);
-  EXPECT_EQ(fewest_rounds_to_hold(counted_only, fake_settings()), 1);
-  EXPECT_EQ(fewest_rounds_to_refute(timed, fake_settings()), 7);
-  JudgeSettings stricter = fake_settings();
+  EXPECT_EQ(fewest_rounds_to_hold(timed, {}), 6);
+  EXPECT_EQ(fewest_rounds_to_hold(counted_only, {}), 1);
+  EXPECT_EQ(fewest_rounds_to_refute(timed, {}), 7);
+  JudgeSettings stricter = {};
   stricter.alpha = 0.01 / 50;
   EXPECT_EQ(fewest_rounds_to_refute(timed, stricter), 13);
   EXPECT_EQ(fewest_rounds_to_hold(timed, stricter), 6) << "what a suite shares is alpha alone";
@@ -120,11 +120,11 @@ TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {
   const Scenario one = scenario_of(
       {fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05),
        sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
-  EXPECT_DOUBLE_EQ(suite_settings(std::vector{&one}, counted_by_script).alpha, 0.01);
+  EXPECT_DOUBLE_EQ(suite_settings(std::vector{&one}).alpha, 0.01);
   const Scenario traced =
       scenario_of({fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1)});
-  EXPECT_EQ(suite_settings(std::vector{&two, &traced}, counted_by_script).suite_lines, 3);
-  const JudgeSettings settings = suite_settings(std::vector{&two, &one}, counted_by_script);
+  EXPECT_EQ(suite_settings(std::vector{&two, &traced}).suite_lines, 3);
+  const JudgeSettings settings = suite_settings(std::vector{&two, &one});
   EXPECT_DOUBLE_EQ(settings.alpha, 0.9 * 0.01 / 3);
   EXPECT_EQ(settings.suite_lines, 3);
 }
@@ -139,8 +139,8 @@ TEST(Judge, GivesNoAlphaToALevel) {
       sentence("idle", {{of("fix", Metric::gpu_idle)}}, Relation::at_most, {{0.05}});
   const Scenario scenario = scenario_of(
       {level, tail, traced, fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1)});
-  EXPECT_EQ(suite_settings(std::vector{&scenario}, counted_by_script).suite_lines, 1);
-  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), fake_settings()), fewest_rounds_of_a_level);
+  EXPECT_EQ(suite_settings(std::vector{&scenario}).suite_lines, 1);
+  EXPECT_EQ(fewest_rounds_to_hold(scenario_of({level}), {}), fewest_rounds_of_a_level);
 }
 
 TEST(Judge, DecidesAboutInBothDirections) {
@@ -275,7 +275,7 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
   scenario.requirements.compute = 9.0;
   const auto reason = unmet_requirement(scenario, device);
   EXPECT_EQ(reason, "needs compute capability 9.0, small has 8.6");
-  const Verdict verdict = skipped_verdict(scenario, device, *reason, fake_settings());
+  const Verdict verdict = skipped_verdict(scenario, device, *reason, {});
   EXPECT_EQ(verdict.outcome, Outcome::skipped);
   EXPECT_EQ(verdict.sentences[0].reason, *reason);
   scenario.requirements = {};

@@ -44,7 +44,7 @@ bool is_about_step_time(const Expectation& sentence) {
   return metric == Metric::step_ms_mean || metric == Metric::samples_per_s;
 }
 
-SentenceTest::SentenceTest(const Expectation& sentence, std::span<const StepPlan> plans,
+SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedStep> plans,
                            const JudgeSettings& settings, const Contrasts& earlier)
     : sentence_(sentence),
       plans_(plans),
@@ -106,7 +106,7 @@ std::optional<double> SentenceTest::contrast_in_total(const Round& round) {
     sum->steps += segment.steps;
     sum->elapsed += segment.elapsed;
   }
-  return contrast_of(sentence_, {.plans = plans_, .counted = settings_.counted, .round = &total_});
+  return contrast_of(sentence_, {.plans = plans_, .round = &total_});
 }
 
 bool SentenceTest::is_inside(double contrast) const {

@@ -24,7 +24,7 @@ constexpr std::int64_t fewest_rounds_of_a_level = 5;
 class SentenceTest {
  public:
   // Goes on from earlier contrasts. Sentence, plans and settings must outlive it.
-  SentenceTest(const Expectation&, std::span<const StepPlan>, const JudgeSettings&,
+  SentenceTest(const Expectation&, std::span<const PlannedStep>, const JudgeSettings&,
                const Contrasts& earlier);
 
   // A round of the kind that decides the sentence. After one in which a value is not known nothing
@@ -55,7 +55,7 @@ class SentenceTest {
   bool all_rounds_are(bool inside) const;
 
   const Expectation& sentence_;
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const JudgeSettings& settings_;
   std::vector<Bound> bounds_;
   std::optional<TimedSentence> test_;  // of a comparison

@@ -49,20 +49,21 @@ VariantSummary summary_of(const StepPlan& plan, int variant, const Measurement& 
 
 }  // namespace
 
-std::vector<VariantSummary> summaries_of(const Scenario& scenario, std::span<const StepPlan> plans,
-                                         const Measurement& measurement, const Counted& counted) {
+std::vector<VariantSummary> summaries_of(const Scenario& scenario,
+                                         std::span<const PlannedStep> plans,
+                                         const Measurement& measurement) {
   std::vector<VariantSummary> summaries;
-  for (const StepPlan& plan : plans) {
+  for (const PlannedStep& plan : plans) {
     summaries.push_back(summary_of(plan, static_cast<int>(summaries.size()), measurement));
     summaries.back().peak_bytes =
-        static_cast<std::int64_t>(counted(plan, Metric::peak_live).value_or(0));
+        static_cast<std::int64_t>(plan.facts().count(Metric::peak_live).value_or(0));
   }
   for (const std::vector<Expectation>* sentences : {&scenario.regime, &scenario.expect}) {
     for (const Expectation& sentence : *sentences) {
       for (const MetricOf& metric : metrics_in(sentence)) {
         if (metric.stored || row_of(metric.metric).evidence >= Evidence::timed) continue;
         const std::size_t variant = plan_named(plans, metric.variant);
-        const auto count = counted(plans[variant], metric.metric);
+        const auto count = plans[variant].facts().count(metric.metric);
         if (count) summaries[variant].counts[metric.metric] = *count;
       }
     }

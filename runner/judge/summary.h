@@ -15,7 +15,7 @@ namespace stepgate {
 // One for each plan, in order, with the counts that sentences of the scenario name. Mean over all
 // scored steps; percentiles by nearest rank over the single step times; nothing where there were no
 // rounds or the device does not know.
-std::vector<VariantSummary> summaries_of(const Scenario&, std::span<const StepPlan>,
-                                         const Measurement&, const Counted&);
+std::vector<VariantSummary> summaries_of(const Scenario&, std::span<const PlannedStep>,
+                                         const Measurement&);
 
 }  // namespace stepgate

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "plan/analyse/access.h"
-
 namespace stepgate {
 namespace {
 
@@ -35,15 +33,16 @@ std::optional<std::int64_t> common_period(const StepPlan& plan, std::int64_t mos
   return period;
 }
 
-std::int64_t wash_out_steps(const StepPlan& plan, nanoseconds step_time) {
+std::int64_t wash_out_steps(const PlannedStep& plan, nanoseconds step_time) {
   const std::int64_t until_deep = std::min<std::int64_t>(
-      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan.steps_in_flight + 2);
+      time_to_fill_the_queue / std::max(step_time, nanoseconds(1)) + 1, plan->steps_in_flight + 2);
   const std::int64_t made_meanwhile =
-      plan.loader.depth > 0 ? plan.loader.depth + steps_at_the_loaders_pace : 0;
-  return std::max(until_deep, made_meanwhile + prefetch_depth(plan));
+      plan->loader.depth > 0 ? plan->loader.depth + steps_at_the_loaders_pace : 0;
+  return std::max(until_deep, made_meanwhile + plan.facts().prefetch_depth);
 }
 
-std::int64_t segment_steps(const StepPlan& plan, const MeasureKnobs& knobs, nanoseconds step_time) {
+std::int64_t segment_steps(const PlannedStep& plan, const MeasureKnobs& knobs,
+                           nanoseconds step_time) {
   const nanoseconds time = std::max(step_time, nanoseconds(1));
   const std::int64_t steps =
       std::min(std::max(preferred_segment / time + 1, wash_out_steps(plan, time)), knobs.steps);

@@ -15,15 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-StepPlan plan_with_periods(const std::vector<std::int64_t>& periods) {
+PlannedStep plan_with_periods(const std::vector<std::int64_t>& periods) {
   StepPlan plan = plans_named({"a"}).front();
   for (const std::int64_t every : periods)
     plan.operations.push_back({.name = "work", .action = HostWork{1}, .every = every});
-  return plan;
+  return with_facts(std::move(plan));
 }
 
 TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
-  const StepPlan plan = plan_with_periods({});
+  const PlannedStep plan = plan_with_periods({});
   const MeasureKnobs knobs;
   const auto steps = [&](nanoseconds time) { return segment_steps(plan, knobs, time); };
   EXPECT_EQ(steps(50us), 50) << "the knob is the most";
@@ -49,15 +49,15 @@ TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
 TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {
   StepPlan plan = plan_with_periods({});
   plan.steps_in_flight = 9;
-  EXPECT_EQ(wash_out_steps(plan, 100us), 11);
-  EXPECT_EQ(wash_out_steps(plan, 1ms), 6);
-  EXPECT_EQ(wash_out_steps(plan, 100ms), 1);
+  EXPECT_EQ(wash_out_steps(with_facts(plan), 100us), 11);
+  EXPECT_EQ(wash_out_steps(with_facts(plan), 1ms), 6);
+  EXPECT_EQ(wash_out_steps(with_facts(plan), 100ms), 1);
 }
 
 TEST(Schedule, WashesOutTheBatchesThatTheLoaderMadeInTheMeantime) {
   StepPlan plan = plan_with_periods({});
   plan.loader.depth = 20;
-  EXPECT_EQ(wash_out_steps(plan, 100ms), 23);
+  EXPECT_EQ(wash_out_steps(with_facts(plan), 100ms), 23);
 }
 
 TEST(Schedule, DealsEveryPermutationAlike) {

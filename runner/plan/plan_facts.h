@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What follows from a plan alone, as values: what its step counts, and what memory it needs and
-// takes. Found once (count/facts_of.h) and handed on beside the plan, so that whoever shows it
-// needs to know nothing of how it is found.
+// What follows from a plan alone, as values: what its step counts, what memory it needs and takes,
+// and what its operations are like. Found once (count/facts_of.h) and handed on with the plan
+// (planned_step.h), so that whoever measures, judges or shows it needs to know nothing of how it is
+// found.
 #pragma once
 
 #include <array>
@@ -9,6 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "plan/lifetime.h"
@@ -27,8 +32,9 @@ inline std::int64_t sum_of(const BytesByPurpose& bytes) {
 // What a device holds that carries out the plan as it is: every buffer its own for good, but for
 // those that the step allocates and releases.
 struct HeldMemory {
-  std::int64_t most_bytes = 0;  // at one moment
-  BytesByPurpose most{};        // of each purpose, each at its own moment
+  std::int64_t most_bytes = 0;    // at one moment
+  BytesByPurpose most{};          // of each purpose, each at its own moment
+  std::int64_t pinned_bytes = 0;  // of host memory
 };
 
 // What would do, by the lifetimes of the buffers.
@@ -42,11 +48,82 @@ struct StepMemory {
   std::int64_t pinned_bytes = 0;     // host memory, the most at once
 };
 
+// What operations count for.
+struct Tally {
+  double launches = 0;
+  double copies = 0;
+  double copy_bytes = 0;
+  double memset_bytes = 0;
+  double pageable_copies = 0;
+  double host_waits = 0;
+  double device_syncs = 0;
+  double polls = 0;
+  double device_allocs = 0;
+  double device_frees = 0;
+  double pinned_allocs = 0;
+  double flops = 0;
+
+  double operator[](Metric) const;  // of tally_table
+};
+
+struct TallyRow {
+  Metric metric;
+  double Tally::*amount;
+};
+
+inline constexpr std::array tally_table{
+    TallyRow{Metric::launches_per_step, &Tally::launches},
+    TallyRow{Metric::copies_per_step, &Tally::copies},
+    TallyRow{Metric::copy_bytes_per_step, &Tally::copy_bytes},
+    TallyRow{Metric::memset_bytes_per_step, &Tally::memset_bytes},
+    TallyRow{Metric::pageable_copies_per_step, &Tally::pageable_copies},
+    TallyRow{Metric::host_waits_per_step, &Tally::host_waits},
+    TallyRow{Metric::device_syncs_per_step, &Tally::device_syncs},
+    TallyRow{Metric::polls_per_step, &Tally::polls},
+    TallyRow{Metric::device_allocs_per_step, &Tally::device_allocs},
+    TallyRow{Metric::device_frees_per_step, &Tally::device_frees},
+    TallyRow{Metric::pinned_allocs_per_step, &Tally::pinned_allocs},
+    TallyRow{Metric::flops_per_step, &Tally::flops}};
+// What a trace counts too: all but arithmetic, which is the last.
+inline constexpr std::span traced_tally(tally_table.data(), tally_table.size() - 1);
+
+inline double Tally::operator[](Metric metric) const {
+  for (const TallyRow& row : tally_table) {
+    if (row.metric == metric) return this->*row.amount;
+  }
+  return 0;
+}
+
+// Of one operation, each time that it acts.
+struct OperationFacts {
+  Tally tally;
+  KernelWork work;               // of a launch
+  bool limited_by_math = false;  // a kernel whose arithmetic takes longer than its bytes; a spin
+  double rough_seconds = 0;      // rather too much: by how much a step is longer that hides nothing
+};
+
+// The variant of an anchor's plan.
+inline std::string anchor_variant(const std::string& anchor) {
+  return "anchor." + anchor;
+}
+
 struct PlanFacts {
   std::map<Metric, double> counts;  // per step, in base units; those that plans can know
-  StepMemory memory;                // of the step as it is, with all turns that batches take
+  std::set<Metric> may_differ;      // of counts: a trace may have others (counted_metrics.cpp)
+  std::vector<OperationFacts> operations;
+  std::array<Tally, phase_count> phases{};  // of the operations of each, on average a step
+  StepMemory memory;  // of the step as it is, with all turns that batches take
   HeldMemory held;
   double growth_bytes_per_step = 0;  // allocated and never released, on average
+  int prefetch_depth = 0;            // steps that the host starts before step 0
+  bool uses_managed_memory = false;
+  std::string against_interleaving;  // analyse/interleaving.h; empty: nothing is
+  std::string anchor;                // measured beside it: "hbm.1"; empty: none is
+
+  std::optional<double> count(Metric metric) const {
+    const auto found = counts.find(metric);
+    return found == counts.end() ? std::nullopt : std::optional(found->second);
+  }
 };
 
 }  // namespace stepgate

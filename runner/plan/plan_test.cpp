@@ -6,7 +6,7 @@
 #include <map>
 
 #include "plan/analyse/access.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {

@@ -11,7 +11,7 @@
 #include "judge/stored/acceptance.h"
 #include "judge/stored/baseline_file.h"
 #include "judge/stored/stored_sentence.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_accepted.h"
 #include "support/files/write_file.h"
@@ -58,10 +58,10 @@ std::optional<std::string> reason_against(const Planned& planned, const Decided&
   for (const Variant& variant : planned.scenario.variants) {
     SelfCheck check = self_check(planned.scenario, variant, planned.plans);
     const Planned itself{.scenario = std::move(check.scenario),
-                         .plans = std::move(check.plans),
+                         .plans = with_facts(std::move(check.plans)),
                          .stretches = planned.stretches};
-    const auto reason = reason_against_gate(
-        decide_one(itself, device, seed, {.counted = counted}, Forecasts::hidden).verdict);
+    const auto reason =
+        reason_against_gate(decide_one(itself, device, seed, {}, Forecasts::hidden).verdict);
     if (reason || interrupted) return reason;
   }
   return std::nullopt;
@@ -98,15 +98,14 @@ int accept_here(const Arguments& arguments) {
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
-  const Decided decided =
-      decide_one(planned, *opened.device, seed, {.counted = counted}, Forecasts::hidden);
+  const Decided decided = decide_one(planned, *opened.device, seed, {}, Forecasts::hidden);
   const auto reason = reason_against(planned, decided, arguments, *opened.device, seed);
   if (interrupted) {
     std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
     return interrupted_exit_code(interrupted);
   }
   if (reason) return refuse(planned, *reason);
-  const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement, counted,
+  const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement,
                                    provenance_of(arguments, planned.scenario, seed, identity.kind),
                                    arguments.new_era);
   print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);

@@ -8,11 +8,12 @@
 
 #include "plan/build/build_step_plan.h"
 #include "plan/build/dtype_hardware.h"
+#include "plan/count/facts_of.h"
 
 namespace stepgate {
 namespace {
 
-bool has_share_of_a_device(const std::vector<StepPlan>& plans) {
+bool has_share_of_a_device(const auto& plans) {
   return std::any_of(plans.begin(), plans.end(),
                      [](const StepPlan& plan) { return plan.cap_of_device.has_value(); });
 }
@@ -35,11 +36,12 @@ void refuse_dtypes(const Planned& planned, const DeviceIdentity& device,
 
 }  // namespace
 
-std::vector<StepPlan> plans_on(const DeviceIdentity& device, const Scenario& scenario,
-                               std::uint64_t seed) {
+std::vector<PlannedStep> plans_on(const DeviceIdentity& device, const Scenario& scenario,
+                                  std::uint64_t seed) {
   std::vector<StepPlan> plans = build_step_plans(scenario, seed);
-  if (!has_share_of_a_device(plans)) return plans;
-  if (device.memory_bytes > 0) return build_step_plans(scenario, seed, device.memory_bytes);
+  if (!has_share_of_a_device(plans)) return with_facts(std::move(plans));
+  if (device.memory_bytes > 0)
+    return with_facts(build_step_plans(scenario, seed, device.memory_bytes));
   const Place place{scenario.file, 0, 0};
   const std::string message =
       "'alloc.cap' is a share of a device's memory, and " + in_words(device) + " has none";

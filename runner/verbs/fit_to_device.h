@@ -12,7 +12,7 @@
 namespace stepgate {
 
 // The scenario's plans on that device, whose memory a cap may be a share of. Throws RequestError.
-std::vector<StepPlan> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
+std::vector<PlannedStep> plans_on(const DeviceIdentity&, const Scenario&, std::uint64_t seed);
 
 // Plans anew those whose cap is such a share, before anything of them is loaded or counted. Throws
 // RequestError, also for variants whose dtype the device has no hardware for.

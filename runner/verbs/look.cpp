@@ -59,8 +59,8 @@ int list_scenarios(const Arguments& arguments) {
 namespace {
 
 // The plans of every scenario that has a variant that was asked for, by scenario.
-std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
-  std::vector<std::vector<StepPlan>> scenarios;
+std::vector<std::vector<PlannedStep>> plans_asked_for(const Arguments& arguments) {
+  std::vector<std::vector<PlannedStep>> scenarios;
   for (Planned& planned : plan_all(arguments, 1)) {
     std::erase_if(planned.plans, [&](const StepPlan& plan) {
       return !arguments.variant.empty() && plan.variant != arguments.variant;
@@ -74,10 +74,10 @@ std::vector<std::vector<StepPlan>> plans_asked_for(const Arguments& arguments) {
 }
 
 // A file for every variant that has an allocator of its own.
-void write_snapshots(const std::vector<std::vector<StepPlan>>& scenarios,
+void write_snapshots(const std::vector<std::vector<PlannedStep>>& scenarios,
                      const std::filesystem::path& asked_for) {
   bool any = false;
-  for (const std::vector<StepPlan>& plans : scenarios) {
+  for (const std::vector<PlannedStep>& plans : scenarios) {
     for (const StepPlan& plan : plans) {
       if (!plan.allocator) continue;
       MemoryHistory history;
@@ -95,24 +95,21 @@ void write_snapshots(const std::vector<std::vector<StepPlan>>& scenarios,
 
 int print_plans(const Arguments& arguments) {
   refuse_outputs_over(arguments.files, arguments);
-  std::vector<std::vector<StepPlan>> scenarios = plans_asked_for(arguments);
+  std::vector<std::vector<PlannedStep>> scenarios = plans_asked_for(arguments);
   if (!arguments.picture.empty()) check_writable(arguments.picture);
   if (!arguments.memory_snapshot.empty()) write_snapshots(scenarios, arguments.memory_snapshot);
   bool first = true;
-  for (std::vector<StepPlan>& plans : scenarios) {
-    if (arguments.memory) {  // of batches that take turns, the largest needs the most
-      for (StepPlan& plan : plans) plan = largest_turn(plan);
-    }
-    std::vector<PlanFacts> facts;
-    for (const StepPlan& plan : plans) {
-      const PlanFacts& known = facts.emplace_back(facts_of(plan));
+  for (std::vector<PlannedStep>& plans : scenarios) {
+    for (PlannedStep& plan : plans) {
+      // Of batches that take turns, the largest needs the most.
+      if (arguments.memory && plan->batch_sizes.size() > 1) plan = with_facts(largest_turn(plan));
       if (!std::exchange(first, false)) std::cout << '\n';
       const auto print = arguments.memory ? print_memory : print_plan;
-      print(std::cout, plan, known);
+      print(std::cout, plan);
     }
     if (arguments.picture.empty()) continue;
     std::ostringstream picture;
-    draw_memory(picture, plans, facts);
+    draw_memory(picture, plans);
     write_file(picture_file(arguments.picture, plans.front(), scenarios.size()), picture.str());
   }
   return 0;

@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "judge/stored/history.h"
-#include "plan/count/facts_of.h"
 #include "report/ci/annotations.h"
 #include "report/ci/write_junit.h"
 #include "report/ci/write_summary.h"
@@ -75,10 +74,8 @@ std::vector<Picture> pictures_of(const Planned& planned, const DeviceIdentity& d
   add_histories(planned, pictures);
   const std::span plans = std::span(planned.plans).first(planned.scenario.variants.size());
   if (plans.empty()) return pictures;
-  std::vector<PlanFacts> facts;
-  for (const StepPlan& plan : plans) facts.push_back(facts_of(plan));
   std::ostringstream svg;
-  draw_memory(svg, plans, facts);
+  draw_memory(svg, plans);
   pictures.push_back({"Memory",
                       "What is live in device memory over the operations of a step of every "
                       "variant of " +

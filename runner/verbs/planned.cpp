@@ -16,7 +16,7 @@
 #include "judge/stored/baseline_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "scenario/read/read_scenario.h"
 #include "support/fnv1a.h"
@@ -200,7 +200,7 @@ Scenario with_knob(const Planned& planned, const Arguments& arguments, const std
 JudgeSettings settings_for(const std::vector<Planned>& all) {
   std::vector<const Scenario*> scenarios;
   for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
-  return suite_settings(scenarios, counted);
+  return suite_settings(scenarios);
 }
 
 void refuse_planned_only(const std::vector<Planned>& all) {
@@ -285,7 +285,7 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
       Scenario scenario = read(file, arguments.overrides, arguments);
       tags.insert(scenario.tags.begin(), scenario.tags.end());
       if (!has_wanted_tags(scenario, arguments)) continue;
-      std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+      std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
       planned.push_back({std::move(scenario), std::move(plans)});
     } catch (const RequestError& error) {
       wrong.insert(wrong.end(), error.diagnostics().begin(), error.diagnostics().end());
@@ -297,7 +297,7 @@ std::vector<Planned> plan_all(const Arguments& arguments, std::uint64_t seed) {
   return planned;
 }
 
-const StepPlan& plan_named(const Planned& planned, const std::string& variant) {
+const PlannedStep& plan_named(const Planned& planned, const std::string& variant) {
   if (variant.empty()) return planned.plans.back();
   const auto found = std::find_if(planned.plans.begin(), planned.plans.end(),
                                   [&](const StepPlan& plan) { return plan.variant == variant; });

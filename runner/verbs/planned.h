@@ -11,7 +11,7 @@
 #include "judge/judge.h"
 #include "judge/stored/baseline.h"
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "report/run_info.h"
 #include "scenario/scenario.h"
 #include "verbs/arguments.h"
@@ -21,7 +21,7 @@ namespace stepgate {
 // Everything of one scenario that is known before it is measured.
 struct Planned {
   Scenario scenario;
-  std::vector<StepPlan> plans;         // and those of anchors
+  std::vector<PlannedStep> plans;      // and those of anchors
   std::optional<Baseline> baseline{};  // what `stored.` means
   std::int64_t fewest_rounds = 0;      // that the measurement should have
   bool stretches = false;              // beyond its budget, where that has no room for them
@@ -51,7 +51,7 @@ void refuse_calibration(const std::vector<Planned>&);
 void refuse_planned_only(const std::vector<Planned>&);
 
 // The plan of that variant, or of the last one when the name is empty. Throws RequestError.
-const StepPlan& plan_named(const Planned&, const std::string& variant);
+const PlannedStep& plan_named(const Planned&, const std::string& variant);
 
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
 // compare with them. Throws RequestError with what is wrong in any of the files.

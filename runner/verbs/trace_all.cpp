@@ -11,8 +11,8 @@
 
 #include "device/worker/child.h"
 #include "measure/trace/traced_file.h"
-#include "plan/analyse/access.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
 #include "support/files/temporary_folder.h"
 #include "support/process/attached_tool.h"
@@ -39,7 +39,8 @@ std::vector<std::size_t> tracing_order(const std::vector<Planned>& all) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
-    return std::none_of(all[index].plans.begin(), all[index].plans.end(), uses_managed_memory);
+    return std::ranges::none_of(
+        all[index].plans, [](const PlannedStep& plan) { return plan.facts().uses_managed_memory; });
   });
   return order;
 }
@@ -89,7 +90,7 @@ void apply_calibrations(std::vector<Planned>& all, const Arguments& arguments, s
     if (!planned.traced || !planned.traced->calibrated) continue;
     const Calibrated& found = *planned.traced->calibrated;
     planned.scenario = with_knob(planned, arguments, found.knob, found.value);
-    planned.plans = build_step_plans(planned.scenario, seed);
+    planned.plans = with_facts(build_step_plans(planned.scenario, seed));
   }
 }
 

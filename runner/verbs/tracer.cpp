@@ -36,12 +36,13 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
   result.unavailable = device.reason_against_tracing();
   if (!result.unavailable.empty()) return result;
   std::optional<Calibrated> found;
-  std::vector<StepPlan> plans = planned.plans;
+  std::vector<PlannedStep> found_plans;
   if (planned.scenario.calibrate) {
     found = calibrate_planned(device, arguments, planned, seed);
-    plans =
+    found_plans =
         plans_on(device.identity(), with_knob(planned, arguments, found->knob, found->value), seed);
   }
+  const std::vector<PlannedStep>& plans = found ? found_plans : planned.plans;
   const std::int64_t fewest = fewest_traced_rounds(planned.scenario, settings);
   const std::int64_t spare = fewest > rounds_of_counts ? spare_rounds : 0;
   TraceRequest request = request_for(fewest + spare, fewest, seed_of(planned.scenario, seed));

@@ -7,7 +7,7 @@
 
 #include "judge/certificate/gate_process.h"
 #include "measure/rounds/measure.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "support/seconds.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
@@ -21,8 +21,9 @@ namespace {
 constexpr double most_seconds_of_a_gate = 5;
 
 GateResult run_gate(Device& device, const TrialGate& gate, std::uint64_t seed, double margin) {
-  const JudgeSettings settings{.counted = counted};
-  const Enough decided = enough_evidence(gate.scenario, gate.plans, settings);
+  const JudgeSettings settings;
+  const std::vector<PlannedStep> plans = with_facts(gate.plans);
+  const Enough decided = enough_evidence(gate.scenario, plans, settings);
   std::chrono::nanoseconds before_rounds{0};
   std::chrono::nanoseconds spent{0};
   MeasureRequest request;
@@ -40,8 +41,8 @@ GateResult run_gate(Device& device, const TrialGate& gate, std::uint64_t seed, d
     const bool may_end = std::ssize(so_far.rounds) >= request.fewest_rounds;
     return decided(so_far) || (may_end && seconds(spent) >= most_seconds_of_a_gate);
   };
-  const Measurement measurement = measure(device, gate.plans, request);
-  return gate_result(judge(gate.scenario, gate.plans, measurement, settings), measurement, margin);
+  const Measurement measurement = measure(device, plans, request);
+  return gate_result(judge(gate.scenario, plans, measurement, settings), measurement, margin);
 }
 
 std::string answer(const Arguments& arguments, const std::string& question) {

@@ -21,8 +21,7 @@ const std::filesystem::path golden =
 TEST(Anchors, AreStillTheStepsThatTheirNumbersNamed) {
   for (const AnchorRow& row : anchor_table()) {
     std::ostringstream text;
-    const StepPlan plan = anchor_plan(row);
-    print_plan(text, plan, facts_of(plan));
+    print_plan(text, with_facts(anchor_plan(row)));
     expect_golden(golden / "anchors" / (std::string(row.name) + ".txt"), text.str());
   }
 }

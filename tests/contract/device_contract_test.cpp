@@ -9,7 +9,7 @@
 
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/interleaving.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "tests/contract/device_contract.h"
 #include "tests/contract/expect_run.h"
 

@@ -6,7 +6,7 @@
 
 #include "judge/mechanism/diagnose.h"
 #include "measure/trace/trace_rounds.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {
@@ -59,11 +59,11 @@ TEST_P(DiagnosisOf, StepsThatWereBuiltToBeOfAClassIsThatClass) {
   const std::unique_ptr<Device> device = GetParam().make();
   if (!device->reason_against_tracing().empty()) return;
   for (const ClassCase& built : class_cases()) {
-    const std::vector<StepPlan> plans{plan_of(built.knobs)};
+    const std::vector<PlannedStep> plans{with_facts(plan_of(built.knobs))};
     const Traced traced =
         trace_rounds(*device, plans, {.rounds = 3, .max_seconds = 1e6, .seed = 1});
     ASSERT_EQ(traced.unavailable, "");
-    const Mechanism mechanism = mechanism_of(plans, traced, counted, {});
+    const Mechanism mechanism = mechanism_of(plans, traced, {});
     const std::string& diagnosis = mechanism.variants.at(0).diagnosis;
     EXPECT_EQ(diagnosis.substr(0, diagnosis.find(':')), built.bound) << diagnosis;
   }

@@ -9,23 +9,23 @@
 
 #include "judge/judge.h"
 #include "measure/rounds/measure.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 
 namespace stepgate {
 
 // As `stepgate run` does, without --evidence and traces.
 inline Measurement measured_on(Device& device, const Scenario& scenario,
-                               std::span<const StepPlan> plans, std::uint64_t seed) {
+                               std::span<const PlannedStep> plans, std::uint64_t seed) {
   MeasureRequest request;
   request.knobs = scenario.measure;
   request.seed = seed;
-  request.enough = enough_evidence(scenario, plans, {.counted = counted});
+  request.enough = enough_evidence(scenario, plans, {});
   return measure(device, plans, request);
 }
 
-inline Verdict judged_on(Device& device, const Scenario& scenario, std::span<const StepPlan> plans,
-                         std::uint64_t seed) {
-  return judge(scenario, plans, measured_on(device, scenario, plans, seed), {.counted = counted});
+inline Verdict judged_on(Device& device, const Scenario& scenario,
+                         std::span<const PlannedStep> plans, std::uint64_t seed) {
+  return judge(scenario, plans, measured_on(device, scenario, plans, seed), {});
 }
 
 // So large a share of the gates may be wrong at that rate: three standard errors more.

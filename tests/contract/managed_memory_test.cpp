@@ -30,7 +30,7 @@ class ManagedMemory : public testing::TestWithParam<DeviceCase> {
     const StepPlan plan = plan_with(host, stream, buffers);
     const auto trace =
         device_->load(plan)->run({.wash_out_steps = 10, .steps = 20, .trace = true}).trace;
-    const auto values = summary_of(trace.value(), plan).values;
+    const auto values = summary_of(trace.value(), with_facts(plan)).values;
     const auto found = values.find(metric);
     EXPECT_NE(found, values.end()) << row_of(metric).name << " is not known";
     return found == values.end() ? -1 : found->second;

@@ -11,7 +11,7 @@
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/contract/device_contract.h"
 
@@ -33,18 +33,18 @@ std::vector<std::filesystem::path> files_of_the_suite() {
   return files;
 }
 
-Traced traced(Device& device, std::span<const StepPlan> plans) {
+Traced traced(Device& device, std::span<const PlannedStep> plans) {
   return trace_rounds(device, plans, {});
 }
 
 // How many metrics plan and trace both count; their values are expected to be equal.
-int compare(const StepPlan& plan, const TracedStep& step) {
+int compare(const PlannedStep& plan, const TracedStep& step) {
   int compared = 0;
   for (const auto& [metric, value] : step.values) {
-    const auto expected = counted(plan, metric);
+    const auto expected = plan.facts().count(metric);
     if (!expected) continue;
     ++compared;
-    if (trace_may_differ(plan, metric)) continue;
+    if (plan.facts().may_differ.contains(metric)) continue;
     EXPECT_NEAR(value, *expected, 1e-9 * std::abs(*expected)) << row_of(metric).name;
   }
   return compared;
@@ -57,12 +57,12 @@ TEST(TraceConformance, HoldsForEveryVariantOfTheSuite) {
   for (const std::filesystem::path& file : files_of_the_suite()) {
     const Scenario scenario = read_scenario(file);
     if (is_planned_only(scenario)) continue;
-    const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+    const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
     const auto device = simulated({.seed = seed});
     const Traced result = traced(*device, plans);
     ASSERT_EQ(result.rounds.size(), 1u);
     for (std::size_t index = 0; index < plans.size(); ++index) {
-      SCOPED_TRACE(file.stem().string() + ", " + plans[index].variant);
+      SCOPED_TRACE(file.stem().string() + ", " + plans[index]->variant);
       EXPECT_GE(compare(plans[index], result.rounds.front().variants[index]), 11);
       ++variants;
     }
@@ -79,9 +79,10 @@ TEST(TraceConformance, HoldsInEveryWayToRunAStep) {
       if (!plan) continue;
       if (++accepted % one_way_in != 0) continue;
       SCOPED_TRACE("seed " + std::to_string(seed) + ": " + describe(knobs));
+      const PlannedStep step = with_facts(*plan);
       const auto device = simulated({.seed = seed});
-      const Traced result = traced(*device, {&*plan, 1});
-      EXPECT_GE(compare(*plan, result.rounds.front().variants.front()), 11);
+      const Traced result = traced(*device, {&step, 1});
+      EXPECT_GE(compare(step, result.rounds.front().variants.front()), 11);
       if (HasFailure()) return;
     }
   }
@@ -93,7 +94,7 @@ TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
   knobs.batch.sizes = {64, 64, 16, 64, 32};
   for (const Knobs& way : ways_to_resize(knobs)) {
     SCOPED_TRACE(describe(way));
-    const StepPlan plan = plan_of(way);
+    const PlannedStep plan = with_facts(plan_of(way));
     const auto device = simulated({.seed = 1});
     const Traced result = traced(*device, {&plan, 1});
     EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
@@ -101,13 +102,13 @@ TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
 }
 
 TEST(TraceConformance, FailsForAVariantThatDoesWhatItsPlanDoesNotSay) {
-  const std::vector<StepPlan> plans =
-      build_step_plans(read_scenario(source / "scenarios/sync_every_step.toml"), 1);
-  const StepPlan& plan = plans.front();
+  const std::vector<PlannedStep> plans =
+      with_facts(build_step_plans(read_scenario(source / "scenarios/sync_every_step.toml"), 1));
+  const PlannedStep& plan = plans.front();
   const auto difference = [&](InjectionKind kind, Metric metric) {
-    const auto device = simulated({.seed = 1, .faults = {{plan.variant, kind}}});
+    const auto device = simulated({.seed = 1, .faults = {{plan->variant, kind}}});
     const Traced result = traced(*device, {&plan, 1});
-    return result.rounds.front().variants.front().values.at(metric) - *counted(plan, metric);
+    return result.rounds.front().variants.front().values.at(metric) - *plan.facts().count(metric);
   };
   EXPECT_EQ(difference(InjectionKind::extra_wait, Metric::host_waits_per_step), 1);
   EXPECT_EQ(difference(InjectionKind::extra_wait, Metric::device_syncs_per_step), 1);

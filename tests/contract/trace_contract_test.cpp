@@ -9,7 +9,7 @@
 #include <random>
 
 #include "measure/trace/trace_metrics.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "tests/contract/trace_contract.h"
 
 namespace stepgate {
@@ -115,13 +115,14 @@ TEST_P(TraceContract, CountsWhatThePlanCountsInEveryWayToRunAStep) {
       if (!plan) continue;
       ++accepted;
       SCOPED_TRACE("seed " + std::to_string(seed) + ": " + model + ", " + describe(knobs));
-      const TracedStep step = summary_of(trace_of(*plan), *plan);
+      const PlannedStep planned = with_facts(*plan);
+      const TracedStep step = summary_of(trace_of(*plan), planned);
       int compared = 0;
       for (const auto& [metric, value] : step.values) {
-        const auto expected = counted(*plan, metric);
+        const auto expected = planned.facts().count(metric);
         if (!expected) continue;
         ++compared;
-        if (trace_may_differ(*plan, metric)) continue;
+        if (planned.facts().may_differ.contains(metric)) continue;
         EXPECT_NEAR(value, *expected, 1e-9 * *expected) << row_of(metric).name;
       }
       EXPECT_EQ(compared, 11);
@@ -141,8 +142,8 @@ TEST_P(TraceContract, ShowsWhatTheDeviceWaitsFor) {
   knobs.host.step_us = 300;
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
   const StepPlan waiting = plan_of(knobs);
-  const TracedStep full_step = summary_of(trace_of(full), full);
-  const TracedStep waiting_step = summary_of(trace_of(waiting), waiting);
+  const TracedStep full_step = summary_of(trace_of(full), with_facts(full));
+  const TracedStep waiting_step = summary_of(trace_of(waiting), with_facts(waiting));
   EXPECT_LT(full_step.values.at(Metric::gpu_idle), 0.1);
   EXPECT_GT(full_step.time.math, 0.8 * full_step.time.step);
   EXPECT_GT(waiting_step.values.at(Metric::gpu_idle), 0.3);

@@ -5,6 +5,7 @@
 
 #include "measure/rounds/loss_ledger.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {
@@ -31,7 +32,7 @@ Knobs base(DeviceKind kind, DType dtype) {
   return knobs;
 }
 
-std::vector<StepPlan> plans_of(const Knobs& knobs, const std::vector<Variant>& variants) {
+std::vector<PlannedStep> plans_of(const Knobs& knobs, const std::vector<Variant>& variants) {
   Scenario scenario;
   scenario.name = "by_hand";
   scenario.variants.push_back({.name = "as_it_is", .knobs = knobs, .place = {}});
@@ -39,7 +40,7 @@ std::vector<StepPlan> plans_of(const Knobs& knobs, const std::vector<Variant>& v
     scenario.variants.push_back({.name = variant.name, .knobs = knobs, .place = {}});
     variant.set(scenario.variants.back().knobs);
   }
-  return build_step_plans(scenario, 20260412);
+  return with_facts(build_step_plans(scenario, 20260412));
 }
 
 class TransformerVariants : public testing::TestWithParam<DType> {};
@@ -56,7 +57,7 @@ TEST_P(TransformerVariants, AreEqualToTheBitWhereTheSameNumbersAreAddedInTheSame
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;  // has no numbers
-    const std::vector<StepPlan> plans = plans_of(base(test.kind, GetParam()), variants);
+    const std::vector<PlannedStep> plans = plans_of(base(test.kind, GetParam()), variants);
     const auto device = test.make();
     const std::vector<float> expected = device->load(plans.front())->run({.steps = 4}).losses;
     ASSERT_EQ(expected.size(), 4u);
@@ -74,14 +75,14 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;
-    const std::vector<StepPlan> plans = plans_of(base(test.kind, GetParam()), variants);
+    const std::vector<PlannedStep> plans = plans_of(base(test.kind, GetParam()), variants);
     const auto device = test.make();
     LossLedger ledger(plans, 0);
     for (std::size_t variant = 0; variant < plans.size(); ++variant)
       ledger.add(static_cast<int>(variant), device->load(plans[variant])->run({.steps = 30}));
     const auto found = ledger.first_disagreement();
     EXPECT_FALSE(found) << test.name << " "
-                        << plans[static_cast<std::size_t>(found->variant)].variant << " at step "
+                        << plans[static_cast<std::size_t>(found->variant)]->variant << " at step "
                         << found->step << ": " << found->loss << " instead of " << found->expected;
   }
 }
@@ -93,7 +94,8 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
       {"full", [](Knobs& knobs) { knobs.memory.checkpoint_every = 1; }},
       {"unfused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }},
   };
-  const std::vector<StepPlan> plans = plans_of(base(DeviceKind::reference, GetParam()), variants);
+  const std::vector<PlannedStep> plans =
+      plans_of(base(DeviceKind::reference, GetParam()), variants);
   const auto disagrees = [&](int variant) {
     LossLedger ledger(plans, 0);
     for (int other = 0; other < static_cast<int>(plans.size()); ++other) {

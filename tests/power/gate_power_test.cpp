@@ -9,6 +9,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/contract/judged_on_device.h"
 #include "tests/round_numbers.h"
@@ -56,12 +57,12 @@ struct Line {
                 "[variant.baseline]\n[variant.fix]\n[expect]\nline = \"{}\"\n",
                 step, sentence),
             "gate.toml")),
-        plans(build_step_plans(scenario, first_seed)) {
+        plans(with_facts(build_step_plans(scenario, first_seed))) {
     scenario.measure.max_seconds = 1e6;  // only the rounds bound it
   }
 
   Scenario scenario;
-  std::vector<StepPlan> plans;
+  std::vector<PlannedStep> plans;
 };
 
 std::string at_least(double limit) {

@@ -156,7 +156,7 @@ struct Shares {
 Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_rounds = 0) {
   static const Expectation sentence =
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
-  static const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  static const std::vector<PlannedStep> plans = steps_named({"baseline", "fix"});
   static const JudgeSettings settings;
   static const Contrasts none;
   Shares shares;
@@ -169,7 +169,7 @@ Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_roun
     for (int round = 0; round < most_rounds && (test.is_open() || round < least_rounds); ++round) {
       surroundings->begin_round(round);
       measurement.rounds.push_back(round_of(*surroundings, limit + beyond, random));
-      test.add({.plans = plans, .counted = {}, .round = &measurement.rounds.back()});
+      test.add({.plans = plans, .round = &measurement.rounds.back()});
     }
     if (test.outcome() == Outcome::undecided) continue;
     SentenceVerdict verdict;

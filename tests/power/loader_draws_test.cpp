@@ -9,6 +9,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/contract/judged_on_device.h"
 #include "tests/round_numbers.h"
@@ -67,7 +68,7 @@ struct Seen {
 
 Seen seen_on(bool replaying) {
   const Scenario scenario = jittering();
-  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
   Seen seen;
   for (std::uint64_t seed = 1; seed <= gates; ++seed) {
     std::unique_ptr<Device> device =

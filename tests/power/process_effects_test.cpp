@@ -11,6 +11,7 @@
 #include "device/simulated/simulated_device.h"
 #include "judge/certificate/certification.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/contract/judged_on_device.h"
 #include "tests/round_numbers.h"
@@ -73,13 +74,14 @@ struct Seen {
 
 Seen seen_at(double deviation, double margin) {
   const TrialGate gate = identical(margin);
-  const JudgeSettings settings{.counted = counted};
+  const std::vector<PlannedStep> plans = with_facts(gate.plans);
+  const JudgeSettings settings;
   Seen seen;
   std::vector<GateResult> results;
   for (std::uint64_t seed = 1; seed <= processes; ++seed) {
     const auto device = process(deviation, gate, seed, like_a_gpu);
-    const Measurement measured = measured_on(*device, gate.scenario, gate.plans, seed);
-    const Verdict verdict = judge(gate.scenario, gate.plans, measured, settings);
+    const Measurement measured = measured_on(*device, gate.scenario, plans, seed);
+    const Verdict verdict = judge(gate.scenario, plans, measured, settings);
     const SentenceVerdict& line = verdict.sentences.front();
     const auto contains = [&](double ratio) {
       const auto interval = line.timed->interval;

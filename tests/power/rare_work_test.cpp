@@ -8,6 +8,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 #include "stats/quantile.h"
 #include "tests/contract/judged_on_device.h"
@@ -31,7 +32,7 @@ Scenario evaluating(std::int64_t every, std::int64_t batches) {
 }
 
 SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
-  const std::vector<StepPlan> plans = build_step_plans(scenario, seed);
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, seed));
   const auto device = make_simulated_device(profile_of_round_numbers(usual_noise), {.seed = seed});
   return judged_on(*device, scenario, plans, seed).sentences.front();
 }

@@ -213,19 +213,17 @@ class Line {
  public:
   explicit Line(std::size_t lines)
       : sentence_(fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1 + margin)),
-        plans_(plans_named({"baseline", "fix"})) {
+        plans_(steps_named({"baseline", "fix"})) {
     settings_.alpha = alpha_of_a_line(lines);
     settings_.beta = beta;
   }
 
   SentenceTest test() const { return {sentence_, plans_, settings_, none_}; }
-  Sources sources(const Round& round) const {
-    return {.plans = plans_, .counted = settings_.counted, .round = &round};
-  }
+  Sources sources(const Round& round) const { return {.plans = plans_, .round = &round}; }
 
  private:
   Expectation sentence_;
-  std::vector<StepPlan> plans_;
+  std::vector<PlannedStep> plans_;
   JudgeSettings settings_;
   Contrasts none_;
 };

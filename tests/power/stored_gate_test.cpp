@@ -13,7 +13,7 @@
 #include "judge/judge.h"
 #include "measure/rounds/measure.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "scenario/read/read_scenario.h"
 
@@ -61,12 +61,12 @@ class StoredGate : public testing::Test {
   }
 
   Outcome gate(std::uint64_t seed, double slowdown, double of_anchor = 1) const {
-    JudgeSettings settings{.counted = counted, .baseline = Baseline{"", scenario.name, {}}};
+    JudgeSettings settings{.baseline = Baseline{"", scenario.name, {}}};
     for (std::uint64_t earlier = 1; earlier <= stored_runs; ++earlier) {
       Provenance provenance;
       provenance.seed = earlier;
-      settings.baseline->runs.push_back(stored_run(scenario, plans, run(1000 * seed + earlier, 1),
-                                                   counted, std::move(provenance)));
+      settings.baseline->runs.push_back(
+          stored_run(scenario, plans, run(1000 * seed + earlier, 1), std::move(provenance)));
     }
     return judge(scenario, plans, run(1000 * seed, slowdown, usual_noise, of_anchor), settings)
         .outcome;
@@ -92,7 +92,7 @@ class StoredGate : public testing::Test {
   }
 
   const Scenario scenario = gated();
-  const std::vector<StepPlan> plans = with_anchors(build_step_plans(scenario, 1));
+  const std::vector<PlannedStep> plans = with_anchors(with_facts(build_step_plans(scenario, 1)));
 };
 
 double three_standard_errors(double rate) {

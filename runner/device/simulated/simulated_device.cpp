@@ -10,7 +10,7 @@
 #include "device/planned_memory.h"
 #include "device/simulated/timeline.h"
 #include "plan/analyse/access.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/step_memory.h"
 #include "support/random.h"
 #include "support/require.h"
 #include "support/seconds.h"
@@ -260,7 +260,7 @@ class SimulatedDevice : public Device {
                                         const LoadDraw& draw) override {
     std::int64_t& held = held_[slot];
     require_memory(plan, {free_memory() + held, machine_->profile.memory_bytes});
-    held = std::max(held, static_cast<std::int64_t>(counted(plan, Metric::peak_live).value()));
+    held = std::max(held, peak_live_bytes(plan, held_memory(plan)));
     machine_->now += time_to_load;
     return std::make_unique<SimulatedStep>(plan, draw, machine_, machine_->slot_factor(slot));
   }

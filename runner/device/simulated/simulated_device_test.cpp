@@ -10,7 +10,7 @@
 #include <functional>
 
 #include "device/simulated/round_numbers.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 
 namespace stepgate {
 namespace {

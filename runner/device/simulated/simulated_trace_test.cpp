@@ -8,7 +8,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {

@@ -11,7 +11,6 @@
 
 #include "judge/verdict/words.h"
 #include "measure/trace/trace_metrics.h"
-#include "plan/count/counted_metrics.h"
 
 namespace stepgate {
 namespace {
@@ -19,11 +18,6 @@ namespace {
 // Averages over steps are divided once in a plan and once in a trace.
 bool agrees(double planned, double traced) {
   return std::abs(planned - traced) <= 1e-6 * std::max(std::abs(planned), std::abs(traced));
-}
-
-bool is_a_count(const MetricRow& row) {
-  return row.evidence <= Evidence::exact && row.name.ends_with("_per_step") &&
-         row.unit != MetricUnit::flops;
 }
 
 // What the timeline has of a metric, by operation of the plan.
@@ -56,16 +50,15 @@ std::map<int, OfOperation> by_operation(const StepPlan& plan, const Trace& trace
 
 // "; in 'upload batch' the timeline has 2 (cudaMemcpyAsync), the plan 1": the first operation in
 // which they part. Empty where the timeline does not tell.
-std::string where_they_part(const StepPlan& plan, const Trace& trace, Metric metric,
-                            const Counted& counted) {
+std::string where_they_part(const PlannedStep& step, const Trace& trace, Metric metric) {
   if (trace.steps <= 0) return "";
+  const StepPlan& plan = step;
   std::map<int, OfOperation> traced = by_operation(plan, trace, metric);
   for (int index = 0; index < std::ssize(plan.operations); ++index) {
     const Operation& operation = plan.operations[static_cast<std::size_t>(index)];
     if (operation.captured) continue;  // a graph's operations are one launch
-    StepPlan alone = plan;
-    alone.operations = {operation};
-    const double planned = counted(alone, metric).value_or(0);
+    const Tally& tally = step.facts().operations[static_cast<std::size_t>(index)].tally;
+    const double planned = tally[metric] / static_cast<double>(operation.every);
     const OfOperation& of = traced[index];
     const double found = of.amount / static_cast<double>(trace.steps);
     if (agrees(planned, found)) continue;
@@ -87,13 +80,13 @@ struct Disagreement {
 };
 
 // At most one of a variant's metric: that of the first round in which it differs.
-std::vector<Disagreement> disagreements(std::span<const StepPlan> plans, const Traced& traced,
-                                        const Counted& counted) {
+std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, const Traced& traced) {
   std::vector<Disagreement> all;
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
-    for (const MetricRow& row : metric_table()) {
-      const auto planned = is_a_count(row) ? counted(plans[variant], row.metric) : std::nullopt;
-      if (!planned || trace_may_differ(plans[variant], row.metric)) continue;
+    const PlanFacts& facts = plans[variant].facts();
+    for (const TallyRow& row : traced_tally) {
+      const auto planned = facts.count(row.metric);
+      if (!planned || facts.may_differ.contains(row.metric)) continue;
       for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
         const auto value = traced_value(traced.rounds[round], variant, row.metric);
         if (!value || agrees(*planned, *value)) continue;
@@ -105,35 +98,35 @@ std::vector<Disagreement> disagreements(std::span<const StepPlan> plans, const T
   return all;
 }
 
-std::string in_words(const Disagreement& found, std::span<const StepPlan> plans,
-                     const Traced& traced, const Counted& counted) {
-  const StepPlan& plan = plans[found.variant];
+std::string in_words(const Disagreement& found, std::span<const PlannedStep> plans,
+                     const Traced& traced) {
+  const PlannedStep& plan = plans[found.variant];
   const MetricRow& row = row_of(found.metric);
   std::string words = fmt::format(
       "the trace of '{}' is not its plan: {} is {} in traced round {} and {} by the plan",
-      plan.variant, row.name, in_words(found.traced, row.unit), found.round + 1,
+      plan->variant, row.name, in_words(found.traced, row.unit), found.round + 1,
       in_words(found.planned, row.unit));
   if (found.variant < traced.timelines.size()) {
-    words += where_they_part(plan, traced.timelines[found.variant], found.metric, counted);
+    words += where_they_part(plan, traced.timelines[found.variant], found.metric);
   }
   return words;
 }
 
 // Of buffers in device memory, in words; nothing when no variant holds more than planned.
-std::optional<std::string> reason_against_memory(std::span<const StepPlan> plans,
-                                                 const Traced& traced, const Counted& counted) {
+std::optional<std::string> reason_against_memory(std::span<const PlannedStep> plans,
+                                                 const Traced& traced) {
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < std::min(plans.size(), round.variants.size());
          ++variant) {
       const auto held = static_cast<double>(round.variants[variant].memory.peak_allocated_bytes);
-      const auto planned = counted(plans[variant], Metric::peak_live);
+      const auto planned = plans[variant].facts().count(Metric::peak_live);
       // What grows has no most.
-      const bool grows = counted(plans[variant], Metric::live_slope).value_or(0) > 0;
+      const bool grows = plans[variant].facts().count(Metric::live_slope).value_or(0) > 0;
       if (!planned || grows || held <= *planned) continue;
       return fmt::format(
           "the trace of '{}' is not its plan: its buffers held {} of device memory at once ({:.0f} "
           "bytes), and {} by the plan ({:.0f})",
-          plans[variant].variant, in_words(held, MetricUnit::bytes), held,
+          plans[variant]->variant, in_words(held, MetricUnit::bytes), held,
           in_words(*planned, MetricUnit::bytes), *planned);
     }
   }
@@ -168,12 +161,11 @@ std::string unsteady_note(const std::string& variant, UnsteadyKind kind, std::in
 
 }  // namespace
 
-std::optional<std::string> reason_against_conformance(std::span<const StepPlan> plans,
-                                                      const Traced& traced,
-                                                      const Counted& counted) {
-  const std::vector<Disagreement> found = disagreements(plans, traced, counted);
-  if (found.empty()) return reason_against_memory(plans, traced, counted);
-  std::string words = in_words(found.front(), plans, traced, counted);
+std::optional<std::string> reason_against_conformance(std::span<const PlannedStep> plans,
+                                                      const Traced& traced) {
+  const std::vector<Disagreement> found = disagreements(plans, traced);
+  if (found.empty()) return reason_against_memory(plans, traced);
+  std::string words = in_words(found.front(), plans, traced);
   if (found.size() > 1) {
     words +=
         fmt::format("; {} more such difference{}", found.size() - 1, found.size() == 2 ? "" : "s");
@@ -181,7 +173,7 @@ std::optional<std::string> reason_against_conformance(std::span<const StepPlan> 
   return words;
 }
 
-std::vector<std::string> unsteady_notes(std::span<const StepPlan> plans, const Traced& traced) {
+std::vector<std::string> unsteady_notes(std::span<const PlannedStep> plans, const Traced& traced) {
   std::vector<std::string> notes;
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     std::map<UnsteadyKind, std::int64_t> times;
@@ -190,7 +182,7 @@ std::vector<std::string> unsteady_notes(std::span<const StepPlan> plans, const T
       for (const auto& [kind, count] : round.variants[variant].unsteady) times[kind] += count;
     }
     for (const auto& [kind, count] : times) {
-      if (count > 0) notes.push_back(unsteady_note(plans[variant].variant, kind, count));
+      if (count > 0) notes.push_back(unsteady_note(plans[variant]->variant, kind, count));
     }
   }
   return notes;

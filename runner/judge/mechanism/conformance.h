@@ -10,7 +10,7 @@
 
 #include "judge/verdict/sides.h"
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -18,11 +18,10 @@ namespace stepgate {
 // in which they part; how many more there are. Counts must be equal up to the rounding of
 // fractions, in every round; device memory in buffers must not exceed the plan's peak (a device
 // that books none has nothing to compare). Nothing when all agree.
-std::optional<std::string> reason_against_conformance(std::span<const StepPlan>, const Traced&,
-                                                      const Counted&);
+std::optional<std::string> reason_against_conformance(std::span<const PlannedStep>, const Traced&);
 
 // What does not belong into a steady step and happened in the traced ones, with what to do about
 // it.
-std::vector<std::string> unsteady_notes(std::span<const StepPlan>, const Traced&);
+std::vector<std::string> unsteady_notes(std::span<const PlannedStep>, const Traced&);
 
 }  // namespace stepgate

@@ -155,12 +155,12 @@ class Mean {
   std::size_t variant_;
 };
 
-VariantMechanism mechanism_of_variant(const StepPlan& plan, std::size_t variant,
+VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t variant,
                                       const Traced& traced,
                                       std::span<const VariantSummary> summaries) {
   const Mean mean(traced, variant);
   VariantMechanism mechanism;
-  mechanism.variant = plan.variant;
+  mechanism.variant = plan->variant;
   mechanism.time = mean.time();
   mechanism.values = mean.values();
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
@@ -172,7 +172,7 @@ VariantMechanism mechanism_of_variant(const StepPlan& plan, std::size_t variant,
   if (timed && *summaries[variant].step_seconds_mean > 0 && mechanism.time.step > 0) {
     mechanism.slowdown = mechanism.time.step / *summaries[variant].step_seconds_mean;
   }
-  mechanism.planned = planned_memory(plan);
+  mechanism.planned = planned_memory(plan, plan.facts().held);
   mechanism.memory = traced.rounds.back().variants[variant].memory;
   return mechanism;
 }
@@ -194,8 +194,8 @@ std::string diagnosis_of(const TimeSplit& time, const std::map<Metric, double>& 
                      in_words(largest), part_share_in_words(time, second), in_words(second));
 }
 
-Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced& traced,
-                       const Counted& counted, std::span<const VariantSummary> summaries) {
+Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced& traced,
+                       std::span<const VariantSummary> summaries) {
   Mechanism mechanism{.unavailable = traced.unavailable,
                       .rounds = std::ssize(traced.rounds),
                       .steps = traced.steps,
@@ -209,7 +209,7 @@ Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced& traced,
         mechanism_of_variant(variants[variant], variant, traced, summaries));
   }
   for (std::size_t other = 1; other < known; ++other) {
-    mechanism.separations.push_back(separation_of(variants, other, traced, counted));
+    mechanism.separations.push_back(separation_of(variants, other, traced));
   }
   return mechanism;
 }

@@ -34,7 +34,7 @@ std::string diagnosis_of(const TimeSplit&, const std::map<Metric, double>& value
 
 // Of the scenario's variants, which come first in every traced round. The summaries are theirs, for
 // what tracing costs.
-Mechanism mechanism_of(std::span<const StepPlan> variants, const Traced&, const Counted&,
+Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced&,
                        std::span<const VariantSummary>);
 
 }  // namespace stepgate

@@ -142,11 +142,11 @@ std::string sentence_of(const Separation& separation, const VariantPair& pair) {
 
 }  // namespace
 
-Separation separation_of(std::span<const StepPlan> variants, std::size_t other,
-                         const Traced& traced, const Counted& counted) {
-  const VariantPair pair(variants, other, traced, counted);
-  Separation separation{.first = variants.front().variant,
-                        .other = variants[other].variant,
+Separation separation_of(std::span<const PlannedStep> variants, std::size_t other,
+                         const Traced& traced) {
+  const VariantPair pair(variants, other, traced);
+  Separation separation{.first = variants.front()->variant,
+                        .other = variants[other]->variant,
                         .counts = pair.counts(),
                         .part = pair.part(),
                         .phase = {},

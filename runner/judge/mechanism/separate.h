@@ -13,7 +13,6 @@ namespace stepgate {
 // Between the first variant and `other`. A count differs when it does so in every traced round; a
 // part of the time when all rounds of one variant lie beyond all rounds of the other by at least a
 // hundredth of a step. Says so when nothing differs.
-Separation separation_of(std::span<const StepPlan> variants, std::size_t other, const Traced&,
-                         const Counted&);
+Separation separation_of(std::span<const PlannedStep> variants, std::size_t other, const Traced&);
 
 }  // namespace stepgate

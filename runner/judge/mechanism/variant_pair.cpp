@@ -48,6 +48,12 @@ std::optional<Phase> main_phase(const std::array<double, phase_count>& differenc
   return std::nullopt;
 }
 
+bool captures_in(const StepPlan& plan, std::size_t phase) {
+  return std::ranges::any_of(plan.operations, [&](const Operation& operation) {
+    return operation.captured && operation.phase == static_cast<Phase>(phase);
+  });
+}
+
 }  // namespace
 
 std::span<const CountWords> count_words() {
@@ -127,23 +133,12 @@ bool VariantPair::differs_everywhere(Metric metric) const {
 std::optional<Phase> VariantPair::phase_of(Metric metric) const {
   std::array<double, phase_count> differences{};
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
-    const auto first = count_in(first_, static_cast<Phase>(phase), metric);
-    const auto other = count_in(other_, static_cast<Phase>(phase), metric);
-    if (!first || !other) return std::nullopt;
-    differences[phase] = *first - *other;
+    const bool graph = captures_in(first_, phase) || captures_in(other_, phase);
+    if (graph && metric == Metric::launches_per_step) return std::nullopt;
+    differences[phase] =
+        first_.facts().phases[phase][metric] - other_.facts().phases[phase][metric];
   }
   return main_phase(differences);
-}
-
-std::optional<double> VariantPair::count_in(const StepPlan& plan, Phase phase,
-                                            Metric metric) const {
-  StepPlan part = plan;
-  std::erase_if(part.operations,
-                [&](const Operation& operation) { return operation.phase != phase; });
-  const bool graph = std::any_of(part.operations.begin(), part.operations.end(),
-                                 [](const Operation& operation) { return operation.captured; });
-  if (graph && metric == Metric::launches_per_step) return std::nullopt;
-  return counted_(part, metric);
 }
 
 std::optional<Phase> VariantPair::phase_by(

@@ -30,13 +30,8 @@ std::span<const CountWords> count_words();
 // The first variant and another one. What it is made from must outlive it.
 class VariantPair {
  public:
-  VariantPair(std::span<const StepPlan> variants, std::size_t other, const Traced& traced,
-              const Counted& counted)
-      : first_(variants.front()),
-        other_(variants[other]),
-        index_(other),
-        traced_(traced),
-        counted_(counted) {}
+  VariantPair(std::span<const PlannedStep> variants, std::size_t other, const Traced& traced)
+      : first_(variants.front()), other_(variants[other]), index_(other), traced_(traced) {}
 
   std::vector<CountDifference> counts() const;
   std::optional<TimePart> part() const;
@@ -50,17 +45,15 @@ class VariantPair {
   bool differs_everywhere(Metric metric) const;
   // By the plans, whose counts are those of the trace. What a graph launches has no phase.
   std::optional<Phase> phase_of(Metric metric) const;
-  std::optional<double> count_in(const StepPlan& plan, Phase phase, Metric metric) const;
   std::optional<Phase> phase_by(const std::function<double(const PhaseSplit&)>& what) const;
   // Every round of the one beyond every round of the other.
   bool is_shown(TimePart part) const;
   std::pair<double, double> range(std::size_t variant, TimePart part) const;
 
-  const StepPlan& first_;
-  const StepPlan& other_;
+  const PlannedStep& first_;
+  const PlannedStep& other_;
   std::size_t index_;
   const Traced& traced_;
-  const Counted& counted_;
 };
 
 }  // namespace stepgate

@@ -19,7 +19,7 @@ bool is_same_count(double one, double other) {
 
 // Why the traced rounds do not give the sentence's counts, in words; nothing when they do.
 std::optional<std::string> reason_against_counts(const Expectation& sentence,
-                                                 std::span<const StepPlan> plans,
+                                                 std::span<const PlannedStep> plans,
                                                  const Traced& traced) {
   for (const MetricOf& metric : metrics_in(sentence)) {
     if (metric.stored || row_of(metric.metric).evidence != Evidence::exact) continue;
@@ -38,11 +38,11 @@ std::optional<std::string> reason_against_counts(const Expectation& sentence,
 
 }  // namespace
 
-void decide_counted(const Expectation& sentence, std::span<const StepPlan> plans,
-                    const Measurement& measurement, const Counted& counted,
+void decide_counted(const Expectation& sentence, std::span<const PlannedStep> plans,
+                    const Measurement& measurement,
                     const std::function<std::optional<double>(const MetricOf&)>& stored,
                     SentenceVerdict& verdict) {
-  Sources sources{.plans = plans, .counted = counted, .stored = stored};
+  Sources sources{.plans = plans, .stored = stored};
   if (evidence_of(sentence) == Evidence::exact && !measurement.planned_only) {
     if (const auto missing = reason_without_trace(measurement)) {
       const auto left = side_value(sentence.left, sources);

@@ -10,7 +10,6 @@
 #include "judge/verdict/sides.h"
 #include "judge/verdict/words.h"
 #include "measure/rounds/carry_over.h"
-#include "plan/count/rough_speed.h"
 #include "stats/moments.h"
 #include "stats/quantile.h"
 #include "stats/rank_tests.h"
@@ -25,7 +24,7 @@ constexpr double share_that_matters = 0.5;
 
 class Doubts {
  public:
-  Doubts(const Expectation& sentence, std::span<const StepPlan> plans,
+  Doubts(const Expectation& sentence, std::span<const PlannedStep> plans,
          const Measurement& measurement, const TimedEvidence& evidence)
       : plans_(plans),
         measurement_(measurement),
@@ -39,14 +38,15 @@ class Doubts {
 
   std::optional<std::string> rare_work() const {
     for (const int variant : {left_, right_}) {
-      const StepPlan& plan = plans_[static_cast<std::size_t>(variant)];
+      const PlannedStep& plan = plans_[static_cast<std::size_t>(variant)];
       const std::int64_t segment =
           measurement_.variants[static_cast<std::size_t>(variant)].segment_steps;
       const Operation* rarest = nullptr;
       double cost = 0;  // a step
-      for (const Operation& operation : plan.operations) {
+      for (std::size_t index = 0; index < plan->operations.size(); ++index) {
+        const Operation& operation = plan->operations[index];
         if (segment == 0 || segment % operation.every == 0) continue;
-        cost += rough_cost_of(plan, operation) / static_cast<double>(operation.every);
+        cost += plan.facts().operations[index].rough_seconds / static_cast<double>(operation.every);
         if (!rarest || operation.every > rarest->every) rarest = &operation;
       }
       const double share = rarest ? cost / step_seconds(variant) : 0;
@@ -54,7 +54,8 @@ class Doubts {
       return fmt::format(
           "'{}' of '{}' happens every {} steps and a segment holds {}: what it costs, up to {} of "
           "a step by the plan, is not in what was measured; 'measure.steps = {}' would cover it",
-          rarest->name, plan.variant, rarest->every, segment, share_in_words(share), rarest->every);
+          rarest->name, plan->variant, rarest->every, segment, share_in_words(share),
+          rarest->every);
     }
     return std::nullopt;
   }
@@ -132,7 +133,7 @@ class Doubts {
     return std::exp(quantile({contrasts.begin(), contrasts.end()}, 0.5));
   }
 
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const Measurement& measurement_;
   const TimedEvidence& evidence_;
   int left_;
@@ -145,7 +146,8 @@ class Doubts {
 
 }  // namespace
 
-std::optional<std::string> doubt_about(const Expectation& sentence, std::span<const StepPlan> plans,
+std::optional<std::string> doubt_about(const Expectation& sentence,
+                                       std::span<const PlannedStep> plans,
                                        const Measurement& measurement,
                                        const TimedEvidence& evidence) {
   if (measurement.rounds.empty()) return std::nullopt;

@@ -9,7 +9,7 @@
 
 #include "judge/verdict/verdict.h"
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/sentences/expectation.h"
 
 namespace stepgate {
@@ -22,7 +22,7 @@ namespace stepgate {
 // - the ratio changed while it was measured, by more than half that distance: the halves of the run
 //   disagree, or rounds agree with the round before.
 // The last two at a level of 0.1 % each.
-std::optional<std::string> doubt_about(const Expectation&, std::span<const StepPlan>,
+std::optional<std::string> doubt_about(const Expectation&, std::span<const PlannedStep>,
                                        const Measurement&, const TimedEvidence&);
 
 }  // namespace stepgate

@@ -50,7 +50,7 @@ struct Made {
 
 // About fix.step_ms_mean <= limit * baseline.step_ms_mean; a rate is the same the other way round.
 std::string doubt(const Made& made, double limit, Random& random,
-                  std::vector<StepPlan> plans = plans_named({"baseline", "fix"})) {
+                  const std::vector<PlannedStep>& plans = steps_named({"baseline", "fix"})) {
   TimedEvidence evidence;
   double sum = 0;
   for (const double contrast : made.contrasts) {
@@ -131,16 +131,16 @@ TEST(Doubts, AreThereWhereSegmentsHoldNoWholePeriodOfWhatCostsMuch) {
   plans[1].operations.push_back(
       {.name = "evaluate", .action = HostWork{30'000'000}, .every = 700});  // 4 % of a step
   const Made made{.contrasts = white(8, random)};
-  const std::string reason = doubt(made, 1.05, random, plans);
+  const std::string reason = doubt(made, 1.05, random, with_facts(plans));
   EXPECT_NE(reason.find("'evaluate' of 'fix' happens every 700 steps and a segment holds 100"),
             std::string::npos)
       << reason;
   EXPECT_NE(reason.find("'measure.steps = 700' would cover it"), std::string::npos) << reason;
   plans[1].operations.back().every = 50;
-  EXPECT_EQ(doubt(made, 1.05, random, plans), "") << "two whole periods";
+  EXPECT_EQ(doubt(made, 1.05, random, with_facts(plans)), "") << "two whole periods";
   plans[1].operations.back() = {
       .name = "log", .action = HostWork{700'000}, .every = 700};  // 0.1 % of a step
-  EXPECT_EQ(doubt(made, 1.05, random, plans), "") << "a fiftieth of the distance";
+  EXPECT_EQ(doubt(made, 1.05, random, with_facts(plans)), "") << "a fiftieth of the distance";
 }
 
 TEST(Doubts, AreSeldomWhereThereIsNothing) {

@@ -29,14 +29,11 @@ Segment segment(int variant, std::chrono::nanoseconds step, std::size_t stalled)
 SentenceVerdict decided(const Expectation& expectation, const Segment& baseline, const Segment& fix,
                         bool interleaved = true, const Contrasts& earlier = {},
                         int own_rounds = rounds) {
-  std::vector<StepPlan> plans(2);
-  plans[0].variant = "baseline";
-  plans[1].variant = "fix";
-  const JudgeSettings settings = fake_settings();
+  const std::vector<PlannedStep> plans = counted_by_script();
+  const JudgeSettings settings;
   SentenceTest test(expectation, plans, settings, earlier);
   const Round round{.segments = {baseline, fix}, .interleaved = interleaved};
-  for (int done = 0; done < own_rounds; ++done)
-    test.add({.plans = plans, .counted = settings.counted, .round = &round});
+  for (int done = 0; done < own_rounds; ++done) test.add({.plans = plans, .round = &round});
   SentenceVerdict verdict;
   test.describe(0.95, verdict);
   return verdict;

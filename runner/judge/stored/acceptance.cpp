@@ -28,7 +28,7 @@ Expectation equal(const std::string& variant, const std::string& copy, double wi
 }  // namespace
 
 SelfCheck self_check(const Scenario& scenario, const Variant& variant,
-                     std::span<const StepPlan> plans) {
+                     std::span<const PlannedStep> plans) {
   const StepPlan& plan = plans[plan_named(plans, variant.name)];
   Variant copy = variant;
   copy.name += " again";

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "judge/verdict/verdict.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -23,7 +23,7 @@ struct SelfCheck {
 };
 
 // The plans are the scenario's; there may be anchors behind them.
-SelfCheck self_check(const Scenario&, const Variant&, std::span<const StepPlan>);
+SelfCheck self_check(const Scenario&, const Variant&, std::span<const PlannedStep>);
 
 // Why not to store the run, in words: it is broken, skipped, too short, or refutes a sentence. One
 // that stored runs refute, or that differs from them by its machine, may only begin a new era.

@@ -71,7 +71,7 @@ TEST(Acceptance, WantsTheGateShownEqualToItselfAndNotJustNotRefuted) {
 
 TEST(SelfCheck, PlansTheSameStepTwice) {
   const Scenario scenario = scenario_of_one({});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   const SelfCheck check = self_check(scenario, scenario.variants[0], plans);
   ASSERT_EQ(check.plans.size(), 2U);
   EXPECT_EQ(check.plans[0].variant, "fix");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/derive/anchors.h"
 #include "scenario/knobs/fingerprint.h"
 #include "support/require.h"
 #include "support/toml/toml_text.h"
@@ -46,11 +45,11 @@ std::optional<StoredTime> stored_time(std::span<const Round> rounds, int variant
   return stored;
 }
 
-StoredVariant stored_variant(const Variant& variant, std::span<const StepPlan> plans,
-                             const Measurement& measurement, const Counted& counted) {
+StoredVariant stored_variant(const Variant& variant, std::span<const PlannedStep> plans,
+                             const Measurement& measurement) {
   const std::span<const Round> rounds = stored_rounds(measurement);
   const std::size_t index = plan_named(plans, variant.name);
-  const std::string anchor(anchor_of(plans[index]));
+  const std::string& anchor = plans[index].facts().anchor;
   const std::size_t anchor_index = plan_named(plans, anchor_variant(anchor));
   StoredVariant stored;
   stored.name = variant.name;
@@ -62,7 +61,7 @@ StoredVariant stored_variant(const Variant& variant, std::span<const StepPlan> p
   for (const MetricRow& row : metric_table()) {
     if (!can_be_stored(row.metric) || stored_time_of(row.metric) != row.metric) continue;
     if (row.evidence <= Evidence::exact) {
-      const auto value = counted(plans[index], row.metric);
+      const auto value = plans[index].facts().count(row.metric);
       if (value) stored.counts.push_back({.metric = row.metric, .value = *value});
     } else if (auto time = stored_time(rounds, static_cast<int>(index),
                                        static_cast<int>(anchor_index), row.metric)) {
@@ -86,15 +85,14 @@ std::optional<double> contrast_to_anchor(const Round& round, int variant, int an
   return std::log(*value) - std::log(*reference);
 }
 
-StoredRun stored_run(const Scenario& scenario, std::span<const StepPlan> plans,
-                     const Measurement& measurement, const Counted& counted, Provenance provenance,
-                     std::string new_era) {
+StoredRun stored_run(const Scenario& scenario, std::span<const PlannedStep> plans,
+                     const Measurement& measurement, Provenance provenance, std::string new_era) {
   StoredRun run;
   run.provenance = std::move(provenance);
   run.new_era = std::move(new_era);
   run.environment = environment_of(measurement.device);
   for (const Variant& variant : scenario.variants) {
-    run.variants.push_back(stored_variant(variant, plans, measurement, counted));
+    run.variants.push_back(stored_variant(variant, plans, measurement));
   }
   return run;
 }

@@ -12,7 +12,7 @@
 #include "judge/environment/environment.h"
 #include "judge/verdict/sides.h"
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -75,8 +75,8 @@ std::optional<double> contrast_to_anchor(const Round&, int variant, int anchor, 
 
 // The run as it will be stored. Plans are the measured ones, the scenario's variants first, then
 // anchors. At least rounds_of_stored_run rounds.
-StoredRun stored_run(const Scenario&, std::span<const StepPlan>, const Measurement&, const Counted&,
-                     Provenance, std::string new_era = "");
+StoredRun stored_run(const Scenario&, std::span<const PlannedStep>, const Measurement&, Provenance,
+                     std::string new_era = "");
 
 // What a machine deals once for all runs that are made in a row, such as clocks and neighbours,
 // has one name: its boot and the hour, or the day where the boot is not known. A simulated device

@@ -54,12 +54,12 @@ TEST(StoredLibraries, AllowToCompareWhereTheyAreTheSameOrOneSideHasNone) {
 
 TEST(StoredLibraries, AreThoseOfTheVariantAndNotOfAnother) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   Measurement measurement = measured(plans, 1);
   ASSERT_GE(measurement.variants.size(), 2U);
   measurement.variants.back().libraries = cudnn("9.14.0");
   const auto stored_of = [&] {
-    return stored_run(scenario, plans, measurement, counted, {}).variants.front().libraries;
+    return stored_run(scenario, plans, measurement, {}).variants.front().libraries;
   };
   EXPECT_EQ(stored_of(), "");
   measurement.variants.front().libraries = cudnn("9.15.0");

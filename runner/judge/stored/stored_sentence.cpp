@@ -12,7 +12,6 @@
 #include "judge/sentences/reasons.h"
 #include "judge/stored/stored_reasons.h"
 #include "judge/stored/stored_rule.h"
-#include "plan/derive/anchors.h"
 #include "scenario/knobs/fingerprint.h"
 #include "stats/moments.h"
 #include "stats/prediction_interval.h"
@@ -39,9 +38,9 @@ std::span<const Round> compared_rounds(const Measurement& measurement) {
       .first(std::min<std::size_t>(measurement.rounds.size(), rounds_of_stored_run));
 }
 
-int anchor_for(std::span<const StepPlan> plans, int variant) {
-  return static_cast<int>(
-      plan_named(plans, anchor_variant(anchor_of(plans[static_cast<std::size_t>(variant)]))));
+int anchor_for(std::span<const PlannedStep> plans, int variant) {
+  const std::string& anchor = plans[static_cast<std::size_t>(variant)].facts().anchor;
+  return static_cast<int>(plan_named(plans, anchor_variant(anchor)));
 }
 
 // What the nth look at the same stored runs may spend of a sentence's rates: three quarters on the
@@ -62,7 +61,7 @@ double mean_of_units(const Units& units) {
 // One timed sentence against its stored runs.
 class TimedAgainstStored {
  public:
-  TimedAgainstStored(const Expectation& sentence, std::span<const StepPlan> plans,
+  TimedAgainstStored(const Expectation& sentence, std::span<const PlannedStep> plans,
                      const Measurement& measurement, const JudgeSettings& settings)
       : sentence_(sentence),
         plans_(plans),
@@ -276,11 +275,9 @@ class TimedAgainstStored {
     double centre = 0;
     double log_right = 0;
     for (const Round& round : rounds_) {
-      const Sources sources{
-          .plans = plans_,
-          .counted = settings_.counted,
-          .round = &round,
-          .stored = [&](const MetricOf&) { return std::optional(stored_value(round)); }};
+      const Sources sources{.plans = plans_, .round = &round, .stored = [&](const MetricOf&) {
+                              return std::optional(stored_value(round));
+                            }};
       centre += contrast_of(sentence_, sources).value();
       log_right += std::log(side_value(sentence_.right, sources).value());
     }
@@ -329,7 +326,7 @@ class TimedAgainstStored {
 
   void describe(const MatchingRuns& stored, StoredEvidence& evidence) const {
     evidence.unit = stored.unit;
-    evidence.anchor_name = anchor_of(plans_[static_cast<std::size_t>(variant_)]);
+    evidence.anchor_name = plans_[static_cast<std::size_t>(variant_)].facts().anchor;
     for (std::size_t unit = 0; unit < normalised_.size(); ++unit) {
       const std::vector<double>& runs = normalised_[unit];
       evidence.runs += std::ssize(runs);
@@ -365,7 +362,7 @@ class TimedAgainstStored {
   }
 
   const Expectation& sentence_;
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const Measurement& measurement_;
   std::span<const Round> rounds_;
   const JudgeSettings& settings_;
@@ -409,11 +406,11 @@ std::string raw_words_against_latest(const Baseline& baseline, const Variant& va
 }
 
 void decide_timed(const Expectation& sentence, const Scenario& scenario,
-                  std::span<const StepPlan> plans, const Measurement& measurement,
+                  std::span<const PlannedStep> plans, const Measurement& measurement,
                   const JudgeSettings& settings, SentenceVerdict& verdict) {
   const Variant& variant = variant_named(scenario, first_stored(sentence).variant);
   const std::size_t index = plan_named(plans, variant.name);
-  const std::string anchor(anchor_of(plans[index]));
+  const std::string& anchor = plans[index].facts().anchor;
   const MatchingRuns matching =
       matching_runs(*settings.baseline, environment_of(measurement.device), variant, anchor,
                     libraries_in_words(measurement.variants[index].libraries));
@@ -441,7 +438,7 @@ std::vector<Unit> values_of(const std::map<std::string, Unit>& units) {
 }
 
 void decide_stored_counts(const Expectation& sentence, const Scenario& scenario,
-                          std::span<const StepPlan> plans, const Measurement& measurement,
+                          std::span<const PlannedStep> plans, const Measurement& measurement,
                           const JudgeSettings& settings, SentenceVerdict& verdict) {
   const auto latest_of = [&](const MetricOf& metric) {
     return latest(*settings.baseline, variant_named(scenario, metric.variant));
@@ -459,7 +456,7 @@ void decide_stored_counts(const Expectation& sentence, const Scenario& scenario,
                            : changed_knobs_reason(metric.variant) + way_to_compare(scenario, false);
     return;
   }
-  decide_counted(sentence, plans, measurement, settings.counted, stored_count, verdict);
+  decide_counted(sentence, plans, measurement, stored_count, verdict);
 }
 
 }  // namespace
@@ -470,13 +467,14 @@ bool needs_anchors(const Scenario& scenario) {
 }
 
 std::optional<StoredLook> look_at_stored(const Expectation& sentence,
-                                         std::span<const StepPlan> plans,
+                                         std::span<const PlannedStep> plans,
                                          const Measurement& measurement) {
   const std::span<const Round> rounds = compared_rounds(measurement);
   if (std::ssize(rounds) < rounds_of_stored_run) return std::nullopt;
   const MetricOf metric = first_stored(sentence);
   const auto variant = static_cast<int>(plan_named(plans, metric.variant));
-  const std::string anchor = anchor_variant(anchor_of(plans[static_cast<std::size_t>(variant)]));
+  const std::string anchor =
+      anchor_variant(plans[static_cast<std::size_t>(variant)].facts().anchor);
   const auto of_anchor = std::find_if(plans.begin(), plans.end(),
                                       [&](const StepPlan& plan) { return plan.variant == anchor; });
   if (of_anchor == plans.end()) return std::nullopt;
@@ -566,7 +564,7 @@ MatchingRuns matching_runs(const Baseline& baseline, const Environment& now,
 }
 
 std::optional<std::string> reason_for_new_era(const Scenario& scenario,
-                                              std::span<const StepPlan> plans,
+                                              std::span<const PlannedStep> plans,
                                               const Measurement& measurement,
                                               const Baseline& baseline) {
   for (const Variant& variant : scenario.variants) {
@@ -576,7 +574,7 @@ std::optional<std::string> reason_for_new_era(const Scenario& scenario,
     if (!is_known) continue;
     const std::size_t index = plan_named(plans, variant.name);
     const MatchingRuns matching = matching_runs(
-        baseline, environment_of(measurement.device), variant, std::string(anchor_of(plans[index])),
+        baseline, environment_of(measurement.device), variant, plans[index].facts().anchor,
         libraries_in_words(measurement.variants[index].libraries));
     if (!matching.units.empty() || matching.only_of_other_devices) continue;
     // A knob that every run is given anew is nobody's change.
@@ -588,7 +586,7 @@ std::optional<std::string> reason_for_new_era(const Scenario& scenario,
 }
 
 void decide_stored(const Expectation& sentence, const Scenario& scenario,
-                   std::span<const StepPlan> plans, const Measurement& measurement,
+                   std::span<const PlannedStep> plans, const Measurement& measurement,
                    const JudgeSettings& settings, SentenceVerdict& verdict) {
   if (!settings.baseline) {
     verdict.outcome = Outcome::no_baseline;

@@ -54,7 +54,7 @@ Baseline made_at(const Scenario& scenario, const std::vector<std::string>& dates
 
 TEST(StoredSentence, IsUndecidedAgainstFiveRunsOfOneSitting) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   // Stored before boots were: the day.
   const std::vector<std::string> of_a_day{"2026-11-21T08:00:00Z", "2026-11-21T12:00:00Z"};
   const std::vector<std::string> of_an_hour{"2026-11-21T08:01:00Z", "2026-11-21T08:02:00Z"};
@@ -104,12 +104,12 @@ TEST(StoredSentence, CountsEveryRunOfASimulatedDevice) {
 // Many sentences share what may be wrongly refuted, but not with comparisons of two variants.
 TEST(StoredSentence, SharesItsAlphaWithTheOthersAboutStoredRuns) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   const Measurement slower = measured(plans, 1.027);
   const auto outcome = [&](std::int64_t stored_lines, double alpha) {
     const JudgeSettings settings{.alpha = alpha,
                                  .stored_lines = stored_lines,
-                                 .counted = counted,
+
                                  .baseline = baseline_of(scenario, quiet)};
     return judge(scenario, plans, slower, settings).sentences.front().outcome;
   };
@@ -117,7 +117,7 @@ TEST(StoredSentence, SharesItsAlphaWithTheOthersAboutStoredRuns) {
   EXPECT_EQ(outcome(1, 1e-4), Outcome::refuted);
   EXPECT_EQ(outcome(2, 0.01), Outcome::undecided);
   const std::vector<const Scenario*> suite(3, &scenario);
-  EXPECT_EQ(suite_settings(suite, counted).stored_lines, 3);
+  EXPECT_EQ(suite_settings(suite).stored_lines, 3);
 }
 
 TEST(StoredSentence, HoldsIsUndecidedAndIsRefutedByThePredictionInterval) {
@@ -256,8 +256,8 @@ TEST(StoredSentence, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
 
 TEST(StoredSentence, DoesNotGoOnHoldingOnAMachineThatGotSlower) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
-  JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
   settings.is_kept = true;
   const std::string name = name_in_files(no_slide);
   const auto now = [&](double slower) {
@@ -291,8 +291,8 @@ TEST(StoredSentence, IsNotDecidedByRunningAgain) {
   constexpr double deviation = 0.002;
   const double at_the_limit = 1 - std::log(0.98);
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
-  JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
   settings.is_kept = true;
   Random random(seed);
   int refuted = 0;
@@ -322,8 +322,8 @@ TEST(StoredSentence, IsAboutTheMeanOfAllRunsUntilOneDecides) {
   for (const Expectation& sentence :
        {no_slide, fix_against_stored(Metric::step_ms_mean, Relation::at_most, 1 / 0.98)}) {
     const Scenario scenario = scenario_of_one({sentence});
-    const std::vector<StepPlan> plans = plans_with_anchors(scenario);
-    JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+    const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+    JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
     settings.is_kept = true;
     const auto after = [&](const std::vector<double>& earlier, double contrast) {
       settings.earlier = {.runs = 1,
@@ -367,8 +367,8 @@ TEST(StoredSentence, IsRefutedOutsideItsRegimeTooButHoldsOnlyInside) {
                                           Relation::at_most, {{1.0}})});
   scenario.regime = {
       sentence("short", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{1e-9}})};
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
-  const JudgeSettings settings{.counted = counted, .baseline = baseline_of(scenario, quiet)};
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const JudgeSettings settings{.baseline = baseline_of(scenario, quiet)};
   const Verdict slower = judge(scenario, plans, measured(plans, 1.05), settings);
   EXPECT_EQ(slower.regime[0].outcome, Outcome::refuted);
   EXPECT_EQ(slower.sentences[0].outcome, Outcome::refuted);
@@ -425,14 +425,14 @@ TEST(StoredSentence, IsForecastToTakeAsManyRoundsAsTheRunMustHave) {
   ExpectedCost expected;
   expected.round = std::chrono::seconds(1);
   expected.fewest_rounds = rounds_of_stored_run;
-  const auto made = forecast(expected, scenario_of_one({no_slide}), {.counted = counted});
+  const auto made = forecast(expected, scenario_of_one({no_slide}), {});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->rounds_to_hold, rounds_of_stored_run);
 }
 
 TEST(StoredSentence, LooksAtTheFirstRoundsOnly) {
   const Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   Measurement measurement = measured(plans, 1.0);
   for (const Round& round : measured(plans, 9.0).rounds) measurement.rounds.push_back(round);
   EXPECT_EQ(judged(scenario, baseline_of(scenario, quiet), measurement).outcome, Outcome::holds);
@@ -590,7 +590,7 @@ TEST(MatchingRuns, BeginWithTheLastNewEraAmongThem) {
 
 TEST(NewEra, IsNamedForAnotherEnvironmentOrOtherKnobsAndForNothingElse) {
   Scenario scenario = scenario_of_one({no_slide});
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   Measurement measurement = measured(plans, 1);
   Baseline baseline = baseline_of(scenario, quiet);
   const auto reason = [&] {

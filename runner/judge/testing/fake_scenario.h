@@ -57,19 +57,18 @@ inline Scenario scenario_of(std::vector<Expectation> expect, std::vector<Expecta
 }
 
 // The baseline waits for the device once a step and holds twice the memory of the fix.
-inline std::optional<double> counted_by_script(const StepPlan& plan, Metric metric) {
-  const bool baseline = plan.variant == "baseline";
-  if (metric == Metric::host_waits_per_step) return baseline ? 1 : 0;
-  if (metric == Metric::peak_reserved || metric == Metric::peak_live) {
-    return (baseline ? 64 : 32) * 1024.0 * 1024.0;
+inline std::vector<PlannedStep> counted_by_script() {
+  std::vector<PlannedStep> steps;
+  for (StepPlan& plan : plans_named({"baseline", "fix"})) {
+    const bool baseline = plan.variant == "baseline";
+    const double bytes = (baseline ? 64 : 32) * 1024.0 * 1024.0;
+    PlanFacts facts;
+    facts.counts = {{Metric::host_waits_per_step, baseline ? 1 : 0},
+                    {Metric::peak_reserved, bytes},
+                    {Metric::peak_live, bytes}};
+    steps.emplace_back(std::move(plan), std::move(facts));
   }
-  return std::nullopt;
-}
-
-inline JudgeSettings fake_settings() {
-  JudgeSettings settings;
-  settings.counted = counted_by_script;
-  return settings;
+  return steps;
 }
 
 struct Judged {
@@ -91,18 +90,18 @@ inline Traced traced_by_script() {
 // Measures the scenario on the script and judges it, as a whole run would.
 inline Judged measure_and_judge(const Scenario& scenario, Script& script, std::uint64_t seed,
                                 std::optional<Traced> traced = traced_by_script()) {
-  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  const std::vector<PlannedStep> plans = counted_by_script();
   FakeDevice device(script);
   MeasureRequest request;
   request.knobs = scenario.measure;
   request.scenario_fingerprint = 0x1234;
   request.seed = seed;
-  request.fewest_rounds = fewest_rounds_to_hold(scenario, fake_settings());
-  request.enough = enough_evidence(scenario, plans, fake_settings());
+  request.fewest_rounds = fewest_rounds_to_hold(scenario, {});
+  request.enough = enough_evidence(scenario, plans, {});
   Judged judged;
   judged.measurement = measure(device, plans, request);
   judged.measurement.traced = std::move(traced);
-  judged.verdict = judge(scenario, plans, judged.measurement, fake_settings());
+  judged.verdict = judge(scenario, plans, judged.measurement, {});
   return judged;
 }
 

@@ -11,7 +11,7 @@
 #include "judge/stored/baseline.h"
 #include "judge/testing/fake_scenario.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 
 namespace stepgate {
@@ -38,8 +38,8 @@ inline const Expectation no_slide =
 // Five runs that differ by 0.158 %: S is 0.173 %, t of 4 degrees 3.75 at 1 % and 2.13 at 5 %.
 inline const std::vector<double> quiet{0.998, 0.999, 1.000, 1.001, 1.002};
 
-inline std::vector<StepPlan> plans_with_anchors(const Scenario& scenario) {
-  return with_anchors(build_step_plans(scenario, 1));
+inline std::vector<PlannedStep> plans_with_anchors(const Scenario& scenario) {
+  return with_anchors(with_facts(build_step_plans(scenario, 1)));
 }
 
 inline DeviceIdentity machine() {
@@ -61,7 +61,7 @@ inline const double log_of_anchor = std::log(anchor_seconds);
 
 // Rounds in which the step takes exp(contrast) times the anchor's 100 us, and everything so many
 // times as long.
-inline Measurement measured(const std::vector<StepPlan>& plans, double contrast,
+inline Measurement measured(const std::vector<PlannedStep>& plans, double contrast,
                             std::int64_t rounds = rounds_of_stored_run, double slower = 1) {
   Measurement measurement;
   measurement.device = machine();
@@ -84,10 +84,10 @@ inline Measurement measured(const std::vector<StepPlan>& plans, double contrast,
 // One run for each contrast, each on a day of its own.
 inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>& contrasts) {
   Baseline baseline{"baselines/nvidia-h200/small.toml", scenario.name, {}};
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
   for (const double contrast : contrasts) {
     const std::string day = std::to_string(10 + baseline.runs.size());
-    baseline.runs.push_back(stored_run(scenario, plans, measured(plans, contrast), counted,
+    baseline.runs.push_back(stored_run(scenario, plans, measured(plans, contrast),
                                        {.date = "2026-11-" + day + "T10:00:00Z",
                                         .commit = "0123abc",
                                         .stepgate = "0.1.0",
@@ -101,8 +101,8 @@ inline Baseline baseline_of(const Scenario& scenario, const std::vector<double>&
 // The verdict on the only sentence of a run with that contrast.
 inline SentenceVerdict judged(const Scenario& scenario, const std::optional<Baseline>& baseline,
                               const Measurement& measurement) {
-  const std::vector<StepPlan> plans = plans_with_anchors(scenario);
-  const JudgeSettings settings{.counted = counted, .baseline = baseline};
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  const JudgeSettings settings{.baseline = baseline};
   return judge(scenario, plans, measurement, settings).sentences.front();
 }
 

@@ -61,8 +61,8 @@ TEST(Diagnose, DoesNotSpeakOfWaitsThatNobodyCounted) {
 }
 
 std::string separation(const Traced& traced) {
-  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  return separation_of(plans, 1, traced, counted_by_script).sentence;
+  const std::vector<PlannedStep> plans = counted_by_script();
+  return separation_of(plans, 1, traced).sentence;
 }
 
 TEST(Separate, NamesTheCountAndThePartOfTheTimeThatDiffer) {
@@ -138,8 +138,8 @@ TEST(Separate, SaysWhenACountDiffersAndTheTimeDoesNot) {
 }
 
 std::string conformance(const Traced& traced) {
-  const std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
-  return reason_against_conformance(plans, traced, counted_by_script).value_or("agrees");
+  const std::vector<PlannedStep> plans = counted_by_script();
+  return reason_against_conformance(plans, traced).value_or("agrees");
 }
 
 TEST(Conformance, FindsACountThatIsNotThePlans) {
@@ -152,27 +152,22 @@ TEST(Conformance, FindsACountThatIsNotThePlans) {
 }
 
 TEST(Conformance, AllowsForTheRoundingOfFractionsOnly) {
-  const auto third = [](const StepPlan&, Metric metric) -> std::optional<double> {
-    if (metric == Metric::host_waits_per_step) return 1.0 / 3;
-    return std::nullopt;
-  };
-  const std::vector<StepPlan> plans = plans_named({"fix"});
+  PlanFacts third;
+  third.counts = {{Metric::host_waits_per_step, 1.0 / 3}};
+  const std::vector<PlannedStep> plans{{plans_named({"fix"}).front(), third}};
   const auto reason = [&](double traced) {
     return reason_against_conformance(
-        plans, traced_rounds({traced_step({}, {{Metric::host_waits_per_step, traced}})}), third);
+        plans, traced_rounds({traced_step({}, {{Metric::host_waits_per_step, traced}})}));
   };
   EXPECT_FALSE(reason(10.0 / 30));
   EXPECT_TRUE(reason(11.0 / 30));
 }
 
 TEST(Conformance, SaysInWhichOperationTheyPart) {
-  std::vector<StepPlan> plans = plans_named({"fix"});
-  plans[0].operations = {{.name = "forward", .phase = Phase::forward, .action = HostWork{}},
-                         {.name = "log", .phase = Phase::log, .action = HostWork{}}};
-  const auto nothing = [](const StepPlan&, Metric metric) -> std::optional<double> {
-    if (metric == Metric::host_waits_per_step) return 0;
-    return std::nullopt;
-  };
+  StepPlan plan = plans_named({"fix"}).front();
+  plan.operations = {{.name = "forward", .phase = Phase::forward, .action = HostWork{}},
+                     {.name = "log", .phase = Phase::log, .action = HostWork{}}};
+  const std::vector<PlannedStep> plans{with_facts(plan)};
   Traced traced = traced_rounds({traced_step({}, {{Metric::host_waits_per_step, 1}})});
   Trace timeline;
   timeline.steps = 2;
@@ -182,7 +177,7 @@ TEST(Conformance, SaysInWhichOperationTheyPart) {
   of_the_runner.span = 1;
   timeline.calls = {wait, of_the_runner, wait};
   traced.timelines = {timeline};
-  EXPECT_EQ(reason_against_conformance(plans, traced, nothing),
+  EXPECT_EQ(reason_against_conformance(plans, traced),
             "the trace of 'fix' is not its plan: host_waits_per_step is 1 in traced round 1 and 0 "
             "by the plan; in 'log' the timeline has 1 a step (cudaMemcpy), the plan 0");
 }
@@ -218,7 +213,7 @@ TEST(Conformance, NotesWhatIsNoPartOfASteadyStep) {
   traced.rounds[0].variants[0].unsteady[UnsteadyKind::module_loading] = 1;
   traced.rounds[1].variants[0].unsteady[UnsteadyKind::module_loading] = 2;
   traced.rounds[0].variants[1].unsteady[UnsteadyKind::command_buffer_full] = 1;
-  const std::vector<std::string> notes = unsteady_notes(plans_named({"baseline", "fix"}), traced);
+  const std::vector<std::string> notes = unsteady_notes(counted_by_script(), traced);
   ASSERT_EQ(notes.size(), 2U);
   EXPECT_EQ(notes[0].find("in the traced steps of 'baseline' 3 kernel modules were loaded"), 0U)
       << notes[0];

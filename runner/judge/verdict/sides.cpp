@@ -53,13 +53,13 @@ std::optional<double> per(std::optional<double> value, double unit) {
 std::optional<double> metric_value(const MetricOf& metric, const Sources& sources) {
   if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
   const std::size_t variant = plan_named(sources.plans, metric.variant);
-  const StepPlan& plan = sources.plans[variant];
+  const PlannedStep& plan = sources.plans[variant];
   switch (row_of(metric.metric).evidence) {
     case Evidence::plan:
-      return sources.counted(plan, metric.metric);
+      return plan.facts().count(metric.metric);
     case Evidence::exact:
       return sources.traced ? traced_value(*sources.traced, variant, metric.metric)
-                            : sources.counted(plan, metric.metric);
+                            : plan.facts().count(metric.metric);
     case Evidence::timed:
       if (!sources.round) return std::nullopt;
       return round_value(*sources.round, static_cast<int>(variant), mean_batch_size(plan),
@@ -96,7 +96,7 @@ std::optional<double> factor_value(const Factor& factor, const Sources& sources)
 
 }  // namespace
 
-std::size_t plan_named(std::span<const StepPlan> plans, const std::string& variant) {
+std::size_t plan_named(std::span<const PlannedStep> plans, const std::string& variant) {
   const auto found = std::find_if(plans.begin(), plans.end(),
                                   [&](const StepPlan& plan) { return plan.variant == variant; });
   require(found != plans.end(), "sentences name variants of their scenario");
@@ -156,16 +156,16 @@ std::optional<double> contrast_of(const Expectation& sentence, const Sources& so
 }
 
 std::vector<Sources> rounds_that_decide(const Expectation& sentence,
-                                        std::span<const StepPlan> plans,
-                                        const Measurement& measurement, const Counted& counted) {
+                                        std::span<const PlannedStep> plans,
+                                        const Measurement& measurement) {
   std::vector<Sources> all;
   if (evidence_of(sentence) != Evidence::traced) {
     for (const Round& round : measurement.rounds) {
-      all.push_back({.plans = plans, .counted = counted, .round = &round});
+      all.push_back({.plans = plans, .round = &round});
     }
   } else if (measurement.traced) {
     for (const TracedRound& round : measurement.traced->rounds) {
-      all.push_back({.plans = plans, .counted = counted, .traced = &round});
+      all.push_back({.plans = plans, .traced = &round});
     }
   }
   return all;

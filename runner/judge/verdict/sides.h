@@ -9,21 +9,16 @@
 #include <string>
 
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/sentences/expectation.h"
 
 namespace stepgate {
 
-// What a plan says about a metric, in its base unit; nothing for metrics that a plan cannot know.
-// `counted` of the plan station, in every use but tests.
-using Counted = std::function<std::optional<double>(const StepPlan&, Metric)>;
-
-// Where values come from. Plan metrics come from the plan. Exact ones come from the traced round
+// Where values come from. Plan metrics are facts of the plan. Exact ones come from the traced round
 // where there is one, and from the plan elsewhere: conformance.h sees to it that both say the same.
 // Timed and traced ones come from their rounds.
 struct Sources {
-  std::span<const StepPlan> plans;
-  const Counted& counted;
+  std::span<const PlannedStep> plans;
   const Round* round = nullptr;
   const TracedRound* traced = nullptr;
   // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
@@ -31,7 +26,7 @@ struct Sources {
 };
 
 // The index of the variant's plan, which exists.
-std::size_t plan_named(std::span<const StepPlan>, const std::string& variant);
+std::size_t plan_named(std::span<const PlannedStep>, const std::string& variant);
 
 // Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
 // segments, shares and host time from their totals, percentiles by nearest rank over the steps
@@ -51,8 +46,8 @@ std::optional<double> contrast_of(const Expectation&, const Sources&);
 
 // The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
 // the timed ones or the traced ones. What it was given must outlive it.
-std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const StepPlan>,
-                                        const Measurement&, const Counted&);
+std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const PlannedStep>,
+                                        const Measurement&);
 
 // The metrics of a side or of a sentence, in order.
 std::vector<MetricOf> metrics_in(const Side&);

@@ -56,11 +56,11 @@ class Server {
   }
 
   std::optional<std::string> answer(const LoadWork& load) {
-    if (const StepPlan* plan = named(load.work, subject_.timed)) return answer_loaded(*plan);
+    if (const PlannedStep* plan = named(load.work, subject_.timed)) return answer_loaded(*plan);
     return no_such_work(load.work);
   }
 
-  static const StepPlan* named(const std::string& work, const std::vector<StepPlan>& plans) {
+  static const PlannedStep* named(const std::string& work, const std::vector<PlannedStep>& plans) {
     const auto found = std::ranges::find(plans, work, work_name);
     return found == plans.end() ? nullptr : &*found;
   }
@@ -74,25 +74,23 @@ class Server {
   }
 
   // The step that the device is given, which must outlive what is loaded of it.
-  const StepPlan& carried_out(const StepPlan& plan) {
-    if (subject_.injected.empty()) return plan;
-    injected_ = plan;
-    for (const Injection& injection : subject_.injected) inject(injected_, injection);
-    return injected_;
+  const PlannedStep& carried_out(const PlannedStep& plan) const {
+    if (subject_.carried_out.empty()) return plan;
+    return subject_.carried_out[static_cast<std::size_t>(&plan - subject_.timed.data())];
   }
 
   std::optional<std::string> answer(const CountWork& count) {
     if (!subject_.counts) return error_line("this worker times steps and does not count");
-    if (const StepPlan* plan = named(count.work, subject_.planned))
+    if (const PlannedStep* plan = named(count.work, subject_.planned))
       return to_line(planned_counts(*plan));
-    const StepPlan* plan = named(count.work, subject_.timed);
+    const PlannedStep* plan = named(count.work, subject_.timed);
     if (plan == nullptr) return no_such_work(count.work);
     loaded_.reset();
     return to_line(counts_of(device_, *plan, carried_out(*plan),
                              {.times = count.times, .cpu_draw = subject_.cpu_draw}));
   }
 
-  std::string answer_loaded(const StepPlan& plan) {
+  std::string answer_loaded(const PlannedStep& plan) {
     loaded_.reset();
     auto step = device_.load_into(only_slot, carried_out(plan));
     const StepResult pilot = step->run({.steps = worker_pilot_steps});
@@ -122,7 +120,6 @@ class Server {
   Device& device_;
   const WorkerSubject& subject_;
   const std::string& version_;
-  StepPlan injected_;
   std::unique_ptr<LoadedStep> loaded_;
 };
 

@@ -10,8 +10,7 @@
 
 #include "device/device.h"
 #include "device/worker/protocol.h"
-#include "plan/derive/inject.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -19,16 +18,17 @@ namespace stepgate {
 std::string work_name(const StepPlan&);
 
 struct WorkerSubject {
-  std::vector<StepPlan> timed;
-  std::vector<StepPlan> planned;  // counted, never loaded
+  std::vector<PlannedStep> timed;
+  std::vector<PlannedStep> planned;  // counted, never loaded
   std::vector<LeftOut> left_out;
   std::vector<std::string> calibrated;  // "scenario=value"
   bool stand_in = false;                // see OpenedDevice
   bool counts = false;                  // says what steps consist of; the device traces
   // Which processor issues the steps that are timed or traced; absent: any.
   std::optional<std::uint64_t> cpu_draw;
-  // Done besides, though no plan says so: what a gate must find. For tests.
-  std::vector<Injection> injected;
+  // In the place of what is timed, in its order, where they do something besides that no plan
+  // says: what a gate must find. For tests; otherwise empty.
+  std::vector<PlannedStep> carried_out;
 };
 
 // Answers requests line by line until `quit` or the end of the input. A request that cannot be

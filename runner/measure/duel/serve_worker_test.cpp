@@ -31,7 +31,7 @@ class ServeWorker : public testing::Test {
   Script script{.step_time = [](const std::string&, std::int64_t) {
     return std::chrono::nanoseconds(std::chrono::milliseconds(1));
   }};
-  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  std::vector<PlannedStep> plans = steps_named({"baseline", "fix"});
   std::optional<std::uint64_t> cpu_draw;
   bool counts = false;
 };

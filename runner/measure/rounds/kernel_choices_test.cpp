@@ -15,7 +15,7 @@ const KernelChoice by_us{.kernel = "attention", .library = {}, .reason = "out of
 Measurement measured(Script& script) {
   script.step_time = [](const std::string&, std::int64_t) { return std::chrono::microseconds(10); };
   FakeDevice device(script);
-  const std::vector<StepPlan> plans = plans_named({"plain", "attentive"});
+  const std::vector<PlannedStep> plans = steps_named({"plain", "attentive"});
   MeasureRequest request;
   request.knobs.rounds = 2;
   request.knobs.max_seconds = 1e6;

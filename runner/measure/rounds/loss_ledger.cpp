@@ -55,14 +55,14 @@ double loss_bound(DType dtype, std::int64_t step) {
   return 0;
 }
 
-LossLedger::LossLedger(std::span<const StepPlan> plans, std::int64_t first_step)
+LossLedger::LossLedger(std::span<const PlannedStep> plans, std::int64_t first_step)
     : first_step_(first_step), first_pending_step_(first_step) {
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     const auto arithmetic = arithmetic_of(plans[variant]);
     std::size_t partner = 0;
     while (arithmetic_of(plans[partner]) != arithmetic) ++partner;  // ends at itself
     accounts_.push_back({.partner = static_cast<int>(partner), .next_step = first_step});
-    dtypes_.push_back(plans[variant].dtype);
+    dtypes_.push_back(plans[variant]->dtype);
   }
 }
 

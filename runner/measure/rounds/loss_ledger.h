@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -20,7 +20,7 @@ double loss_bound(DType dtype, std::int64_t step);
 class LossLedger {
  public:
   // Of steps from `first_step` on.
-  LossLedger(std::span<const StepPlan>, std::int64_t first_step);
+  LossLedger(std::span<const PlannedStep>, std::int64_t first_step);
 
   // The steps of each variant must arrive in order, without gaps.
   void add(int variant, const StepResult&);

@@ -20,7 +20,7 @@ StepResult losses(std::int64_t first_step, std::vector<float> values) {
 }
 
 TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
-  const auto plans = plans_named({"baseline", "fix"});
+  const auto plans = steps_named({"baseline", "fix"});
   LossLedger ledger(plans, 0);
   ledger.add(0, losses(0, {2.0F, 1.5F, 1.0F}));
   ledger.add(1, losses(0, {2.0F, 1.5001F, 1.001F}));
@@ -34,7 +34,7 @@ TEST(LossLedger, AcceptsRoundingAndNamesTheFirstStepBeyondIt) {
 }
 
 TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
-  const auto plans = plans_named({"baseline", "fix"});
+  const auto plans = steps_named({"baseline", "fix"});
   LossLedger ledger(plans, 0);
   const float none = std::numeric_limits<float>::quiet_NaN();
   ledger.add(0, losses(0, {none}));
@@ -45,7 +45,7 @@ TEST(LossLedger, NeverAcceptsANumberThatIsNone) {
 }
 
 TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
-  const auto plans = plans_named({"baseline", "fix"});
+  const auto plans = steps_named({"baseline", "fix"});
   LossLedger ledger(plans, 0);
   ledger.add(0, losses(0, {1.0F, 1.0F}));
   ledger.add(1, losses(0, {1.0F}));
@@ -58,7 +58,7 @@ TEST(LossLedger, WaitsUntilBothHaveRunAStep) {
 
 // How far losses may lie apart depends on how often a step has trained, not on its number.
 TEST(LossLedger, CountsFromTheStepThatItsLoadBeganWith) {
-  const auto plans = plans_named({"baseline", "fix"});
+  const auto plans = steps_named({"baseline", "fix"});
   LossLedger ledger(plans, 5000);
   ledger.add(0, losses(5000, {1.0F, 1.0F}));
   ledger.add(1, losses(5000, {1.0F, 1.0005F}));
@@ -71,7 +71,7 @@ TEST(LossLedger, CountsFromTheStepThatItsLoadBeganWith) {
 TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
   auto plans = plans_named({"baseline", "larger", "larger_fix"});
   plans[1].batch_sizes = plans[2].batch_sizes = {128};
-  LossLedger ledger(plans, 0);
+  LossLedger ledger(with_facts(plans), 0);
   ledger.add(0, losses(0, {1.0F}));
   ledger.add(1, losses(0, {3.0F}));
   ledger.add(2, losses(0, {4.0F}));
@@ -91,7 +91,9 @@ TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluat
     plans[variant].buffers.push_back(
         {.name = "gemm workspace", .purpose = Purpose::workspace, .bytes = 64 * 1024 * 1024});
   }
-  LossLedger ledger(plans, 0);
+  std::vector<PlannedStep> steps;
+  for (StepPlan& plan : plans) steps.emplace_back(std::move(plan), PlanFacts{});
+  LossLedger ledger(steps, 0);
   for (int variant = 0; variant < 4; ++variant)
     ledger.add(variant, losses(0, {variant < 2 ? 1.0F : 3.0F}));
   EXPECT_FALSE(ledger.first_disagreement());

@@ -13,7 +13,6 @@
 #include "measure/rounds/carry_over.h"
 #include "measure/rounds/loss_ledger.h"
 #include "measure/schedule.h"
-#include "plan/analyse/interleaving.h"
 #include "stats/moments.h"
 #include "support/require.h"
 #include "support/seconds.h"
@@ -54,7 +53,7 @@ constexpr std::int64_t steps_without_time = 8;
 
 class Run {
  public:
-  Run(Device& device, std::span<const StepPlan> plans, const MeasureRequest& request)
+  Run(Device& device, std::span<const PlannedStep> plans, const MeasureRequest& request)
       : device_(device),
         plans_(plans),
         request_(request),
@@ -63,7 +62,7 @@ class Run {
         loaded_(plans.size()),
         step_times_(plans.size()) {
     result_.device = device.identity();
-    result_.scenario = plans.front().scenario;
+    result_.scenario = plans.front()->scenario;
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
     for (const StepPlan& plan : plans) {
@@ -217,7 +216,7 @@ class Run {
   // see.
   void choose_schedule() {
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      const StepPlan& plan = plans_[variant];
+      const PlannedStep& plan = plans_[variant];
       VariantSubject& subject = result_.variants[variant];
       subject.wash_out_steps = wash_out_steps(plan, step_times_[variant]);
       subject.segment_steps = segment_steps(plan, request_.knobs, step_times_[variant]);
@@ -247,10 +246,10 @@ class Run {
     if (request_.knobs.interleave == Interleave::segments) return "the scenario asks for it";
     if (plans_.size() == 1) return "there is one variant";
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      const std::string reason = reason_against_interleaving(plans_[variant]);
+      const std::string& reason = plans_[variant].facts().against_interleaving;
       if (!reason.empty()) return reason;
       if (step_times_[variant] > longest_interleaved_step)
-        return fmt::format("a step of '{}' takes more than {} ms", plans_[variant].variant,
+        return fmt::format("a step of '{}' takes more than {} ms", plans_[variant]->variant,
                            longest_interleaved_step / 1ms);
     }
     return "";
@@ -270,8 +269,8 @@ class Run {
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
       if (!carried) return "too few short segments follow one of their own kind to compare them";
-      const std::string& first = plans_.front().variant;
-      const std::string& other = plans_[static_cast<std::size_t>(variant)].variant;
+      const std::string& first = plans_.front()->variant;
+      const std::string& other = plans_[static_cast<std::size_t>(variant)]->variant;
       if (matters(*carried)) {
         return fmt::format(
             "steps of '{}' and of '{}' disturb each other: their ratio changes by {} % where "
@@ -439,7 +438,7 @@ class Run {
   }
 
   Device& device_;
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const MeasureRequest& request_;
   nanoseconds start_;
   Random random_;
@@ -453,7 +452,7 @@ class Run {
 
 }  // namespace
 
-Measurement measure(Device& device, std::span<const StepPlan> plans,
+Measurement measure(Device& device, std::span<const PlannedStep> plans,
                     const MeasureRequest& request) {
   require(!plans.empty(), "there is something to measure");
   return Run(device, plans, request).measure();

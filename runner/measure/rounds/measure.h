@@ -10,7 +10,7 @@
 #include <span>
 
 #include "measure/rounds/measurement.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -35,6 +35,6 @@ struct MeasureRequest {
 
 // Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
 // its losses are compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
-Measurement measure(Device&, std::span<const StepPlan>, const MeasureRequest&);
+Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);
 
 }  // namespace stepgate

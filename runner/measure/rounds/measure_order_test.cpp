@@ -25,7 +25,7 @@ using std::chrono::nanoseconds;
 Measurement measure_three_variants(std::uint64_t seed, std::int64_t rounds = 60) {
   Script script{.step_time = always(1ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b", "c"});
+  const auto plans = steps_named({"a", "b", "c"});
   MeasureRequest request = request_for(rounds);
   request.seed = seed;
   return measure(device, plans, request);
@@ -82,7 +82,7 @@ TEST(Measure, LoadsEveryVariantOnceARound) {
   for (const std::int64_t rounds : {10, 30}) {
     Script script{.step_time = always(1ms)};
     FakeDevice device(script);
-    const auto plans = plans_named({"a", "b", "c"});
+    const auto plans = steps_named({"a", "b", "c"});
     measure(device, plans, request_for(rounds));
     if (rounds == 30) {
       EXPECT_EQ(script.draws.size() - loads, 60U);
@@ -96,7 +96,7 @@ TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
   FakeDevice device(script);
   auto plans = plans_named({"a", "b"});
   plans[1].operations.push_back({.name = "work", .action = HostWork{1}, .every = 7});
-  measure(device, plans, request_for(60));
+  measure(device, with_facts(plans), request_for(60));
   std::set<std::int64_t> first_steps;
   std::set<std::uint64_t> loaders;
   for (std::size_t load = 0; load < script.draws.size(); load += 2) {
@@ -113,7 +113,7 @@ TEST(Measure, DealsTheFirstStepAndTheLoadersDrawsToAllVariantsOfARoundAlike) {
 TEST(Measure, LetsTheFirstVariantOfTheOrderFollowItself) {
   Script script{.step_time = always(1ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   for (const Round& round : measure(device, plans, request_for(20)).rounds) {
     ASSERT_EQ(round.segments.size(), 4U);
     const std::vector<std::int64_t> own{round.segments[0].own_steps, round.segments[1].own_steps,
@@ -139,7 +139,7 @@ MeasureRequest interleaved_request(std::int64_t rounds) {
 TEST(Measure, InterleavesShortSegmentsWhereThePlansAllowIt) {
   Script script{.step_time = always(100us)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   const Measurement measurement = measure(device, plans, interleaved_request(8));
   EXPECT_EQ(measurement.segments_because, "");
   ASSERT_EQ(measurement.rounds.size(), 8U);
@@ -166,7 +166,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
       FakeDevice device(script);
       MeasureRequest request = interleaved_request(rounds);
       request.knobs.warmup_steps = warmup;
-      EXPECT_EQ(measure(device, plans_named({"a", "b"}), request).segments_because, "");
+      EXPECT_EQ(measure(device, steps_named({"a", "b"}), request).segments_because, "");
       runs[rounds] = script.runs.size();
     }
     return (runs[12] - runs[8]) / 4;
@@ -178,7 +178,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesBeforeItsShortSegments) {
 
 // Rounds are short: one of four variants follows itself in two rounds of five.
 TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
-  const auto plans = plans_named({"a", "b", "c", "d"});
+  const auto plans = steps_named({"a", "b", "c", "d"});
   MeasureRequest request = interleaved_request(1);
   for (request.seed = 1; request.seed <= 40; ++request.seed) {
     Script script{.step_time = always(1ms)};
@@ -190,7 +190,7 @@ TEST(Measure, InterleavesManyVariantsWhateverTheSeed) {
 TEST(Measure, KeepsToSegmentsWhereStepsAreLongOrTheScenarioAsksForThem) {
   Script script{.step_time = always(10ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   EXPECT_EQ(measure(device, plans, interleaved_request(2)).segments_because,
             "a step of 'a' takes more than 2 ms");
   script.step_time = always(100us);
@@ -206,7 +206,7 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
     return follows_b && variant == "a" ? 120us : 100us;
   };
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   const Measurement measurement = measure(device, plans, interleaved_request(12));
   EXPECT_NE(measurement.segments_because.find("disturb each other"), std::string::npos)
       << measurement.segments_because;
@@ -216,8 +216,8 @@ TEST(Measure, KeepsToSegmentsWhereAVariantLeavesItsWorkToTheOther) {
 }
 
 // Two variants whose kernels a device of round numbers spins for, as `busier` leaves them.
-std::vector<StepPlan> spinning(std::int64_t kernel_us,
-                               const std::function<void(std::vector<StepPlan>&)>& busier) {
+std::vector<PlannedStep> spinning(std::int64_t kernel_us,
+                                  const std::function<void(std::vector<StepPlan>&)>& busier) {
   Scenario scenario;
   scenario.name = "by_hand";
   for (const char* name : {"plain", "busy"}) {
@@ -227,11 +227,11 @@ std::vector<StepPlan> spinning(std::int64_t kernel_us,
   }
   std::vector<StepPlan> plans = build_step_plans(scenario, 1);
   busier(plans);
-  return plans;
+  return with_facts(std::move(plans));
 }
 
 // log(second / first) of mean step times, each alone for long.
-double ratio_alone(Device& device, const std::vector<StepPlan>& plans) {
+double ratio_alone(Device& device, const std::vector<PlannedStep>& plans) {
   double ratio = 0;
   for (const StepPlan& plan : plans) {
     const StepResult alone = device.load(plan)->run({.wash_out_steps = 100, .steps = 400});
@@ -250,7 +250,7 @@ double ratio_in(const Round& round) {
 // Alone the device waits for the busy host; between steps of the other the host is ahead of it for
 // good, so that steps after their own kind are as fast as all others.
 TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
-  const std::vector<StepPlan> plans = spinning(4, [](auto& made) {
+  const std::vector<PlannedStep> plans = spinning(4, [](auto& made) {
     inject(made[1], {.kind = InjectionKind::host_delay, .duration = 60us});
   });
   const auto device =
@@ -268,7 +268,7 @@ TEST(Measure, KeepsToSegmentsWhereTheHostWorksAheadInTheTimeOfTheOther) {
 // What the host does last in a step overlaps the end of its kernels and delays the step after it:
 // single steps in turn would charge it to the other variant.
 TEST(Measure, ChargesWorkOfTheHostAtTheEndOfAStepToItsOwnVariant) {
-  const std::vector<StepPlan> plans = spinning(
+  const std::vector<PlannedStep> plans = spinning(
       1, [](auto& made) { inject(made[1], {.kind = InjectionKind::host_delay, .duration = 2us}); });
   const auto device = make_simulated_device(profile_of_round_numbers({}), {.seed = 1});
   const Measurement measurement = measure(*device, plans, interleaved_request(6));

@@ -16,7 +16,7 @@ using std::chrono::nanoseconds;
 TEST(Measure, StopsWhenThereIsEnoughEvidence) {
   Script script{.step_time = always(1ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.enough = [](const Measurement& measurement) { return measurement.rounds.size() == 9; };
   std::vector<std::int64_t> progress;
@@ -30,7 +30,7 @@ TEST(Measure, StopsWhenThereIsEnoughEvidence) {
 TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
   Script script{.step_time = always(1ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(100'000);
   request.knobs.max_seconds = 3;
   const Measurement measurement = measure(device, plans, request);
@@ -43,7 +43,7 @@ TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
 TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
   Script script{.step_time = always(10ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.knobs.warmup_steps = 10;
   request.knobs.max_seconds = 1;
@@ -65,7 +65,7 @@ TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {
 TEST(Measure, ExpectsWhatARoundThenCosts) {
   Script script{.step_time = always(3ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b", "c"});
+  const auto plans = steps_named({"a", "b", "c"});
   const auto before = std::make_shared<nanoseconds>(0);
   const auto cost = std::make_shared<nanoseconds>(0);
   MeasureRequest request = request_for(10);
@@ -88,7 +88,7 @@ TEST(Measure, ReadsTheEnvironmentBetweenRoundsOnly) {
     return read;
   };
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b", "c"});
+  const auto plans = steps_named({"a", "b", "c"});
   const Measurement measurement = measure(device, plans, request_for(8));
   ASSERT_EQ(runs_before.size(), 9U);
   for (std::size_t reading = 1; reading < runs_before.size(); ++reading) {
@@ -108,7 +108,7 @@ TEST(Measure, WarmsUpUntilTheStepTimesAreSteady) {
     return std::chrono::microseconds(1000 + std::max<std::int64_t>(0, 500 - step));
   }};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   const Measurement measurement = measure(device, plans, request_for(10));
   EXPECT_TRUE(measurement.steady);
   EXPECT_GE(measurement.warmup_steps, 450);
@@ -121,7 +121,7 @@ TEST(Measure, SaysWhenItNeverBecameSteady) {
     return std::chrono::microseconds(1000 + step);
   };
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.max_seconds = 20;
   const Measurement measurement = measure(device, plans, request);
@@ -132,7 +132,7 @@ TEST(Measure, SaysWhenItNeverBecameSteady) {
 TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
   Script script{.step_time = always(1ms)};
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(8);
   request.knobs.warmup_steps = 33;
   const Measurement measurement = measure(device, plans, request);
@@ -146,7 +146,7 @@ TEST(Measure, RunsTheStepsOfWarmUpThatTheScenarioGivesAfterEveryLoad) {
 TEST(Measure, ScoresNothingWithoutAClockButComparesLosses) {
   Script script;
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   const Measurement agreeing = measure(device, plans, request_for(5));
   EXPECT_TRUE(agreeing.rounds.empty());
   EXPECT_FALSE(agreeing.disagreement);
@@ -165,7 +165,7 @@ TEST(Measure, EndsAtTheRoundWhoseLossesDisagree) {
     return variant == "b" && step == lies_at ? 2.0F : 1.0F;
   };
   FakeDevice device(script);
-  const auto plans = plans_named({"a", "b"});
+  const auto plans = steps_named({"a", "b"});
   MeasureRequest request = request_for(100);
   request.progress = [&](const Progress& now) {
     if (now.rounds == 3) lies_at = 10;

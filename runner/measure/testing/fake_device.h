@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "plan/count/facts_of.h"
 
 namespace stepgate {
 
@@ -122,6 +123,10 @@ inline std::vector<StepPlan> plans_named(const std::vector<std::string>& names) 
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+inline std::vector<PlannedStep> steps_named(const std::vector<std::string>& names) {
+  return with_facts(plans_named(names));
 }
 
 }  // namespace stepgate

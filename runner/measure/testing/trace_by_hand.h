@@ -8,6 +8,7 @@
 
 #include "device/trace.h"
 #include "measure/trace/traced.h"
+#include "plan/count/facts_of.h"
 #include "plan/testing/three_streams.h"
 
 namespace stepgate {
@@ -24,7 +25,7 @@ constexpr int work = 6;
 }  // namespace by_hand
 
 // A batch from the loader, its copy, a kernel of each kind, a fill, a wait and host work.
-inline StepPlan plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
+inline PlannedStep plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
   StepPlan plan;
   plan.variant = "by hand";
   plan.streams = three_streams();
@@ -33,19 +34,23 @@ inline StepPlan plan_by_hand(int copies_on = compute_stream, int ahead = 0) {
         {.name = std::move(name), .phase = phase, .stream = stream, .action = std::move(action)});
   };
   plan.buffers = {{.name = "device batch", .bytes = 1000},
-                  {.name = "host batch", .memory = MemoryKind::pinned, .bytes = 1000}};
+                  {.name = "host batch", .memory = MemoryKind::pinned, .bytes = 1000},
+                  {.name = "weights", .bytes = 4 * 1024 * 1024},
+                  {.name = "gradients", .bytes = 4 * 1024 * 1024}};
   add("take", Phase::data_wait, compute_stream, TakeBatch{});
   add("copy", Phase::h2d, copies_on, CopyBytes{{0, 0, 1000}, {1, 0, 1000}});
   plan.operations[by_hand::take].ahead = ahead;
   plan.operations[by_hand::copy].ahead = ahead;
   add("math", Phase::forward, compute_stream,
-      LaunchKernel{.kernel = "spin", .shape = {}, .operands = {}});
+      LaunchKernel{.kernel = "spin", .shape = {}, .operands = {{0, 0, 4}}});
   add("memory", Phase::optimizer, compute_stream,
-      LaunchKernel{.kernel = "sgd", .shape = {1024, 1024}, .operands = {}});
+      LaunchKernel{.kernel = "sgd",
+                   .shape = {1024, 1024},
+                   .operands = {{2, 0, 4 * 1024 * 1024}, {3, 0, 4 * 1024 * 1024}}});
   add("fill", Phase::backward, compute_stream, FillZero{{0, 0, 1000}});
   add("wait", Phase::sync, compute_stream, HostWaits{WaitFor::device});
   add("work", Phase::host, compute_stream, HostWork{1000});
-  return plan;
+  return with_facts(std::move(plan));
 }
 
 // Seconds, and how near a sum of them comes.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/count/counted_metrics.h"
 #include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fields.h"
 #include "stats/quantile.h"
@@ -21,7 +20,7 @@ constexpr double word_bytes = 4;
 // Closer than the sentence asks for: what is found must still hold when it is traced again.
 constexpr double margin = 0.5;
 
-std::size_t index_of(std::span<const StepPlan> plans, const std::string& variant) {
+std::size_t index_of(std::span<const PlannedStep> plans, const std::string& variant) {
   const auto found = std::find_if(plans.begin(), plans.end(),
                                   [&](const StepPlan& plan) { return plan.variant == variant; });
   require(found != plans.end(), "a calibration names a variant of its scenario");
@@ -47,7 +46,7 @@ std::string percent(double share) {
 }  // namespace
 
 CalibrationRange calibration_range(const Calibration& calibration, const Scenario& scenario,
-                                   std::span<const StepPlan> as_written) {
+                                   std::span<const PlannedStep> as_written) {
   const Field* field = field_named(calibration.knob);
   require(field != nullptr, "a calibrated knob is a field");
   const std::size_t index = index_of(as_written, calibration.metric.variant);
@@ -82,10 +81,10 @@ Calibrated calibrate(Device& device, const Calibration& calibration, const Calib
   const Field* field = field_named(calibration.knob);
   require(field != nullptr, "a calibrated knob is a field");
   const auto metric_at = [&](double argument) {
-    const std::vector<StepPlan> plans =
+    const std::vector<PlannedStep> plans =
         plans_with(value_text(*field, allowed(argument, range), range));
     const std::size_t index = index_of(plans, calibration.metric.variant);
-    if (const auto known = counted(plans[index], calibration.metric.metric)) return *known;
+    if (const auto known = plans[index].facts().count(calibration.metric.metric)) return *known;
     const Traced traced = trace_rounds(device, std::span(&plans[index], 1), request);
     std::vector<double> values;
     for (const TracedRound& round : traced.rounds) {

@@ -9,14 +9,14 @@
 
 #include "measure/trace/trace_rounds.h"
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
 
 // The plans of all variants with the knob at a value, as `--set` takes it. Throws RequestError
 // where no plan has that value.
-using PlansWith = std::function<std::vector<StepPlan>(const std::string& value)>;
+using PlansWith = std::function<std::vector<PlannedStep>(const std::string& value)>;
 
 struct CalibrationRange {
   double start = 1;
@@ -27,7 +27,7 @@ struct CalibrationRange {
 
 // Where to search: the knob's own range, from the value that the variant has in the file on.
 CalibrationRange calibration_range(const Calibration&, const Scenario&,
-                                   std::span<const StepPlan> as_written);
+                                   std::span<const PlannedStep> as_written);
 
 // Traces each trial in a few rounds and takes the median. Throws DeviceError.
 Calibrated calibrate(Device&, const Calibration&, const CalibrationRange&, const PlansWith&,

@@ -5,6 +5,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
 
 namespace stepgate {
@@ -39,9 +40,9 @@ Calibrated calibrated_to(const std::string& aim) {
   const auto device = make_simulated_device(
       read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml"), {.seed = 5});
   const PlansWith plans_with = [&](const std::string& value) {
-    return build_step_plans(scenario_with(aim, {"batch.sample_bytes=" + value}), 1);
+    return with_facts(build_step_plans(scenario_with(aim, {"batch.sample_bytes=" + value}), 1));
   };
-  const auto written = build_step_plans(scenario, 1);
+  const auto written = with_facts(build_step_plans(scenario, 1));
   return calibrate(*device, *scenario.calibrate,
                    calibration_range(*scenario.calibrate, scenario, written), plans_with,
                    {.rounds = 3});

@@ -13,7 +13,6 @@
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/build/step_names.h"
-#include "plan/count/counted_metrics.h"
 #include "scenario/sentences/metric.h"
 #include "support/process/one_cpu.h"
 
@@ -40,7 +39,7 @@ nanoseconds run_for_losses(LoadedStep& step, std::vector<std::string>& losses) {
 // What happens every n steps has happened once before it is traced, so that what it leaves behind
 // is there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
 // depend on it.
-std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                               bool times) {
   const std::int64_t steps = traced_steps({&plan, 1}, step_time);
   if (times) return trace_loaded(step, plan, step_time, steps);
@@ -50,27 +49,25 @@ std::optional<Trace> trace_of(LoadedStep& step, const StepPlan& plan, nanosecond
 }
 
 // Of values by the plan: whether they are the trace's to confirm.
-bool is_confirmed(const StepPlan& plan, const MetricRow& row) {
-  return row.evidence <= Evidence::exact && counted(plan, row.metric) &&
-         !trace_may_differ(plan, row.metric);
+bool is_confirmed(const PlanFacts& facts, Metric metric) {
+  return row_of(metric).evidence <= Evidence::exact && facts.counts.contains(metric) &&
+         !facts.may_differ.contains(metric);
 }
 
 }  // namespace
 
-StepCounts planned_counts(const StepPlan& plan) {
+StepCounts planned_counts(const PlannedStep& plan) {
   StepCounts counts;
-  for (const MetricRow& row : metric_table()) {
-    if (const auto value = counted(plan, row.metric))
-      counts.planned[std::string(row.name)] = *value;
-  }
-  for (const Operation& operation : plan.operations) {
+  for (const auto& [metric, value] : plan.facts().counts)
+    counts.planned[std::string(row_of(metric).name)] = value;
+  for (const Operation& operation : plan->operations) {
     counts.operations[fmt::format("{}: {}", name_of(operation.phase), operation.name)] +=
         1.0 / static_cast<double>(operation.every);
   }
   return counts;
 }
 
-StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carried_out,
+StepCounts counts_of(Device& device, const PlannedStep& plan, const PlannedStep& carried_out,
                      const CountRequest& request) {
   StepCounts counts = planned_counts(plan);
   const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
@@ -86,7 +83,7 @@ StepCounts counts_of(Device& device, const StepPlan& plan, const StepPlan& carri
   }
   const TracedStep step = summary_of(*trace, carried_out);
   for (const auto& [metric, value] : step.values) {
-    if (is_confirmed(plan, row_of(metric))) counts.traced[std::string(row_of(metric).name)] = value;
+    if (is_confirmed(plan.facts(), metric)) counts.traced[std::string(row_of(metric).name)] = value;
   }
   for (int phase = 0; phase < phase_count; ++phase) {
     const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;

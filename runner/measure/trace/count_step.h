@@ -8,12 +8,12 @@
 
 #include "device/device.h"
 #include "device/worker/protocol.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
 // Nothing is loaded.
-StepCounts planned_counts(const StepPlan&);
+StepCounts planned_counts(const PlannedStep&);
 
 struct CountRequest {
   bool times = false;  // of the parts of a step, for which nothing else may use the device
@@ -22,6 +22,7 @@ struct CountRequest {
 };
 // Those, and what the device does when it is given `carried_out`, which is the plan itself but for
 // tests: one trace where it can trace, and the first losses. Throws DeviceError.
-StepCounts counts_of(Device&, const StepPlan&, const StepPlan& carried_out, const CountRequest&);
+StepCounts counts_of(Device&, const PlannedStep&, const PlannedStep& carried_out,
+                     const CountRequest&);
 
 }  // namespace stepgate

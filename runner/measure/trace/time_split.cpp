@@ -7,8 +7,6 @@
 #include <unordered_map>
 
 #include "kernels/catalogue.h"
-#include "plan/analyse/access.h"
-#include "plan/count/rough_speed.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -133,20 +131,12 @@ bool is_to_device(const DeviceWork& work) {
   return work.kind == WorkKind::copy && from_host && work.to == CopyEnd::device;
 }
 
-bool is_limited_by_math(const Operation& operation) {
-  const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-  if (launch == nullptr) return false;
-  if (kernel(launch->kernel).delay_microseconds) return true;
-  const RoughKernelTime time = rough_time_of(*launch);
-  return time.math > time.memory;
-}
-
 int operation_of(const Trace& trace, const HostCall& call) {
   return call.span < 0 ? -1 : trace.spans.at(static_cast<std::size_t>(call.span)).operation;
 }
 
-TraceWindow window_of(const Trace& trace, const StepPlan& plan) {
-  const std::int64_t ahead = prefetch_depth(plan);
+TraceWindow window_of(const Trace& trace, const PlannedStep& plan) {
+  const std::int64_t ahead = plan.facts().prefetch_depth;
   const std::int64_t skipped = ahead < trace.steps ? ahead : 0;
   TraceWindow window{.time = {}, .steps = trace.steps - skipped};
   bool is_empty = true;
@@ -162,16 +152,15 @@ TraceWindow window_of(const Trace& trace, const StepPlan& plan) {
   return window;
 }
 
-DeviceTime device_time(const Trace& trace, const StepPlan& plan, const TraceWindow& window) {
-  std::vector<bool> math;
-  for (const Operation& operation : plan.operations) math.push_back(is_limited_by_math(operation));
+DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceWindow& window) {
   DeviceTime time;
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
     const Interval interval = interval_of(work);
     time.busy.push_back(interval);
     if (work.kind == WorkKind::kernel) {
-      const bool by_math = math.at(static_cast<std::size_t>(work.operation));
+      const bool by_math =
+          plan.facts().operations.at(static_cast<std::size_t>(work.operation)).limited_by_math;
       (by_math ? time.math : time.memory).push_back(interval);
       time.kernels.push_back(interval);
     } else if (work.kind == WorkKind::copy) {

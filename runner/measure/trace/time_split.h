@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "stats/interval_union.h"
 
 namespace stepgate {
@@ -21,7 +21,7 @@ struct TraceWindow {
   std::int64_t steps = 0;
 };
 
-TraceWindow window_of(const Trace&, const StepPlan&);
+TraceWindow window_of(const Trace&, const PlannedStep&);
 
 // What ran within the window, by what limits it. Only work of the plan's operations; pages that
 // move are copies.
@@ -35,7 +35,7 @@ struct DeviceTime {
   IntervalUnion busy;
 };
 
-DeviceTime device_time(const Trace&, const StepPlan&, const TraceWindow&);
+DeviceTime device_time(const Trace&, const PlannedStep&, const TraceWindow&);
 
 // Partition of the window. Where several kinds run at once the first of math, memory, copies
 // counts. Idle time until the next work could have begun, as soon after its call as that kind of
@@ -50,9 +50,6 @@ bool waits_for_device(const HostCall&);
 
 // From host memory.
 bool is_to_device(const DeviceWork&);
-
-// Whether it is a kernel whose arithmetic takes longer than its bytes do.
-bool is_limited_by_math(const Operation&);
 
 // The operation of a call; -1 where it is none of the plan.
 int operation_of(const Trace&, const HostCall&);

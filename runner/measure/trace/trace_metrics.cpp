@@ -8,20 +8,11 @@
 
 #include "kernels/catalogue.h"
 #include "measure/trace/time_split.h"
-#include "plan/analyse/access.h"
-#include "plan/count/counted_metrics.h"
 #include "support/require.h"
 #include "support/seconds.h"
 
 namespace stepgate {
 namespace {
-
-// What a trace counts; the plan counts each of them too.
-constexpr Metric counts[] = {
-    Metric::launches_per_step,     Metric::copies_per_step,          Metric::copy_bytes_per_step,
-    Metric::memset_bytes_per_step, Metric::pageable_copies_per_step, Metric::host_waits_per_step,
-    Metric::device_syncs_per_step, Metric::polls_per_step,           Metric::device_allocs_per_step,
-    Metric::device_frees_per_step, Metric::pinned_allocs_per_step};
 
 double seconds(std::int64_t of_nanoseconds) {
   return static_cast<double>(of_nanoseconds) / nanoseconds_per_second;
@@ -44,11 +35,13 @@ bool is_own_fill(const DeviceWork& work, const StepPlan& plan) {
 void count(const Trace& trace, const StepPlan& plan, Values& totals) {
   for (const HostCall& call : trace.calls) {
     if (operation_of(trace, call) < 0) continue;
-    for (const Metric metric : counts) totals[metric] += amount_of(trace, call, metric);
+    for (const TallyRow& row : traced_tally)
+      totals[row.metric] += amount_of(trace, call, row.metric);
   }
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
-    for (const Metric metric : counts) totals[metric] += amount_of(work, plan, metric);
+    for (const TallyRow& row : traced_tally)
+      totals[row.metric] += amount_of(work, plan, row.metric);
   }
 }
 
@@ -64,19 +57,19 @@ bool begins_a_launch(const Trace& trace, const HostCall& call) {
 }
 
 // In so many steps an operation that acts more rarely may act once more or once less.
-bool is_exact(const StepPlan& plan, Metric metric, std::int64_t steps) {
-  StepPlan one = plan;
-  for (const Operation& operation : plan.operations) {
+bool is_exact(const PlannedStep& plan, Metric metric, std::int64_t steps) {
+  for (std::size_t index = 0; index < plan->operations.size(); ++index) {
+    const Operation& operation = plan->operations[index];
     if (steps % operation.every == 0) continue;
-    one.operations = {operation};
-    if (counted(one, metric).value() != 0) return false;
+    const bool of_a_graph = operation.captured && metric == Metric::launches_per_step;
+    if (of_a_graph || plan.facts().operations[index].tally[metric] != 0) return false;
   }
   return true;
 }
 
-void add_counts(const Trace& trace, const StepPlan& plan, Values& values) {
+void add_counts(const Trace& trace, const PlannedStep& plan, Values& values) {
   Values totals;
-  for (const Metric metric : counts) totals[metric] = 0;
+  for (const TallyRow& row : traced_tally) totals[row.metric] = 0;
   count(trace, plan, totals);
   for (const auto& [metric, total] : totals) {
     if (is_exact(plan, metric, trace.steps))
@@ -120,19 +113,19 @@ void add_copy_speed(const Trace& trace, Values& values) {
 }
 
 // A launch that takes several kernels moves its bytes once.
-void add_kernel_speed(const Trace& trace, const StepPlan& plan, Values& values) {
+void add_kernel_speed(const Trace& trace, const PlannedStep& plan, Values& values) {
   std::set<std::pair<int, std::int64_t>> launches;
   double bytes = 0;
   double time = 0;
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0 || work.kind != WorkKind::kernel) continue;
-    const Operation& operation = plan.operations.at(static_cast<std::size_t>(work.operation));
-    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-    if (launch == nullptr || is_limited_by_math(operation)) continue;
+    const auto index = static_cast<std::size_t>(work.operation);
+    const OperationFacts& facts = plan.facts().operations.at(index);
+    const bool is_launch = std::holds_alternative<LaunchKernel>(plan->operations.at(index).action);
+    if (!is_launch || facts.limited_by_math) continue;
     time += seconds(work);
     if (!launches.emplace(work.operation, work.step).second) continue;
-    const KernelWork useful = work_of(*launch);
-    bytes += static_cast<double>(useful.bytes_read + useful.bytes_written);
+    bytes += static_cast<double>(facts.work.bytes_read + facts.work.bytes_written);
   }
   add_ratio(values, Metric::kernel_gbps, bytes, time);
 }
@@ -170,8 +163,8 @@ Metric metric_of(PageEventKind kind) {
 }
 
 // A step without managed memory has none of it, whoever looks.
-void add_page_events(const Trace& trace, const StepPlan& plan, Values& values) {
-  const bool managed = uses_managed_memory(plan);
+void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values) {
+  const bool managed = plan.facts().uses_managed_memory;
   if (managed && !trace.page_events) return;
   for (const Metric metric : {Metric::page_faults_per_step, Metric::host_page_faults_per_step,
                               Metric::migrated_bytes_per_step}) {
@@ -184,7 +177,7 @@ void add_page_events(const Trace& trace, const StepPlan& plan, Values& values) {
   }
 }
 
-TimeSplit add_times(const Trace& trace, const StepPlan& plan, Values& values) {
+TimeSplit add_times(const Trace& trace, const PlannedStep& plan, Values& values) {
   const TraceWindow window = window_of(trace, plan);
   const DeviceTime device = device_time(trace, plan, window);
   const TimeSplit split = time_split(trace, plan, window, device);
@@ -294,7 +287,7 @@ double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
   }
 }
 
-TracedStep summary_of(const Trace& trace, const StepPlan& plan) {
+TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
   require(trace.steps > 0, "a trace holds at least one step");
   TracedStep summary;
   add_counts(trace, plan, summary.values);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -14,7 +14,7 @@ namespace stepgate {
 // act equally often in any so many steps is left out of the values. Shares of time are within the
 // window of window_of, and absent where there is nothing to divide by. The trace must be of that
 // plan.
-TracedStep summary_of(const Trace&, const StepPlan&);
+TracedStep summary_of(const Trace&, const PlannedStep&);
 
 // What one call, or one piece of work of an operation of the plan, adds to a count; 0 for most.
 // A library may make several kernels of what it is asked for at once, such as a GEMM whose depth

@@ -70,12 +70,12 @@ TEST(TraceMetrics, LeavesOutACountThatDoesNotComeOutEvenInSoManySteps) {
   plan.operations[by_hand::wait].every = 3;
   TraceByHand by_hand_trace(4);
   by_hand_trace.call(by_hand::wait, 2, device_wait, 0, 1);
-  const TracedStep uneven = summary_of(by_hand_trace.trace(), plan);
+  const TracedStep uneven = summary_of(by_hand_trace.trace(), with_facts(plan));
   EXPECT_FALSE(uneven.values.contains(Metric::host_waits_per_step));
   EXPECT_FALSE(uneven.values.contains(Metric::device_syncs_per_step));
   EXPECT_EQ(uneven.values.at(Metric::launches_per_step), 0);
   by_hand_trace.trace().steps = 3;
-  const TracedStep even = summary_of(by_hand_trace.trace(), plan);
+  const TracedStep even = summary_of(by_hand_trace.trace(), with_facts(plan));
   EXPECT_EQ(even.values.at(Metric::host_waits_per_step), 1.0 / 3);
 }
 

@@ -11,16 +11,16 @@ namespace {
 TEST(TracePages, CountsFaultsAndMovedPagesOfManagedMemory) {
   StepPlan plan = plan_by_hand();
   Trace trace = TraceByHand(4).work(by_hand::math, 0, a_kernel, 0, 10).trace();
-  EXPECT_EQ(summary_of(trace, plan).values.at(Metric::page_faults_per_step), 0);
+  EXPECT_EQ(summary_of(trace, with_facts(plan)).values.at(Metric::page_faults_per_step), 0);
   plan.buffers.push_back({.name = "managed batch", .memory = MemoryKind::managed, .bytes = 1000});
-  EXPECT_FALSE(summary_of(trace, plan).values.contains(Metric::page_faults_per_step))
+  EXPECT_FALSE(summary_of(trace, with_facts(plan)).values.contains(Metric::page_faults_per_step))
       << "nobody could tell";
   trace.page_events = {{PageEventKind::device_faults, 3, TraceTime(0), TraceTime(9)},
                        {PageEventKind::device_faults, 5, TraceTime(1), TraceTime(9)},
                        {PageEventKind::host_faults, 1, TraceTime(1), TraceTime(1)},
                        {PageEventKind::to_device, 4000, TraceTime(0), TraceTime(9)},
                        {PageEventKind::to_host, 400, TraceTime(5), TraceTime(9)}};
-  const auto values = summary_of(trace, plan).values;
+  const auto values = summary_of(trace, with_facts(plan)).values;
   EXPECT_EQ(values.at(Metric::page_faults_per_step), 2);
   EXPECT_EQ(values.at(Metric::host_page_faults_per_step), 0.25);
   EXPECT_EQ(values.at(Metric::migrated_bytes_per_step), 1100);

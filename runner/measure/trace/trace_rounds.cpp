@@ -29,8 +29,8 @@ constexpr int patience = 5;
 
 // Untraced steps of this variant before the traced ones. A host that is hardly faster than its
 // device, or a loader that is, fills the queue by a fraction of a step a step.
-std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
-  const nanoseconds settle = plan.loader.depth > 0 && plan.loader.wait_nanoseconds > 0
+std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) {
+  const nanoseconds settle = plan->loader.depth > 0 && plan->loader.wait_nanoseconds > 0
                                  ? time_to_settle_of_a_loader
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
@@ -40,7 +40,7 @@ std::int64_t steps_until_steady(const StepPlan& plan, nanoseconds step_time) {
 
 class Tracing {
  public:
-  Tracing(Device& device, std::span<const StepPlan> plans, const TraceRequest& request)
+  Tracing(Device& device, std::span<const PlannedStep> plans, const TraceRequest& request)
       : device_(device), plans_(plans), request_(request), random_(request.seed) {}
 
   Traced run() {
@@ -77,7 +77,7 @@ class Tracing {
       if (!trace) {
         traced_ = {};
         traced_.unavailable =
-            "the device recorded no trace of variant '" + plans_[index].variant + "'";
+            "the device recorded no trace of variant '" + plans_[index]->variant + "'";
         return;
       }
       round.variants[index] = summary_of(*trace, plans_[index]);
@@ -91,13 +91,13 @@ class Tracing {
   }
 
   std::optional<Trace> trace_of(std::size_t variant) {
-    const StepPlan& plan = plans_[variant];
+    const PlannedStep& plan = plans_[variant];
     return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
                         traced_.steps);
   }
 
   Device& device_;
-  std::span<const StepPlan> plans_;
+  std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
   std::vector<nanoseconds> step_times_;  // by variant
@@ -106,7 +106,7 @@ class Tracing {
 
 }  // namespace
 
-std::int64_t traced_steps(std::span<const StepPlan> plans, nanoseconds step_time) {
+std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time) {
   std::set<std::int64_t> periods;
   for (const StepPlan& plan : plans) {
     for (const Operation& operation : plan.operations) periods.insert(operation.every);
@@ -127,14 +127,15 @@ nanoseconds pilot_step_time(LoadedStep& step) {
   return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
 }
 
-std::optional<Trace> trace_loaded(LoadedStep& step, const StepPlan& plan, nanoseconds step_time,
+std::optional<Trace> trace_loaded(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                                   std::int64_t steps) {
   StepResult traced = step.run(
       {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true});
   return std::move(traced.trace);
 }
 
-Traced trace_rounds(Device& device, std::span<const StepPlan> plans, const TraceRequest& request) {
+Traced trace_rounds(Device& device, std::span<const PlannedStep> plans,
+                    const TraceRequest& request) {
   require(!plans.empty(), "there is something to trace");
   require(request.rounds >= 1, "at least one round is traced");
   Traced traced;

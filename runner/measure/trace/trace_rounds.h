@@ -11,7 +11,7 @@
 
 #include "device/device.h"
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -29,7 +29,7 @@ struct TraceRequest {
 // How many steps a trace of these plans holds, whose longest takes so long: 20, or as many as take
 // 10 ms, but 4 at least; rounded up so that everything that happens every n steps happens
 // equally often. What would need more than 200 is not waited for.
-std::int64_t traced_steps(std::span<const StepPlan>, std::chrono::nanoseconds step_time);
+std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds step_time);
 
 // About how long a loaded step takes, at least 1 ns: its second one, since the first loads kernels.
 // A device that does not know the time may be as fast as it likes.
@@ -37,12 +37,12 @@ std::chrono::nanoseconds pilot_step_time(LoadedStep&);
 
 // One trace of a loaded step, once its queue is as deep as it gets. A step takes about `step_time`,
 // at least 1 ns. Absent where the device recorded none.
-std::optional<Trace> trace_loaded(LoadedStep&, const StepPlan&, std::chrono::nanoseconds step_time,
-                                  std::int64_t steps);
+std::optional<Trace> trace_loaded(LoadedStep&, const PlannedStep&,
+                                  std::chrono::nanoseconds step_time, std::int64_t steps);
 
 // In each round every variant is loaded anew, one at a time into the same slot, in a random order,
 // and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At
 // least one plan. Throws DeviceError.
-Traced trace_rounds(Device&, std::span<const StepPlan>, const TraceRequest&);
+Traced trace_rounds(Device&, std::span<const PlannedStep>, const TraceRequest&);
 
 }  // namespace stepgate

@@ -22,15 +22,15 @@ std::unique_ptr<Device> simulated(std::uint64_t seed) {
                                {.seed = seed});
 }
 
-std::vector<StepPlan> plans_with_periods(const std::vector<std::int64_t>& periods) {
+std::vector<PlannedStep> plans_with_periods(const std::vector<std::int64_t>& periods) {
   std::vector<StepPlan> plans = plans_named({"only"});
   for (const std::int64_t every : periods) {
     plans.front().operations.push_back({.name = "work", .action = HostWork{1000}, .every = every});
   }
-  return plans;
+  return with_facts(std::move(plans));
 }
 
-std::vector<StepPlan> spinning_and_waiting() {
+std::vector<PlannedStep> spinning_and_waiting() {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::spin, .kernels = 4, .kernel_us = 20};
   Scenario scenario;
@@ -38,7 +38,7 @@ std::vector<StepPlan> spinning_and_waiting() {
   scenario.variants.push_back({"plain", knobs, {}});
   knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 3};
   scenario.variants.push_back({"waiting", knobs, {}});
-  return build_step_plans(scenario, 1);
+  return with_facts(build_step_plans(scenario, 1));
 }
 
 // A device whose clock moves by a second whenever it is read.
@@ -80,7 +80,7 @@ TEST(TraceRounds, TracesFewerOfLongSteps) {
 }
 
 TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
-  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const std::vector<PlannedStep> plans = spinning_and_waiting();
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {.rounds = 3, .seed = 5});
   EXPECT_EQ(traced.unavailable, "");
@@ -97,11 +97,11 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
 
 // The device is never idle in a steady step of long kernels, however shallow the queue began.
 TEST(TraceRounds, TracesSteadySteps) {
-  const std::vector<StepPlan> plans = spinning_and_waiting();
+  const std::vector<PlannedStep> plans = spinning_and_waiting();
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {});
   const Trace& plain = traced.timelines.front();
-  EXPECT_GE(plain.first_step, plans.front().steps_in_flight);
+  EXPECT_GE(plain.first_step, plans.front()->steps_in_flight);
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
 }
@@ -115,7 +115,7 @@ TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   Scenario scenario;
   scenario.name = "by_hand";
   scenario.variants.push_back({"fed", knobs, {}});
-  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {});
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::data_share), 0.01);
@@ -156,7 +156,7 @@ TEST(TraceRounds, EndsWhenNothingIsOpen) {
 TEST(TraceRounds, SaysWhyThereIsNoTrace) {
   Script script;
   FakeDevice device(script);
-  const Traced traced = trace_rounds(device, plans_named({"a", "b"}), {});
+  const Traced traced = trace_rounds(device, steps_named({"a", "b"}), {});
   EXPECT_EQ(traced.unavailable, "this device records nothing");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(script.runs.empty());
@@ -171,7 +171,7 @@ class ForgetfulDevice : public FakeDevice {
 TEST(TraceRounds, BelievesNoDeviceThatPromisesATraceAndHasNone) {
   Script script;
   ForgetfulDevice device(script);
-  const Traced traced = trace_rounds(device, plans_named({"a"}), {});
+  const Traced traced = trace_rounds(device, steps_named({"a"}), {});
   EXPECT_EQ(traced.unavailable, "the device recorded no trace of variant 'a'");
   EXPECT_TRUE(traced.rounds.empty());
   EXPECT_TRUE(traced.timelines.empty());
@@ -211,7 +211,7 @@ class PlacingDevice : public ForgetfulDevice {
 TEST(TraceRounds, LoadsAllVariantsOfAllRoundsIntoOnePlace) {
   Script script;
   PlacingDevice device(script);
-  const Traced traced = trace_rounds(device, plans_named({"a", "b", "c"}), {.rounds = 3});
+  const Traced traced = trace_rounds(device, steps_named({"a", "b", "c"}), {.rounds = 3});
   EXPECT_EQ(traced.rounds.size(), 3u);
   EXPECT_EQ(device.slots.size(), 1u);
 }
@@ -221,7 +221,7 @@ TEST(TraceRounds, RunsTheVariantsInAnOrderOfTheSeed) {
     Script script;
     script.step_time = [](const std::string&, std::int64_t) { return nanoseconds(1000); };
     ForgetfulDevice device(script);
-    (void)trace_rounds(device, plans_named({"a", "b", "c"}), {.seed = seed});
+    (void)trace_rounds(device, steps_named({"a", "b", "c"}), {.seed = seed});
     return script.runs.back().first;
   };
   std::set<std::string> lasts;

@@ -31,7 +31,7 @@ Traced traced_by_a_device() {
   knobs.alloc = {};
   knobs.launch.via = LaunchVia::graph;
   scenario.variants.push_back({"graph", knobs, {}});
-  const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
   const std::filesystem::path source = STEPGATE_SOURCE_DIR;
   const auto device = make_simulated_device(
       read_profile(source / "baselines/nvidia-h200/device.toml"), {.seed = 1});

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "plan/allocate/memory_event.h"
 #include "plan/allocator_simulation.h"
+#include "plan/memory_event.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {

@@ -14,9 +14,7 @@ class StreamSafety {
  public:
   StreamSafety(const StepPlan& plan, std::vector<Lifetime>& lifetimes)
       : plan_(plan), lifetimes_(lifetimes), order_(plan), used_by_(plan.operations.size()) {
-    for (std::size_t index = 0; index < lifetimes.size(); ++index) {
-      if (!lifetimes[index].always()) note_uses(index);
-    }
+    note_uses();
     last_uses_.assign(lifetimes.size(),
                       std::vector<LastUse>(static_cast<std::size_t>(order_.threads())));
   }
@@ -46,17 +44,29 @@ class StreamSafety {
     std::int64_t step = 0;
   };
 
-  void note_uses(std::size_t lifetime) {
-    const Lifetime& live = lifetimes_[lifetime];
-    const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(live.buffer)];
-    for (int index = live.first; index <= live.last; ++index) {
-      const Operation& operation = plan_.operations[static_cast<std::size_t>(index)];
-      const bool unnamed = buffer.purpose == Purpose::workspace && uses_workspace(operation);
-      const std::vector<BufferAccess> accesses = accesses_of(plan_, operation);
-      const bool named =
-          std::any_of(accesses.begin(), accesses.end(),
-                      [&](const BufferAccess& access) { return access.use.buffer == live.buffer; });
-      if (named || unnamed) used_by_[static_cast<std::size_t>(index)].push_back(lifetime);
+  // Of everything that does not live always, by which operations it is used.
+  void note_uses() {
+    std::vector<std::vector<std::size_t>> by_buffer(plan_.buffers.size());
+    std::vector<std::size_t> workspaces;
+    for (std::size_t index = 0; index < lifetimes_.size(); ++index) {
+      const Lifetime& live = lifetimes_[index];
+      if (live.always()) continue;
+      by_buffer[static_cast<std::size_t>(live.buffer)].push_back(index);
+      if (buffer_at(plan_, live.buffer).purpose == Purpose::workspace) workspaces.push_back(index);
+    }
+    for (int index = 0; index < std::ssize(plan_.operations); ++index) {
+      const Operation& operation = operation_at(plan_, index);
+      for (const BufferAccess& access : accesses_of(plan_, operation))
+        note_uses(index, by_buffer[static_cast<std::size_t>(access.use.buffer)]);
+      if (uses_workspace(operation)) note_uses(index, workspaces);  // which it does not name
+    }
+  }
+
+  void note_uses(int operation, const std::vector<std::size_t>& lifetimes) {
+    for (const std::size_t index : lifetimes) {
+      const Lifetime& live = lifetimes_[index];
+      if (live.first <= operation && operation <= live.last)
+        used_by_[static_cast<std::size_t>(operation)].push_back(index);
     }
   }
 

@@ -257,6 +257,10 @@ Lifetimes lifetimes_of(const StepPlan& plan) {
 }
 
 std::vector<Lifetime> allocated_lifetimes_of(const StepPlan& plan) {
+  const bool any = std::ranges::any_of(plan.buffers, [](const Buffer& buffer) {
+    return buffer.allocated_by != AllocatedBy::the_plan;
+  });
+  if (!any) return {};  // of most steps, and asked whenever one is loaded
   return LifetimeFinder(plan).find_allocated();
 }
 

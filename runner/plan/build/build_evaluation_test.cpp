@@ -8,8 +8,8 @@
 #include "plan/analyse/access.h"
 #include "plan/analyse/find_races.h"
 #include "plan/analyse/lifetimes.h"
-#include "plan/count/counted_metrics.h"
 #include "plan/count/step_memory.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 #include "support/text/units.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {

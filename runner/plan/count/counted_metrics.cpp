@@ -3,31 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "kernels/catalogue.h"
-#include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
-#include "plan/analyse/lifetimes.h"
 #include "plan/count/step_memory.h"
 
 namespace stepgate {
 namespace {
-
-// What one execution of an operation counts for.
-struct Tally {
-  double launches = 0;
-  double copies = 0;
-  double copy_bytes = 0;
-  double memset_bytes = 0;
-  double pageable_copies = 0;
-  double host_waits = 0;
-  double device_syncs = 0;
-  double polls = 0;
-  double device_allocs = 0;
-  double device_frees = 0;
-  double pinned_allocs = 0;
-  double flops = 0;
-};
 
 struct Counter {
   const StepPlan& plan;
@@ -80,22 +64,23 @@ struct Counter {
   Tally operator()(const HostWork&) const { return {}; }
 };
 
-double per_step(const StepPlan& plan, double Tally::*what) {
-  // Divided last, so that turns that make up whole steps count as whole numbers.
-  std::map<std::int64_t, double> sums;  // by how many steps pass between two times
-  for (const Operation& operation : plan.operations) {
-    const Tally tally = visit_action(Counter{plan, operation}, operation.action);
-    sums[operation.every] += tally.*what;
+// On average a step, of the operations that are chosen. Divided last, so that turns that make up
+// whole steps count as whole numbers.
+Tally per_step(const StepPlan& plan, const PlanFacts& facts, auto&& chosen) {
+  std::map<std::int64_t, Tally> sums;  // by how many steps pass between two times
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& operation = plan.operations[index];
+    if (!chosen(operation)) continue;
+    Tally& sum = sums[operation.every];
+    for (const TallyRow& row : tally_table)
+      sum.*row.amount += facts.operations[index].tally.*row.amount;
   }
-  double a_step = 0;
-  for (const auto& [every, sum] : sums) a_step += sum / static_cast<double>(every);
+  Tally a_step;
+  for (const auto& [every, sum] : sums) {
+    for (const TallyRow& row : tally_table)
+      a_step.*row.amount += sum.*row.amount / static_cast<double>(every);
+  }
   return a_step;
-}
-
-double launches(const StepPlan& plan) {
-  const bool graph = std::any_of(plan.operations.begin(), plan.operations.end(),
-                                 [](const Operation& operation) { return operation.captured; });
-  return per_step(plan, &Tally::launches) + (graph ? 1 : 0);
 }
 
 // Of the allocator's simulation; nothing where plans cannot know.
@@ -104,60 +89,31 @@ std::optional<double> of_simulation(const StepPlan& plan, std::int64_t Allocator
   return static_cast<double>((*plan.allocator_simulation).*what);
 }
 
-double peak_live(const StepPlan& plan) {
-  if (plan.allocator_simulation)
-    return static_cast<double>(plan.allocator_simulation->peak_live_bytes);
-  return static_cast<double>(held_memory(plan).most_bytes);
-}
-
 // What the driver's pool keeps beyond the live bytes is its own business.
-std::optional<double> peak_reserved(const StepPlan& plan) {
+std::optional<double> peak_reserved(const StepPlan& plan, double peak_live) {
   if (plan.allocator_simulation)
     return of_simulation(plan, &AllocatorSimulation::peak_reserved_bytes);
   const bool pooled = std::any_of(
       plan.buffers.begin(), plan.buffers.end(),
       [](const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::cuda_async; });
   if (pooled) return std::nullopt;
-  return peak_live(plan);
+  return peak_live;
 }
 
-std::optional<double> reserve_overhead(const StepPlan& plan) {
-  const auto reserved = peak_reserved(plan);
-  if (!reserved) return std::nullopt;
-  return *reserved / peak_live(plan) - 1;
-}
-
-std::optional<double> fragmentation_peak(const StepPlan& plan) {
-  if (!plan.allocator_simulation) return peak_reserved(plan) ? std::optional(0.0) : std::nullopt;
+std::optional<double> fragmentation_peak(const StepPlan& plan, double peak_live) {
+  if (!plan.allocator_simulation)
+    return peak_reserved(plan, peak_live) ? std::optional(0.0) : std::nullopt;
   const auto reserved = of_simulation(plan, &AllocatorSimulation::reserved_at_peak_live_bytes);
   if (!reserved) return std::nullopt;
-  return 1 - peak_live(plan) / *reserved;
+  return 1 - peak_live / *reserved;
 }
 
 // Without an allocator of the step's own nothing is kept that could be given back.
-double live_after_empty_cache(const StepPlan& plan) {
+double live_after_empty_cache(const StepPlan& plan, double growth_bytes_per_step) {
   if (plan.allocator_simulation)
     return static_cast<double>(plan.allocator_simulation->live_after_empty_cache_bytes);
   return static_cast<double>(kept_bytes(plan)) +
-         growth_bytes_per_step(plan) * static_cast<double>(plan.counted_steps);
-}
-
-double arena_bytes(const StepPlan& plan) {
-  return static_cast<double>(pack_arena(lifetimes_of(largest_turn(plan)).device).bytes);
-}
-
-double need(const StepPlan& plan) {
-  return static_cast<double>(most_live_bytes(lifetimes_of(largest_turn(plan)).device));
-}
-
-double host_pinned(const StepPlan& plan) {
-  std::int64_t bytes = 0;
-  for (const Buffer& buffer : plan.buffers) {
-    const bool locked =
-        buffer.memory == MemoryKind::pinned || buffer.memory == MemoryKind::registered;
-    if (locked) bytes += buffer.bytes * buffer.slots;
-  }
-  return static_cast<double>(bytes);
+         growth_bytes_per_step * static_cast<double>(plan.counted_steps);
 }
 
 std::optional<double> sectors_per_request(const StepPlan& plan) {
@@ -174,76 +130,71 @@ std::optional<double> sectors_per_request(const StepPlan& plan) {
   return most;
 }
 
-}  // namespace
-
-std::optional<double> counted(const StepPlan& plan, Metric metric) {
-  switch (metric) {
-    case Metric::launches_per_step:
-      return launches(plan);
-    case Metric::copies_per_step:
-      return per_step(plan, &Tally::copies);
-    case Metric::copy_bytes_per_step:
-      return per_step(plan, &Tally::copy_bytes);
-    case Metric::memset_bytes_per_step:
-      return per_step(plan, &Tally::memset_bytes);
-    case Metric::pageable_copies_per_step:
-      return per_step(plan, &Tally::pageable_copies);
-    case Metric::host_waits_per_step:
-      return per_step(plan, &Tally::host_waits);
-    case Metric::device_syncs_per_step:
-      return per_step(plan, &Tally::device_syncs);
-    case Metric::polls_per_step:
-      return per_step(plan, &Tally::polls);
-    case Metric::device_allocs_per_step:
-      return per_step(plan, &Tally::device_allocs);
-    case Metric::device_frees_per_step:
-      return per_step(plan, &Tally::device_frees);
-    case Metric::pinned_allocs_per_step:
-      return per_step(plan, &Tally::pinned_allocs);
-    case Metric::flops_per_step:
-      return per_step(plan, &Tally::flops);
-    case Metric::peak_live:
-      return peak_live(plan);
-    case Metric::peak_reserved:
-      return peak_reserved(plan);
-    case Metric::host_pinned:
-      return host_pinned(plan);
-    case Metric::need:
-      return need(plan);
-    case Metric::arena_bytes:
-      return arena_bytes(plan);
-    case Metric::live_slope:
-      return plan.allocator_simulation ? plan.allocator_simulation->live_slope_bytes
-                                       : growth_bytes_per_step(plan);
-    case Metric::reserve_overhead:
-      return reserve_overhead(plan);
-    case Metric::fragmentation_peak:
-      return fragmentation_peak(plan);
-    case Metric::ooms:
-      return plan.allocator_simulation ? of_simulation(plan, &AllocatorSimulation::ooms) : 0;
-    case Metric::alloc_retries:
-      return plan.allocator_simulation ? of_simulation(plan, &AllocatorSimulation::retries) : 0;
-    case Metric::live_after_empty_cache:
-      return live_after_empty_cache(plan);
-    case Metric::sectors_per_request:
-      return sectors_per_request(plan);
-    default:
-      return std::nullopt;
-  }
-}
-
-bool trace_may_differ(const StepPlan& plan, Metric metric) {
-  const bool allocations = metric == Metric::device_allocs_per_step;
-  const bool frees =
-      metric == Metric::device_frees_per_step || metric == Metric::host_waits_per_step;
-  if (!plan.allocator_simulation || !(allocations || frees)) return false;
-  if (plan.allocator_simulation->live_slope_bytes > 0) return true;
-  if (!plan.allocator_simulation->depends_on_streams) return false;
+// A step's allocator whose live memory grows asks the driver now and then, so it depends on which
+// steps one looks at. Where a block is free again depends on how far the streams are, a pool may
+// still grow by a block long after its first steps; and give back less or more, if it has a cap or
+// is emptied.
+std::set<Metric> that_may_differ(const StepPlan& plan) {
+  if (!plan.allocator_simulation) return {};
+  const std::set all{Metric::device_allocs_per_step, Metric::device_frees_per_step,
+                     Metric::host_waits_per_step};
+  if (plan.allocator_simulation->live_slope_bytes > 0) return all;
+  if (!plan.allocator_simulation->depends_on_streams) return {};
   const bool gives_back = plan.allocator->cap_bytes ||
                           std::ranges::any_of(plan.operations, [](const Operation& operation) {
                             return std::holds_alternative<EmptyCache>(operation.action);
                           });
-  return allocations || gives_back;
+  return gives_back ? all : std::set{Metric::device_allocs_per_step};
+}
+
+void count_operations(const StepPlan& plan, PlanFacts& facts) {
+  const Tally a_step = per_step(plan, facts, [](const Operation&) { return true; });
+  for (const TallyRow& row : tally_table) facts.counts[row.metric] = a_step.*row.amount;
+  if (std::ranges::any_of(plan.operations, &Operation::captured))
+    facts.counts[Metric::launches_per_step] += 1;  // of the graph
+  for (int phase = 0; phase < phase_count; ++phase) {
+    facts.phases[static_cast<std::size_t>(phase)] = per_step(
+        plan, facts,
+        [&](const Operation& operation) { return operation.phase == static_cast<Phase>(phase); });
+  }
+}
+
+void count_memory(const StepPlan& plan, PlanFacts& facts) {
+  const auto put = [&](Metric metric, std::optional<double> value) {
+    if (value) facts.counts[metric] = *value;
+  };
+  const auto live = static_cast<double>(peak_live_bytes(plan, facts.held));
+  const auto reserved = peak_reserved(plan, live);
+  put(Metric::peak_live, live);
+  put(Metric::peak_reserved, reserved);
+  if (reserved) put(Metric::reserve_overhead, *reserved / live - 1);
+  put(Metric::fragmentation_peak, fragmentation_peak(plan, live));
+  put(Metric::live_after_empty_cache, live_after_empty_cache(plan, facts.growth_bytes_per_step));
+  put(Metric::host_pinned, static_cast<double>(facts.held.pinned_bytes));
+  // Of batches that take turns, the largest needs the most.
+  const bool turns = plan.batch_sizes.size() > 1;
+  const StepMemory largest = turns ? step_memory_of(largest_turn(plan)) : StepMemory{};
+  const StepMemory& needed = turns ? largest : facts.memory;
+  put(Metric::need, static_cast<double>(needed.need_bytes));
+  put(Metric::arena_bytes, static_cast<double>(needed.arena.bytes));
+  const auto& simulation = plan.allocator_simulation;
+  put(Metric::live_slope, simulation ? simulation->live_slope_bytes : facts.growth_bytes_per_step);
+  put(Metric::ooms, simulation ? of_simulation(plan, &AllocatorSimulation::ooms) : 0);
+  put(Metric::alloc_retries, simulation ? of_simulation(plan, &AllocatorSimulation::retries) : 0);
+}
+
+}  // namespace
+
+Tally tally_of(const StepPlan& plan, const Operation& operation) {
+  return visit_action(Counter{plan, operation}, operation.action);
+}
+
+void count(const StepPlan& plan, PlanFacts& facts) {
+  count_operations(plan, facts);
+  count_memory(plan, facts);
+  if (const auto sectors = sectors_per_request(plan))
+    facts.counts[Metric::sectors_per_request] = *sectors;
+  facts.may_differ = that_may_differ(plan);
 }
 
 }  // namespace stepgate

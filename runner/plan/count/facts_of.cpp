@@ -1,21 +1,56 @@
 // SPDX-License-Identifier: MIT
 #include "plan/count/facts_of.h"
 
+#include <utility>
+
+#include "plan/analyse/access.h"
+#include "plan/analyse/interleaving.h"
 #include "plan/analyse/lifetimes.h"
 #include "plan/count/counted_metrics.h"
+#include "plan/count/rough_speed.h"
 #include "plan/count/step_memory.h"
 
 namespace stepgate {
+namespace {
 
-PlanFacts facts_of(const StepPlan& plan) {
-  PlanFacts facts{.counts = {},
-                  .memory = step_memory_of(plan),
-                  .held = held_memory(plan),
-                  .growth_bytes_per_step = growth_bytes_per_step(plan)};
-  for (const MetricRow& row : metric_table()) {
-    if (const auto value = counted(plan, row.metric)) facts.counts[row.metric] = *value;
+OperationFacts facts_of(const StepPlan& plan, const Operation& operation) {
+  OperationFacts facts{.tally = tally_of(plan, operation),
+                       .work = {},
+                       .rough_seconds = rough_cost_of(plan, operation)};
+  if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
+    facts.work = work_of(*launch);
+    facts.limited_by_math = is_limited_by_math(*launch);
   }
   return facts;
+}
+
+}  // namespace
+
+PlanFacts facts_of(const StepPlan& plan) {
+  PlanFacts facts;
+  facts.operations.reserve(plan.operations.size());
+  for (const Operation& operation : plan.operations)
+    facts.operations.push_back(facts_of(plan, operation));
+  facts.memory = step_memory_of(plan);
+  facts.held = held_memory(plan);
+  facts.growth_bytes_per_step = growth_bytes_per_step(plan);
+  facts.prefetch_depth = prefetch_depth(plan);
+  facts.uses_managed_memory = uses_managed_memory(plan);
+  facts.against_interleaving = reason_against_interleaving(plan);
+  count(plan, facts);
+  return facts;
+}
+
+PlannedStep with_facts(StepPlan plan) {
+  PlanFacts facts = facts_of(plan);
+  return {std::move(plan), std::move(facts)};
+}
+
+std::vector<PlannedStep> with_facts(std::vector<StepPlan> plans) {
+  std::vector<PlannedStep> steps;
+  steps.reserve(plans.size());
+  for (StepPlan& plan : plans) steps.push_back(with_facts(std::move(plan)));
+  return steps;
 }
 
 }  // namespace stepgate

@@ -2,11 +2,15 @@
 // Everything that is found out about a plan without a device, at once.
 #pragma once
 
-#include "plan/plan_facts.h"
-#include "plan/step_plan.h"
+#include <vector>
+
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
 PlanFacts facts_of(const StepPlan&);
+
+PlannedStep with_facts(StepPlan);
+std::vector<PlannedStep> with_facts(std::vector<StepPlan>);
 
 }  // namespace stepgate

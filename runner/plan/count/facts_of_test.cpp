@@ -37,5 +37,44 @@ TEST(FactsOf, HasTheMemoryOfTheStep) {
   EXPECT_EQ(facts.growth_bytes_per_step, 512);
 }
 
+TEST(FactsOf, HasWhatOperationsAndPhasesAddUpTo) {
+  Knobs knobs = small_mlp();
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  knobs.log.every = 3;
+  const StepPlan plan = plan_of(knobs);
+  const PlanFacts facts = facts_of(plan);
+  ASSERT_EQ(facts.operations.size(), plan.operations.size());
+  for (const TallyRow& row : tally_table) {
+    double of_operations = 0;
+    for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+      of_operations += facts.operations[index].tally[row.metric] /
+                       static_cast<double>(plan.operations[index].every);
+    }
+    double of_phases = 0;
+    for (const Tally& phase : facts.phases) of_phases += phase[row.metric];
+    const double whole = facts.counts.at(row.metric);
+    EXPECT_NEAR(of_operations, whole, 1e-9 * whole) << row_of(row.metric).name;
+    EXPECT_NEAR(of_phases, whole, 1e-9 * whole) << row_of(row.metric).name;
+  }
+  const auto& copied = facts.phases[static_cast<std::size_t>(Phase::h2d)];
+  EXPECT_EQ(copied[Metric::copy_bytes_per_step], 8 * 17 * 4);
+  EXPECT_EQ(copied[Metric::launches_per_step], 0);
+}
+
+TEST(FactsOf, SaysOfTheStepWhatWhoeverMeasuresItMustKnow) {
+  const PlanFacts plain = facts_of(plan_of(small_mlp()));
+  EXPECT_EQ(plain.prefetch_depth, 0);
+  EXPECT_EQ(plain.against_interleaving, "");
+  EXPECT_FALSE(plain.uses_managed_memory);
+  StepPlan changed = plan_of(small_mlp());
+  changed.operations.front().ahead = 2;
+  changed.buffers.front().memory = MemoryKind::managed;
+  const PlannedStep step = with_facts(changed);
+  EXPECT_EQ(step->operations.front().ahead, 2);
+  EXPECT_EQ(step.facts().prefetch_depth, 2);
+  EXPECT_NE(step.facts().against_interleaving, "");
+  EXPECT_TRUE(step.facts().uses_managed_memory);
+}
+
 }  // namespace
 }  // namespace stepgate

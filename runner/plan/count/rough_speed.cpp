@@ -82,6 +82,12 @@ RoughKernelTime rough_time_of(const LaunchKernel& launch) {
       .memory = static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second};
 }
 
+bool is_limited_by_math(const LaunchKernel& launch) {
+  if (kernel(launch.kernel).delay_microseconds) return true;
+  const RoughKernelTime time = rough_time_of(launch);
+  return time.math > time.memory;
+}
+
 double rough_cost_of(const StepPlan& plan, const Operation& operation) {
   return visit_action(RoughCost{plan}, operation.action);
 }

@@ -21,6 +21,9 @@ struct RoughKernelTime {
 
 RoughKernelTime rough_time_of(const LaunchKernel&);
 
+// Whether the arithmetic takes longer than the bytes do, or the kernel spins.
+bool is_limited_by_math(const LaunchKernel&);
+
 // In seconds, and rather too much: by how much the operation makes a step longer in which nothing
 // hides it. For what happens in some steps only.
 double rough_cost_of(const StepPlan&, const Operation&);

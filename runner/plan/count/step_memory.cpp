@@ -60,13 +60,7 @@ HeldMemory held_by_operations(const StepPlan& plan) {
   return most;
 }
 
-}  // namespace
-
-std::int64_t kept_bytes(const StepPlan& plan) {
-  return sum_of(kept_by_purpose(plan));
-}
-
-HeldMemory held_memory(const StepPlan& plan) {
+HeldMemory held_on_device(const StepPlan& plan) {
   if (!lasts_over_steps(plan)) return held_by_operations(plan);
   HeldMemory most;
   for (std::int64_t turn = 0; turn < std::ssize(plan.batch_sizes); ++turn) {
@@ -76,6 +70,26 @@ HeldMemory held_memory(const StepPlan& plan) {
       most.most[purpose] = std::max(most.most[purpose], held.most[purpose]);
   }
   return most;
+}
+
+}  // namespace
+
+std::int64_t kept_bytes(const StepPlan& plan) {
+  return sum_of(kept_by_purpose(plan));
+}
+
+HeldMemory held_memory(const StepPlan& plan) {
+  HeldMemory held = held_on_device(plan);
+  for (const Buffer& buffer : plan.buffers) {
+    const bool locked =
+        buffer.memory == MemoryKind::pinned || buffer.memory == MemoryKind::registered;
+    if (locked) held.pinned_bytes += buffer.bytes * buffer.slots;
+  }
+  return held;
+}
+
+std::int64_t peak_live_bytes(const StepPlan& plan, const HeldMemory& held) {
+  return plan.allocator_simulation ? plan.allocator_simulation->peak_live_bytes : held.most_bytes;
 }
 
 StepMemory step_memory_of(const StepPlan& plan) {

@@ -15,6 +15,8 @@ std::int64_t kept_bytes(const StepPlan&);
 
 // As the plan is.
 HeldMemory held_memory(const StepPlan&);
+// On the device, the most that is live at once: by the step's allocator where it has one.
+std::int64_t peak_live_bytes(const StepPlan&, const HeldMemory&);
 
 // A plan without operations has one moment, at which everything that it keeps is live.
 StepMemory step_memory_of(const StepPlan&);

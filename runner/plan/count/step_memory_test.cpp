@@ -6,7 +6,7 @@
 
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/lifetimes.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {

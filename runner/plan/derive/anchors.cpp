@@ -5,6 +5,7 @@
 #include <set>
 
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "support/require.h"
 #include "support/text/units.h"
 
@@ -68,22 +69,26 @@ std::string_view anchor_of(const StepPlan& plan) {
   return row_for(bottleneck_of(plan)).name;
 }
 
-std::string anchor_variant(std::string_view anchor) {
-  return "anchor." + std::string(anchor);
-}
-
 StepPlan anchor_plan(const AnchorRow& row) {
   Scenario scenario;
   scenario.name = "anchor";
-  scenario.variants.push_back({.name = anchor_variant(row.name), .knobs = row.knobs, .place = {}});
+  scenario.variants.push_back(
+      {.name = anchor_variant(std::string(row.name)), .knobs = row.knobs, .place = {}});
   return build_step_plans(scenario, anchor_seed).front();
 }
 
-std::vector<StepPlan> with_anchors(std::vector<StepPlan> plans) {
+std::vector<PlannedStep> with_anchors(std::vector<PlannedStep> steps) {
   std::set<Bottleneck> needed;
-  for (const StepPlan& plan : plans) needed.insert(bottleneck_of(plan));
-  for (const Bottleneck bottleneck : needed) plans.push_back(anchor_plan(row_for(bottleneck)));
-  return plans;
+  for (PlannedStep& step : steps) {
+    const Bottleneck bottleneck = bottleneck_of(step);
+    needed.insert(bottleneck);
+    PlanFacts facts = step.facts();
+    facts.anchor = row_for(bottleneck).name;
+    step = {step, std::move(facts)};
+  }
+  for (const Bottleneck bottleneck : needed)
+    steps.push_back(with_facts(anchor_plan(row_for(bottleneck))));
+  return steps;
 }
 
 }  // namespace stepgate

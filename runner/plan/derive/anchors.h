@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 #include "scenario/scenario.h"
 
 namespace stepgate {
@@ -35,11 +35,11 @@ Bottleneck bottleneck_of(const StepPlan&);
 
 std::string_view anchor_of(const StepPlan&);
 
-// The plan of an anchor; its variant is called "anchor.hbm.1".
+// The plan of an anchor; its variant is called anchor_variant.
 StepPlan anchor_plan(const AnchorRow&);
-std::string anchor_variant(std::string_view anchor);
 
-// The plans, and behind them one plan for each anchor that any of them needs.
-std::vector<StepPlan> with_anchors(std::vector<StepPlan>);
+// The steps, which know their anchors then, and behind them one for each anchor that any of them
+// needs.
+std::vector<PlannedStep> with_anchors(std::vector<PlannedStep>);
 
 }  // namespace stepgate

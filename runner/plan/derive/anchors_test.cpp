@@ -7,6 +7,7 @@
 #include <set>
 
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 
 namespace stepgate {
 namespace {
@@ -97,12 +98,14 @@ TEST(Anchors, StandBehindThePlansOnceEach) {
   Knobs large;
   large.model.hidden = 4096;
   large.batch.size = 2048;
-  const std::vector<StepPlan> plans =
-      with_anchors({plan_to_anchor(large), plan_to_anchor(small), plan_to_anchor(small)});
-  ASSERT_EQ(plans.size(), 5U);
-  EXPECT_EQ(plans[2].variant, "only");
-  EXPECT_EQ(plans[3].variant, "anchor.gemm_fp32.1");
-  EXPECT_EQ(plans[4].variant, "anchor.launch.1");
+  const std::vector<PlannedStep> steps = with_anchors(with_facts(
+      std::vector<StepPlan>{plan_to_anchor(large), plan_to_anchor(small), plan_to_anchor(small)}));
+  ASSERT_EQ(steps.size(), 5U);
+  EXPECT_EQ(steps[0].facts().anchor, "gemm_fp32.1");
+  EXPECT_EQ(steps[2].facts().anchor, "launch.1");
+  EXPECT_EQ(steps[2]->variant, "only");
+  EXPECT_EQ(steps[3]->variant, anchor_variant("gemm_fp32.1"));
+  EXPECT_EQ(steps[4]->variant, "anchor.launch.1");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "plan/analyse/find_races.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "scenario/read/read_scenario.h"
 #include "support/text/diagnostic.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 
 namespace stepgate {
 

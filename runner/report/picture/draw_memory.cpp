@@ -67,10 +67,9 @@ double tick_of(double most_bytes) {
 
 class MemoryPicture {
  public:
-  MemoryPicture(std::span<const StepPlan> plans, std::span<const PlanFacts> facts) {
-    for (std::size_t variant = 0; variant < plans.size(); ++variant) {
-      const PlanFacts& known = facts[variant];
-      variants_.push_back({plans[variant], known.memory, known.held.most_bytes});
+  explicit MemoryPicture(std::span<const PlannedStep> steps) {
+    for (const PlannedStep& step : steps) {
+      variants_.push_back({step, step.facts().memory, step.facts().held.most_bytes});
       const DrawnMemory& drawn = variants_.back();
       const auto most = std::max(drawn.memory.arena.bytes, drawn.held_bytes);
       most_bytes_ = std::max(most_bytes_, static_cast<double>(most));
@@ -292,11 +291,9 @@ class MemoryPicture {
 
 }  // namespace
 
-void draw_memory(std::ostream& out, std::span<const StepPlan> plans,
-                 std::span<const PlanFacts> facts) {
-  require(!plans.empty(), "there is something to draw");
-  require(facts.size() == plans.size(), "every plan has its facts");
-  out << MemoryPicture(plans, facts).draw();
+void draw_memory(std::ostream& out, std::span<const PlannedStep> steps) {
+  require(!steps.empty(), "there is something to draw");
+  out << MemoryPicture(steps).draw();
 }
 
 }  // namespace stepgate

@@ -7,13 +7,11 @@
 #include <iosfwd>
 #include <span>
 
-#include "plan/plan_facts.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
-// The variants of one scenario, at least one, and what is known of each. Each has its own
-// operations over the whole width.
-void draw_memory(std::ostream&, std::span<const StepPlan>, std::span<const PlanFacts>);
+// The variants of one scenario, at least one. Each has its own operations over the whole width.
+void draw_memory(std::ostream&, std::span<const PlannedStep>);
 
 }  // namespace stepgate

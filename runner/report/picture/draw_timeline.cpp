@@ -302,8 +302,8 @@ void draw_timeline(std::ostream& out, const DeviceIdentity& device,
   out << Timeline(device, variants).draw();
 }
 
-void draw_timeline(std::ostream& out, const DeviceIdentity& device, std::span<const StepPlan> plans,
-                   const Traced& traced) {
+void draw_timeline(std::ostream& out, const DeviceIdentity& device,
+                   std::span<const PlannedStep> plans, const Traced& traced) {
   require(traced.timelines.size() == plans.size(), "every variant has a timeline");
   std::vector<DrawnVariant> variants;
   for (std::size_t index = 0; index < plans.size(); ++index) {

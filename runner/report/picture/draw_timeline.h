@@ -13,7 +13,7 @@
 #include "device/device.h"
 #include "device/trace.h"
 #include "measure/trace/traced.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
@@ -33,6 +33,7 @@ struct DrawnVariant {
 void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const DrawnVariant>);
 
 // The variants of a scenario that has been traced. `traced.timelines` must not be empty.
-void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const StepPlan>, const Traced&);
+void draw_timeline(std::ostream&, const DeviceIdentity&, std::span<const PlannedStep>,
+                   const Traced&);
 
 }  // namespace stepgate

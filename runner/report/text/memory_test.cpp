@@ -42,15 +42,13 @@ StepPlan small_step() {
 
 std::string screen_of(const StepPlan& plan) {
   std::ostringstream out;
-  print_memory(out, plan, facts_of(plan));
+  print_memory(out, with_facts(plan));
   return out.str();
 }
 
 std::string picture_of(const std::vector<StepPlan>& plans) {
   std::ostringstream out;
-  std::vector<PlanFacts> facts;
-  for (const StepPlan& plan : plans) facts.push_back(facts_of(plan));
-  draw_memory(out, plans, facts);
+  draw_memory(out, with_facts(plans));
   return out.str();
 }
 

@@ -46,8 +46,8 @@ std::string by_purpose(const BytesByPurpose& bytes) {
 
 class MemoryScreen {
  public:
-  MemoryScreen(std::ostream& out, const StepPlan& plan, const PlanFacts& facts)
-      : out_(out), plan_(plan), facts_(facts), memory_(facts.memory), held_(facts.held) {}
+  MemoryScreen(std::ostream& out, const PlannedStep& step)
+      : out_(out), plan_(step), facts_(step.facts()), memory_(facts_.memory), held_(facts_.held) {}
 
   void print() {
     fmt::print(out_, "{}, variant {}: the device memory of a steady step\n\n", plan_.scenario,
@@ -227,8 +227,8 @@ class MemoryScreen {
 
 }  // namespace
 
-void print_memory(std::ostream& out, const StepPlan& plan, const PlanFacts& facts) {
-  MemoryScreen(out, plan, facts).print();
+void print_memory(std::ostream& out, const PlannedStep& step) {
+  MemoryScreen(out, step).print();
 }
 
 }  // namespace stepgate

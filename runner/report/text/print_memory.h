@@ -4,13 +4,12 @@
 
 #include <iosfwd>
 
-#include "plan/plan_facts.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
 // What is live by purpose while the step goes on, what the step needs at least, what an arena takes
 // and what the plan holds as it is; the largest buffers at the peak. About 40 lines at most.
-void print_memory(std::ostream&, const StepPlan&, const PlanFacts&);
+void print_memory(std::ostream&, const PlannedStep&);
 
 }  // namespace stepgate

@@ -9,7 +9,6 @@
 #include <ostream>
 
 #include "kernels/catalogue.h"
-#include "plan/analyse/access.h"
 #include "plan/build/step_names.h"
 #include "support/text/units.h"
 
@@ -42,6 +41,7 @@ std::string_view name_of_allocator(AllocatedBy allocator) {
 
 struct Effect {
   const StepPlan& plan;
+  const OperationFacts& facts;
 
   const Buffer& buffer(int index) const { return plan.buffers[static_cast<std::size_t>(index)]; }
   const std::string& event(int index) const {
@@ -52,7 +52,7 @@ struct Effect {
     const Kernel& launched = kernel(launch.kernel);
     if (const auto told = launched.delay_microseconds)
       return fmt::format("{} {} us", launch.kernel.name(), told(launch.attributes));
-    const KernelWork work = work_of(launch);
+    const KernelWork& work = facts.work;
     return fmt::format(
         "{}, {}, {}", launch.kernel.name(), amount(static_cast<double>(work.flops)),
         rounded_bytes_text(static_cast<double>(work.bytes_read + work.bytes_written)));
@@ -63,7 +63,7 @@ struct Effect {
     return fmt::format("{} {} -> {} ({} -> {}){}",
                        rounded_bytes_text(static_cast<double>(copy.to.bytes)), from.name, to.name,
                        name_of(from.memory), name_of(to.memory),
-                       copy.host_waits || is_pageable(plan, copy) ? ", the host waits" : "");
+                       facts.tally.host_waits > 0 ? ", the host waits" : "");
   }
   std::string operator()(const FillZero& fill) const {
     return fmt::format("zero {}", rounded_bytes_text(static_cast<double>(fill.what.bytes)));
@@ -139,16 +139,19 @@ std::string occasion(const Operation& operation) {
   return text;
 }
 
-void print_operations(std::ostream& out, const StepPlan& plan) {
+void print_operations(std::ostream& out, const PlannedStep& step) {
+  const StepPlan& plan = step;
   std::size_t width = 0;
   for (const Operation& operation : plan.operations) width = std::max(width, operation.name.size());
   const Operation* before = nullptr;
-  for (const Operation& operation : plan.operations) {
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& operation = plan.operations[index];
     const bool same_phase = before && before->phase == operation.phase;
     const bool captured_before = before && before->captured;
     if (operation.captured && !captured_before) fmt::print(out, "  -- graph: one launch\n");
     if (!operation.captured && captured_before) fmt::print(out, "  -- end of the graph\n");
-    const std::string effect = visit_action(Effect{plan}, operation.action);
+    const std::string effect =
+        visit_action(Effect{plan, step.facts().operations[index]}, operation.action);
     fmt::print(out, "  {:<10} {:<8} {:<{}}  {}{}\n", same_phase ? "" : name_of(operation.phase),
                stream_at(plan, operation.stream).name, operation.name, width, effect,
                occasion(operation));
@@ -183,7 +186,8 @@ void print_counts(std::ostream& out, const PlanFacts& facts) {
 
 }  // namespace
 
-void print_plan(std::ostream& out, const StepPlan& plan, const PlanFacts& facts) {
+void print_plan(std::ostream& out, const PlannedStep& step) {
+  const StepPlan& plan = step;
   const bool turns = plan.batch_sizes.size() > 1;
   fmt::print(out, "{}, variant {}: {} samples a step{}, {} {} batch\n\n", plan.scenario,
              plan.variant, fmt::join(plan.batch_sizes, ", "), turns ? " in turns" : "",
@@ -191,11 +195,11 @@ void print_plan(std::ostream& out, const StepPlan& plan, const PlanFacts& facts)
              turns ? "the largest" : "a");
   fmt::print(out, "one step, as the host issues it; the host runs at most {} steps ahead\n",
              plan.steps_in_flight);
-  print_operations(out, plan);
+  print_operations(out, step);
   fmt::print(out, "\nbuffers\n");
   print_buffers(out, plan);
   fmt::print(out, "\ncounted, on average a step\n");
-  print_counts(out, facts);
+  print_counts(out, step.facts());
 }
 
 }  // namespace stepgate

@@ -4,13 +4,12 @@
 
 #include <iosfwd>
 
-#include "plan/plan_facts.h"
-#include "plan/step_plan.h"
+#include "plan/planned_step.h"
 
 namespace stepgate {
 
 // The operations in the order the host issues them, with phase, stream and work; the buffers by
 // purpose; the counts.
-void print_plan(std::ostream&, const StepPlan&, const PlanFacts&);
+void print_plan(std::ostream&, const PlannedStep&);
 
 }  // namespace stepgate

@@ -131,8 +131,8 @@ TEST(PrintVerdict, ShowsASkippedScenario) {
                              "pays", "fix.samples_per_s >= 1.05 * baseline.samples_per_s")});
   DeviceIdentity device;
   device.name = "NVIDIA H200";
-  expect_reviewed("skipped", printed(skipped_verdict(scenario, device, "needs 2 copy engines",
-                                                     fake_settings())));
+  expect_reviewed("skipped",
+                  printed(skipped_verdict(scenario, device, "needs 2 copy engines", {})));
 }
 
 TEST(PrintVerdict, ColoursOnlyOnATerminalAndKeepsTheColumns) {

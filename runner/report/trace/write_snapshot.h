@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "plan/allocate/memory_event.h"
+#include "plan/memory_event.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {

@@ -9,7 +9,7 @@
 
 #include "judge/judge.h"
 #include "plan/build/build_step_plan.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/count/facts_of.h"
 #include "support/toml/toml_text.h"
 
 namespace stepgate {
@@ -24,12 +24,13 @@ std::string_view relation_of(Metric metric) {
   return metric == Metric::flops_per_step ? "==" : "<=";
 }
 
-bool is_compared(const StepPlan& plan, const MetricRow& row) {
-  return can_be_stored(row.metric) && counted(plan, row.metric) &&
-         !trace_may_differ(plan, row.metric);
+bool is_compared(const PlanFacts& facts, Metric metric) {
+  return can_be_stored(metric) && facts.counts.contains(metric) &&
+         !facts.may_differ.contains(metric);
 }
 
 std::string sentences_of(const StepPlan& plan, double margin) {
+  const PlanFacts facts = facts_of(plan);
   const auto line = [&](std::string_view name, const std::string& sentence) {
     return fmt::format("{} = {}\n", toml_string(fmt::format("{}{}-{}", mark, plan.variant, name)),
                        toml_string(sentence));
@@ -38,7 +39,7 @@ std::string sentences_of(const StepPlan& plan, double margin) {
                                                  "stored.{0}.step_ms_mean",
                                                  plan.variant, 1 + margin));
   for (const MetricRow& row : metric_table()) {
-    if (!is_compared(plan, row)) continue;
+    if (!is_compared(facts, row.metric)) continue;
     text += line(row.name, fmt::format("{0}.{1} {2} stored.{0}.{1}", plan.variant, row.name,
                                        relation_of(row.metric)));
   }

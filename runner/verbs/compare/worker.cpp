@@ -5,6 +5,8 @@
 
 #include "judge/judge.h"
 #include "measure/duel/serve_worker.h"
+#include "plan/count/facts_of.h"
+#include "plan/derive/inject.h"
 #include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/interruption.h"
@@ -63,8 +65,9 @@ WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Argume
   subject.counts = arguments.worker.counts;
   // Both sides of a pair that share everything else share the processor too.
   if (arguments.worker.noise) subject.cpu_draw = seed;
+  std::vector<Injection> injected;
   for (const std::string& injection : arguments.worker.injected)
-    subject.injected.push_back(parse_injection(injection));
+    injected.push_back(parse_injection(injection));
   for (Planned& planned : all) {
     const bool timed = !is_planned_only(planned.scenario);
     const std::string why = timed ? prepare(planned, device, arguments, seed, subject) : "";
@@ -73,6 +76,12 @@ WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Argume
       continue;
     }
     std::ranges::move(planned.plans, std::back_inserter(timed ? subject.timed : subject.planned));
+  }
+  for (const PlannedStep& step : subject.timed) {
+    if (injected.empty()) break;
+    StepPlan plan = step;
+    for (const Injection& injection : injected) inject(plan, injection);
+    subject.carried_out.push_back(with_facts(std::move(plan)));
   }
   return subject;
 }

@@ -8,7 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "plan/build/transformer/transformer_shape.h"
-#include "plan/count/counted_metrics.h"
+#include "plan/testing/counted.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
