@@ -16,7 +16,7 @@ GEMMS = r"^(kernels/(matmul|linear)/|runner/plan/|runner/device/(cuda|simulated)
 # Words, what to write instead, where (all files without), and where a line may still say them.
 WORDS = [
     (r"\bH2dKnobs\b|\[h2d\]|\bh2d\.(host|stream|blocking|buffers|device_buffer|advise)\b", "[transfer]", None,
-     r"read_scenario_test|fields\.h|field_documents_test"),
+     r"read_scenario_test|fields\.h|field_documents_test|knobs/fingerprint\.cpp"),
     (r"[a-z_]*(?<!repeated_)(?<!matrix )(?<!dot )\bproducts?\b(?!_ns)", "GEMM", GEMMS,
      r"elementwise_test|fill_on_device|transformer_shape_test"),
     (r"\b(Measured)?Products?(Call|Shape|Operands)?\b(?= \w+[;,{(])|\bAlgorithmsBy\b|\blaunch\.products\b|_product\b", "GEMM", r"^(kernels|runner)/",

@@ -572,6 +572,22 @@ TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
   EXPECT_FALSE(contains(run.out, "blocks     counts  launches/step")) << run.out;
 }
 
+TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
+  script("base",
+         "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "
+         "echo \"$line\" >>asked; sleep 1; echo \"$line\"; done | " +
+             program + " \"$@\"; exit; }; done\nexec " + program + " \"$@\"\n");
+  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
+                     " \"$@\" | sed -u 1q; exit 0; }; done\nexec " + program + " \"$@\"\n");
+  const Finished run = gate({"copies", "launches", "tensor_cores", "waits"}, {"--no-sentences"});
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  std::ifstream asked(place() / "asked");
+  int counts = 0;
+  for (std::string line; std::getline(asked, line);) counts += contains(line, "\"count\"") ? 1 : 0;
+  EXPECT_GE(counts, 1);
+  EXPECT_LT(counts, 4);
+}
+
 TEST_F(Gates, AWorkThatNobodyAskedForMayBeLost) {
   script("head",
          "for word; do shift; [ \"$word\" = copies.toml ] || set -- \"$@\" \"$word\"; done\nexec " +

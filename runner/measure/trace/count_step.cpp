@@ -43,7 +43,7 @@ std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanosec
                               bool times) {
   const std::int64_t steps = traced_steps({&plan, 1}, step_time);
   if (times) return trace_loaded(step, plan, step_time, steps);
-  const std::int64_t period = common_period(plan, steps).value_or(1);
+  const std::int64_t period = common_period(plan, steps).value_or(steps);
   const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), period);
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
 }

@@ -4,14 +4,28 @@
 // format, but not built yet. Only fields.cpp includes this.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "scenario/knobs/field_row.h"
+#include "support/text/enumerators.h"
 
 namespace stepgate::field_choices {
 
 using field_row::choice;
 using field_row::formerly;
+
+// Whether files can write every value of the enum.
+template <class Enum, std::size_t count>
+constexpr bool name_all_of(const std::array<Choice, count>& choices) {
+  for (std::size_t value = 0; value < enumerators<Enum>.size(); ++value) {
+    const auto means_it = [&](const Choice& one) {
+      return one.value == static_cast<std::int64_t>(value);
+    };
+    if (std::ranges::none_of(choices, means_it)) return false;
+  }
+  return true;
+}
 
 inline constexpr std::array model_kinds{
     choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
@@ -50,5 +64,10 @@ inline constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
                                                     {"every 16", 16}}};
 inline constexpr std::array interleave_choices{choice("auto", Interleave::automatic),
                                                choice("segments", Interleave::segments)};
+
+static_assert(name_all_of<ModelKind>(model_kinds) && name_all_of<Layout>(layouts) &&
+              name_all_of<HostMemory>(host_memories) && name_all_of<Allocator>(allocators) &&
+              name_all_of<AllocRound>(alloc_rounds) && name_all_of<Fuse>(fuses) &&
+              name_all_of<GemmChoice>(gemm_choices) && name_all_of<Interleave>(interleave_choices));
 
 }  // namespace stepgate::field_choices

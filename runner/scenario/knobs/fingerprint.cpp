@@ -16,13 +16,14 @@ namespace stepgate {
 namespace {
 
 // The fields of the first fingerprints that were stored: hashed whatever they are, every later one
-// only where it is not at its default. No field is ever added here.
+// only where it is not at its default. By the names that they had first; no field is ever added
+// here.
 constexpr std::string_view always_hashed[] = {
     "model.kind",      "model.layers",      "model.hidden",     "model.kernels",
     "model.kernel_us", "model.dtype",       "batch.size",       "batch.sample_bytes",
     "batch.tensors",   "loader.wait_us",    "loader.jitter",    "loader.depth",
-    "loader.workers",  "host.step_us",      "host.launch_us",   "transfer.host",
-    "transfer.stream", "transfer.blocking", "transfer.buffers", "transfer.device_buffer",
+    "loader.workers",  "host.step_us",      "host.launch_us",   "h2d.host",
+    "h2d.stream",      "h2d.blocking",      "h2d.buffers",      "h2d.device_buffer",
     "sync.where",      "sync.how",          "sync.every",       "alloc.with",
     "alloc.when",      "alloc.keep",        "memory.zero_grad", "optim.kind",
     "optim.impl",      "launch.via",        "log.every",        "log.via",
@@ -50,7 +51,8 @@ void append_settings(std::string& text, const Settings& settings, FieldScope sco
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != scope || field.unscored) continue;
     const FieldValue value = field.get(settings);
-    const bool always = std::ranges::find(always_hashed, field.name) != std::end(always_hashed);
+    const bool always =
+        std::ranges::find(always_hashed, first_name_of(field)) != std::end(always_hashed);
     if (!always && value == default_of(field)) continue;
     text += fmt::format("{}={};", first_name_of(field), first_text_of(field, value));
   }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <utility>
 
@@ -15,21 +16,30 @@ struct CountedSide {
   std::string failure;
 };
 
-CountedSide count_all(Worker& worker, std::span<const std::string> works,
+// The most works that are of use: what one side cannot answer for, the other need not.
+using Useful = std::atomic<std::size_t>;
+
+CountedSide count_all(Worker& worker, std::span<const std::string> works, Useful& useful,
                       const std::function<void(const std::string&)>& progress) {
   CountedSide side;
   try {
-    for (const std::string& work : works) {
+    while (side.counts.size() < useful) {
+      const std::string& work = works[side.counts.size()];
       progress(work);
       side.counts.push_back(worker.count({work}));
     }
     worker.quit();
   } catch (const WorkerError& error) {
+    const std::size_t counted = side.counts.size();
+    useful = std::min(useful.load(), counted);
     side.failure = error.what();
-    if (works.size() > 1) {
-      side.failure += fmt::format("; {} of {} works were not counted",
-                                  works.size() - side.counts.size(), works.size());
+    if (counted < works.size() && works.size() > 1) {
+      side.failure +=
+          fmt::format("; {} of {} works were not counted", works.size() - counted, works.size());
     }
+  } catch (...) {
+    useful = 0;
+    throw;
   }
   return side;
 }
@@ -38,9 +48,12 @@ CountedSide count_all(Worker& worker, std::span<const std::string> works,
 
 CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> works,
                        const std::function<void(const std::string& work)>& progress) {
-  auto of_head = std::async(std::launch::async,
-                            [&] { return count_all(head, works, [](const std::string&) {}); });
-  CountedSide base_side = count_all(base, works, progress);
+  Useful useful = works.size();
+  auto of_head = std::async(std::launch::async, [&] {
+    return count_all(head, works, useful, [](const std::string&) {});
+  });
+  CountedSide base_side = count_all(base, works, useful, progress);
+  progress("HEAD");
   CountedSide head_side = of_head.get();
   CountedBoth both;
   const std::size_t common = std::min(base_side.counts.size(), head_side.counts.size());

@@ -19,8 +19,9 @@ struct CountedBoth {
   std::vector<std::string> failures;
 };
 
-// Both workers have ended afterwards. `progress` is told the works that BASE is asked for. Throws
-// WaitStopped.
+// A side that fails ends the other's counting; a worker that failed is the caller's to end, any
+// other has ended. `progress` is told the works that BASE is asked for, then that HEAD is waited
+// for. Throws WaitStopped.
 CountedBoth count_both(Worker& base, Worker& head, std::span<const std::string> works,
                        const std::function<void(const std::string& work)>& progress);
 
