@@ -2,19 +2,21 @@
 # Run as `cmake -D SOURCE=<repository> -P check_layers.cmake`: fails on an include that points to the right, between
 # stations or between the rooms of one; on an analysis of a plan whose facts are known; on a fixture that a product needs;
 # on a floor of more than forty files; and on a kernel that kernels.h, the list of them, leaves out.
-set(order support stats kernels allocators scenario plan device measure judge report verbs)
+set(order support stats kernels allocators scenario plan device measure judge history duel report verbs)
 # The rooms of a station; what lies on its own floor may see all of them, and they it.
 set(rooms_support text files toml process)
 set(rooms_scenario sentences knobs read)
 set(rooms_plan analyse allocate count build derive)
-set(rooms_device worker reference simulated cuda)
-set(rooms_measure trace rounds duel)
-set(rooms_judge environment verdict sentences stored evidence mechanism certificate gate)
+set(rooms_device reference simulated cuda)
+set(rooms_measure trace rounds)
+set(rooms_judge environment verdict sentences stored mechanism)
+set(rooms_history record baseline evidence certificate series)
+set(rooms_duel worker launches gate)
 set(rooms_allocators caching)
 set(rooms_verbs compare)
 set(rooms_report text export trace picture ci html json)
 # What a plan knows is found out once and comes with it (plan/planned_step.h): whoever gets plans like that asks no analysis.
-set(given_facts "^(measure|judge|report)$")
+set(given_facts "^(measure|judge|history|duel|report)$")
 set(analyses "^plan/(analyse|allocate|count)/|^plan/derive/anchors$")
 set(most_files 40)
 set(wrong "")

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "device/worker/child.h"
 #include "report/exit_code.h"
+#include "support/process/child.h"
 #include "support/text/diagnostic.h"
 #include "verbs/command_line.h"
 #include "verbs/interruption.h"

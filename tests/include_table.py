@@ -6,7 +6,7 @@ import sys
 
 SOURCE = pathlib.Path(sys.argv[1])
 PAGE = SOURCE / "docs/architecture.md"
-STATIONS = "support stats kernels allocators scenario plan device measure judge report verbs main".split()
+STATIONS = "support stats kernels allocators scenario plan device measure judge history duel report verbs main".split()
 
 
 def station_of(file):

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "judge/stored/acceptance.h"
-#include "judge/stored/baseline_file.h"
+#include "history/baseline/acceptance.h"
+#include "history/baseline/baseline_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"

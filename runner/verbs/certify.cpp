@@ -8,8 +8,8 @@
 
 #include <iostream>
 
-#include "judge/certificate/certificate_file.h"
-#include "judge/certificate/gate_process.h"
+#include "history/certificate/certificate_file.h"
+#include "history/certificate/gate_process.h"
 #include "report/text/print_certificate.h"
 #include "report/text/progress_line.h"
 #include "support/random.h"

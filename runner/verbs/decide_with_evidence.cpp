@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "judge/evidence/evidence_file.h"
+#include "history/evidence/evidence_file.h"
 #include "support/files/write_file.h"
 #include "support/process/run_program.h"
 #include "support/text/diagnostic.h"

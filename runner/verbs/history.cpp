@@ -8,8 +8,8 @@
 #include <sstream>
 #include <system_error>
 
-#include "judge/stored/baseline_file.h"
-#include "judge/stored/history.h"
+#include "history/baseline/baseline_file.h"
+#include "history/series/history.h"
 #include "report/picture/draw_history.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"

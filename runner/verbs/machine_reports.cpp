@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "judge/stored/history.h"
+#include "history/series/history.h"
 #include "report/ci/annotations.h"
 #include "report/ci/write_junit.h"
 #include "report/ci/write_summary.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device/worker/command.h"
+#include "support/process/command.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {

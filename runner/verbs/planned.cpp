@@ -12,8 +12,8 @@
 #include <random>
 #include <set>
 
-#include "judge/certificate/certificate_file.h"
-#include "judge/stored/baseline_file.h"
+#include "history/baseline/baseline_file.h"
+#include "history/certificate/certificate_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"

@@ -9,13 +9,13 @@
 #include <numeric>
 #include <system_error>
 
-#include "device/worker/child.h"
 #include "measure/trace/traced_file.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
 #include "support/files/temporary_folder.h"
 #include "support/process/attached_tool.h"
+#include "support/process/child.h"
 #include "verbs/interruption.h"
 #include "verbs/own_command.h"
 

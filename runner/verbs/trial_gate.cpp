@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "judge/certificate/gate_process.h"
+#include "history/certificate/gate_process.h"
 #include "measure/rounds/measure.h"
 #include "plan/count/facts_of.h"
 #include "support/seconds.h"

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "judge/stored/baseline_text.h"
-#include "judge/stored/read_baseline.h"
+#include "history/baseline/baseline_text.h"
+#include "history/baseline/read_baseline.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
 

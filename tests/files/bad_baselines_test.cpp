@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "judge/stored/read_baseline.h"
+#include "history/baseline/read_baseline.h"
 #include "support/text/diagnostic.h"
 #include "tests/golden.h"
 

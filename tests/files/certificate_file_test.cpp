@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The certificate file: its text, what comes back from it, and everything that is wrong with a
 // damaged one, line by line.
-#include "judge/certificate/certificate_file.h"
+#include "history/certificate/certificate_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The file of `run --evidence`: its text, what comes back, and everything that is wrong with a
 // damaged one.
-#include "judge/evidence/evidence_file.h"
+#include "history/evidence/evidence_file.h"
 
 #include <gtest/gtest.h>
 

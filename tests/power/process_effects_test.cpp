@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "device/simulated/simulated_device.h"
-#include "judge/certificate/certification.h"
+#include "history/certificate/certification.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"

@@ -39,17 +39,20 @@ SentenceVerdict decided(const Expectation& expectation, const Segment& baseline,
   return verdict;
 }
 
-const Expectation no_slower = fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.005);
+const Expectation trimmed_no_slower =
+    fix_against_baseline(Metric::step_ms_mean, Relation::at_most, 1.005);
 
 TEST(TrimmedMeans, LeaveOutWhatStallsAFewOfThem) {
-  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 4), segment(1, 100us, 3));
+  const SentenceVerdict verdict =
+      decided(trimmed_no_slower, segment(0, 100us, 4), segment(1, 100us, 3));
   EXPECT_EQ(verdict.outcome, Outcome::holds);
   EXPECT_NEAR(verdict.timed->contrasts.back(), -std::log(1.005), 1e-12);
   EXPECT_LT(*verdict.timed->total_ratio, 0.97);
 }
 
 TEST(TrimmedMeans, HoldNothingThatTotalTimeSpeaksAgainst) {
-  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
+  const SentenceVerdict verdict =
+      decided(trimmed_no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_TRUE(verdict.timed->held_back_by_total);
   EXPECT_NEAR(verdict.timed->contrasts.back(), -std::log(1.005), 1e-12);
@@ -57,16 +60,17 @@ TEST(TrimmedMeans, HoldNothingThatTotalTimeSpeaksAgainst) {
 }
 
 TEST(TrimmedMeans, AreExplainedWhereTotalTimeSaysOtherwise) {
-  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
+  const SentenceVerdict verdict =
+      decided(trimmed_no_slower, segment(0, 100us, 0), segment(1, 100us, 3));
   SentenceVerdict explained = verdict;
-  explained.estimate = estimate_of(no_slower, verdict);
+  explained.estimate = estimate_of(trimmed_no_slower, verdict);
   Measurement measurement;
   measurement.rounds.resize(1);
-  EXPECT_NE(reason_by_rounds(no_slower, explained, measurement, 0.95, 6)
+  EXPECT_NE(reason_by_rounds(trimmed_no_slower, explained, measurement, 0.95, 6)
                 .find("few of its steps took far longer than the others"),
             std::string::npos);
   measurement.segments_because = "the scenario asks for it";
-  EXPECT_NE(reason_by_rounds(no_slower, explained, measurement, 0.95, 6)
+  EXPECT_NE(reason_by_rounds(trimmed_no_slower, explained, measurement, 0.95, 6)
                 .find("few of its rounds took far longer than the others"),
             std::string::npos);
 }
@@ -77,28 +81,29 @@ TEST(TrimmedMeans, OfAnEarlierRunHoldNothingByThemselves) {
   const Segment plain = segment(0, 100us, 0);
   const Segment same = segment(1, 100us, 0);
   const Contrasts fast{{"pays", std::vector<double>(20, -std::log(1.005))}};
-  const SentenceVerdict before = decided(no_slower, plain, same, true, fast, 0);
+  const SentenceVerdict before = decided(trimmed_no_slower, plain, same, true, fast, 0);
   EXPECT_EQ(before.outcome, Outcome::undecided);
   EXPECT_FALSE(before.timed->held_back_by_total);
-  EXPECT_EQ(decided(no_slower, plain, same, true, fast, 1).outcome, Outcome::holds);
-  EXPECT_EQ(decided(no_slower, plain, segment(1, 100us, 3), true, fast, 20).outcome,
+  EXPECT_EQ(decided(trimmed_no_slower, plain, same, true, fast, 1).outcome, Outcome::holds);
+  EXPECT_EQ(decided(trimmed_no_slower, plain, segment(1, 100us, 3), true, fast, 20).outcome,
             Outcome::undecided);
   const Contrasts slow{{"pays", std::vector<double>(20, 0.01)}};
-  EXPECT_EQ(decided(no_slower, plain, same, true, slow, 0).outcome, Outcome::refuted);
+  EXPECT_EQ(decided(trimmed_no_slower, plain, same, true, slow, 0).outcome, Outcome::refuted);
 }
 
 // Total time guards what holds alone: a fix that stalls less often and whose typical step is slower
 // is refuted.
 TEST(TrimmedMeans, RefuteWhateverTotalTimeSays) {
-  const SentenceVerdict verdict = decided(no_slower, segment(0, 100us, 3), segment(1, 101us, 0));
+  const SentenceVerdict verdict =
+      decided(trimmed_no_slower, segment(0, 100us, 3), segment(1, 101us, 0));
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
   EXPECT_LT(*verdict.timed->total_ratio, 0.9);
 }
 
 TEST(TrimmedMeans, ShowWhatSlowsDownMoreThanATenth) {
   const Segment plain = segment(0, 100us, 0);
-  EXPECT_EQ(decided(no_slower, plain, segment(1, 101us, 0)).outcome, Outcome::refuted);
-  EXPECT_EQ(decided(no_slower, plain, segment(1, 100us, 8)).outcome, Outcome::refuted);
+  EXPECT_EQ(decided(trimmed_no_slower, plain, segment(1, 101us, 0)).outcome, Outcome::refuted);
+  EXPECT_EQ(decided(trimmed_no_slower, plain, segment(1, 100us, 8)).outcome, Outcome::refuted);
 }
 
 // Long segments have few rare steps in common, and levels and percentiles have no total to guard
@@ -106,7 +111,7 @@ TEST(TrimmedMeans, ShowWhatSlowsDownMoreThanATenth) {
 TEST(TrimmedMeans, AreNotWhatAnythingElseIsAbout) {
   const Segment plain = segment(0, 100us, 0);
   const Segment stalling = segment(1, 100us, 3);
-  EXPECT_EQ(decided(no_slower, plain, stalling, false).outcome, Outcome::refuted);
+  EXPECT_EQ(decided(trimmed_no_slower, plain, stalling, false).outcome, Outcome::refuted);
   EXPECT_EQ(
       decided(sentence("level", {{of("fix", Metric::step_ms_mean)}}, Relation::at_most, {{110e-6}}),
               plain, stalling)

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
 #include "report/ci/reported_run.h"
 #include "report/text/print_gate.h"
 

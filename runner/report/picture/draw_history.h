@@ -5,7 +5,7 @@
 
 #include <iosfwd>
 
-#include "judge/stored/history.h"
+#include "history/series/history.h"
 
 namespace stepgate {
 

@@ -13,7 +13,7 @@
 #include <regex>
 #include <sstream>
 
-#include "judge/stored/history.h"
+#include "history/series/history.h"
 #include "report/text/print_history.h"
 #include "support/random.h"
 

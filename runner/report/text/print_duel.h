@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 
-#include "judge/gate/judge_duel.h"
+#include "duel/gate/judge_duel.h"
 #include "report/text/print_verdict.h"
 
 namespace stepgate {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
 #include "report/text/coloured.h"

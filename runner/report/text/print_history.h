@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "judge/stored/history.h"
+#include "history/series/history.h"
 #include "report/exit_code.h"
 #include "report/run_info.h"
 

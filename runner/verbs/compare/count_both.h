@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "device/worker/worker.h"
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
+#include "duel/worker/worker.h"
 
 namespace stepgate {
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "judge/gate/judge_duel.h"
+#include "duel/gate/judge_duel.h"
 #include "report/text/print_duel.h"
 #include "report/text/progress_line.h"
 #include "support/files/write_file.h"

@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
 #include "judge/verdict/words.h"
 #include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"

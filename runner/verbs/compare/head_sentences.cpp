@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "device/device.h"
-#include "device/worker/child.h"
 #include "report/exit_code.h"
 #include "support/files/temporary_folder.h"
+#include "support/process/child.h"
 #include "support/process/run_program.h"
 #include "support/text/units.h"
 #include "verbs/compare/workers.h"

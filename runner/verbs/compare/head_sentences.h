@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {

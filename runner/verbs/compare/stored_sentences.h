@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/gate/judge_gate.h"
+#include "duel/gate/judge_gate.h"
 #include "scenario/scenario.h"
 #include "support/files/temporary_folder.h"
 

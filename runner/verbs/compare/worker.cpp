@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "duel/worker/serve_worker.h"
 #include "judge/judge.h"
-#include "measure/duel/serve_worker.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/inject.h"
 #include "verbs/calibrate_planned.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "device/worker/child.h"
-#include "judge/gate/judge_duel.h"
-#include "measure/duel/duel.h"
+#include "duel/gate/judge_duel.h"
+#include "duel/launches/duel.h"
+#include "support/process/child.h"
 #include "verbs/arguments.h"
 
 namespace stepgate {

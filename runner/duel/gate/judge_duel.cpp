@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+#include "duel/gate/judge_duel.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+
+#include "judge/sentences/timed_sentence.h"
+#include "judge/verdict/words.h"
+#include "stats/e_process.h"
+#include "support/text/diagnostic.h"
+#include "support/text/nearest.h"
+#include "support/text/number_words.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t default_pairs = 30;
+
+TimedSentence test_of(double margin, std::size_t works, const DuelSettings& settings) {
+  const std::array no_slower{Bound{Direction::below, std::log1p(margin)}};
+  return TimedSentence(no_slower, settings.alpha / static_cast<double>(works), settings.beta);
+}
+
+// The unit of evidence: the mean over the superblocks of one pair of launches.
+double contrast_of(const WorkInPair& work) {
+  double sum = 0;
+  for (const Superblock& block : work.superblocks) sum += contrast_of(block);
+  return sum / static_cast<double>(work.superblocks.size());
+}
+
+void note_unshared(const std::vector<std::string>& works, const std::vector<std::string>& others,
+                   std::string_view side, std::vector<std::string>& notes) {
+  std::vector<std::string> unshared;
+  for (const std::string& work : works) {
+    if (std::find(others.begin(), others.end(), work) == others.end()) unshared.push_back(work);
+  }
+  if (unshared.empty()) return;
+  notes.push_back(fmt::format("only {} has {}: not compared", side, fmt::join(unshared, ", ")));
+}
+
+bool matches(const std::string& pattern, const std::string& work) {
+  return ::fnmatch(pattern.c_str(), work.c_str(), 0) == 0;
+}
+
+void refuse_different_devices(const Introduction& both) {
+  if (both.base.device == both.head.device && both.base.simulated == both.head.simulated) return;
+  const auto named = [](const Hello& hello) {
+    return hello.device.empty() ? std::string("a device without a name") : hello.device;
+  };
+  throw RequestError(fmt::format("BASE runs on {} and HEAD on {}: not comparable", named(both.base),
+                                 named(both.head)),
+                     "run both on the same device");
+}
+
+// "+0.97 %": three digits, and as many more as tell it from the limit.
+std::string change_in_words(double ratio, double margin) {
+  return told_from(100 * (ratio - 1), 100 * margin, [](double percent, int more_digits) {
+    return fmt::format("{}{} %", percent < 0 ? "" : "+", number_in_words(percent, 3 + more_digits));
+  });
+}
+
+std::string pairs_in_words(double pairs) {
+  const std::string count = number_in_words(std::round(pairs), 3);
+  return fmt::format("{} pair{} of launches", count, count == "1" ? "" : "s");
+}
+
+std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
+  if (work.pairs < fewest) {
+    return fmt::format("; {} cannot decide it, {} are the fewest that can",
+                       pairs_in_words(static_cast<double>(work.pairs)), fewest);
+  }
+  std::string words;
+  if (work.timed->smallest_seen) {
+    words += fmt::format("; a change of {} would have shown",
+                         share_in_words(*work.timed->smallest_seen));
+  }
+  const std::optional<double>& missing = work.timed->rounds_missing;
+  if (!missing) return words + "; it lies too close to the limit for more pairs to decide it";
+  return words + fmt::format("; {}about {} more would decide it",
+                             *missing > most_within_reach ? "out of reach: " : "",
+                             pairs_in_words(*missing));
+}
+
+std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
+  if (!work.timed) return "no pair of launches was measured";
+  const TimedEvidence& timed = *work.timed;
+  const auto change = [&](double ratio) { return change_in_words(ratio, work.margin); };
+  std::string words = fmt::format("step time {}", change(timed.ratio));
+  if (work.outcome == Outcome::holds && timed.shown.high) {
+    // An interval spends its rate on both sides, and may end beyond a limit that this one is below.
+    words += fmt::format(", at most {} with {} confidence", change(*timed.shown.high),
+                         share_in_words(1 - settings.beta));
+  } else if (timed.interval) {
+    words += fmt::format(", {} interval [{}, {}]", share_in_words(settings.confidence),
+                         change(timed.interval->low), change(timed.interval->high));
+  }
+  words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
+                       change(1 + work.margin));
+  if (work.outcome == Outcome::undecided) {
+    words += missing_in_words(work, fewest_pairs_to_hold(settings));
+  }
+  return words;
+}
+
+struct Total {
+  double seconds = 0;
+  double steps = 0;
+
+  void add(const DuelSegment& segment) {
+    seconds += std::chrono::duration<double>(segment.elapsed).count();
+    steps += static_cast<double>(segment.steps);
+  }
+  std::optional<double> step_seconds() const {
+    return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
+  }
+};
+
+WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
+                       const DuelSettings& settings) {
+  WorkVerdict work;
+  work.name = measurement.works[static_cast<std::size_t>(index)];
+  work.margin = settings.margin_of(work.name);
+  TimedSentence test = test_of(work.margin, measurement.works.size(), settings);
+  std::array<Total, 2> totals;
+  for (const LaunchPair& pair : measurement.pairs) {
+    for (const WorkInPair& measured : pair.works) {
+      if (measured.work != index) continue;
+      test.add(contrast_of(measured));
+      ++work.pairs;
+      work.superblocks += std::ssize(measured.superblocks);
+      for (const Superblock& block : measured.superblocks) {
+        for (const DuelSegment& segment : block)
+          totals[static_cast<std::size_t>(segment.side)].add(segment);
+      }
+    }
+  }
+  work.base_step_seconds = totals[0].step_seconds();
+  work.head_step_seconds = totals[1].step_seconds();
+  work.outcome = test.outcome();
+  if (work.pairs > 0) work.timed = test.evidence(settings.confidence);
+  work.reason = reason_of(work, settings);
+  return work;
+}
+
+Outcome worst_of(const std::vector<WorkVerdict>& works) {
+  for (const Outcome outcome : {Outcome::refuted, Outcome::undecided}) {
+    for (const WorkVerdict& work : works) {
+      if (work.outcome == outcome) return outcome;
+    }
+  }
+  return works.empty() ? Outcome::undecided : Outcome::holds;
+}
+
+}  // namespace
+
+double DuelSettings::margin_of(const std::string& work) const {
+  const auto own = wider.find(work);
+  return own == wider.end() ? margin : std::max(own->second, margin);
+}
+
+DuelSubject duel_subject(const Introduction& both, std::span<const std::string> patterns) {
+  refuse_different_devices(both);
+  DuelSubject subject;
+  std::vector<std::string> common;
+  for (const std::string& work : both.base.works) {
+    const auto& others = both.head.works;
+    if (std::find(others.begin(), others.end(), work) != others.end()) common.push_back(work);
+  }
+  if (common.empty()) {
+    throw RequestError(
+        fmt::format("BASE and HEAD have no work in common: BASE lists {}; HEAD lists {}",
+                    fmt::join(both.base.works, ", "), fmt::join(both.head.works, ", ")),
+        "let both run the same scenarios");
+  }
+  for (const std::string& pattern : patterns) {
+    if (std::any_of(common.begin(), common.end(),
+                    [&](const std::string& work) { return matches(pattern, work); }))
+      continue;
+    const std::vector<std::string_view> candidates(common.begin(), common.end());
+    throw RequestError(
+        fmt::format("no work is named '{}'", pattern),
+        did_you_mean(pattern, candidates, fmt::format("both have {}", fmt::join(common, ", "))));
+  }
+  for (const std::string& work : common) {
+    const auto wanted = [&](const std::string& pattern) { return matches(pattern, work); };
+    if (patterns.empty() || std::any_of(patterns.begin(), patterns.end(), wanted))
+      subject.works.push_back(work);
+  }
+  note_unshared(both.base.works, both.head.works, "BASE", subject.notes);
+  note_unshared(both.head.works, both.base.works, "HEAD", subject.notes);
+  return subject;
+}
+
+bool gates(const Introduction& both) {
+  return !both.base.stand_in && !both.head.stand_in;
+}
+
+std::string same_bytes_note() {
+  return "BASE and HEAD run the same program, byte for byte; only their arguments can differ";
+}
+
+std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings& settings) {
+  return fewest_rounds(settings.alpha / static_cast<double>(works));
+}
+
+// An interval's two ends each need evidence at half the level.
+std::int64_t fewest_pairs_to_hold(const DuelSettings& settings) {
+  return std::max(fewest_rounds(settings.beta), fewest_rounds((1 - settings.confidence) / 2));
+}
+
+std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
+                        const DuelSettings& settings) {
+  const std::int64_t fewest =
+      std::max(fewest_pairs_to_refute(works, settings), fewest_pairs_to_hold(settings));
+  if (!asked) return std::max(default_pairs, 3 * fewest);
+  if (*asked >= fewest) return *asked;
+  throw RequestError(
+      fmt::format("{} can never decide {} work{}: {} are needed before one can hold, {} before one "
+                  "can be refuted",
+                  pairs_in_words(static_cast<double>(*asked)), works, works == 1 ? "" : "s",
+                  fewest_pairs_to_hold(settings), fewest_pairs_to_refute(works, settings)),
+      fmt::format("give --pairs {} or more", fewest));
+}
+
+std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
+    std::span<const std::string> works, const DuelSettings& settings) {
+  // A std::function must be copyable; its copies share the tests.
+  const auto tests = std::make_shared<std::vector<TimedSentence>>();
+  for (const std::string& work : works)
+    tests->push_back(test_of(settings.margin_of(work), works.size(), settings));
+  return [tests, seen = std::size_t{0},
+          fewest = fewest_pairs_to_hold(settings)](const DuelMeasurement& measurement) mutable {
+    for (; seen < measurement.pairs.size(); ++seen) {
+      for (const WorkInPair& work : measurement.pairs[seen].works)
+        (*tests)[static_cast<std::size_t>(work.work)].add(contrast_of(work));
+    }
+    std::vector<int> open;
+    for (std::size_t index = 0; index < tests->size(); ++index) {
+      if (std::ssize(measurement.pairs) < fewest || (*tests)[index].outcome() == Outcome::undecided)
+        open.push_back(static_cast<int>(index));
+    }
+    return open;
+  };
+}
+
+DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
+                       const DuelMeasurement& measurement, const DuelSettings& settings) {
+  DuelVerdict verdict{.introduction = both,
+                      .settings = settings,
+                      .works = {},
+                      .outcome = Outcome::undecided,
+                      .notes = subject.notes,
+                      .pairs = std::ssize(measurement.pairs),
+                      .wall_time = measurement.wall_time};
+  for (int work = 0; work < std::ssize(measurement.works); ++work)
+    verdict.works.push_back(judge_work(work, measurement, settings));
+  verdict.outcome = worst_of(verdict.works);
+  if (measurement.budget_spent && verdict.outcome == Outcome::undecided)
+    verdict.notes.push_back("the budget is spent");
+  return verdict;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// From a duel's measurement to a verdict on every work: is HEAD no more than the margin slower than
+// BASE? Pairs of launches are the units of evidence, never the superblocks within. Measures
+// nothing, prints nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "duel/launches/duel.h"
+#include "judge/verdict/verdict.h"
+
+namespace stepgate {
+
+struct DuelSettings {
+  double margin = 0.01;  // HEAD's step time may be this much longer, relative
+  // Of works of which more than that is allowed.
+  std::map<std::string, double> wider = {};
+  double alpha = 0.01;  // of any work wrongly refuted: divided over the works
+  double beta = 0.05;   // of a work wrongly held
+  double confidence = 0.95;
+
+  double margin_of(const std::string& work) const;
+};
+
+// What both programs have in common and what is to be compared.
+struct DuelSubject {
+  std::vector<std::string> works;
+  std::vector<std::string> notes;  // for whoever reads the verdict: works that only one side has
+};
+
+// The works that both list, in BASE's order, and among them those that a pattern (*, ?, [a-z])
+// matches; no patterns match all. Throws RequestError when there is none, when a pattern matches
+// nothing, or when the two ran on different devices.
+DuelSubject duel_subject(const Introduction&, std::span<const std::string> patterns);
+
+// False where a side simulates because it found no GPU.
+bool gates(const Introduction&);
+
+// For the notes of a duel in which BASE and HEAD are the same file or the same bytes.
+std::string same_bytes_note();
+
+// The fewest pairs after which a work can be refuted, or hold with an interval in the report.
+std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings&);
+std::int64_t fewest_pairs_to_hold(const DuelSettings&);
+
+// As many as asked for, or a default that can decide. Throws RequestError when so many can never
+// refute or never hold anything.
+std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works, const DuelSettings&);
+
+// For DuelRequest::undecided. Use it for one measurement: it remembers the pairs that it has seen.
+std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
+    std::span<const std::string> works, const DuelSettings&);
+
+struct WorkVerdict {
+  std::string name;
+  double margin = 0;
+  Outcome outcome = Outcome::undecided;
+  std::optional<double> base_step_seconds;  // over all scored steps
+  std::optional<double> head_step_seconds;
+  std::int64_t pairs = 0;
+  std::int64_t superblocks = 0;
+  std::optional<TimedEvidence> timed;  // of head / base, a contrast for each pair
+  std::string reason;
+};
+
+struct DuelVerdict {
+  Introduction introduction;
+  DuelSettings settings;
+  std::vector<WorkVerdict> works;
+  Outcome outcome = Outcome::undecided;  // the worst of the works
+  std::vector<std::string> notes;
+  std::int64_t pairs = 0;
+  std::chrono::nanoseconds wall_time{0};
+};
+
+DuelVerdict judge_duel(const Introduction&, const DuelSubject&, const DuelMeasurement&,
+                       const DuelSettings&);
+
+}  // namespace stepgate

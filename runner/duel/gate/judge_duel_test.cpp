@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "duel/gate/judge_duel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "duel/testing/fake_worker.h"
+#include "stats/e_process.h"
+#include "support/random.h"
+#include "support/text/diagnostic.h"
+#include "tests/sanitized.h"
+
+namespace stepgate {
+namespace {
+
+Introduction both_of(std::vector<std::string> base, std::vector<std::string> head) {
+  Introduction both;
+  both.base = {.program = "p", .version = "1", .device = "d", .simulated = false, .works = base};
+  both.head = {.program = "p", .version = "2", .device = "d", .simulated = false, .works = head};
+  return both;
+}
+
+// Times of programs that take a millisecond a step, longer by `effect` at head, with normal noise
+// of every launch and of every segment, both relative.
+void make_noisy(DuelScript& script, double effect, double launch_noise, double segment_noise,
+                std::uint64_t seed) {
+  script.step_seconds = [=, random = Random(random_bits(seed, 1)),
+                         of_launch = std::vector<double>()](DuelSide side, const std::string&,
+                                                            std::int64_t launch) mutable {
+    while (std::ssize(of_launch) <= launch)
+      of_launch.push_back(std::exp(launch_noise * random.normal()));
+    return 1e-3 * (side == DuelSide::head ? 1 + effect : 1) *
+           of_launch[static_cast<std::size_t>(launch)] * std::exp(segment_noise * random.normal());
+  };
+}
+
+DuelVerdict duel(double effect, double launch_noise, double segment_noise, std::uint64_t seed,
+                 std::size_t works = 1) {
+  DuelScript script;
+  for (script.works.clear(); script.works.size() < works;)
+    script.works.push_back("work " + std::to_string(script.works.size()));
+  make_noisy(script, effect, launch_noise, segment_noise, seed);
+  const DuelSettings settings{.margin = 0.005};
+  DuelRequest request = request_of(script, seed, 30);
+  request.undecided = undecided_works(script.works, settings);
+  const DuelSubject subject{.works = script.works, .notes = {}};
+  return judge_duel(request.introduction, subject, measure_duel(request), settings);
+}
+
+struct Shares {
+  double refuted = 0;
+  double holds = 0;
+};
+Shares shares_of(double effect, double launch_noise, int duels, std::uint64_t seed) {
+  Shares shares;
+  for (int number = 0; number < duels; ++number) {
+    const Outcome outcome =
+        duel(effect, launch_noise, 0.002, random_bits(seed, static_cast<std::uint64_t>(number)))
+            .outcome;
+    shares.refuted += (outcome == Outcome::refuted) / static_cast<double>(duels);
+    shares.holds += (outcome == Outcome::holds) / static_cast<double>(duels);
+  }
+  return shares;
+}
+
+// p and three standard errors of it.
+double at_most(double p, int duels) {
+  return p + 3 * std::sqrt(p * (1 - p) / duels);
+}
+
+class JudgeDuel : public testing::Test {
+ protected:
+  JudgeDuel() : trace_(__FILE__, __LINE__, "seed " + std::to_string(seed_)) {}
+  const std::uint64_t seed_ = 20261121;
+
+ private:
+  testing::ScopedTrace trace_;
+};
+
+// Processes differ by more than the margin: whoever counts superblocks as evidence is refuted in
+// every sixth duel of identical programs.
+TEST_F(JudgeDuel, IsNotFooledByWhatALaunchKeepsForLife) {
+  STEPGATE_RATES_AS_RELEASED();
+  constexpr int duels = 1000;
+  const Shares same = shares_of(0, 0.004, duels, seed_);
+  EXPECT_LE(same.refuted, at_most(0.001, duels));
+  EXPECT_GE(same.holds, 0.9);
+  const Shares at_the_margin = shares_of(0.005, 0.004, duels, seed_ + 1);
+  EXPECT_LE(at_the_margin.refuted, at_most(0.01, duels));
+  EXPECT_LE(at_the_margin.holds, at_most(0.05, duels));
+}
+
+// An interval of 95 % spends half of its rate above: it may end beyond a limit that the evidence at
+// 5 % is below.
+TEST_F(JudgeDuel, PrintsOfWhatHoldsTheBoundThatDecided) {
+  int held = 0;
+  int beyond = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const DuelVerdict verdict = duel(0, 0.004, 0.002, seed);
+    const WorkVerdict& work = verdict.works.at(0);
+    if (work.outcome != Outcome::holds) continue;
+    ++held;
+    ASSERT_TRUE(work.timed->shown.high);
+    EXPECT_LE(*work.timed->shown.high, 1 + verdict.settings.margin + 1e-9);
+    EXPECT_NE(work.reason.find(", at most +"), std::string::npos) << work.reason;
+    EXPECT_NE(work.reason.find(" with 95 % confidence over "), std::string::npos) << work.reason;
+    EXPECT_EQ(work.reason.find("interval"), std::string::npos) << work.reason;
+    beyond += work.timed->interval->high > 1 + verdict.settings.margin;
+  }
+  EXPECT_GT(held, 100);
+  EXPECT_GT(beyond, 0) << "the test shows nothing";
+}
+
+TEST_F(JudgeDuel, WritesNumbersThatAPersonCanRead) {
+  const std::string twice = duel(1, 0.004, 0.002, seed_).works.at(0).reason;
+  EXPECT_EQ(twice.find("step time +1"), 0U) << twice;
+  EXPECT_NE(twice.find("the limit is +0.5 %"), std::string::npos) << twice;
+  int out_of_reach = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const std::string reason = duel(0.005, 0.004, 0.002, seed).works.at(0).reason;
+    for (const std::string& text : {reason, twice})
+      EXPECT_EQ(text.find("e+"), std::string::npos) << text;
+    out_of_reach += reason.find("; out of reach: about ") != std::string::npos;
+  }
+  EXPECT_GT(out_of_reach, 0);
+}
+
+// The control: the same rule over the superblocks of a single pair of launches, which is what the
+// test above must not do.
+TEST_F(JudgeDuel, WouldBeFooledIfSuperblocksWereTheUnitOfEvidence) {
+  constexpr int duels = 200;
+  int refuted = 0;
+  for (int number = 0; number < duels; ++number) {
+    DuelScript script;
+    const std::uint64_t seed = random_bits(seed_, static_cast<std::uint64_t>(number));
+    make_noisy(script, 0, 0.004, 0.002, seed);
+    script.launch_seconds = 0;
+    EProcess slower(Direction::above, std::log(1.005));
+    RobustScale scale;
+    // Thirty superblocks of the same two processes: the launch's number never changes.
+    DuelRequest request = request_of(script, seed, 10);
+    request.launch = [&script](DuelSide side, std::int64_t) {
+      return std::make_unique<FakeWorker>(script, side, static_cast<std::int64_t>(side));
+    };
+    for (const LaunchPair& pair : measure_duel(request).pairs) {
+      for (const Superblock& block : pair.works.at(0).superblocks) {
+        slower.bet(contrast_of(block), scale.value());
+        scale.add(contrast_of(block));
+      }
+    }
+    refuted += slower.value() >= 100;
+  }
+  EXPECT_GE(refuted, duels / 20);
+}
+
+TEST_F(JudgeDuel, FindsOnePercentAmongLaunchesThatDifferByFourTenths) {
+  STEPGATE_RATES_AS_RELEASED();
+  EXPECT_GE(shares_of(0.01, 0.004, 500, seed_).refuted, 0.75);
+  EXPECT_GE(shares_of(0.015, 0.004, 500, seed_).refuted, 0.97);
+}
+
+TEST_F(JudgeDuel, DecidesQuietProgramsAtTheFewestPairs) {
+  const DuelVerdict slower = duel(0.02, 0, 0.0005, seed_);
+  EXPECT_EQ(slower.outcome, Outcome::refuted);
+  EXPECT_LE(slower.pairs, 9);
+  const DuelVerdict same = duel(0, 0, 0.0005, seed_);
+  EXPECT_EQ(same.outcome, Outcome::holds);
+  EXPECT_LE(same.pairs, 8);
+}
+
+TEST_F(JudgeDuel, DividesAlphaOverTheWorks) {
+  STEPGATE_RATES_AS_RELEASED();
+  constexpr int duels = 300;
+  int any_refuted = 0;
+  for (int number = 0; number < duels; ++number) {
+    any_refuted +=
+        duel(0.005, 0.002, 0.002, random_bits(seed_, static_cast<std::uint64_t>(number)), 10)
+            .outcome == Outcome::refuted;
+  }
+  EXPECT_LE(any_refuted, duels * at_most(0.01, duels));
+}
+
+TEST_F(JudgeDuel, CountsOneContrastAPairHoweverManySuperblocks) {
+  const DuelVerdict verdict = duel(0, 0.001, 0.002, seed_);
+  const WorkVerdict& work = verdict.works.at(0);
+  EXPECT_EQ(std::ssize(work.timed->contrasts), work.pairs);
+  EXPECT_EQ(work.pairs, verdict.pairs);
+  EXPECT_GT(work.superblocks, work.pairs);
+}
+
+TEST_F(JudgeDuel, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
+  DuelMeasurement measurement;
+  measurement.works = {"work"};
+  const DuelSettings settings{.margin = 0.01};
+  const auto undecided = undecided_works(measurement.works, settings);
+  // Head takes twice as long.
+  using namespace std::chrono_literals;
+  const Superblock block{DuelSegment{DuelSide::base, 10, 10ms},
+                         {DuelSide::head, 10, 20ms},
+                         {DuelSide::head, 10, 20ms},
+                         {DuelSide::base, 10, 10ms}};
+  while (measurement.pairs.size() < 7) {
+    EXPECT_EQ(undecided(measurement), std::vector{0}) << measurement.pairs.size();
+    measurement.pairs.push_back({.first = DuelSide::base, .works = {{0, 1, {block}}}});
+  }
+  EXPECT_TRUE(undecided(measurement).empty());
+  const DuelVerdict verdict =
+      judge_duel(both_of({"work"}, {"work"}), {{"work"}, {}}, measurement, settings);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_NEAR(verdict.works.at(0).timed->ratio, 2, 0.05);
+  EXPECT_DOUBLE_EQ(verdict.works.at(0).head_step_seconds.value(), 0.002);
+}
+
+TEST_F(JudgeDuel, AllowsAWorkMoreWhereItHasAMarginOfItsOwn) {
+  DuelScript script;
+  script.works = {"strict", "noisy"};
+  make_noisy(script, 0.03, 0.001, 0.001, 5);
+  const auto outcomes = [&](const DuelSettings& settings) {
+    DuelRequest request = request_of(script, 5, 30);
+    request.undecided = undecided_works(script.works, settings);
+    const DuelMeasurement measured = measure_duel(request);
+    const DuelVerdict verdict =
+        judge_duel(request.introduction, {script.works, {}}, measured, settings);
+    // The same limit says when to stop.
+    EXPECT_LT(std::ssize(measured.pairs), 30);
+    return std::pair{verdict.works.at(0), verdict.works.at(1)};
+  };
+  const auto [strict, noisy] = outcomes({.margin = 0.01, .wider = {{"noisy", 0.06}}});
+  EXPECT_EQ(strict.outcome, Outcome::refuted);
+  EXPECT_EQ(noisy.outcome, Outcome::holds);
+  EXPECT_EQ(noisy.margin, 0.06);
+  EXPECT_EQ(outcomes({.margin = 0.06, .wider = {{"noisy", 0.01}}}).second.margin, 0.06);
+}
+
+TEST(DuelSubject, ComparesWhatBothHaveInTheOrderOfBase) {
+  const DuelSubject subject =
+      duel_subject(both_of({"c", "a", "b"}, {"a", "d", "c"}), std::vector<std::string>{});
+  EXPECT_EQ(subject.works, (std::vector<std::string>{"c", "a"}));
+  EXPECT_EQ(subject.notes, (std::vector<std::string>{"only BASE has b: not compared",
+                                                     "only HEAD has d: not compared"}));
+}
+
+TEST(DuelSubject, TakesTheWorksThatAPatternMatches) {
+  const Introduction both = both_of({"a/x", "a/y", "b/x"}, {"a/x", "a/y", "b/x"});
+  const auto works = [&](std::vector<std::string> patterns) {
+    return duel_subject(both, patterns).works;
+  };
+  EXPECT_EQ(works({"*/x"}), (std::vector<std::string>{"a/x", "b/x"}));
+  EXPECT_EQ(works({"b/x", "a/y"}), (std::vector<std::string>{"a/y", "b/x"}));
+  EXPECT_THROW(works({"a/x", "c*"}), RequestError);
+}
+
+TEST(DuelSubject, RefusesProgramsWithNothingInCommonAndDifferentDevices) {
+  EXPECT_THROW(duel_subject(both_of({"a"}, {"b"}), {}), RequestError);
+  Introduction both = both_of({"a"}, {"a"});
+  both.head.simulated = true;
+  EXPECT_THROW(duel_subject(both, {}), RequestError);
+}
+
+TEST(MostPairs, AreRefusedWhenTheyCanDecideNothing) {
+  const DuelSettings settings;
+  EXPECT_EQ(most_pairs(7, 1, settings), 7);
+  EXPECT_THROW(most_pairs(6, 1, settings), RequestError);
+  EXPECT_THROW(most_pairs(7, 2, settings), RequestError) << "alpha is divided by two";
+  EXPECT_THROW(most_pairs(0, 1, settings), RequestError);
+  EXPECT_THROW(most_pairs(-3, 1, settings), RequestError);
+  EXPECT_EQ(most_pairs({}, 1, settings), 30);
+  EXPECT_GE(most_pairs({}, 1'000'000, settings), fewest_pairs_to_refute(1'000'000, settings));
+}
+
+}  // namespace
+}  // namespace stepgate

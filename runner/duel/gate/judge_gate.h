@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// May HEAD be merged? From what two builds say of their steps, from a duel of them, from HEAD's own
+// sentences and from what became of the scenarios themselves to one verdict: findings, each with
+// the work, the number and the mechanism. Measures nothing, prints nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "duel/gate/accepted.h"
+#include "duel/gate/judge_duel.h"
+#include "duel/worker/protocol.h"
+#include "judge/verdict/verdict.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+enum class FindingKind {
+  scenario,  // that HEAD changed or removed
+  counts,    // exact: of the plan, or of a trace
+  losses,    // of the first steps, to the bit
+  time,      // of a work in the duel
+  sentence   // of a scenario, about HEAD alone
+};
+std::string_view name_of(FindingKind);
+
+enum class Severity {
+  blocks,
+  undecided,  // more evidence would decide it
+  not_gated,  // it could not be compared
+  failed,     // a program broke, and said nothing that can be believed
+  note        // better, new, or known: nothing to decide
+};
+std::string_view name_of(Severity);
+
+struct Finding {
+  FindingKind kind = FindingKind::counts;
+  Severity severity = Severity::blocks;
+  std::string work = {};  // "scenario/variant", or a scenario; empty: the gate as a whole
+  std::string what = {};  // "host_waits_per_step", "time", "losses", a sentence's name
+  std::optional<double> base = {};
+  std::optional<double> head = {};
+  MetricUnit unit = MetricUnit::count;
+  std::string words = {};      // one sentence
+  std::string mechanism = {};  // where it comes from; may be empty
+  Place place = {};            // in the scenario's file; without a file where nobody knows
+  std::optional<Accepted> accepted = {};  // by which it is a note instead
+};
+
+// What both builds say of one work.
+struct CountedPair {
+  std::string work;
+  StepCounts base;
+  StepCounts head;
+};
+
+// Exact, and in base units: more of anything blocks, less is a note, but of arithmetic, of which
+// less would be another step. What only the trace shows is said to be so. A work whose losses
+// differ computes something else.
+std::vector<Finding> compare_counts(const CountedPair&);
+
+// The works that one side lists and the other does not, and scenarios that one of them left out: a
+// work that HEAD has lost is not gated.
+std::vector<Finding> compare_works(const Introduction&);
+
+// What became of BASE's scenarios in HEAD: by the name of the file. A removed scenario, and a
+// changed or removed sentence, regime, requirement or tag, block; what is new is a note. `unread`
+// are files of HEAD that this build cannot read, with why.
+std::vector<Finding> compare_scenarios(std::span<const Scenario> base,
+                                       std::span<const Scenario> head,
+                                       const std::map<std::string, std::string>& unread);
+
+// Every work of the duel that does not hold. The mechanism is read off both sides' traces, where
+// there are any.
+std::vector<Finding> findings_of(const DuelVerdict&, std::span<const CountedPair>);
+
+// One sentence of a scenario that HEAD decided about itself.
+struct HeadSentence {
+  std::string scenario;
+  std::string name;
+  std::string outcome;  // in words, as the run wrote it; "broken" for a scenario
+  std::string reason;
+  Place place;
+};
+// Those that do not hold.
+std::vector<Finding> findings_of(std::span<const HeadSentence>);
+
+struct GateVerdict {
+  std::vector<Finding> findings;       // the worst first
+  Severity severity = Severity::note;  // of the whole: note means that HEAD may be merged
+  std::vector<std::string> unused;     // accepted entries that nothing needed, or that are over
+};
+
+// Takes what was accepted out, and orders. `day` is today.
+GateVerdict judge_gate(std::vector<Finding>, std::span<const Accepted>, const std::string& day);
+
+}  // namespace stepgate

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// Pairs of launches: pilot, warm-up, superblocks.
+#include "duel/launches/duel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "stats/launch_levels.h"
+#include "support/random.h"
+#include "support/require.h"
+#include "support/seconds.h"
+#include "support/text/diagnostic.h"
+#include "support/text/units.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Of the slower side, in segments that are preferred.
+constexpr double longest_duel_segment = 5;
+// Steps that take this long together, in segments, say well enough how long one takes.
+constexpr double pilot_time = 0.5;
+constexpr std::int64_t fewest_duel_steps = 3;
+constexpr std::int64_t most_duel_steps = 1'000'000;
+constexpr std::int64_t fewest_wash_out_steps = 1;
+// Of a launch, to tell its noise from theirs.
+constexpr std::int64_t enough_superblocks = 3;
+constexpr std::int64_t most_superblocks = 8;
+// Variance components of fewer superblocks within their launches are no guide.
+constexpr std::int64_t degrees_of_freedom_before_choice = 6;
+
+DuelSide other(DuelSide side) {
+  return side == DuelSide::base ? DuelSide::head : DuelSide::base;
+}
+
+// How one work is measured; the steps stay as the first pair found them.
+struct Plan {
+  std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
+  std::int64_t wash_out_steps = 0;
+  std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
+  nanoseconds superblock_time{0};
+  nanoseconds launch_time{0};  // everything else
+  std::int64_t superblocks_run = 0;
+};
+
+class Duel {
+ public:
+  explicit Duel(const DuelRequest& request)
+      : request_(request),
+        start_(request.clock()),
+        random_(request.seed),
+        plans_(request.works.size()) {
+    result_.works = request.works;
+    result_.seed = request.seed;
+  }
+
+  DuelMeasurement measure() {
+    std::vector<int> open(request_.works.size());
+    std::iota(open.begin(), open.end(), 0);
+    nanoseconds last_pair{0};  // the next one has no more works
+    while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
+           may_start(last_pair)) {
+      const nanoseconds before = request_.clock();
+      if (!run_pair(open)) break;
+      last_pair = request_.clock() - before;
+      open = request_.undecided(result_);
+      if (request_.progress) request_.progress(std::ssize(result_.pairs), spent());
+    }
+    result_.wall_time = spent();
+    return std::move(result_);
+  }
+
+ private:
+  nanoseconds spent() const { return request_.clock() - start_; }
+
+  bool may_start(nanoseconds last_pair) {
+    const std::int64_t missing = request_.fewest_pairs - std::ssize(result_.pairs);
+    if (request_.budget && result_.pairs.size() == 1 &&
+        spent() + missing * last_pair > *request_.budget)
+      refuse_budget(last_pair);
+    if (!request_.budget && missing > 0) return true;
+    const auto most = request_.budget ? request_.budget : request_.patience;
+    result_.budget_spent = most && spent() + last_pair > *most;
+    return !result_.budget_spent;
+  }
+
+  [[noreturn]] void refuse_budget(nanoseconds pair) const {
+    throw RequestError(
+        fmt::format("a budget of {} decides nothing: a pair of launches takes {}, and no work is "
+                    "decided before {} of them",
+                    seconds_text(seconds(*request_.budget)), seconds_text(seconds(pair)),
+                    request_.fewest_pairs),
+        fmt::format("give it at least {:.0f} s, or fewer works",
+                    std::ceil(seconds(pair) * double(request_.fewest_pairs) * 1.5)));
+  }
+
+  // False when the wait was to end.
+  bool run_pair(const std::vector<int>& open) try {
+    const nanoseconds before = request_.clock();
+    LaunchPair pair;
+    pair.first = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+    for (const DuelSide side : {pair.first, other(pair.first)})
+      worker(side) = request_.launch(side, launches_++);
+    for (const DuelSide side : both_sides) check_same(side);
+    nanoseconds in_superblocks{0};
+    for (const int work : open) {
+      pair.works.push_back(run_work(work, pair.first));
+      in_superblocks += superblock_time_;
+    }
+    for (const DuelSide side : {pair.first, other(pair.first)}) worker(side)->quit();
+    for (const DuelSide side : both_sides) worker(side).reset();
+    const nanoseconds rest = request_.clock() - before - in_superblocks;
+    for (const int work : open) plan(work).launch_time += rest / std::ssize(open);
+    result_.pairs.push_back(std::move(pair));
+    return true;
+  } catch (const WaitStopped&) {
+    result_.stopped = true;
+    return false;
+  }
+
+  std::unique_ptr<Worker>& worker(DuelSide side) {
+    return workers_[static_cast<std::size_t>(side)];
+  }
+  Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
+
+  void check_same(DuelSide side) {
+    const Hello& before =
+        side == DuelSide::base ? request_.introduction.base : request_.introduction.head;
+    const Hello& now = worker(side)->hello();
+    if (now == before) return;
+    throw WorkerError(fmt::format(
+        "{} is not what it was at its first launch: '{}' {} on {} with {} works, then "
+        "'{}' {} on {} with {}",
+        side == DuelSide::base ? "BASE" : "HEAD", before.program, before.version, before.device,
+        before.works.size(), now.program, now.version, now.device, now.works.size()));
+  }
+
+  // Both at the same time: nothing is timed meanwhile, and most of it is the hosts' work.
+  std::array<Loaded, 2> load_both(const std::string& work) {
+    for (const DuelSide side : both_sides) worker(side)->ask_ahead(LoadWork{work});
+    return {worker(DuelSide::base)->load(work), worker(DuelSide::head)->load(work)};
+  }
+
+  WorkInPair run_work(int work, DuelSide first) {
+    Plan& how = plan(work);
+    std::int64_t period = 1;
+    std::int64_t wash_out = fewest_wash_out_steps;
+    for (const Loaded& loaded : load_both(request_.works[static_cast<std::size_t>(work)])) {
+      period = std::max(period, loaded.period_steps);
+      wash_out = std::max(wash_out, loaded.wash_out_steps);
+    }
+    if (how.steps == 0) choose_steps(how, period, wash_out, first);
+    WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
+    for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
+      for (const DuelSide side : {first, other(first)}) run_segment(how, side);
+    }
+    const std::int64_t superblocks = superblocks_of(how);
+    const nanoseconds before = request_.clock();
+    how.contrasts.emplace_back();
+    for (std::int64_t done = 0; done < superblocks; ++done) {
+      result.superblocks.push_back(run_superblock(how));
+      how.contrasts.back().push_back(contrast_of(result.superblocks.back()));
+    }
+    superblock_time_ = request_.clock() - before;
+    how.superblock_time += superblock_time_;
+    how.superblocks_run += superblocks;
+    for (const DuelSide side : {first, other(first)}) worker(side)->unload();
+    return result;
+  }
+
+  DuelSegment run_segment(const Plan& how, DuelSide side) {
+    const Ran ran = worker(side)->run({.steps = how.steps, .wash_out_steps = how.wash_out_steps});
+    return {.side = side, .steps = ran.steps, .elapsed = ran.elapsed};
+  }
+
+  Superblock run_superblock(const Plan& how) {
+    const DuelSide outer = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+    Superblock block;
+    std::size_t place = 0;
+    for (const DuelSide side : {outer, other(outer), other(outer), outer}) {
+      block[place++] = run_segment(how, side);
+    }
+    return block;
+  }
+
+  // About a segment of the faster side, within five of the slower, in whole periods if that is not
+  // much longer.
+  void choose_steps(Plan& how, std::int64_t period, std::int64_t wash_out, DuelSide first) {
+    how.wash_out_steps = wash_out;
+    double fastest = std::numeric_limits<double>::infinity();
+    double slowest = 0;
+    for (const DuelSide side : {first, other(first)}) {
+      const double time = pilot_step_seconds(how, side);
+      fastest = std::min(fastest, time);
+      slowest = std::max(slowest, time);
+    }
+    const auto most = std::clamp(
+        static_cast<std::int64_t>(longest_duel_segment * seconds(request_.segment) / slowest),
+        fewest_duel_steps, most_duel_steps);
+    const auto preferred =
+        std::clamp(static_cast<std::int64_t>(std::ceil(seconds(request_.segment) / fastest)),
+                   fewest_duel_steps, most);
+    const std::int64_t whole = (preferred + period - 1) / period * period;
+    how.steps = whole <= 4 * preferred ? whole : preferred;
+  }
+
+  double pilot_step_seconds(Plan& how, DuelSide side) {
+    for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_duel_steps)) {
+      const nanoseconds elapsed = run_segment(how, side).elapsed;
+      if (seconds(elapsed) >= pilot_time * seconds(request_.segment) ||
+          how.steps == most_duel_steps)
+        return seconds(elapsed) / static_cast<double>(how.steps);
+    }
+  }
+
+  std::int64_t superblocks_of(const Plan& how) const {
+    const std::int64_t pairs = std::ssize(how.contrasts);
+    if (how.superblocks_run - pairs < degrees_of_freedom_before_choice)
+      return pairs < request_.fewest_pairs ? request_.first_superblocks : enough_superblocks;
+    const LaunchLevels levels = launch_levels_of(how.contrasts);
+    const double launch_cost = seconds(how.launch_time) / static_cast<double>(how.contrasts.size());
+    const double superblock_cost =
+        seconds(how.superblock_time) / static_cast<double>(how.superblocks_run);
+    return best_superblocks(levels, launch_cost, superblock_cost, most_superblocks);
+  }
+
+  const DuelRequest& request_;
+  nanoseconds start_;
+  Random random_;
+  std::vector<Plan> plans_;
+  std::array<std::unique_ptr<Worker>, 2> workers_;
+  std::int64_t launches_ = 2;       // after those of the introduction
+  nanoseconds superblock_time_{0};  // of the last work
+  DuelMeasurement result_;
+};
+
+}  // namespace
+
+double contrast_of(const Superblock& block) {
+  double contrast = 0;
+  for (const DuelSegment& segment : block) {
+    const double log_step_time =
+        std::log(seconds(segment.elapsed) / static_cast<double>(segment.steps));
+    contrast += (segment.side == DuelSide::head ? 0.5 : -0.5) * log_step_time;
+  }
+  return contrast;
+}
+
+std::optional<Introduction> introduce(const LaunchWorker& launch) try {
+  Introduction introduction;
+  for (const DuelSide side : both_sides) {
+    const std::unique_ptr<Worker> worker = launch(side, static_cast<std::int64_t>(side));
+    (side == DuelSide::base ? introduction.base : introduction.head) = worker->hello();
+    worker->quit();
+  }
+  return introduction;
+} catch (const WaitStopped&) {
+  return std::nullopt;
+}
+
+DuelMeasurement measure_duel(const DuelRequest& request) {
+  require(!request.works.empty(), "there is something to measure");
+  return Duel(request).measure();
+}
+
+}  // namespace stepgate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Two programs that run the same works, measured against each other: pairs of launches of fresh
+// processes, one active at a time, until somebody says that every work is decided or the pairs or
+// the seconds are spent. Decides nothing about the programs; prints nothing.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "duel/worker/worker.h"
+
+namespace stepgate {
+
+enum class DuelSide { base, head };
+inline constexpr std::array both_sides{DuelSide::base, DuelSide::head};
+
+// One uninterrupted run of scored steps of one side.
+struct DuelSegment {
+  DuelSide side = DuelSide::base;
+  std::int64_t steps = 0;
+  std::chrono::nanoseconds elapsed{0};
+};
+
+// Base, head, head, base, or head, base, base, head: a fair coin says which.
+using Superblock = std::array<DuelSegment, 4>;
+
+// log(head's step time / base's), each side's the geometric mean of its two segments.
+double contrast_of(const Superblock&);
+
+// One work in one pair of launches.
+struct WorkInPair {
+  int work = 0;  // index into DuelMeasurement::works
+  std::int64_t wash_out_steps = 0;
+  std::vector<Superblock> superblocks;
+};
+
+// A fresh process of each side.
+struct LaunchPair {
+  DuelSide first = DuelSide::base;  // started, and asked, first: a fair coin
+  std::vector<WorkInPair> works;
+};
+
+struct DuelMeasurement {
+  std::vector<std::string> works;
+  std::uint64_t seed = 0;
+  std::vector<LaunchPair> pairs;  // whole ones only
+  std::chrono::nanoseconds wall_time{0};
+  bool budget_spent = false;
+  bool stopped = false;  // somebody wanted it to end; what a pair had begun is left out
+};
+
+// What both programs say of themselves.
+struct Introduction {
+  Hello base;
+  Hello head;
+};
+
+// Starts a fresh process of one side; `launch` counts from 0 over both sides.
+using LaunchWorker = std::function<std::unique_ptr<Worker>(DuelSide, std::int64_t launch)>;
+
+// Starts each program once, hears what it is and ends it; this also brings both from the disk into
+// memory, where every measured launch finds them. Nothing when the wait was to end.
+std::optional<Introduction> introduce(const LaunchWorker&);
+
+struct DuelRequest {
+  std::vector<std::string> works;
+  Introduction introduction;
+  LaunchWorker launch;
+  std::uint64_t seed = 0;  // of the coins
+  // About as long as the faster side's segments take, and so many of each side that count for
+  // nothing come before the first that counts: a fresh process and a clock that was asleep.
+  std::chrono::nanoseconds segment = std::chrono::milliseconds(20);
+  int warm_up_segments = 4;
+  // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
+  // noise from its superblocks', where a work is still open after the fewest pairs.
+  std::int64_t first_superblocks = 3;
+  std::int64_t most_pairs = 30;
+  // No budget may be too small for these: throws RequestError when the first pair shows that it is.
+  std::int64_t fewest_pairs = 5;
+  std::optional<std::chrono::nanoseconds> budget;
+  // Without a budget: no pair is begun after so much time, once there are the fewest.
+  std::optional<std::chrono::nanoseconds> patience;
+  std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
+  // Asked after every pair: the works that need more evidence, ascending.
+  std::function<std::vector<int>(const DuelMeasurement&)> undecided;
+  std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
+};
+
+// Throws WorkerError, and RequestError for a budget.
+DuelMeasurement measure_duel(const DuelRequest&);
+
+}  // namespace stepgate

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// For tests only: two programs whose step times are written down by the test, the clock that they
+// move, and what was asked of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "duel/launches/duel.h"
+
+namespace stepgate {
+
+struct DuelScript {
+  // Time a step, asked once a segment. `launch` counts both sides' launches.
+  std::function<double(DuelSide, const std::string& work, std::int64_t launch)> step_seconds;
+  std::vector<std::string> works{"work"};
+  Loaded loaded{};
+  double launch_seconds = 1;
+  double now_seconds = 0;
+  std::vector<std::pair<DuelSide, RunSteps>> runs{};  // since the last launch of base
+  std::vector<DuelSide> launches{};
+  int asked_ahead = 0;
+  std::vector<int> asked_when_loaded{};  // how many had been by then
+
+  std::chrono::nanoseconds now() const {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(now_seconds * 1e9));
+  }
+};
+
+class FakeWorker : public Worker {
+ public:
+  FakeWorker(DuelScript& script, DuelSide side, std::int64_t launch)
+      : script_(script), side_(side), launch_(launch) {
+    script.now_seconds += script.launch_seconds;
+    script.launches.push_back(side);
+    hello_ = {.program = "scripted",
+              .version = "1",
+              .device = "paper",
+              .simulated = true,
+              .works = script.works};
+  }
+
+  void ask_ahead(const Request&) override { ++script_.asked_ahead; }
+  const Hello& hello() override { return hello_; }
+  Loaded load(const std::string& work) override {
+    work_ = work;
+    script_.asked_when_loaded.push_back(script_.asked_ahead);
+    return script_.loaded;
+  }
+  Ran run(const RunSteps& run) override {
+    script_.runs.emplace_back(side_, run);
+    const double step = script_.step_seconds(side_, work_, launch_);
+    script_.now_seconds += step * static_cast<double>(run.steps + run.wash_out_steps);
+    return {.steps = run.steps,
+            .elapsed = std::chrono::nanoseconds(
+                static_cast<std::int64_t>(step * static_cast<double>(run.steps) * 1e9))};
+  }
+  void unload() override { work_.clear(); }
+  StepCounts count(const CountWork&) override { return {}; }
+  void quit() override {}
+
+ private:
+  DuelScript& script_;
+  DuelSide side_;
+  std::int64_t launch_;
+  std::string work_;
+  Hello hello_;
+};
+
+inline LaunchWorker launcher_of(DuelScript& script) {
+  return [&script](DuelSide side, std::int64_t launch) {
+    return std::make_unique<FakeWorker>(script, side, launch);
+  };
+}
+
+// Ends after so many pairs, whatever they say.
+inline DuelRequest request_of(DuelScript& script, std::uint64_t seed, std::int64_t pairs) {
+  DuelRequest request;
+  request.works = script.works;
+  request.introduction = introduce(launcher_of(script)).value();
+  request.launch = launcher_of(script);
+  request.seed = seed;
+  request.most_pairs = pairs;
+  request.clock = [&script] { return script.now(); };
+  request.undecided = [works = script.works.size()](const DuelMeasurement&) {
+    std::vector<int> all;
+    for (std::size_t work = 0; work < works; ++work) all.push_back(static_cast<int>(work));
+    return all;
+  };
+  return request;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "duel/worker/count_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <memory>
+
+#include "measure/schedule.h"
+#include "measure/trace/time_split.h"
+#include "measure/trace/trace_metrics.h"
+#include "measure/trace/trace_rounds.h"
+#include "plan/build/step_names.h"
+#include "scenario/sentences/metric.h"
+#include "support/process/one_cpu.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// A wrong number changes every loss that follows; a few tell as surely as many. Of the second half
+// is known how long a step takes, once the first has loaded what the step needs.
+constexpr std::int64_t steps_of_losses = 4;
+
+nanoseconds run_for_losses(LoadedStep& step, std::vector<std::string>& losses) {
+  nanoseconds elapsed{0};
+  for (int half = 0; half < 2; ++half) {
+    const StepResult result = step.run({.steps = steps_of_losses / 2});
+    for (const float loss : result.losses)
+      losses.push_back(fmt::format("{:08x}", std::bit_cast<std::uint32_t>(loss)));
+    elapsed = result.elapsed.value_or(nanoseconds(0));
+  }
+  return std::max(elapsed / (steps_of_losses / 2), nanoseconds(1));
+}
+
+// What happens every n steps has happened once before it is traced, so that what it leaves behind
+// is there. The queue of a step whose times are wanted has to be as deep as it gets; counts do not
+// depend on it.
+std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
+                              bool times) {
+  const std::int64_t steps = traced_steps({&plan, 1}, step_time);
+  if (times) return trace_loaded(step, plan, step_time, steps);
+  const std::int64_t period = common_period(plan, steps).value_or(steps);
+  const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), period);
+  return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;
+}
+
+// Of values by the plan: whether they are the trace's to confirm.
+bool is_confirmed(const PlanFacts& facts, Metric metric) {
+  return row_of(metric).evidence <= Evidence::exact && facts.counts.contains(metric) &&
+         !facts.may_differ.contains(metric);
+}
+
+}  // namespace
+
+StepCounts planned_counts(const PlannedStep& plan) {
+  StepCounts counts;
+  for (const auto& [metric, value] : plan.facts().counts)
+    counts.planned[std::string(row_of(metric).name)] = value;
+  for (const Operation& operation : plan->operations) {
+    counts.operations[fmt::format("{}: {}", name_of(operation.phase), operation.name)] +=
+        1.0 / static_cast<double>(operation.every);
+  }
+  return counts;
+}
+
+StepCounts counts_of(Device& device, const PlannedStep& plan, const PlannedStep& carried_out,
+                     const CountRequest& request) {
+  StepCounts counts = planned_counts(plan);
+  const std::unique_ptr<LoadedStep> loaded = device.load_into(only_slot, carried_out);
+  std::optional<OneCpu> pinned;
+  if (request.cpu_draw) pinned.emplace(*request.cpu_draw);
+  const nanoseconds step_time = run_for_losses(*loaded, counts.losses);
+  counts.untraced = device.reason_against_tracing();
+  if (!counts.untraced.empty()) return counts;
+  const auto trace = trace_of(*loaded, carried_out, step_time, request.times);
+  if (!trace) {
+    counts.untraced = "the device recorded no trace";
+    return counts;
+  }
+  const TracedStep step = summary_of(*trace, carried_out);
+  for (const auto& [metric, value] : step.values) {
+    if (is_confirmed(plan.facts(), metric)) counts.traced[std::string(row_of(metric).name)] = value;
+  }
+  for (int phase = 0; phase < phase_count; ++phase) {
+    const double waits = step.phases[static_cast<std::size_t>(phase)].host_waits;
+    if (waits > 0) counts.waits[std::string(name_of(static_cast<Phase>(phase)))] = waits;
+  }
+  if (!request.times) return counts;
+  for (const auto& [part, seconds] : named_parts(step.time))
+    counts.time[std::string(part)] = seconds;
+  return counts;
+}
+
+}  // namespace stepgate

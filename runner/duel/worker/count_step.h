@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What a step consists of, so that another build can be asked the same: by its plan, and by what a
+// device did. Compares nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "device/device.h"
+#include "duel/worker/protocol.h"
+#include "plan/planned_step.h"
+
+namespace stepgate {
+
+// Nothing is loaded.
+StepCounts planned_counts(const PlannedStep&);
+
+struct CountRequest {
+  bool times = false;  // of the parts of a step, for which nothing else may use the device
+  // Of the processor that issues the steps (support/process/one_cpu.h); absent: any.
+  std::optional<std::uint64_t> cpu_draw = {};
+};
+// Those, and what the device does when it is given `carried_out`, which is the plan itself but for
+// tests: one trace where it can trace, and the first losses. Throws DeviceError.
+StepCounts counts_of(Device&, const PlannedStep&, const PlannedStep& carried_out,
+                     const CountRequest&);
+
+}  // namespace stepgate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// stepgate's own side of a duel: runs plans on a device as the worker protocol asks. Who asks, and
+// what becomes of the times, is not known here.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "duel/worker/protocol.h"
+#include "plan/planned_step.h"
+
+namespace stepgate {
+
+// "scenario/variant".
+std::string work_name(const StepPlan&);
+
+struct WorkerSubject {
+  std::vector<PlannedStep> timed;
+  std::vector<PlannedStep> planned;  // counted, never loaded
+  std::vector<LeftOut> left_out;
+  std::vector<std::string> calibrated;  // "scenario=value"
+  bool stand_in = false;                // see OpenedDevice
+  bool counts = false;                  // says what steps consist of; the device traces
+  // Which processor issues the steps that are timed or traced; absent: any.
+  std::optional<std::uint64_t> cpu_draw;
+  // In the place of what is timed, in its order, where they do something besides that no plan
+  // says: what a gate must find. For tests; otherwise empty.
+  std::vector<PlannedStep> carried_out;
+};
+
+// Answers requests line by line until `quit` or the end of the input. A request that cannot be
+// carried out is answered with an error; DeviceError is thrown, since a failed device has no
+// further answers. `version` is that of this program.
+void serve_worker(std::istream& in, std::ostream& out, Device&, const WorkerSubject&,
+                  const std::string& version);
+
+}  // namespace stepgate

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "history/baseline/acceptance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "judge/stored/baseline.h"
+#include "judge/stored/stored_reasons.h"
+#include "judge/verdict/words.h"
+
+namespace stepgate {
+namespace {
+
+constexpr double equal_within = 0.03;
+
+Expectation equal(const std::string& variant, const std::string& copy, double within) {
+  Expectation sentence;
+  sentence.name = variant;
+  sentence.text = fmt::format("'{}' takes as long as a copy of itself", variant);
+  sentence.left = {{MetricOf{variant, Metric::step_ms_mean}}};
+  sentence.relation = Relation::about;
+  sentence.right = {{MetricOf{copy, Metric::step_ms_mean}}};
+  sentence.within = within;
+  return sentence;
+}
+
+}  // namespace
+
+SelfCheck self_check(const Scenario& scenario, const Variant& variant,
+                     std::span<const PlannedStep> plans) {
+  const StepPlan& plan = plans[plan_named(plans, variant.name)];
+  Variant copy = variant;
+  copy.name += " again";
+  SelfCheck check;
+  check.scenario.name = scenario.name;
+  check.scenario.file = scenario.file;
+  check.scenario.measure = scenario.measure;
+  check.scenario.variants = {variant, copy};
+  check.scenario.expect = {
+      equal(variant.name, copy.name, std::max(equal_within, variant.gate.margin.value_or(0)))};
+  check.plans = {plan, plan};
+  check.plans.back().variant = copy.name;
+  return check;
+}
+
+std::optional<std::string> reason_against_storing(const Verdict& run, bool begins_new_era) {
+  if (run.broken) return *run.broken;
+  if (!run.skipped_because.empty()) return run.skipped_because;
+  if (run.rounds < rounds_of_stored_run) return too_few_rounds_reason(run.rounds);
+  for (const SentenceVerdict& sentence : run.sentences) {
+    const bool of_another_machine =
+        sentence.outcome == Outcome::machine_slower ||
+        (sentence.stored && sentence.stored->note == StoredNote::machine_is_faster);
+    if (sentence.outcome != Outcome::refuted && !of_another_machine) continue;
+    if (sentence.about_stored_runs && begins_new_era) continue;
+    const std::string_view way_out =
+        sentence.about_stored_runs ? "; if that is meant, --new-era TEXT stores it and says why"
+                                   : "";
+    return fmt::format("{} is {}: {} ({}){}", sentence.name, in_words(sentence.outcome),
+                       sentence.text, sentence.reason, way_out);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> reason_against_gate(const Verdict& self_check) {
+  if (self_check.broken) return *self_check.broken;
+  for (const SentenceVerdict& sentence : self_check.sentences) {
+    if (sentence.outcome == Outcome::holds) continue;
+    return fmt::format("the gate fails against itself: {} is {} ({})", sentence.text,
+                       in_words(sentence.outcome), sentence.reason);
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+// Runs to eras and series, and series to an outcome.
+#include "history/series/history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "judge/stored/stored_sentence.h"
+#include "judge/verdict/sides.h"
+#include "stats/moments.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::size_t most_oldest = 5;
+
+double mean_of(const std::vector<double>& values) {
+  return moments_of(values).mean;
+}
+
+double mean_of_first(const std::vector<double>& values) {
+  return moments_of(std::span(values).first(std::min(values.size(), most_oldest))).mean;
+}
+
+// So many digits as a number; nothing for anything else.
+std::optional<int> digits_at(std::string_view text, std::size_t at, std::size_t count) {
+  if (at + count > text.size()) return std::nullopt;
+  int value = 0;
+  for (const char letter : text.substr(at, count)) {
+    if (letter < '0' || letter > '9') return std::nullopt;
+    value = 10 * value + (letter - '0');
+  }
+  return value;
+}
+
+StoredSubject subject_of(const StoredVariant& variant) {
+  return {.variant = variant.name,
+          .knobs = variant.knobs,
+          .anchor = variant.anchor,
+          .libraries = variant.libraries};
+}
+
+// Every run to the latest era that it may be compared with.
+class Eras {
+ public:
+  explicit Eras(const std::string& variant) : variant_(variant) {}
+
+  std::size_t era_of(const StoredRun& run) {
+    if (run.new_era.empty()) {
+      if (const auto known = find(run)) return *known;
+    }
+    latest_.push_back(&run);
+    began_by_word_.push_back(!run.new_era.empty());
+    return latest_.size() - 1;
+  }
+
+  // Why a new era begins with the run, in words. To be asked before era_of.
+  std::string why(const StoredRun& run) const {
+    if (!run.new_era.empty()) return run.new_era;
+    if (latest_.empty()) return "";
+    if (const auto reason = against(*latest_.back(), run)) return *reason;
+    return fmt::format("another GPU, {}", run.environment.uuid);
+  }
+
+  std::size_t size() const { return latest_.size(); }
+
+ private:
+  std::optional<std::string> against(const StoredRun& earlier, const StoredRun& run) const {
+    return reason_against(earlier, run.environment, subject_of(*find_variant(run, variant_)));
+  }
+
+  std::optional<std::size_t> find(const StoredRun& run) {
+    for (std::size_t era = latest_.size(); era-- > 0;) {
+      if (against(*latest_[era], run)) continue;
+      if (latest_[era]->environment.uuid == run.environment.uuid) {
+        latest_[era] = &run;
+        return era;
+      }
+      if (began_by_word_[era]) return std::nullopt;  // which ended those before it
+    }
+    return std::nullopt;
+  }
+
+  const std::string& variant_;
+  std::vector<const StoredRun*> latest_;
+  std::vector<bool> began_by_word_;
+};
+
+// How many times the stored time a sentence allows, as log; nothing where it limits something else.
+std::optional<double> limit_by(const Expectation& sentence, const std::string& variant) {
+  if (!compares_with_itself(sentence)) return std::nullopt;
+  const MetricOf metric = *only_metric(sentence.left);
+  const bool is_rate = metric.metric == Metric::samples_per_s;
+  if (metric.variant != variant || stored_time_of(metric.metric) != Metric::step_ms_mean)
+    return std::nullopt;
+  if (sentence.relation == Relation::about) return std::log1p(sentence.within.value_or(0));
+  const bool asks_for_more =
+      sentence.relation == Relation::at_least || sentence.relation == Relation::greater;
+  const bool asks_for_less =
+      sentence.relation == Relation::at_most || sentence.relation == Relation::less;
+  // A limit from above of this run's time: a floor of its rate, with the sides turned otherwise.
+  if (!(is_rate != metric.stored ? asks_for_more : asks_for_less)) return std::nullopt;
+  const double limit = std::log(limit_of(sentence));
+  return is_rate != metric.stored ? -limit : limit;
+}
+
+std::optional<double> limit_of_variant(const Scenario& scenario, const std::string& variant) {
+  std::optional<double> tightest;
+  for (const Expectation& sentence : scenario.expect) {
+    const auto limit = limit_by(sentence, variant);
+    if (limit && (!tightest || *limit < *tightest)) tightest = limit;
+  }
+  return tightest;
+}
+
+// One variant's runs to a history.
+class HistoryBuilder {
+ public:
+  HistoryBuilder(const Baseline& baseline, const std::string& variant)
+      : baseline_(baseline), variant_(variant) {
+    for (const StoredRun& run : baseline.runs) {
+      if (find_variant(run, variant) != nullptr) stored_.push_back(&run);
+    }
+  }
+
+  std::optional<VariantHistory> build() {
+    if (stored_.empty()) return std::nullopt;
+    history_.file = baseline_.file;
+    history_.scenario = baseline_.scenario;
+    history_.variant = variant_;
+    add_runs();
+    add_units();
+    return std::move(history_);
+  }
+
+ private:
+  double week_of(const StoredRun& run) const {
+    if (const auto week = weeks_of_date(run.provenance.date)) return *week;
+    throw RequestError(
+        {{baseline_.file, 0, 0},
+         fmt::format("a run has the date '{}'", run.provenance.date),
+         "a date is as in 2026-11-21T10:15:00Z; take that [[run]] out and accept it anew"});
+  }
+
+  // Eras begin in the order of the file, in which runs were accepted.
+  void add_runs() {
+    Eras eras(variant_);
+    std::map<const StoredRun*, std::size_t> era_of;
+    for (const StoredRun* run : stored_) {
+      std::string why = eras.why(*run);
+      era_of[run] = eras.era_of(*run);
+      if (eras.size() > history_.eras.size()) history_.eras.push_back({.why = std::move(why)});
+    }
+    const auto week = [&](const StoredRun* run) { return week_of(*run); };
+    std::ranges::stable_sort(stored_, {}, week);
+    std::vector<std::vector<double>> of_eras(history_.eras.size());
+    for (const StoredRun* run : stored_) {
+      const StoredVariant& variant = *find_variant(*run, variant_);
+      const double normalised = mean_of(find_time(variant, Metric::step_ms_mean)->contrasts);
+      history_.runs.push_back({.date = run->provenance.date,
+                               .commit = run->provenance.commit,
+                               .device = run->environment.uuid,
+                               .week = week_of(*run) - week_of(*stored_.front()),
+                               .raw = normalised + std::log(variant.anchor_seconds),
+                               .normalised = normalised,
+                               .era = era_of[run]});
+      of_eras[era_of[run]].push_back(normalised);
+    }
+    for (std::size_t era = 0; era < of_eras.size(); ++era) {
+      history_.eras[era].runs = of_eras[era].size();
+      history_.eras[era].oldest = mean_of_first(of_eras[era]);
+    }
+  }
+
+  void add_units() {
+    const StoredRun& latest = *stored_.back();
+    const StoredVariant& variant = *find_variant(latest, variant_);
+    history_.anchor = variant.anchor;
+    history_.device = latest.environment.kind == name_of(DeviceKind::simulated)
+                          ? "a simulated " + latest.environment.gpu
+                          : latest.environment.gpu;
+    std::map<const StoredVariant*, std::size_t> index_of;
+    for (std::size_t index = 0; index < stored_.size(); ++index)
+      index_of[find_variant(*stored_[index], variant_)] = index;
+    const MatchingRuns matching = matching_runs(baseline_, latest.environment, subject_of(variant));
+    history_.unit = matching.unit;
+    for (const std::vector<const StoredVariant*>& unit : matching.units) {
+      HistoryUnit made;
+      for (const StoredVariant* one : unit) made.runs.push_back(index_of.at(one));
+      history_.units.push_back(with_means(std::move(made)));
+    }
+    std::ranges::stable_sort(history_.units, {}, &HistoryUnit::week);
+    std::vector<double> normalised;
+    for (const HistoryUnit& unit : history_.units) normalised.push_back(unit.normalised);
+    if (!normalised.empty()) history_.oldest = mean_of_first(normalised);
+  }
+
+  HistoryUnit with_means(HistoryUnit unit) {
+    std::ranges::sort(unit.runs);
+    for (const std::size_t index : unit.runs) {
+      HistoryRun& run = history_.runs[index];
+      const double share = 1 / static_cast<double>(unit.runs.size());
+      run.is_compared = true;
+      unit.week += share * run.week;
+      unit.raw += share * run.raw;
+      unit.normalised += share * run.normalised;
+    }
+    return unit;
+  }
+
+  const Baseline& baseline_;
+  const std::string& variant_;
+  std::vector<const StoredRun*> stored_;  // that hold the variant; by date once they are added
+  VariantHistory history_;
+};
+
+struct Series {
+  std::vector<double> weeks;  // since the first unit
+  std::vector<double> raw;
+  std::vector<double> normalised;
+};
+
+Series series_of(const VariantHistory& history) {
+  Series series;
+  for (const HistoryUnit& unit : history.units) {
+    series.weeks.push_back(unit.week - history.units.front().week);
+    series.raw.push_back(unit.raw);
+    series.normalised.push_back(unit.normalised);
+  }
+  return series;
+}
+
+// Whether the raw values of so many first units do, whatever the anchors say.
+bool rises(const Series& series, std::size_t units) {
+  const auto line =
+      weekly_slope(std::span(series.weeks).first(units), std::span(series.raw).first(units));
+  return line && line->slope > 0;
+}
+
+std::vector<HistoryChange> changes_in(std::span<const double> values) {
+  const std::vector<std::size_t> at = change_points(values);
+  std::vector<HistoryChange> changes;
+  for (std::size_t index = 0; index < at.size(); ++index) {
+    const std::size_t from = index == 0 ? 0 : at[index - 1];
+    const std::size_t to = index + 1 == at.size() ? values.size() : at[index + 1];
+    const double before = moments_of(values.subspan(from, at[index] - from)).mean;
+    const double after = moments_of(values.subspan(at[index], to - at[index])).mean;
+    changes.push_back({.unit = at[index], .shift = after - before});
+  }
+  return changes;
+}
+
+}  // namespace
+
+std::optional<double> weeks_of_date(std::string_view date) {
+  using std::chrono::day;
+  using std::chrono::month;
+  using std::chrono::year;
+  const auto y = digits_at(date, 0, 4);
+  const auto m = digits_at(date, 5, 2);
+  const auto d = digits_at(date, 8, 2);
+  if (!y || !m || !d || date[4] != '-' || date[7] != '-') return std::nullopt;
+  const std::chrono::year_month_day that(year(*y), month(static_cast<unsigned>(*m)),
+                                         day(static_cast<unsigned>(*d)));
+  if (!that.ok()) return std::nullopt;
+  double days = static_cast<double>(std::chrono::sys_days(that).time_since_epoch().count());
+  if (date.size() > 10) {
+    const auto hours = digits_at(date, 11, 2);
+    const auto minutes = digits_at(date, 14, 2);
+    const auto seconds = digits_at(date, 17, 2);
+    const bool is_time = date.size() == 20 && date[10] == 'T' && date[13] == ':' &&
+                         date[16] == ':' && date[19] == 'Z';
+    if (!is_time || !hours || !minutes || !seconds) return std::nullopt;
+    days += (*hours + (*minutes + *seconds / 60.0) / 60.0) / 24.0;
+  }
+  return days / 7;
+}
+
+std::vector<VariantHistory> histories_of(const Baseline& baseline, const Scenario& scenario) {
+  std::vector<VariantHistory> all;
+  for (const Variant& variant : scenario.variants) {
+    auto history = HistoryBuilder(baseline, variant.name).build();
+    if (!history) continue;
+    history->limit = limit_of_variant(scenario, variant.name);
+    all.push_back(std::move(*history));
+  }
+  return all;
+}
+
+bool is_watched(const VariantHistory& history) {
+  return history.units.size() >= fewest_values_of_drift &&
+         history.units.back().week - history.units.front().week >= fewest_weeks_of_drift;
+}
+
+void judge_drift(VariantHistory& history, double error) {
+  const Series series = series_of(history);
+  history.error = error;
+  history.drift = drift_of(series.weeks, series.normalised, error);
+  history.raw_drift = drift_of(series.weeks, series.raw, error);
+  history.changes = changes_in(series.normalised);
+  if (!history.drift || !history.raw_drift) return;
+  if (history.drift->alarm && !rises(series, *history.drift->alarm + 1) &&
+      !rises(series, series.raw.size()))
+    history.drift->alarm.reset();
+  history.outcome = history.drift->alarm       ? HistoryOutcome::drifts
+                    : history.raw_drift->alarm ? HistoryOutcome::machine_drifts
+                                               : HistoryOutcome::steady;
+}
+
+void judge_drifts(std::vector<VariantHistory>& all) {
+  const auto watched = std::ranges::count_if(all, is_watched);
+  const double error =
+      drift_error_a_year / static_cast<double>(std::max<std::ptrdiff_t>(watched, 1));
+  for (VariantHistory& history : all) judge_drift(history, error);
+}
+
+CommitRange commits_around(const VariantHistory& history, std::size_t unit) {
+  const std::size_t before = unit == 0 ? 0 : unit - 1;
+  return {.before = history.runs[history.units[before].runs.back()].commit,
+          .after = history.runs[history.units[unit].runs.front()].commit};
+}
+
+CommitRange commits_of_alarm(const VariantHistory& history) {
+  const HistoryUnit& alarm = history.units[*history.drift->alarm];
+  return {.before = history.runs[history.units.front().runs.front()].commit,
+          .after = history.runs[alarm.runs.front()].commit};
+}
+
+std::string_view in_words(HistoryOutcome outcome) {
+  switch (outcome) {
+    case HistoryOutcome::steady:
+      return "steady";
+    case HistoryOutcome::drifts:
+      return "drifts";
+    case HistoryOutcome::machine_drifts:
+      return "machine drifts";
+    case HistoryOutcome::too_few:
+      break;
+  }
+  return "too few runs";
+}
+
+}  // namespace stepgate

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Stored runs and the libraries that a step depends on: what one of them forbids to compare, and
+// what it must not touch.
+#include <gtest/gtest.h>
+
+#include "history/baseline/baseline_text.h"
+#include "history/baseline/read_baseline.h"
+#include "history/evidence/evidence_file.h"
+#include "judge/stored/stored_sentence.h"
+#include "judge/testing/stored_runs_by_hand.h"
+#include "support/files/temporary_folder.h"
+#include "support/files/write_file.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+// The version of cuDNN that the step depends on; empty: it depends on none.
+std::vector<DeviceKey> cudnn(const std::string& version) {
+  if (version.empty()) return {};
+  return {{.name = "cuDNN", .value = version}};
+}
+
+SentenceVerdict against(const std::string& stored, const std::string& now) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  for (StoredRun& run : baseline.runs) {
+    run.variants.front().libraries = libraries_in_words(cudnn(stored));
+  }
+  Measurement measurement = measured(plans_with_anchors(scenario), 1);
+  measurement.variants.front().libraries = cudnn(now);
+  return judged(scenario, baseline, measurement);
+}
+
+TEST(StoredLibraries, ForbidToCompareWhereTheyDifferAndSayBoth) {
+  const SentenceVerdict updated = against("9.14.0", "9.15.0");
+  EXPECT_EQ(updated.outcome, Outcome::not_comparable);
+  EXPECT_EQ(updated.reason,
+            "the library that 'fix' depends on is 'cuDNN 9.15.0', the stored runs have 'cuDNN "
+            "9.14.0'; a step takes 0.998x the time of the latest of them (272.4 us -> 271.8 us); "
+            "`stepgate duel BASE HEAD scenarios/small.toml` compares two builds without them, "
+            "`stepgate accept scenarios/small.toml --new-era TEXT` stores runs to compare with "
+            "from now on");
+  EXPECT_EQ(against("9.14.0", "none").outcome, Outcome::not_comparable);
+  EXPECT_EQ(against("none", "9.14.0").outcome, Outcome::not_comparable);
+}
+
+TEST(StoredLibraries, AllowToCompareWhereTheyAreTheSameOrOneSideHasNone) {
+  EXPECT_EQ(against("9.14.0", "9.14.0").outcome, Outcome::holds);
+  EXPECT_EQ(against("none", "none").outcome, Outcome::holds);
+  EXPECT_EQ(against("", "").outcome, Outcome::holds);
+  EXPECT_EQ(against("", "9.14.0").outcome, Outcome::holds) << "stored before this was";
+}
+
+TEST(StoredLibraries, AreThoseOfTheVariantAndNotOfAnother) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  const std::vector<PlannedStep> plans = plans_with_anchors(scenario);
+  Measurement measurement = measured(plans, 1);
+  ASSERT_GE(measurement.variants.size(), 2U);
+  measurement.variants.back().libraries = cudnn("9.14.0");
+  const auto stored_of = [&] {
+    return stored_run(scenario, plans, measurement, {}).variants.front().libraries;
+  };
+  EXPECT_EQ(stored_of(), "");
+  measurement.variants.front().libraries = cudnn("9.15.0");
+  EXPECT_EQ(stored_of(), "cuDNN 9.15.0");
+}
+
+TEST(StoredLibraries, AreWrittenReadBackAndDigested) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "small.toml";
+  Baseline baseline = baseline_of(scenario_of_one({}), {1});
+  const std::string plain = baseline_text(baseline);
+  EXPECT_EQ(plain.find("libraries"), std::string::npos);
+  baseline.runs[0].variants[0].libraries = "cuDNN 9.14.0";
+  std::string text = baseline_text(baseline);
+  write_file(file, text);
+  EXPECT_EQ(read_baseline(file, "small").runs[0].variants[0].libraries, "cuDNN 9.14.0");
+  text.replace(text.find("9.14.0"), 6, "9.15.0");
+  write_file(file, text);
+  EXPECT_THROW((void)read_baseline(file, "small"), RequestError);
+}
+
+TEST(StoredLibraries, AreThoseOfAnEvidenceEntryToo) {
+  const Scenario scenario = scenario_of_one({});
+  const auto key = [&](const std::string& version) {
+    return evidence_key("build 1", scenario, machine(), cudnn(version));
+  };
+  const EvidenceRun run{.seed = 1,
+                        .date = "2026-11-22",
+                        .stepgate = "0.1.0",
+                        .evidence = {.runs = 1, .regime = {}, .expect = {{"line", {0.5}}}}};
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "e.toml";
+  EvidenceTurn(file, key("9.14.0")).keep(run);
+  EvidenceTurn(file, key("")).keep(run);
+  const EvidenceFile read = read_evidence(file);
+  EXPECT_EQ(earlier_in(read, key("9.14.0")).runs, 1);
+  EXPECT_EQ(earlier_in(read, key("9.15.0")).runs, 0);
+  EXPECT_EQ(earlier_in(read, key("")).runs, 1);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// A child process that answers lines with lines, under limits of time and length. What the lines
+// mean is protocol.h's.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "support/process/command.h"
+#include "support/process/supervisor.h"
+
+namespace stepgate {
+
+// The worker failed: it did not start, stalled, died, or said what it must not. Exit 3.
+class WorkerError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Somebody wants the wait for a worker to end; the worker has done nothing wrong.
+class WaitStopped : public std::exception {
+ public:
+  const char* what() const noexcept override { return "stopped while waiting for a worker"; }
+};
+
+constexpr std::size_t longest_line_bytes = 1 << 20;
+
+struct ChildRequest {
+  Command command;
+  std::string name;  // in messages: "BASE"
+  // For every answer, the first and the end included.
+  std::chrono::nanoseconds stall{std::chrono::seconds(60)};
+  std::function<bool()> stopped;  // asked while waiting; may be empty
+};
+
+class Child {
+ public:
+  // Throws std::system_error when the system has no process or pipe left; a program that does not
+  // exist shows at the first exchange.
+  explicit Child(ChildRequest);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  // Ends the child and all that it started, the hard way if need be.
+  ~Child();
+
+  // Sends a line, without its end. Throws WorkerError, WaitStopped.
+  void ask(std::string_view line);
+  // Waits for what it says to the line that was asked last. Throws WorkerError, WaitStopped.
+  std::string answer(std::string_view line);
+  // Both.
+  std::string exchange(std::string_view line);
+
+  // Sends a last line, closes the child's input and waits for its end with code 0.
+  void finish(std::string_view line);
+
+  // Throws a WorkerError: name, command, the fact and the tail of its standard error.
+  [[noreturn]] void fail(const std::string& fact);
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  void start();
+  void send(std::string_view line, Deadline);
+  void pump(Deadline);
+  void take_output();
+  void take_error();
+  void take_report();
+  void check_alive_until(Deadline, std::string_view line);
+  void wait_for_end(Deadline);
+  std::string fate_in_words() const;
+
+  // Closes a descriptor at the end of its life, or before.
+  class Descriptor {
+   public:
+    Descriptor() = default;
+    explicit Descriptor(int value) : value_(value) {}
+    Descriptor(Descriptor&& other) noexcept : value_(other.value_) { other.value_ = -1; }
+    Descriptor& operator=(Descriptor&& other) noexcept {
+      std::swap(value_, other.value_);
+      return *this;
+    }
+    ~Descriptor() { close(); }
+    int get() const { return value_; }
+    void close();
+
+   private:
+    int value_ = -1;
+  };
+  struct Pipe {
+    Descriptor read;
+    Descriptor write;
+  };
+  static Pipe make_pipe();
+
+  ChildRequest request_;
+  int supervisor_ = -1;
+  Descriptor in_;
+  Descriptor out_;
+  Descriptor error_;
+  Descriptor parent_death_pipe_;
+  Descriptor report_;
+  std::string output_;  // read and not yet taken
+  std::string stderr_tail_;
+  std::optional<int> start_problem_;  // errno
+  std::optional<int> status_;         // as waitpid gives it, once nothing of the child is left
+};
+
+// For messages: at most a line of it, with nothing that a terminal would act on.
+std::string printable(std::string_view text, std::size_t most = 160);
+
+}  // namespace stepgate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "support/process/command.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+TEST(CommandText, SplitsAtBlanksOutsideQuotes) {
+  EXPECT_EQ(split_command_line("  a  b\tc "), (Command{"a", "b", "c"}));
+  EXPECT_EQ(split_command_line("sh -c 'a  b'\"c d\"e"), (Command{"sh", "-c", "a  bc de"}));
+  EXPECT_EQ(split_command_line(R"(a\ b "c\"d" 'e\f' "")"), (Command{"a b", "c\"d", "e\\f", ""}));
+}
+
+TEST(CommandText, RefusesOpenQuotesAndNothing) {
+  for (const char* text : {"", "  ", "a 'b", "a \"b", "'' a"})
+    EXPECT_THROW(split_command_line(text), RequestError) << text;
+}
+
+TEST(CommandText, IsReadBackAsItWasWritten) {
+  for (const Command& command :
+       {Command{"a", "b c", ""}, Command{"x", "it's", "\"", "\\", "a\\\"b"}, Command{"$HOME;*"}})
+    EXPECT_EQ(split_command_line(to_text(command)), command) << to_text(command);
+}
+
+TEST(CommandProgram, IsFoundByItsPathOrInTheFoldersOfPath) {
+  EXPECT_EQ(program_file({"/bin/sh", "x"}), "/bin/sh");
+  EXPECT_TRUE(program_file({"sh"}).has_value());
+  EXPECT_FALSE(program_file({"/bin/no such program"}).has_value());
+  EXPECT_FALSE(program_file({"/bin"}).has_value()) << "a folder is no program";
+}
+
+TEST(CommandProgram, IsTheSameWhenItsBytesAre) {
+  const auto make = [](const std::string& name, const std::string& text) {
+    const std::string file = testing::TempDir() + name;
+    std::ofstream(file) << text;
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    return Command{file};
+  };
+  const Command one = make("stepgate_one", "#!/bin/sh\nexit 1");
+  EXPECT_TRUE(run_same_bytes(one, one));
+  EXPECT_TRUE(run_same_bytes(one, make("stepgate_copy", "#!/bin/sh\nexit 1")));
+  EXPECT_FALSE(run_same_bytes(one, make("stepgate_other", "#!/bin/sh\nexit 2")));
+  EXPECT_FALSE(run_same_bytes(one, {"/bin/no such program"}));
+}
+
+}  // namespace
+}  // namespace stepgate
