@@ -3,8 +3,7 @@
 // what it must not touch.
 #include <gtest/gtest.h>
 
-#include "history/baseline/baseline_text.h"
-#include "history/baseline/read_baseline.h"
+#include "history/baseline/baseline_record.h"
 #include "history/evidence/evidence_file.h"
 #include "judge/stored/stored_sentence.h"
 #include "judge/testing/stored_runs_by_hand.h"

@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "history/baseline/baseline_text.h"
-#include "history/baseline/read_baseline.h"
+#include "history/baseline/baseline_record.h"
 #include "tests/cli/command_line.h"
 #include "tests/cli/validate_json.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "history/baseline/read_baseline.h"
+#include "history/baseline/baseline_record.h"
 #include "support/text/diagnostic.h"
 #include "tests/golden.h"
 

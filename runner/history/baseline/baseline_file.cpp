@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <system_error>
 
-#include "history/baseline/baseline_text.h"
-#include "history/baseline/read_baseline.h"
+#include "history/baseline/baseline_record.h"
 #include "support/files/folder_lock.h"
+#include "support/files/read_file.h"
 #include "support/files/write_file.h"
 #include "support/text/diagnostic.h"
 #include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {
-
-constexpr std::size_t largest_baseline_bytes = 1 << 20;  // of what support/toml/toml.h reads
 
 // A number for what was measured, whoever stored it and when: a simulated device measures the same
 // again with the same seed.
@@ -61,7 +59,7 @@ Baseline append_run(const std::filesystem::path& path, const std::string& scenar
   }
   baseline.runs.push_back(run);
   const std::string text = baseline_text(baseline);
-  if (text.size() > largest_baseline_bytes) {
+  if (text.size() > largest_text_file_bytes) {
     refuse(path, fmt::format("would grow beyond 1 MiB with its {} runs", baseline.runs.size()),
            "take the oldest [[run]]s out");
   }

@@ -9,8 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "history/baseline/baseline_text.h"
-#include "history/baseline/read_baseline.h"
+#include "history/baseline/baseline_record.h"
 #include "judge/testing/stored_runs_by_hand.h"
 #include "support/files/temporary_folder.h"
 #include "support/files/write_file.h"

@@ -5,17 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <system_error>
 
-#include "history/evidence/evidence_text.h"
+#include "history/record/record.h"
 #include "support/files/folder_lock.h"
 #include "support/files/read_file.h"
 #include "support/files/write_file.h"
 #include "support/text/diagnostic.h"
-#include "support/toml/toml.h"
-#include "support/toml/toml_keys.h"
 #include "support/toml/toml_text.h"
 
 namespace stepgate {
@@ -30,100 +26,33 @@ constexpr double largest_kept_contrast = 1000;  // the log of no quotient is lar
 // A run of a hundred rounds and a dozen sentences.
 constexpr std::size_t room_for_a_run = 32 * 1024;
 
-constexpr std::array key_rows{EvidenceKeyRow{"subject", &EvidenceKey::subject},
-                              EvidenceKeyRow{"scenario", &EvidenceKey::scenario},
-                              EvidenceKeyRow{"kind", &EvidenceKey::kind},
-                              EvidenceKeyRow{"gpu", &EvidenceKey::gpu},
-                              EvidenceKeyRow{"uuid", &EvidenceKey::uuid},
-                              EvidenceKeyRow{"driver", &EvidenceKey::driver},
-                              EvidenceKeyRow{"cuda_runtime", &EvidenceKey::cuda_runtime}};
+constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
 
-class EvidenceReader {
- public:
-  explicit EvidenceReader(EvidenceFile& to) : to_(to) {}
+constexpr auto evidence_run_fields = [](auto& record, auto& run) {
+  record.hexadecimal("seed", run.seed);
+  record.text("date", run.date);
+  record.text("stepgate", run.stepgate);
+  record.named_series("regime", kept_contrasts_form, run.evidence.regime);
+  record.named_series("expect", kept_contrasts_form, run.evidence.expect);
+  record.named_series("stored", kept_contrasts_form, run.evidence.stored);
+  record.named_series("stored_anchors", kept_contrasts_form, run.evidence.stored_anchors);
+};
 
-  void read(const TomlTable& table) {
-    TomlKeys keys(table, {to_.file, 0, 0}, "an evidence file", faults_, move_evidence_away_hint);
-    if (keys.is_format(evidence_format, "evidence", "name another file")) {
-      if (const TomlEntry* entries = keys.optional("entry")) {
-        for (const TomlKeys::Table& entry : keys.tables(*entries)) read_entry(entry);
-      }
-      keys.refuse_the_rest();
-    }
-    if (!faults_.empty()) throw RequestError(std::move(faults_));
-  }
-
- private:
-  void read_entry(const TomlKeys::Table& table) {
-    const std::size_t faults_before = faults_.size();
-    EvidenceEntry entry;
-    TomlKeys keys(*table.content, table.place, "an entry", faults_, take_entry_out_hint);
-    std::uint64_t digest = 0;
-    keys.hexadecimal_number("digest", digest);
-    for (const EvidenceKeyRow& row : key_rows) keys.text(row.name, entry.key.*row.value);
-    keys.text_if_any("libraries", entry.key.libraries);
-    keys.hexadecimal_number("scenario_fingerprint", entry.key.fingerprint);
-    if (const TomlEntry* runs = keys.required("run")) {
-      for (const TomlKeys::Table& run : keys.tables(*runs)) entry.runs.push_back(read_run(run));
-    }
-    keys.refuse_the_rest();
-    // What is plainly wrong has been said; the digest is for what looks right.
-    if (faults_.size() != faults_before) return;
-    const Place& of_digest = find(*table.content, "digest")->value.place;
-    if (digest != digest_of(entry)) {
-      keys.fault(of_digest, "the entry was changed after it was written: its digest does not fit");
-    } else if (is_known(entry.key)) {
-      keys.fault(of_digest, "there is another entry of the same subject, scenario and device");
-    }
-    to_.entries.push_back(std::move(entry));
-  }
-
-  bool is_known(const EvidenceKey& key) const {
-    return std::any_of(to_.entries.begin(), to_.entries.end(),
-                       [&](const EvidenceEntry& entry) { return entry.key == key; });
-  }
-
-  EvidenceRun read_run(const TomlKeys::Table& table) {
-    EvidenceRun run;
-    run.evidence.runs = 1;
-    TomlKeys keys(*table.content, table.place, "a run", faults_, take_entry_out_hint);
-    keys.hexadecimal_number("seed", run.seed);
-    keys.text("date", run.date);
-    keys.text("stepgate", run.stepgate);
-    read_contrasts(keys, "regime", run.evidence.regime);
-    read_contrasts(keys, "expect", run.evidence.expect);
-    read_contrasts(keys, "stored", run.evidence.stored);
-    read_contrasts(keys, "stored_anchors", run.evidence.stored_anchors);
-    keys.refuse_the_rest();
-    return run;
-  }
-
-  static void read_contrasts(TomlKeys& keys, std::string_view name, Contrasts& to) {
-    const TomlEntry* entry = keys.optional(name);
-    if (entry == nullptr) return;
-    const auto* table = std::get_if<TomlTable>(&entry->value.content);
-    if (table == nullptr) return keys.wrong_type(*entry, "a table");
-    for (const TomlEntry& sentence : *table) read_series(keys, sentence, to[sentence.key]);
-  }
-
-  static void read_series(TomlKeys& keys, const TomlEntry& entry, std::vector<double>& to) {
-    const auto* list = std::get_if<TomlArray>(&entry.value.content);
-    if (list == nullptr || list->empty()) {
-      return keys.wrong_type(entry, "a list of at least one number");
-    }
-    for (const TomlValue& value : *list) {
-      const auto contrast = TomlKeys::number(value);
-      if (!contrast || std::abs(*contrast) > largest_kept_contrast) {
-        return keys.fault(
-            value.place, fmt::format("'{}' holds what is not a number between {} and {}", entry.key,
-                                     -largest_kept_contrast, largest_kept_contrast));
-      }
-      to.push_back(*contrast);
-    }
-  }
-
-  EvidenceFile& to_;
-  TomlKeys::Faults faults_;
+constexpr auto entry_fields = [](auto& record, auto& entry) {
+  auto& key = entry.key;
+  record.text("subject", key.subject);
+  record.text("scenario", key.scenario);
+  record.text("kind", key.kind);
+  record.text("gpu", key.gpu);
+  record.text("uuid", key.uuid);
+  record.text("driver", key.driver);
+  record.text("cuda_runtime", key.cuda_runtime);
+  record.text_if_any("libraries", key.libraries);
+  record.hexadecimal("scenario_fingerprint", key.fingerprint);
+  record.tables("run", "a run", entry.runs, evidence_run_fields);
+};
+constexpr auto digested_entry = [](auto& record, auto& entry) {
+  return record.digested(entry, entry_fields);
 };
 
 template <class Entries>
@@ -137,6 +66,18 @@ void add(Contrasts& all, const Contrasts& of_a_run) {
     std::vector<double>& to = all[name];
     to.insert(to.end(), series.begin(), series.end());
   }
+}
+
+void read_entries(RecordReader& file, EvidenceFile& evidence) {
+  file.each_of("entry", "an entry", take_entry_out_hint, [&](RecordReader& record) {
+    EvidenceEntry entry;
+    if (!digested_entry(record, entry)) return;
+    for (EvidenceRun& run : entry.runs) run.evidence.runs = 1;
+    if (entry_of(evidence.entries, entry.key) != evidence.entries.end()) {
+      record.fault("digest", "there is another entry of the same subject, scenario and device");
+    }
+    evidence.entries.push_back(std::move(entry));
+  });
 }
 
 [[noreturn]] void refuse(const EvidenceFile& file, std::string fact, std::string_view way_out) {
@@ -158,10 +99,6 @@ void write_whole(const std::filesystem::path& path, const EvidenceFile& file) {
 
 }  // namespace
 
-std::span<const EvidenceKeyRow> evidence_key_rows() {
-  return key_rows;
-}
-
 EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
                          const DeviceIdentity& device, std::span<const DeviceKey> libraries) {
   const Environment environment = environment_of(device);
@@ -176,12 +113,28 @@ EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
           .libraries = libraries_in_words(libraries)};
 }
 
+std::string evidence_text(const EvidenceFile& file) {
+  RecordWriter record;
+  record.count("format", evidence_format);
+  record.tables("entry", "an entry", file.entries, digested_entry);
+  return "# What earlier runs found, for `stepgate run --evidence` to go on from: log(left / "
+         "right) "
+         "of every round, by sentence.\n"
+         "# An [[entry]] may be taken out as a whole, with all its runs, never changed.\n" +
+         record.text();
+}
+
 EvidenceFile read_evidence(const std::filesystem::path& path) {
-  EvidenceFile file{.file = path.generic_string(), .entries = {}};
+  EvidenceFile evidence{.file = path.generic_string(), .entries = {}};
   std::error_code error;
-  if (!std::filesystem::exists(path, error) && !error) return file;
-  EvidenceReader(file).read(read_toml(path, "an evidence file"));
-  return file;
+  if (!std::filesystem::exists(path, error) && !error) return evidence;
+  RecordFile file(path, "an evidence file", move_evidence_away_hint);
+  if (file.record().is_format(evidence_format, "evidence", "name another file")) {
+    read_entries(file.record(), evidence);
+    file.record().refuse_the_rest();
+  }
+  file.throw_faults();
+  return evidence;
 }
 
 EarlierEvidence earlier_in(const EvidenceFile& file, const EvidenceKey& key) {

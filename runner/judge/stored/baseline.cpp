@@ -59,8 +59,9 @@ StoredVariant stored_variant(const Variant& variant, std::span<const PlannedStep
   stored.step_seconds = mean_step_seconds(rounds, static_cast<int>(index));
   stored.anchor_seconds = mean_step_seconds(rounds, static_cast<int>(anchor_index));
   for (const MetricRow& row : metric_table()) {
-    if (!can_be_stored(row.metric) || stored_time_of(row.metric) != row.metric) continue;
-    if (row.evidence <= Evidence::exact) {
+    const StoredAs as = stored_as(row);
+    if (as == StoredAs::nothing) continue;
+    if (as == StoredAs::count) {
       const auto value = plans[index].facts().count(row.metric);
       if (value) stored.counts.push_back({.metric = row.metric, .value = *value});
     } else if (auto time = stored_time(rounds, static_cast<int>(index),
@@ -72,6 +73,13 @@ StoredVariant stored_variant(const Variant& variant, std::span<const PlannedStep
 }
 
 }  // namespace
+
+StoredAs stored_as(const MetricRow& row) {
+  if (!can_be_stored(row.metric) || stored_time_of(row.metric) != row.metric) {
+    return StoredAs::nothing;
+  }
+  return row.evidence <= Evidence::exact ? StoredAs::count : StoredAs::times;
+}
 
 Metric stored_time_of(Metric metric) {
   return metric == Metric::samples_per_s ? Metric::step_ms_mean : metric;

@@ -66,6 +66,10 @@ struct Baseline {
   std::vector<StoredRun> runs;  // in the order in which they were accepted
 };
 
+// Of times every round is stored, of what a plan counts one number.
+enum class StoredAs { nothing, times, count };
+StoredAs stored_as(const MetricRow&);
+
 // The times that are stored for a sentence about this metric: throughput is that of the mean time.
 Metric stored_time_of(Metric);
 

@@ -98,7 +98,8 @@ void TomlKeys::number(const TomlEntry& entry, double low, double high, double& t
   if (value && *value >= low && *value <= high) {
     to = *value;
   } else {
-    wrong_type(entry, fmt::format("a number from {} to {}", low, high));
+    wrong_type(entry, std::isinf(high) ? fmt::format("a number of at least {}", low)
+                                       : fmt::format("a number from {} to {}", low, high));
   }
 }
 
