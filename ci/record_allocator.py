@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Records what PyTorch's caching allocator does with a random sequence of requests.
 
-    ci/record_allocator.py FILE [--events N] [--seed N] [--growable] [--round N] [--split-max MIB] [--garbage SHARE]
+    ci/record_allocator.py FILE [--events N] [--seed N] [--expandable] [--round N] [--split-max MIB] [--garbage SHARE]
 
 Needs a GPU and any PyTorch from 2.2 on. FILE is what runner/allocators/testing/recording.h describes: put it into
 runner/allocators/recorded/ and replay_test compares stepgate's allocator with it, event by event.
@@ -23,8 +23,8 @@ POOLED = ["allocation", "segment", "active", "inactive_split", "allocated_bytes"
 SINGLE = ["oversize_allocations", "oversize_segments"]
 COUNTS = ["num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free"]
 NUMBERS = ["current", "peak", "allocated", "freed"]
-NAMES = ([f"{gauge}.{pool}.{number}" for gauge in POOLED for pool in ("all", "small_pool", "large_pool")
-          for number in NUMBERS] + [f"{gauge}.{number}" for gauge in SINGLE for number in NUMBERS] + COUNTS)
+NAMES = ([f"{stat}.{pool}.{number}" for stat in POOLED for pool in ("all", "small_pool", "large_pool")
+          for number in NUMBERS] + [f"{stat}.{number}" for stat in SINGLE for number in NUMBERS] + COUNTS)
 USES = {"active_allocated": "live", "active_pending_free": "pending", "active_awaiting_free": "pending",
         "inactive": "free"}
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -37,7 +37,7 @@ def arguments():
     parser.add_argument("file")
     parser.add_argument("--events", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--growable", action="store_true", help="expandable_segments")
+    parser.add_argument("--expandable", action="store_true", help="expandable_segments")
     parser.add_argument("--round", type=int, default=0, metavar="N", help="roundup_power2_divisions")
     parser.add_argument("--split-max", type=int, default=None, metavar="MIB", help="max_split_size_mb, above 20")
     parser.add_argument("--garbage", type=float, default=0.0, metavar="SHARE", help="garbage_collection_threshold")
@@ -46,7 +46,7 @@ def arguments():
 
 def allocator_settings(args):
     settings = []
-    if args.growable:
+    if args.expandable:
         settings.append("expandable_segments:True")
     if args.round:
         settings.append(f"roundup_power2_divisions:{args.round}")
@@ -81,7 +81,7 @@ class Recorder:
         self.write({
             "stepgate_allocator_recording": 1, "pytorch": torch.__version__,
             "device": torch.cuda.get_device_name(), "seed": seed, "device_bytes": self.device_bytes,
-            "rules": {"growable": args.growable, "round_divisions": args.round,
+            "rules": {"expandable": args.expandable, "round_divisions": args.round,
                       "split_max_bytes": None if args.split_max is None else args.split_max * MIB,
                       "garbage_collection_threshold": args.garbage},
             "statistics": self.names})
@@ -131,7 +131,7 @@ class Recorder:
             blocks.append([block["size"], use, 0 if use == "free" else block["requested_size"]])
         return {"address": segment["address"], "bytes": segment["total_size"],
                 "stream": self.index_of[segment["stream"]], "pool": segment["segment_type"],
-                "growable": bool(segment.get("is_expandable", False)), "blocks": blocks}
+                "expandable": bool(segment.get("is_expandable", False)), "blocks": blocks}
 
     def finish_late(self):
         self.streams[LATE].synchronize()
@@ -172,7 +172,7 @@ class Recorder:
         block = self.random.choice(own)
         self.held[block][0].record_stream(self.streams[LATE])
         self.held[block][2] = True
-        self.record({"do": "used_on", "block": block, "stream": LATE})
+        self.record({"do": "record_stream", "block": block, "stream": LATE})
 
     def cap(self):
         fraction = self.random.choice([0.5, 1, 1.5, 3]) * GIB / self.device_bytes

@@ -121,7 +121,7 @@ struct LaunchContext {
   void* blas = nullptr;
   Cudnn* dnn = nullptr;
   GemmAutotuner* gemm_autotuner = nullptr;
-  std::string_view without_dnn = {};  // why there is none, in words
+  std::string_view cudnn_unavailable_reason = {};  // why there is none, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
   // Where launchers write down what they chose, the same thing once. Null: nobody asks.

@@ -33,6 +33,9 @@ WORDS = [
     (r"\brun_ahead_steps\b|\bhold_back\b|\bbound_run_ahead\b", "steps_in_flight, throttle", None, None),
     (r"\bfurthest_ahead", "prefetch_depth", None, None),
     (r"\bBookkeeping\b|[>.]bookkeeping\b", "StepTelemetry, telemetry", r"^runner/|^tests/", None),
+    (r"\bused_on\b|\b(Pooled)?Gauge\b", "record_stream, MemoryStat", None, None),
+    (r"\bTimeSplit\b|\btime_split\b", "time breakdown", None, None),
+    (r"\bLiveBecause\b|\bwithout_dnn\b|\bKeptMemory\b", "liveness reason, cudnn_unavailable_reason, persistent memory", None, None),
     (r"\bScripted[A-Z]|\bscripted_[a-z]|\bscripted (device|worker|trace)|[Pp]layed_?(nvml|cudnn|gpu|Nvml)|\bPLAYED_", "fake", None, None),
 ]
 
@@ -63,7 +66,8 @@ failures = found_in([*files, SOURCE / "README.md"], SOURCE)
 PLANTED = {
     "runner/a.cpp": ["knobs.h2d.host = pinned;", "ProductCall call;", "SegmentKind::growable", "PageLock{host}", "is_narrow(dtype)", "is_passing(buffer)",
                      "handed_over_at(plan, 3)", "prolong_lifetimes(plan)", "plan.course->steps", "ModelledMemory memory;", "guardian_ = fork();",
-                     "plan.run_ahead_steps", "furthest_ahead(plan)", "Bookkeeping kept;", "ScriptedDevice device;"],
+                     "plan.run_ahead_steps", "furthest_ahead(plan)", "Bookkeeping kept;", "ScriptedDevice device;", "allocator.used_on(block, 2);", "Gauge all;", "TimeSplit time;",
+                     "LiveBecause because;", "std::string without_dnn;", "KeptMemory kept;"],
     "runner/plan/b.h": ["// The products of a layer.", "int product = 0;"],
     "docs/c.md": ["a batch that is page-locked", "growable segments", "its last words", "a scripted device"],
 }

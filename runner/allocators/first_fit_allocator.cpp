@@ -82,7 +82,7 @@ void FirstFitAllocator::free(BlockId id) {
   if (block.points.empty()) make_free(block);
 }
 
-void FirstFitAllocator::used_on(BlockId id, StreamId stream) {
+void FirstFitAllocator::record_stream(BlockId id, StreamId stream) {
   WholeBlock& block = blocks_.at(id);
   require(block.use == BlockUse::live, "only a block that is held is used");
   if (stream != block.stream && std::ranges::find(block.used_by, stream) == block.used_by.end())

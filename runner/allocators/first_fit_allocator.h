@@ -20,7 +20,7 @@ class FirstFitAllocator : public MemoryAllocator {
 
   BlockOrRefusal allocate(std::int64_t bytes, StreamId) override;
   void free(BlockId) override;
-  void used_on(BlockId, StreamId) override;
+  void record_stream(BlockId, StreamId) override;
   void empty_cache() override;  // waits for the device
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }
   void begin_capture(int pool, std::vector<StreamId> streams) override;  // must not be asked

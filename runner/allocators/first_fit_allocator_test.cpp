@@ -45,7 +45,7 @@ TEST_F(AFirstFitAllocator, RespectsItsCap) {
 
 TEST_F(AFirstFitAllocator, WaitsForOtherStreamsBeforeItReuses) {
   const HeldBlock block = hold(allocator, 10 * MiB, 1);
-  allocator.used_on(block.id, 2);
+  allocator.record_stream(block.id, 2);
   let_go(allocator, block);
   EXPECT_NE(hold(allocator, 10 * MiB, 1).address, block.address);
   memory.finish(2);
@@ -55,7 +55,7 @@ TEST_F(AFirstFitAllocator, WaitsForOtherStreamsBeforeItReuses) {
 
 TEST_F(AFirstFitAllocator, GivesPendingBlocksBackAfterWaiting) {
   const HeldBlock block = hold(allocator, 10 * MiB, 1);
-  allocator.used_on(block.id, 2);
+  allocator.record_stream(block.id, 2);
   let_go(allocator, block);
   allocator.empty_cache();
   EXPECT_EQ(memory.waits(), 1);

@@ -93,7 +93,7 @@ class MemoryAllocator {
   // stream, and after that of any other that it was used on.
   virtual void free(BlockId) = 0;
   // Work issued on another stream uses the block: PyTorch's record_stream.
-  virtual void used_on(BlockId, StreamId) = 0;
+  virtual void record_stream(BlockId, StreamId) = 0;
   // Gives back to the device what nothing is in.
   virtual void empty_cache() = 0;
   // No more than so much is reserved from now on; what is reserved already stays.

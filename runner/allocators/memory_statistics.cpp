@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables behind the names: pooled gauges, each with three pools of four numbers; single gauges;
+// The tables behind the names: pooled stats, each with three pools of four numbers; single stats;
 // counts.
 #include "allocators/memory_statistics.h"
 
@@ -16,7 +16,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::array<Row<PooledGauge MemoryStatistics::*>, 9> pooled_gauges{{
+constexpr std::array<Row<PooledStat MemoryStatistics::*>, 9> pooled_stats{{
     {"allocation", &MemoryStatistics::allocation},
     {"segment", &MemoryStatistics::segment},
     {"active", &MemoryStatistics::active},
@@ -28,20 +28,20 @@ constexpr std::array<Row<PooledGauge MemoryStatistics::*>, 9> pooled_gauges{{
     {"requested_bytes", &MemoryStatistics::requested_bytes},
 }};
 
-constexpr std::array<Row<Gauge PooledGauge::*>, 3> pools{{
-    {"all", &PooledGauge::all},
-    {"small_pool", &PooledGauge::small_pool},
-    {"large_pool", &PooledGauge::large_pool},
+constexpr std::array<Row<MemoryStat PooledStat::*>, 3> pools{{
+    {"all", &PooledStat::all},
+    {"small_pool", &PooledStat::small_pool},
+    {"large_pool", &PooledStat::large_pool},
 }};
 
-constexpr std::array<Row<std::int64_t Gauge::*>, 4> numbers{{
-    {"current", &Gauge::current},
-    {"peak", &Gauge::peak},
-    {"allocated", &Gauge::allocated},
-    {"freed", &Gauge::freed},
+constexpr std::array<Row<std::int64_t MemoryStat::*>, 4> numbers{{
+    {"current", &MemoryStat::current},
+    {"peak", &MemoryStat::peak},
+    {"allocated", &MemoryStat::allocated},
+    {"freed", &MemoryStat::freed},
 }};
 
-constexpr std::array<Row<Gauge MemoryStatistics::*>, 2> single_gauges{{
+constexpr std::array<Row<MemoryStat MemoryStatistics::*>, 2> single_stats{{
     {"oversize_allocations", &MemoryStatistics::oversize_allocations},
     {"oversize_segments", &MemoryStatistics::oversize_segments},
 }};
@@ -54,8 +54,8 @@ constexpr std::array<Row<std::int64_t MemoryStatistics::*>, 5> counts{{
     {"num_device_free", &MemoryStatistics::num_device_free},
 }};
 
-constexpr std::size_t first_single = pooled_gauges.size() * pools.size() * numbers.size();
-constexpr std::size_t first_count = first_single + single_gauges.size() * numbers.size();
+constexpr std::size_t first_single = pooled_stats.size() * pools.size() * numbers.size();
+constexpr std::size_t first_count = first_single + single_stats.size() * numbers.size();
 constexpr std::size_t all_statistics = first_count + counts.size();
 
 std::string joined(std::initializer_list<std::string_view> parts) {
@@ -70,10 +70,10 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 }  // namespace
 
 void MemoryStatistics::reset_peak() {
-  for (const auto& row : pooled_gauges) {
+  for (const auto& row : pooled_stats) {
     for (const auto& pool : pools) (this->*row.member.*pool.member).reset_peak();
   }
-  for (const auto& row : single_gauges) (this->*row.member).reset_peak();
+  for (const auto& row : single_stats) (this->*row.member).reset_peak();
 }
 
 std::size_t statistic_count() {
@@ -85,10 +85,9 @@ std::string name_of_statistic(std::size_t index) {
   if (index >= first_count) return std::string(counts[index - first_count].name);
   const std::string_view number = numbers[index % numbers.size()].name;
   if (index >= first_single)
-    return joined({single_gauges[(index - first_single) / numbers.size()].name, number});
-  const std::size_t gauge = index / numbers.size();
-  return joined(
-      {pooled_gauges[gauge / pools.size()].name, pools[gauge % pools.size()].name, number});
+    return joined({single_stats[(index - first_single) / numbers.size()].name, number});
+  const std::size_t stat = index / numbers.size();
+  return joined({pooled_stats[stat / pools.size()].name, pools[stat % pools.size()].name, number});
 }
 
 std::int64_t value_of_statistic(const MemoryStatistics& statistics, std::size_t index) {
@@ -96,10 +95,10 @@ std::int64_t value_of_statistic(const MemoryStatistics& statistics, std::size_t 
   if (index >= first_count) return statistics.*counts[index - first_count].member;
   const auto number = numbers[index % numbers.size()].member;
   if (index >= first_single)
-    return statistics.*single_gauges[(index - first_single) / numbers.size()].member.*number;
-  const std::size_t gauge = index / numbers.size();
-  return statistics.*pooled_gauges[gauge / pools.size()].member.*
-         pools[gauge % pools.size()].member.*number;
+    return statistics.*single_stats[(index - first_single) / numbers.size()].member.*number;
+  const std::size_t stat = index / numbers.size();
+  return statistics.*pooled_stats[stat / pools.size()].member.*pools[stat % pools.size()].member.*
+         number;
 }
 
 std::optional<std::size_t> statistic_named(std::string_view name) {

@@ -13,7 +13,7 @@
 namespace stepgate {
 
 // How much of something there is, at most was since the peak was reset, and came and went in all.
-struct Gauge {
+struct MemoryStat {
   std::int64_t current = 0;
   std::int64_t peak = 0;
   std::int64_t allocated = 0;
@@ -32,14 +32,14 @@ struct Gauge {
   void change(std::int64_t amount) { amount < 0 ? decrease(-amount) : increase(amount); }
   void reset_peak() { peak = current; }
 
-  bool operator==(const Gauge&) const = default;
+  bool operator==(const MemoryStat&) const = default;
 };
 
 enum class PoolSize { small, large };
 
-// One gauge for all pools together and one for each size of pool.
-struct PooledGauge {
-  Gauge all, small_pool, large_pool;
+// One stat for all pools together and one for each size of pool.
+struct PooledStat {
+  MemoryStat all, small_pool, large_pool;
 
   void increase(PoolSize size, std::int64_t amount) {
     all.increase(amount);
@@ -53,25 +53,25 @@ struct PooledGauge {
     all.change(amount);
     of(size).change(amount);
   }
-  Gauge& of(PoolSize size) { return size == PoolSize::small ? small_pool : large_pool; }
+  MemoryStat& of(PoolSize size) { return size == PoolSize::small ? small_pool : large_pool; }
 
-  bool operator==(const PooledGauge&) const = default;
+  bool operator==(const PooledStat&) const = default;
 };
 
 struct MemoryStatistics {
-  PooledGauge allocation;      // blocks that the program holds
-  PooledGauge segment;         // pieces taken from the device whole
-  PooledGauge active;          // blocks that are held or still used by a stream
-  PooledGauge inactive_split;  // free blocks that cannot be given back, for a part of their segment
-                               // is active; those of expandable segments do not count
-  PooledGauge allocated_bytes;
-  PooledGauge reserved_bytes;
-  PooledGauge active_bytes;
-  PooledGauge inactive_split_bytes;
-  PooledGauge requested_bytes;  // of active blocks, before rounding
+  PooledStat allocation;      // blocks that the program holds
+  PooledStat segment;         // pieces taken from the device whole
+  PooledStat active;          // blocks that are held or still used by a stream
+  PooledStat inactive_split;  // free blocks that cannot be given back, for a part of their segment
+                              // is active; those of expandable segments do not count
+  PooledStat allocated_bytes;
+  PooledStat reserved_bytes;
+  PooledStat active_bytes;
+  PooledStat inactive_split_bytes;
+  PooledStat requested_bytes;  // of active blocks, before rounding
 
-  Gauge oversize_allocations;  // of blocks that are too large to be split
-  Gauge oversize_segments;
+  MemoryStat oversize_allocations;  // of blocks that are too large to be split
+  MemoryStat oversize_segments;
 
   std::int64_t num_alloc_retries = 0;  // attempts after giving the whole cache back
   std::int64_t num_ooms = 0;

@@ -59,9 +59,9 @@ TEST(MemoryStatistics, ForgetPeaksAndKeepTheRest) {
   statistics.oversize_allocations.increase(3);
   statistics.oversize_allocations.decrease(3);
   statistics.reset_peak();
-  EXPECT_EQ(statistics.active.all, (Gauge{1, 1, 5, 4}));
-  EXPECT_EQ(statistics.active.small_pool, (Gauge{1, 1, 5, 4}));
-  EXPECT_EQ(statistics.oversize_allocations, (Gauge{0, 0, 3, 3}));
+  EXPECT_EQ(statistics.active.all, (MemoryStat{1, 1, 5, 4}));
+  EXPECT_EQ(statistics.active.small_pool, (MemoryStat{1, 1, 5, 4}));
+  EXPECT_EQ(statistics.oversize_allocations, (MemoryStat{0, 0, 3, 3}));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace stepgate {
 
 // Why something is live as long as it is. The first ones are always live.
-enum class LiveBecause {
+enum class LivenessReason {
   it_is_kept,           // weights, state, batches, what is counted; host memory
   it_is_carried_over,   // read before it is written: the step before has written it
   it_spans_steps,       // its uses act for different steps
@@ -22,7 +22,7 @@ enum class LiveBecause {
   it_is_never_released  // one more a step, from its Allocate on
 };
 
-std::string_view in_words(LiveBecause);
+std::string_view in_words(LivenessReason);
 
 // Inclusive, as indices into StepPlan::operations.
 struct Lifetime {
@@ -31,9 +31,9 @@ struct Lifetime {
   std::int64_t bytes = 0;  // of these slots; device memory in whole blocks
   int first = 0;
   int last = 0;
-  LiveBecause because = LiveBecause::it_is_kept;
+  LivenessReason because = LivenessReason::it_is_kept;
 
-  bool always() const { return because <= LiveBecause::nobody_names_it; }
+  bool always() const { return because <= LivenessReason::nobody_names_it; }
   bool operator==(const Lifetime&) const = default;
 };
 

@@ -55,7 +55,7 @@ std::optional<Launch> choose(const char* kernel, std::string reason, const Launc
                              Make make) {
   std::optional<Launch> launch;
   if (reason.empty()) {
-    reason = context.without_dnn;
+    reason = context.cudnn_unavailable_reason;
     if (context.dnn != nullptr) launch = make(*context.dnn, &reason);
   }
   KernelChoice choice{.kernel = kernel, .library = {}, .reason = {}};

@@ -15,7 +15,7 @@ constexpr KernelShape suitable{.rows = 512, .columns = 256, .depth = 256, .group
 std::vector<KernelChoice> choices_of(const KernelShape& shape, DType dtype,
                                      std::int64_t most_scratch = plenty) {
   std::vector<KernelChoice> choices;
-  const LaunchContext context{.without_dnn = "nobody has one", .choices = &choices};
+  const LaunchContext context{.cudnn_unavailable_reason = "nobody has one", .choices = &choices};
   EXPECT_FALSE(attention_by_cudnn(shape, dtype, context));
   EXPECT_FALSE(attention_gradient_by_cudnn(shape, dtype, most_scratch, context));
   return choices;
@@ -64,7 +64,7 @@ TEST(ChooseCudnn, HasNothingToChooseForNumbersOf32Bits) {
 
 TEST(ChooseCudnn, SaysTheSameThingOnceAndNothingWhereNobodyAsks) {
   std::vector<KernelChoice> choices;
-  const LaunchContext context{.without_dnn = "nobody has one", .choices = &choices};
+  const LaunchContext context{.cudnn_unavailable_reason = "nobody has one", .choices = &choices};
   for (int layer = 0; layer < 3; ++layer) {
     EXPECT_FALSE(attention_by_cudnn(suitable, DType::bf16, context));
   }

@@ -26,7 +26,7 @@ class CachingAllocator : public MemoryAllocator {
 
   BlockOrRefusal allocate(std::int64_t bytes, StreamId) override;
   void free(BlockId) override;
-  void used_on(BlockId, StreamId) override;
+  void record_stream(BlockId, StreamId) override;
   // Not while a graph is captured: it waits.
   void empty_cache() override;
   void set_cap(std::optional<std::int64_t> bytes) override { cap_bytes_ = bytes; }

@@ -87,8 +87,8 @@ TEST_F(ACachingAllocator, NeverServesOneStreamFromAnother) {
 
 TEST_F(ACachingAllocator, KeepsABlockUntilTheOtherStreamsThatUseItAreDone) {
   const HeldBlock block = hold(allocator, 30 * MiB, 1);
-  allocator.used_on(block.id, 2);
-  allocator.used_on(block.id, 3);
+  allocator.record_stream(block.id, 2);
+  allocator.record_stream(block.id, 3);
   let_go(allocator, block);
   EXPECT_EQ(statistics.allocated_bytes.all.current, 0);
   EXPECT_EQ(statistics.active_bytes.all.current, 30 * MiB);
@@ -102,7 +102,7 @@ TEST_F(ACachingAllocator, KeepsABlockUntilTheOtherStreamsThatUseItAreDone) {
 
 TEST_F(ACachingAllocator, DoesNotWaitForUsesOnABlocksOwnStream) {
   const HeldBlock block = hold(allocator, 30 * MiB, 1);
-  allocator.used_on(block.id, 1);
+  allocator.record_stream(block.id, 1);
   let_go(allocator, block);
   EXPECT_EQ(statistics.active_bytes.all.current, 0);
 }
@@ -125,7 +125,7 @@ TEST_F(ACachingAllocator, GivesBackOnlySegmentsThatNothingIsIn) {
 
 TEST_F(ACachingAllocator, WaitsForStreamsWhenTheCacheIsEmptied) {
   const HeldBlock block = hold(allocator, 30 * MiB, 1);
-  allocator.used_on(block.id, 2);
+  allocator.record_stream(block.id, 2);
   let_go(allocator, block);
   allocator.empty_cache();
   EXPECT_EQ(memory.waits(), 1);
@@ -146,7 +146,7 @@ TEST_F(ACachingAllocator, SaysWhyItRefuses) {
   let_go(allocator, hold(allocator, 300 * MiB, 1));
   const HeldBlock pending = hold(allocator, 100 * MiB);
   (void)small;
-  allocator.used_on(pending.id, 1);
+  allocator.record_stream(pending.id, 1);
   const Refusal refusal = refusal_of(allocator, 600 * MiB - 1);
   EXPECT_EQ(refusal.by, RefusedBy::device);
   EXPECT_EQ(refusal.requested_bytes, 600 * MiB - 1);
@@ -204,7 +204,7 @@ TEST_F(ACachingAllocator, GivesEverythingBackWhenItGoes) {
     hold(brief, 30 * MiB);
     CachingAllocator other(memory, CachingRules());
     const HeldBlock block = hold(other, 30 * MiB);
-    other.used_on(block.id, 1);
+    other.record_stream(block.id, 1);
     other.free(block.id);
     hold(other, 10);
   }
@@ -259,7 +259,7 @@ TEST(ACachingAllocatorDeathTest, NoticesMisuse) {
   const HeldBlock again = hold(allocator, 30 * MiB);
   EXPECT_EQ(again.address, block.address);
   EXPECT_DEATH(allocator.free(block.id), "a block is one that the allocator made");
-  EXPECT_DEATH(allocator.used_on(block.id, 1), "a block is one that the allocator made");
+  EXPECT_DEATH(allocator.record_stream(block.id, 1), "a block is one that the allocator made");
   EXPECT_DEATH(allocator.free({1000, 0}), "a block is one that the allocator made");
   EXPECT_DEATH(allocator.allocate(0, 0), "a block has bytes");
 }

@@ -71,9 +71,9 @@ TEST_F(ACapturingAllocator, GivesNothingBackDuringACapture) {
 TEST_F(ACapturingAllocator, AsksNoStreamDuringACapture) {
   const HeldBlock before = hold(allocator, 30 * MiB, 1);
   const HeldBlock during = hold(allocator, 40 * MiB, 1);
-  allocator.used_on(before.id, 2);
+  allocator.record_stream(before.id, 2);
   allocator.begin_capture(7, {3});
-  allocator.used_on(during.id, 2);
+  allocator.record_stream(during.id, 2);
   let_go(allocator, before);
   let_go(allocator, during);
   hold(allocator, 1 * MiB, 1);

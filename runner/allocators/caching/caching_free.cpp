@@ -31,7 +31,7 @@ void CachingAllocator::free(BlockId id) {
   }
 }
 
-void CachingAllocator::used_on(BlockId id, StreamId stream) {
+void CachingAllocator::record_stream(BlockId id, StreamId stream) {
   CachedBlock& block = blocks_.at(id);
   require(block.held, "only a block that is held is used");
   if (stream == block.stream) return;  // its own stream's order is enough

@@ -99,7 +99,7 @@ AllocationRecording long_recording() {
       event.block = live.back();
       live.pop_back();
     } else if (draw < 0.99) {
-      event.action = RecordedAction::used_on;
+      event.action = RecordedAction::record_stream;
       event.block = live[random.below(live.size())];
       event.stream = 2;
     } else {

@@ -51,7 +51,7 @@ struct Sums {
 struct Compared {
   std::string_view name;
   std::int64_t Sums::*sum;
-  PooledGauge MemoryStatistics::*gauge;
+  PooledStat MemoryStatistics::*stat;
 };
 
 constexpr Compared compared[] = {
@@ -67,17 +67,16 @@ constexpr Compared compared[] = {
 };
 
 std::optional<std::string> broken_sum(const Sums& sums, const MemoryStatistics& statistics,
-                                      Gauge PooledGauge::*pool, std::string_view pool_name) {
+                                      MemoryStat PooledStat::*pool, std::string_view pool_name) {
   for (const Compared& row : compared) {
-    const Gauge& gauge = statistics.*row.gauge.*pool;
+    const MemoryStat& stat = statistics.*row.stat.*pool;
     const std::int64_t sum = sums.*row.sum;
-    if (gauge.current != sum)
-      return fmt::format("{}.{} is {}, but the blocks say {}", row.name, pool_name, gauge.current,
+    if (stat.current != sum)
+      return fmt::format("{}.{} is {}, but the blocks say {}", row.name, pool_name, stat.current,
                          sum);
-    if (gauge.current < 0 || gauge.peak < gauge.current ||
-        gauge.current != gauge.allocated - gauge.freed)
+    if (stat.current < 0 || stat.peak < stat.current || stat.current != stat.allocated - stat.freed)
       return fmt::format("{}.{} is {} with peak {}, {} in and {} out", row.name, pool_name,
-                         gauge.current, gauge.peak, gauge.allocated, gauge.freed);
+                         stat.current, stat.peak, stat.allocated, stat.freed);
   }
   return std::nullopt;
 }
@@ -96,10 +95,10 @@ std::optional<std::string> broken_property(const MemoryAllocator& allocator) {
     (segment.pool == PoolSize::small ? small : large).add(segment);
   }
   const MemoryStatistics& statistics = allocator.statistics();
-  if (auto broken = broken_sum(all, statistics, &PooledGauge::all, "all")) return broken;
-  if (auto broken = broken_sum(small, statistics, &PooledGauge::small_pool, "small_pool"))
+  if (auto broken = broken_sum(all, statistics, &PooledStat::all, "all")) return broken;
+  if (auto broken = broken_sum(small, statistics, &PooledStat::small_pool, "small_pool"))
     return broken;
-  return broken_sum(large, statistics, &PooledGauge::large_pool, "large_pool");
+  return broken_sum(large, statistics, &PooledStat::large_pool, "large_pool");
 }
 
 }  // namespace stepgate

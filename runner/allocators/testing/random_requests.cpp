@@ -36,7 +36,7 @@ void RandomRequests::step(RequestBytes& bytes, CachingAllocator* captures) {
   } else if (action < 28) {
     if (!held_.empty()) {
       const Held& held = held_[bytes.next() % held_.size()];
-      allocator_.used_on(held.block.id, bytes.next() % streams);
+      allocator_.record_stream(held.block.id, bytes.next() % streams);
     }
   } else if (action == 28) {
     memory_.finish(bytes.next() % streams);

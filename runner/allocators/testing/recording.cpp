@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t format = 1;
 constexpr std::int64_t most_streams = 1 << 16;
-constexpr std::array<std::string_view, 6> actions{"allocate", "free",        "used_on",
+constexpr std::array<std::string_view, 6> actions{"allocate", "free",        "record_stream",
                                                   "finish",   "empty_cache", "cap"};
 constexpr std::array<std::string_view, 2> pool_names{"small", "large"};
 constexpr std::array<std::string_view, 3> uses{"live", "pending", "free"};
@@ -153,7 +153,7 @@ class Reader {
 
   void read_rules(const Line& line) {
     CachingRules& rules = recording_.rules;
-    if (line.yes_or_no("growable")) rules.segments = SegmentKind::expandable;
+    if (line.yes_or_no("expandable")) rules.segments = SegmentKind::expandable;
     rules.round_divisions = line.number("round_divisions", 0, 1 << 20);
     if (rules.round_divisions > 0 &&
         !std::has_single_bit(static_cast<std::uint64_t>(rules.round_divisions)))
@@ -179,7 +179,7 @@ class Reader {
         event.block = held(line);
         held_.erase(line.number("block", 0, INT64_MAX));
         break;
-      case RecordedAction::used_on:
+      case RecordedAction::record_stream:
         event.block = held(line);
         event.stream = line.stream();
         break;
@@ -259,7 +259,7 @@ class Reader {
     segment.bytes = line.number("bytes", 1, largest_request_bytes);
     segment.stream = line.stream();
     segment.pool = line.choice<PoolSize>(line.at("pool"), "pool", pool_names);
-    if (line.yes_or_no("growable")) segment.kind = SegmentKind::expandable;
+    if (line.yes_or_no("expandable")) segment.kind = SegmentKind::expandable;
     Address next = segment.address;
     for (const Json& triple : line.list("blocks")) {
       if (!triple.is_array() || triple.size() != 3) line.fail("'blocks' is no list of triples");

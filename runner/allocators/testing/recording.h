@@ -5,17 +5,17 @@
 //
 //   {"stepgate_allocator_recording":1, "pytorch":"2.9.0", "device":"NVIDIA H200", "seed":1,
 //    "device_bytes":150000000000, "statistics":["num_ooms", ...],
-//    "rules":{"growable":false, "round_divisions":0, "split_max_bytes":null,
+//    "rules":{"expandable":false, "round_divisions":0, "split_max_bytes":null,
 //             "garbage_collection_threshold":0.0}}
 //   {"do":"allocate", "block":1, "bytes":1000, "stream":0, "refused":false, ...}
-//   {"do":"free", "block":1, ...}           {"do":"used_on", "block":1, "stream":2, ...}
+//   {"do":"free", "block":1, ...}           {"do":"record_stream", "block":1, "stream":2, ...}
 //   {"do":"finish", "stream":2, ...}        all work issued on the stream so far is done
 //   {"do":"empty_cache", ...}               {"do":"cap", "bytes":1000000000, ...}   null: none
 //
 // Each event may carry "changed", pairs [place in the head's statistics, value] of those that are
 // not what they were, and "segments" with "gone": segments that are new or not what they were, and
 // the addresses of those that are no more.
-//   {"address":A, "bytes":B, "stream":0, "pool":"small", "growable":false,
+//   {"address":A, "bytes":B, "stream":0, "pool":"small", "expandable":false,
 //    "blocks":[[512, "live", 100], [2096640, "free", 0]]}             live, pending or free
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace stepgate {
 
-enum class RecordedAction { allocate, free, used_on, finish, empty_cache, cap };
+enum class RecordedAction { allocate, free, record_stream, finish, empty_cache, cap };
 enum class RecordedOutcome { unknown, served, refused };
 
 struct RecordedEvent {

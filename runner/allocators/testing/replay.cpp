@@ -58,8 +58,8 @@ class Replay {
       case RecordedAction::free:
         allocator_.free(ids_[event.block]);
         break;
-      case RecordedAction::used_on:
-        allocator_.used_on(ids_[event.block], event.stream);
+      case RecordedAction::record_stream:
+        allocator_.record_stream(ids_[event.block], event.stream);
         break;
       case RecordedAction::finish:
         memory_.finish(event.stream);

@@ -17,7 +17,7 @@ const std::filesystem::path recorded = STEPGATE_SOURCE_DIR "/runner/allocators/r
 
 constexpr std::string_view head =
     R"({"stepgate_allocator_recording":1,"pytorch":"2","device":"none","seed":5,"device_bytes":100000000,)"
-    R"("rules":{"growable":false,"round_divisions":0,"split_max_bytes":null,)"
+    R"("rules":{"expandable":false,"round_divisions":0,"split_max_bytes":null,)"
     R"("garbage_collection_threshold":0},"statistics":["num_ooms","reserved_bytes.all.current"]})";
 
 AllocationRecording recording_of(const std::string& events) {
@@ -99,7 +99,7 @@ TEST(Replay, ComparesNothingWhereNothingWasRecorded) {
   EXPECT_EQ(
       first_difference(recording_of(R"({"do":"allocate","block":1,"bytes":20000000,"stream":0})"
                                     "\n\n"
-                                    R"({"do":"used_on","block":1,"stream":3})"
+                                    R"({"do":"record_stream","block":1,"stream":3})"
                                     "\n"
                                     R"({"do":"free","block":1})"
                                     "\n"
@@ -145,13 +145,13 @@ TEST(ReadRecording, SaysWhatIsWrongWithAnEventAndWhere) {
             "x.jsonl:3:1: 'changed' is no list");
   EXPECT_EQ(complaint_about_event(
                 R"({"do":"empty_cache","gone":[],"segments":[{"address":1,"bytes":1024,"stream":0,)"
-                R"("pool":"small","growable":false,"blocks":[[512,"live",1]]}]})"),
+                R"("pool":"small","expandable":false,"blocks":[[512,"live",1]]}]})"),
             "x.jsonl:3:1: the blocks of segment 1 do not fill it");
   EXPECT_EQ(complaint_about_event(
                 R"({"do":"empty_cache","gone":[],"segments":[{"address":1,"bytes":512,"stream":0,)"
-                R"("pool":"small","growable":false,"blocks":[[512,"alive",1]]}]})"),
+                R"("pool":"small","expandable":false,"blocks":[[512,"alive",1]]}]})"),
             "x.jsonl:3:1: 'alive' is no use of a block; did you mean 'live'?");
-  const std::string block = R"("bytes":512,"stream":0,"pool":"small","growable":false,)"
+  const std::string block = R"("bytes":512,"stream":0,"pool":"small","expandable":false,)"
                             R"("blocks":[[512,"live",1]]})";
   EXPECT_EQ(complaint_about_event(R"({"do":"empty_cache","gone":[],"segments":[{"address":1000,)" +
                                   block + R"(,{"address":1511,)" + block + "]}"),

@@ -135,7 +135,7 @@ class CudaDevice : public Device {
 
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
-    KeptMemory& kept = slots_[slot];
+    PersistentMemory& kept = slots_[slot];
     make_room(plan, &kept);
     return std::make_unique<CudaStep>(plan, services_for(plan), draw, &kept, streams_of_slots());
   }
@@ -162,7 +162,7 @@ class CudaDevice : public Device {
 
  private:
   // Slots that nobody is in give up what they keep where the step might lack it.
-  void make_room(const StepPlan& plan, const KeptMemory* own) {
+  void make_room(const StepPlan& plan, const PersistentMemory* own) {
     constexpr double to_spare = 1.25;  // pools and allocators splinter
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
@@ -192,7 +192,7 @@ class CudaDevice : public Device {
   Cudnn* dnn() {
     if (!dnn_asked_) {
       dnn_asked_ = true;
-      dnn_ = open_cudnn(&without_dnn_);
+      dnn_ = open_cudnn(&cudnn_unavailable_reason_);
     }
     return dnn_.get();
   }
@@ -204,7 +204,7 @@ class CudaDevice : public Device {
     return {.blas = blas_.get(),
             .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
             .gemm_autotuner = &gemm_autotuner_,
-            .without_dnn = without_dnn_,
+            .cudnn_unavailable_reason = cudnn_unavailable_reason_,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get()};
@@ -215,10 +215,10 @@ class CudaDevice : public Device {
   BlasHandle blas_;
   bool dnn_asked_ = false;
   std::shared_ptr<Cudnn> dnn_;
-  std::string without_dnn_;  // why there is none
+  std::string cudnn_unavailable_reason_;  // why there is none
   GemmAutotuner gemm_autotuner_;
   ContentsCache contents_;
-  std::map<int, KeptMemory> slots_;
+  std::map<int, PersistentMemory> slots_;
   std::weak_ptr<CudaStreams> streams_of_slots_;
   mutable std::optional<Nvml> nvml_;
 };

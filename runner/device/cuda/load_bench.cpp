@@ -88,7 +88,7 @@ void buffers_again(benchmark::State& state, Knobs (*knobs)()) {
   const StepPlan plan = plan_of(knobs());
   CudaStreams created;
   const StepStreams streams = created.of(plan);
-  KeptMemory kept;
+  PersistentMemory kept;
   ContentsCache contents;
   std::unique_ptr<CudaBuffers> buffers;
   const auto take = [&] {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "measure/schedule.h"
-#include "measure/trace/time_split.h"
+#include "measure/trace/time_breakdown.h"
 #include "measure/trace/trace_metrics.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/build/step_names.h"

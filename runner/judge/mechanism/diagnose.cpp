@@ -17,11 +17,11 @@ constexpr std::array parts_that_keep_kernels_waiting{
     TimePart::copies, TimePart::idle_after_wait, TimePart::idle_for_data, TimePart::idle_for_host};
 constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::idle_in_queue};
 
-double share(const TimeSplit& time, TimePart part) {
+double share(const TimeBreakdown& time, TimePart part) {
   return time.step > 0 ? part_of(time, part) / time.step : 0;
 }
 
-std::string part_share_in_words(const TimeSplit& time, TimePart part) {
+std::string part_share_in_words(const TimeBreakdown& time, TimePart part) {
   return share_in_words(share(time, part));
 }
 
@@ -30,7 +30,7 @@ struct LargestTwo {
   TimePart second;
 };
 
-LargestTwo largest_two(std::span<const TimePart> parts, const TimeSplit& time) {
+LargestTwo largest_two(std::span<const TimePart> parts, const TimeBreakdown& time) {
   std::vector<TimePart> sorted(parts.begin(), parts.end());
   std::sort(sorted.begin(), sorted.end(),
             [&](TimePart one, TimePart other) { return share(time, one) > share(time, other); });
@@ -38,7 +38,7 @@ LargestTwo largest_two(std::span<const TimePart> parts, const TimeSplit& time) {
 }
 
 // The candidates of rule 1 or, where it does not apply, of rule 2.
-LargestTwo candidates(const TimeSplit& time) {
+LargestTwo candidates(const TimeBreakdown& time) {
   const LargestTwo waiting = largest_two(parts_that_keep_kernels_waiting, time);
   if (share(time, waiting.largest) >= share_that_binds) return waiting;
   return largest_two(parts_of_work, time);
@@ -46,9 +46,9 @@ LargestTwo candidates(const TimeSplit& time) {
 
 // What a variant's values say of a metric, as words of a sentence; empty where they do not or where
 // it is nothing.
-class Told {
+class ReportedValue {
  public:
-  explicit Told(const std::map<Metric, double>& values) : values_(values) {}
+  explicit ReportedValue(const std::map<Metric, double>& values) : values_(values) {}
 
   std::string operator()(Metric metric, std::string_view before, std::string_view after) const {
     const auto found = values_.find(metric);
@@ -60,9 +60,9 @@ class Told {
   const std::map<Metric, double>& values_;
 };
 
-std::string bound_in_words(TimePart part, const TimeSplit& time,
+std::string bound_in_words(TimePart part, const TimeBreakdown& time,
                            const std::map<Metric, double>& values) {
-  const Told told(values);
+  const ReportedValue reported(values);
   const std::string of_time = part_share_in_words(time, part) + " of the time";
   switch (part) {
     case TimePart::math:
@@ -72,30 +72,30 @@ std::string bound_in_words(TimePart part, const TimeSplit& time,
                          of_time);
     case TimePart::copies:
       return fmt::format("copy-bound: copies run with no kernel beside them {}{}{}", of_time,
-                         told(Metric::copy_bytes_per_step, "; it copies ", " a step"),
-                         told(Metric::pageable_copies_per_step, ", ",
-                              " of the copies from or to pageable memory"));
+                         reported(Metric::copy_bytes_per_step, "; it copies ", " a step"),
+                         reported(Metric::pageable_copies_per_step, ", ",
+                                  " of the copies from or to pageable memory"));
     case TimePart::idle_after_wait: {
       const std::string waits =
-          told(Metric::host_waits_per_step, "waits for the device ", "x a step");
+          reported(Metric::host_waits_per_step, "waits for the device ", "x a step");
       if (!waits.empty()) {
         return fmt::format("sync-bound: {} and leaves it idle {}", waits, of_time);
       }
       return fmt::format("sync-bound: the device is idle {} because the host waited for it{}",
-                         of_time, told(Metric::polls_per_step, ", polling ", "x a step"));
+                         of_time, reported(Metric::polls_per_step, ", polling ", "x a step"));
     }
     case TimePart::idle_for_data: {
       const std::string faults =
-          told(Metric::host_page_faults_per_step, "writes it, with ", " page faults a step");
+          reported(Metric::host_page_faults_per_step, "writes it, with ", " page faults a step");
       return fmt::format("data-bound: the device is idle {} while the host {}", of_time,
                          faults.empty() ? "waits for a batch" : "gets its batch and " + faults);
     }
     case TimePart::idle_for_host:
       return fmt::format("launch-bound: the device is idle {} while the host issues its work{}",
-                         of_time, told(Metric::launches_per_step, ", ", " launches a step"));
+                         of_time, reported(Metric::launches_per_step, ", ", " launches a step"));
     case TimePart::idle_in_queue:
       return fmt::format("launch-bound: the device pauses between pieces of work {}{}", of_time,
-                         told(Metric::launches_per_step, ", ", " launches a step"));
+                         reported(Metric::launches_per_step, ", ", " launches a step"));
   }
   return {};
 }
@@ -112,18 +112,18 @@ class Mean {
     return sum / static_cast<double>(traced_.rounds.size());
   }
 
-  TimeSplit time() const {
-    const auto mean = [&](double TimeSplit::*part) {
+  TimeBreakdown time() const {
+    const auto mean = [&](double TimeBreakdown::*part) {
       return (*this)([&](const TracedStep& step) { return step.time.*part; });
     };
-    return {.step = mean(&TimeSplit::step),
-            .math = mean(&TimeSplit::math),
-            .memory = mean(&TimeSplit::memory),
-            .copies = mean(&TimeSplit::copies),
-            .idle_after_wait = mean(&TimeSplit::idle_after_wait),
-            .idle_for_data = mean(&TimeSplit::idle_for_data),
-            .idle_for_host = mean(&TimeSplit::idle_for_host),
-            .idle_in_queue = mean(&TimeSplit::idle_in_queue)};
+    return {.step = mean(&TimeBreakdown::step),
+            .math = mean(&TimeBreakdown::math),
+            .memory = mean(&TimeBreakdown::memory),
+            .copies = mean(&TimeBreakdown::copies),
+            .idle_after_wait = mean(&TimeBreakdown::idle_after_wait),
+            .idle_for_data = mean(&TimeBreakdown::idle_for_data),
+            .idle_for_host = mean(&TimeBreakdown::idle_for_host),
+            .idle_in_queue = mean(&TimeBreakdown::idle_in_queue)};
   }
 
   PhaseSplit phase(std::size_t index) const {
@@ -179,14 +179,14 @@ VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t varia
 
 }  // namespace
 
-std::optional<TimePart> bound_of(const TimeSplit& time) {
+std::optional<TimePart> bound_of(const TimeBreakdown& time) {
   const auto [largest, second] = candidates(time);
   const double lead = share(time, largest) - share(time, second);
   if (share(time, largest) <= 0 || lead < clear_lead) return std::nullopt;
   return largest;
 }
 
-std::string diagnosis_of(const TimeSplit& time, const std::map<Metric, double>& values) {
+std::string diagnosis_of(const TimeBreakdown& time, const std::map<Metric, double>& values) {
   if (time.step <= 0) return "nothing was traced";
   if (const auto bound = bound_of(time)) return bound_in_words(*bound, time, values);
   const auto [largest, second] = candidates(time);

@@ -26,11 +26,11 @@ constexpr double share_that_binds = 0.2;
 constexpr double clear_lead = 0.05;
 
 // The part that bounds the step; nothing where no single one does or nothing was traced.
-std::optional<TimePart> bound_of(const TimeSplit&);
+std::optional<TimePart> bound_of(const TimeBreakdown&);
 
 // The class and the numbers behind it: "sync-bound: waits for the device 1x a step, after which it
 // is idle 23 % of the time". `values` may lack any metric, which is then not mentioned.
-std::string diagnosis_of(const TimeSplit&, const std::map<Metric, double>& values);
+std::string diagnosis_of(const TimeBreakdown&, const std::map<Metric, double>& values);
 
 // Of the scenario's variants, which come first in every traced round. The summaries are theirs, for
 // what tracing costs.

@@ -32,7 +32,7 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
                .idle_for_data = seconds(parts.idle_for_data),
                .idle_for_host = seconds(parts.idle_for_host),
                .idle_in_queue = seconds(parts.idle_in_queue)};
-  const TimeSplit& time = step.time;
+  const TimeBreakdown& time = step.time;
   step.time.step = time.math + time.memory + time.copies + time.idle_after_wait +
                    time.idle_for_data + time.idle_for_host + time.idle_in_queue;
   return step;

@@ -5,7 +5,7 @@
 
 namespace stepgate {
 
-double part_of(const TimeSplit& split, TimePart part) {
+double part_of(const TimeBreakdown& split, TimePart part) {
   switch (part) {
     case TimePart::math:
       return split.math;

@@ -18,7 +18,7 @@
 
 namespace stepgate {
 
-// The parts of a TimeSplit, in its order.
+// The parts of a TimeBreakdown, in its order.
 enum class TimePart {
   math,
   memory,
@@ -31,7 +31,7 @@ enum class TimePart {
 constexpr int time_part_count = 7;
 
 // In seconds a step.
-double part_of(const TimeSplit&, TimePart);
+double part_of(const TimeBreakdown&, TimePart);
 
 struct VariantMechanism {
   std::string variant;
@@ -40,7 +40,7 @@ struct VariantMechanism {
   // those between launches). Absent when no single one does.
   std::optional<TimePart> bound_by;
   std::string diagnosis;                         // a sentence with the numbers
-  TimeSplit time;                                // mean over the traced rounds
+  TimeBreakdown time;                            // mean over the traced rounds
   std::array<PhaseSplit, phase_count> phases{};  // likewise
   std::map<Metric, double> values;               // likewise, of those that every round tells
   std::optional<double> slowdown;                // time of a traced step over that of a timed one

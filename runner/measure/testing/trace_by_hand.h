@@ -75,7 +75,7 @@ inline DeviceWork caused_by(std::uint32_t correlation) {
   return work;
 }
 
-inline double sum_of_parts(const TimeSplit& time) {
+inline double sum_of_parts(const TimeBreakdown& time) {
   return time.math + time.memory + time.copies + time.idle_after_wait + time.idle_for_data +
          time.idle_for_host + time.idle_in_queue;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
-#include "measure/trace/time_split.h"
+#include "measure/trace/time_breakdown.h"
 #include "support/require.h"
 #include "support/seconds.h"
 
@@ -177,10 +177,10 @@ void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values
   }
 }
 
-TimeSplit add_times(const Trace& trace, const PlannedStep& plan, Values& values) {
+TimeBreakdown add_times(const Trace& trace, const PlannedStep& plan, Values& values) {
   const TraceWindow window = window_of(trace, plan);
   const DeviceTime device = device_time(trace, plan, window);
-  const TimeSplit split = time_split(trace, plan, window, device);
+  const TimeBreakdown split = time_breakdown(trace, plan, window, device);
   const double whole = seconds(window.time.end - window.time.begin);
   const auto window_steps = static_cast<double>(window.steps);
   const double to_device = seconds(length_of(device.to_device));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From a trace to numbers a step: counts from calls and work, shares of time from the timeline.
-// Where the time goes is time_split.h's; what the numbers mean is judge's.
+// Where the time goes is time_breakdown.h's; what the numbers mean is judge's.
 #pragma once
 
 #include "measure/trace/traced.h"

@@ -19,7 +19,7 @@ namespace stepgate {
 // Where the time of a step goes, in seconds a step. The device is busy with kernels, or with copies
 // and fills alone, or idle; the idle time is blamed on what the host did meanwhile. The parts after
 // `step` add up to it.
-struct TimeSplit {
+struct TimeBreakdown {
   double step = 0;
   double math = 0;             // kernels that their arithmetic keeps busy
   double memory = 0;           // kernels that device memory keeps busy, and fills
@@ -50,7 +50,7 @@ struct CopyTally {
 // One trace of one variant.
 struct TracedStep {
   std::map<Metric, double> values;  // of every metric that the trace can tell, in base units
-  TimeSplit time;
+  TimeBreakdown time;
   std::array<PhaseSplit, phase_count> phases{};
   std::vector<CopyTally> copies;  // of the kinds that there are, in the order of the ends
   MemoryUse memory;

@@ -17,15 +17,15 @@ namespace {
 
 constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
 
-// The members of TimeSplit and PhaseSplit in the order in which they are written.
-constexpr double TimeSplit::*time_parts[] = {&TimeSplit::step,
-                                             &TimeSplit::math,
-                                             &TimeSplit::memory,
-                                             &TimeSplit::copies,
-                                             &TimeSplit::idle_after_wait,
-                                             &TimeSplit::idle_for_data,
-                                             &TimeSplit::idle_for_host,
-                                             &TimeSplit::idle_in_queue};
+// The members of TimeBreakdown and PhaseSplit in the order in which they are written.
+constexpr double TimeBreakdown::*time_parts[] = {&TimeBreakdown::step,
+                                                 &TimeBreakdown::math,
+                                                 &TimeBreakdown::memory,
+                                                 &TimeBreakdown::copies,
+                                                 &TimeBreakdown::idle_after_wait,
+                                                 &TimeBreakdown::idle_for_data,
+                                                 &TimeBreakdown::idle_for_host,
+                                                 &TimeBreakdown::idle_in_queue};
 constexpr double PhaseSplit::*phase_parts[] = {&PhaseSplit::host_blocked, &PhaseSplit::device_busy,
                                                &PhaseSplit::host_waits, &PhaseSplit::copying};
 
@@ -82,7 +82,7 @@ TracedStep step_from(const TraceJson& json) {
     if (!metric) throw WrongTrace(fmt::format("has a metric '{}' that does not exist", name));
     step.values[*metric] = value.get<double>();
   }
-  step.time = split_from<TimeSplit>(json.at("time"), time_parts);
+  step.time = split_from<TimeBreakdown>(json.at("time"), time_parts);
   const TraceJson& phases = json.at("phases");
   if (phases.size() != step.phases.size()) throw WrongTrace("has phases of the wrong number");
   for (std::size_t index = 0; index < step.phases.size(); ++index) {

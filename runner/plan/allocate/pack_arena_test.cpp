@@ -19,7 +19,7 @@ namespace stepgate {
 namespace {
 
 Lifetime live(std::int64_t blocks, int first, int last, int buffer = 0) {
-  return {buffer, 1, blocks * block, first, last, LiveBecause::it_is_used};
+  return {buffer, 1, blocks * block, first, last, LivenessReason::it_is_used};
 }
 
 // Sizes over three orders of magnitude; the shorter the likelier, a few over the whole step.
@@ -33,7 +33,7 @@ std::vector<Lifetime> random_lifetimes(Random& random, int most) {
     const auto length = static_cast<int>(operations * std::pow(random.uniform(), 3));
     all.push_back(live(blocks, first, std::min(first + length, operations - 1), index));
     if (random.below(8) == 0) {
-      all.back() = {index, 1, blocks * block, 0, operations - 1, LiveBecause::it_is_kept};
+      all.back() = {index, 1, blocks * block, 0, operations - 1, LivenessReason::it_is_kept};
     }
   }
   return all;
@@ -88,7 +88,7 @@ TEST(PackArena, TakesTheSmallestGapThatIsLargeEnough) {
 
 TEST(PackArena, PutsWhatIsAlwaysLiveAtTheBottom) {
   std::vector all{live(50, 0, 1), live(1, 0, 3)};
-  all[1].because = LiveBecause::it_is_kept;
+  all[1].because = LivenessReason::it_is_kept;
   EXPECT_EQ(pack_arena(all).offsets_bytes, (std::vector<std::int64_t>{block, 0}));
 }
 

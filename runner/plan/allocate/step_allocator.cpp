@@ -118,7 +118,7 @@ void StepAllocator::release(int buffer, std::int64_t step) {
   std::optional<Held>& held = slot(buffer, step);
   if (!held) return;
   for (const int stream : streams_[static_cast<std::size_t>(buffer)]) {
-    if (stream != held->stream) allocator_->used_on(held->block.id, stream);
+    if (stream != held->stream) allocator_->record_stream(held->block.id, stream);
   }
   allocator_->free(held->block.id);
   held.reset();

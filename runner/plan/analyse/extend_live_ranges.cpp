@@ -107,7 +107,7 @@ class StreamSafety {
     }
     live.first = 0;
     live.last = static_cast<int>(plan_.operations.size()) - 1;
-    live.because = LiveBecause::nothing_orders_it;
+    live.because = LivenessReason::nothing_orders_it;
     return live;
   }
 

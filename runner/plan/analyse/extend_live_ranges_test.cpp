@@ -24,7 +24,7 @@ TEST(ExtendedLiveRanges, LastUntilAnotherStreamHasWaitedForTheLastUse) {
   step.on(side_stream).write(b).act(StreamWaitsEvent{done}).write(c);        // 2, 3, 4
   step.act(RecordEvent{all}).on(compute_stream).act(StreamWaitsEvent{all});  // 5, 6
   // The side stream writes b without knowing whether a is over; before it writes c it waits.
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LivenessReason::it_is_used));
 }
 
 TEST(ExtendedLiveRanges, AreWholeStepsWhenTheNextStepDoesNotWaitForTheLastUse) {
@@ -36,8 +36,8 @@ TEST(ExtendedLiveRanges, AreWholeStepsWhenTheNextStepDoesNotWaitForTheLastUse) {
   step.on(compute_stream).act(StreamWaitsEvent{filled}).write(b);
   // The compute stream waits for the side stream, but nothing holds back the side stream's next
   // step: it may write a while this step's b is written.
-  EXPECT_EQ(only(step, b).because, LiveBecause::nothing_orders_it);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, b).because, LivenessReason::nothing_orders_it);
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LivenessReason::it_is_used));
 }
 
 TEST(ExtendedLiveRanges, EndAtTheLastUseWhenTheHostWaitsForTheDevice) {
@@ -46,8 +46,8 @@ TEST(ExtendedLiveRanges, EndAtTheLastUseWhenTheHostWaitsForTheDevice) {
   const int b = step.buffer("b");
   step.write(a).act(HostWaits{WaitFor::device});
   step.on(side_stream).write(b).act(HostWaits{WaitFor::device});
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
-  EXPECT_EQ(only(step, b), in_blocks_of(b, 2, 2, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LivenessReason::it_is_used));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 2, 2, LivenessReason::it_is_used));
 }
 
 TEST(ExtendedLiveRanges, EndAtTheLastUseOnTheLegacyStreamWhichWaitsForTheOther) {
@@ -55,8 +55,8 @@ TEST(ExtendedLiveRanges, EndAtTheLastUseOnTheLegacyStreamWhichWaitsForTheOther) 
   const int a = step.buffer("a");
   const int b = step.buffer("b");
   step.write(a).on(legacy_stream).write(b).on(compute_stream).act(HostWork{1});
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
-  EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 1, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LivenessReason::it_is_used));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 1, LivenessReason::it_is_used));
 }
 
 // Steps of random operations on random streams, with random waits between them.

@@ -105,13 +105,13 @@ class LifetimeFinder {
     return uses_[static_cast<std::size_t>(buffer)];
   }
 
-  Lifetime always(int buffer, std::int64_t slots, LiveBecause because) const {
+  Lifetime always(int buffer, std::int64_t slots, LivenessReason because) const {
     const Buffer& described = buffer_at(buffer);
     const bool on_device = takes_device_memory(described.memory);
     const std::int64_t bytes = on_device ? in_blocks(described.bytes) : described.bytes;
     return {buffer, slots, slots * bytes, 0, std::max(operations_ - 1, 0), because};
   }
-  Lifetime between(int buffer, int first, int last, LiveBecause because) const {
+  Lifetime between(int buffer, int first, int last, LivenessReason because) const {
     Lifetime lifetime = always(buffer, 1, because);
     lifetime.first = first;
     lifetime.last = last;
@@ -123,7 +123,7 @@ class LifetimeFinder {
     if (described.memory == MemoryKind::pageable) return;
     const Stays stays = stays_registered(plan_, buffer);
     if (stays.pairs.empty()) {
-      found_.pinned.push_back(always(buffer, described.slots, LiveBecause::it_is_kept));
+      found_.pinned.push_back(always(buffer, described.slots, LivenessReason::it_is_kept));
       return;
     }
     for (const auto& [lock, unlock] : stays.pairs) add_stay(found_.pinned, buffer, lock, unlock);
@@ -133,7 +133,7 @@ class LifetimeFinder {
     const Buffer& described = buffer_at(buffer);
     if (described.allocated_by != AllocatedBy::the_plan) return find_allocated(buffer);
     found_.device.push_back(is_kept(described.purpose)
-                                ? always(buffer, described.slots, LiveBecause::it_is_kept)
+                                ? always(buffer, described.slots, LivenessReason::it_is_kept)
                                 : of_its_uses(buffer));
   }
 
@@ -141,11 +141,11 @@ class LifetimeFinder {
     const Stays stays = stays_allocated(plan_, buffer);
     const bool stays_over_steps = stays.pairs.empty() && stays.unmatched.empty();
     if (stays_over_steps && !uses_of(buffer).empty())
-      found_.device.push_back(always(buffer, 1, LiveBecause::it_spans_steps));
+      found_.device.push_back(always(buffer, 1, LivenessReason::it_spans_steps));
     for (const auto& [take, give] : stays.pairs) add_stay(found_.device, buffer, take, give);
     for (const int take : stays.unmatched) {
       found_.device.push_back(
-          between(buffer, take, operations_ - 1, LiveBecause::it_is_never_released));
+          between(buffer, take, operations_ - 1, LivenessReason::it_is_never_released));
     }
   }
 
@@ -159,8 +159,10 @@ class LifetimeFinder {
     std::int64_t slots_always = length / operations_;
     const auto last = take + static_cast<int>(length % operations_);
     if (last >= operations_) ++slots_always;  // over the end of the step
-    if (slots_always > 0) to.push_back(always(buffer, slots_always, LiveBecause::it_spans_steps));
-    if (last < operations_) to.push_back(between(buffer, take, last, LiveBecause::it_is_allocated));
+    if (slots_always > 0)
+      to.push_back(always(buffer, slots_always, LivenessReason::it_spans_steps));
+    if (last < operations_)
+      to.push_back(between(buffer, take, last, LivenessReason::it_is_allocated));
   }
 
   Lifetime of_its_uses(int buffer) const {
@@ -168,18 +170,19 @@ class LifetimeFinder {
     const std::int64_t slots = buffer_at(buffer).slots;
     if (uses.empty()) {
       const bool shared = buffer_at(buffer).purpose == Purpose::workspace && !in_workspace_.empty();
-      if (!shared) return always(buffer, slots, LiveBecause::nobody_names_it);
+      if (!shared) return always(buffer, slots, LivenessReason::nobody_names_it);
       return through_the_graph(
-          between(buffer, in_workspace_.front(), in_workspace_.back(), LiveBecause::it_is_used));
+          between(buffer, in_workspace_.front(), in_workspace_.back(), LivenessReason::it_is_used));
     }
     const int ahead = operation_at(uses.front().operation).ahead;
     const bool spans = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
       return operation_at(use.operation).ahead != ahead;
     });
-    if (spans) return always(buffer, slots, LiveBecause::it_spans_steps);
-    if (reads_before_writing(uses)) return always(buffer, slots, LiveBecause::it_is_carried_over);
+    if (spans) return always(buffer, slots, LivenessReason::it_spans_steps);
+    if (reads_before_writing(uses))
+      return always(buffer, slots, LivenessReason::it_is_carried_over);
     return through_the_graph(
-        between(buffer, uses.front().operation, uses.back().operation, LiveBecause::it_is_used));
+        between(buffer, uses.front().operation, uses.back().operation, LivenessReason::it_is_used));
   }
 
   bool reads_before_writing(const std::vector<Use>& uses) const {
@@ -211,7 +214,7 @@ class LifetimeFinder {
     if (!touches) return lifetime;
     lifetime.first = std::min(lifetime.first, captured_.front());
     lifetime.last = std::max(lifetime.last, captured_.back());
-    lifetime.because = LiveBecause::the_graph_uses_it;
+    lifetime.because = LivenessReason::the_graph_uses_it;
     return lifetime;
   }
 
@@ -225,25 +228,25 @@ class LifetimeFinder {
 
 }  // namespace
 
-std::string_view in_words(LiveBecause because) {
+std::string_view in_words(LivenessReason because) {
   switch (because) {
-    case LiveBecause::it_is_kept:
+    case LivenessReason::it_is_kept:
       return "kept from step to step";
-    case LiveBecause::it_is_carried_over:
+    case LivenessReason::it_is_carried_over:
       return "read before the step writes it";
-    case LiveBecause::it_spans_steps:
+    case LivenessReason::it_spans_steps:
       return "used across steps";
-    case LiveBecause::nothing_orders_it:
+    case LivenessReason::nothing_orders_it:
       return "not over when another stream goes on";
-    case LiveBecause::nobody_names_it:
+    case LivenessReason::nobody_names_it:
       return "no operation names it";
-    case LiveBecause::it_is_used:
+    case LivenessReason::it_is_used:
       return "from its first to its last use";
-    case LiveBecause::the_graph_uses_it:
+    case LivenessReason::the_graph_uses_it:
       return "through the graph";
-    case LiveBecause::it_is_allocated:
+    case LivenessReason::it_is_allocated:
       return "from its allocation to its release";
-    case LiveBecause::it_is_never_released:
+    case LivenessReason::it_is_never_released:
       return "never released";
   }
   require(false, "every reason has words");

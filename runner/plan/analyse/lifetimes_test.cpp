@@ -20,15 +20,15 @@ TEST(Lifetimes, LastFromTheFirstToTheLastUse) {
   const int a = step.buffer("a");
   const int b = step.buffer("b");
   step.write(a).write(b).read(a).read(b).write(b);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_is_used));
-  EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 4, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LivenessReason::it_is_used));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 1, 4, LivenessReason::it_is_used));
 }
 
 TEST(Lifetimes, AreOneOperationLongForWhatIsWrittenAndNeverRead) {
   Step step;
   const int a = step.buffer("a");
   step.write(a).act(HostWork{1});
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 0, LivenessReason::it_is_used));
 }
 
 TEST(Lifetimes, AreWholeStepsForWeightsStateBatchesAndBookkeeping) {
@@ -37,7 +37,7 @@ TEST(Lifetimes, AreWholeStepsForWeightsStateBatchesAndBookkeeping) {
     Step step;
     const int a = step.buffer("a", purpose, 3 * block, 2);
     step.act(HostWork{1}).write(a).read(a).act(HostWork{1});
-    EXPECT_EQ(only(step, a), (Lifetime{a, 2, 6 * block, 0, 3, LiveBecause::it_is_kept}));
+    EXPECT_EQ(only(step, a), (Lifetime{a, 2, 6 * block, 0, 3, LivenessReason::it_is_kept}));
   }
 }
 
@@ -52,18 +52,18 @@ TEST(Lifetimes, AreWholeStepsForWhatIsReadBeforeItIsWritten) {
   Step step;
   const int a = step.buffer("a", Purpose::gradients);
   step.read(a).write(a);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 1, LiveBecause::it_is_carried_over));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 1, LivenessReason::it_is_carried_over));
 }
 
 TEST(Lifetimes, AreWholeStepsWhenOneByteOfARangeIsNotWrittenBefore) {
   Step step;
   const int a = step.buffer("a");
   step.write(a, 0, 100).write(a, 101, block - 101).read(a);
-  EXPECT_EQ(only(step, a).because, LiveBecause::it_is_carried_over);
+  EXPECT_EQ(only(step, a).because, LivenessReason::it_is_carried_over);
   Step whole;
   const int b = whole.buffer("b");
   whole.write(b, 100, block - 100).write(b, 0, 100).read(b);
-  EXPECT_EQ(only(whole, b), in_blocks_of(b, 0, 2, LiveBecause::it_is_used));
+  EXPECT_EQ(only(whole, b), in_blocks_of(b, 0, 2, LivenessReason::it_is_used));
 }
 
 TEST(Lifetimes, DoNotTakeARareWriteForOneBeforeEveryRead) {
@@ -76,12 +76,12 @@ TEST(Lifetimes, DoNotTakeARareWriteForOneBeforeEveryRead) {
     step.read(a);
     return only(step, a).because;
   };
-  EXPECT_EQ(reason(1, 1), LiveBecause::it_is_used);
-  EXPECT_EQ(reason(1, 3), LiveBecause::it_is_used);
-  EXPECT_EQ(reason(3, 3), LiveBecause::it_is_used);
-  EXPECT_EQ(reason(3, 6), LiveBecause::it_is_used);
-  EXPECT_EQ(reason(3, 1), LiveBecause::it_is_carried_over);
-  EXPECT_EQ(reason(2, 3), LiveBecause::it_is_carried_over);
+  EXPECT_EQ(reason(1, 1), LivenessReason::it_is_used);
+  EXPECT_EQ(reason(1, 3), LivenessReason::it_is_used);
+  EXPECT_EQ(reason(3, 3), LivenessReason::it_is_used);
+  EXPECT_EQ(reason(3, 6), LivenessReason::it_is_used);
+  EXPECT_EQ(reason(3, 1), LivenessReason::it_is_carried_over);
+  EXPECT_EQ(reason(2, 3), LivenessReason::it_is_carried_over);
 }
 
 TEST(Lifetimes, AreWholeStepsWhenUsesActForDifferentSteps) {
@@ -91,7 +91,7 @@ TEST(Lifetimes, AreWholeStepsWhenUsesActForDifferentSteps) {
   step.write(a);
   step.builder.look_ahead(0);
   step.read(a);
-  EXPECT_EQ(only(step, a), (Lifetime{a, 2, 2 * block, 0, 1, LiveBecause::it_spans_steps}));
+  EXPECT_EQ(only(step, a), (Lifetime{a, 2, 2 * block, 0, 1, LivenessReason::it_spans_steps}));
 }
 
 TEST(Lifetimes, GoThroughTheWholeGraphThatUsesThem) {
@@ -99,8 +99,8 @@ TEST(Lifetimes, GoThroughTheWholeGraphThatUsesThem) {
   const int a = step.buffer("a");
   const int b = step.buffer("b");
   step.write(b).write(b).captured().write(a).captured().write(b).captured().read(b);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LiveBecause::the_graph_uses_it));
-  EXPECT_EQ(only(step, b), in_blocks_of(b, 0, 4, LiveBecause::the_graph_uses_it));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LivenessReason::the_graph_uses_it));
+  EXPECT_EQ(only(step, b), in_blocks_of(b, 0, 4, LivenessReason::the_graph_uses_it));
 }
 
 TEST(Lifetimes, OfWorkspaceLastFromTheFirstGemmToTheLast) {
@@ -121,7 +121,7 @@ TEST(Lifetimes, AreWholeStepsForWhatNobodyNames) {
   Step step;
   const int a = step.buffer("a");
   step.act(HostWork{1});
-  EXPECT_EQ(only(step, a).because, LiveBecause::nobody_names_it);
+  EXPECT_EQ(only(step, a).because, LivenessReason::nobody_names_it);
 }
 
 // --- allocators ----------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ TEST(Lifetimes, OfAllocatedBuffersLastFromTheAllocationToTheRelease) {
   Step step;
   const int a = allocated(step);
   step.act(HostWork{1}).act(Allocate{a}).write(a).act(Release{a}).act(HostWork{1});
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LiveBecause::it_is_allocated));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 3, LivenessReason::it_is_allocated));
 }
 
 TEST(Lifetimes, KnowThatABatchAllocatedAStepAheadIsThereTwiceForAWhile) {
@@ -148,15 +148,15 @@ TEST(Lifetimes, KnowThatABatchAllocatedAStepAheadIsThereTwiceForAWhile) {
   step.builder.look_ahead(0);
   step.read(a).act(Release{a}).act(HostWork{1});
   EXPECT_EQ(of_buffer(lifetimes_of(step.plan).device, a),
-            (std::vector{Lifetime{a, 1, block, 0, 4, LiveBecause::it_spans_steps},
-                         in_blocks_of(a, 0, 3, LiveBecause::it_is_allocated)}));
+            (std::vector{Lifetime{a, 1, block, 0, 4, LivenessReason::it_spans_steps},
+                         in_blocks_of(a, 0, 3, LivenessReason::it_is_allocated)}));
 }
 
 TEST(Lifetimes, AreWholeStepsForWhatTheNextStepReleases) {
   Step step;
   const int a = allocated(step);
   step.act(Release{a}).act(Allocate{a}).write(a);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LiveBecause::it_spans_steps));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 0, 2, LivenessReason::it_spans_steps));
 }
 
 TEST(Lifetimes, OfWhatIsNeverReleasedGrowByOneAStep) {
@@ -165,7 +165,7 @@ TEST(Lifetimes, OfWhatIsNeverReleasedGrowByOneAStep) {
   step.act(HostWork{1});
   step.builder.only_every(4);
   step.act(Allocate{a}).write(a);
-  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 2, LiveBecause::it_is_never_released));
+  EXPECT_EQ(only(step, a), in_blocks_of(a, 1, 2, LivenessReason::it_is_never_released));
   EXPECT_EQ(growth_bytes_per_step(step.plan), block / 4.0);
 }
 
@@ -182,9 +182,9 @@ TEST(Lifetimes, LastUntilTheLastOperationThatKeepsTheBuffer) {
   const int kept = step.buffer("kept");
   const int other = step.buffer("other");
   step.write(kept).write(other).write(other).write(other);
-  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 0, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 0, LivenessReason::it_is_used));
   step.plan.operations[2].keeps = {step.builder.whole(kept)};
-  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 2, LiveBecause::it_is_used));
+  EXPECT_EQ(only(step, kept), in_blocks_of(kept, 0, 2, LivenessReason::it_is_used));
 }
 
 // --- host memory ---------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ TEST(Lifetimes, OfPinnedMemoryAreWholeStepsUnlessTheStepLocksItItself) {
   EXPECT_TRUE(pinned_with(HostMemory::pageable).empty());
   const auto pinned = pinned_with(HostMemory::pinned);
   ASSERT_EQ(pinned.size(), 1U);
-  EXPECT_EQ(pinned[0].because, LiveBecause::it_is_kept);
+  EXPECT_EQ(pinned[0].because, LivenessReason::it_is_kept);
   EXPECT_EQ(pinned[0].bytes, pinned[0].slots * plan_of(knobs).batch_bytes);
   const auto locked = pinned_with(HostMemory::pin_each_step);
   const StepPlan plan = plan_of(knobs);
@@ -235,7 +235,7 @@ TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) 
     return std::holds_alternative<FillZero>(operation.action);
   });
   EXPECT_EQ(of_buffer(lifetimes_of(adding).device, index).front().because,
-            LiveBecause::it_is_carried_over);
+            LivenessReason::it_is_carried_over);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Resize, IsThereAllTheTimeInAStepThatOnlyUsesIt) {
     EXPECT_EQ(count_of<Allocate>(alone) + count_of<Release>(alone), 0);
     int spanning = 0;
     for (const Lifetime& lifetime : lifetimes_of(alone).device)
-      spanning += lifetime.because == LiveBecause::it_spans_steps;
+      spanning += lifetime.because == LivenessReason::it_spans_steps;
     EXPECT_EQ(spanning, count_of<Allocate>(plan) / 2);
   }
   EXPECT_EQ(count_of<Allocate>(turn_alone(plan, 3)), count_of<Allocate>(plan) / 2);

@@ -78,7 +78,7 @@ inline Lifetime only(const Step& step, int buffer) {
   return found.empty() ? Lifetime{} : found.front();
 }
 
-inline Lifetime in_blocks_of(int buffer, int first, int last, LiveBecause because) {
+inline Lifetime in_blocks_of(int buffer, int first, int last, LivenessReason because) {
   return {buffer, 1, block, first, last, because};
 }
 

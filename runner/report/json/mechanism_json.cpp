@@ -2,7 +2,7 @@
 #include "report/json/mechanism_json.h"
 
 #include "judge/verdict/words.h"
-#include "measure/trace/time_split.h"
+#include "measure/trace/time_breakdown.h"
 #include "plan/build/step_names.h"
 #include "report/json/json_of_evidence.h"
 
@@ -25,7 +25,7 @@ Json json_of(const std::map<Metric, double>& values) {
   return object;
 }
 
-Json json_of(const TimeSplit& time) {
+Json json_of(const TimeBreakdown& time) {
   Json object = Json::object();
   for (const auto& [part, seconds] : named_parts(time)) object[std::string(part)] = seconds;
   return object;

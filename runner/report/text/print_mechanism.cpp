@@ -121,7 +121,7 @@ std::vector<std::vector<std::string>> time_rows(const Mechanism& mechanism) {
     rows[0].emplace_back(in_words(static_cast<TimePart>(part)));
   }
   for (const VariantMechanism& variant : mechanism.variants) {
-    const TimeSplit& time = variant.time;
+    const TimeBreakdown& time = variant.time;
     rows.push_back({variant.variant, in_words(time.step, MetricUnit::seconds)});
     for (int part = 0; part < time_part_count; ++part) {
       const double seconds = part_of(time, static_cast<TimePart>(part));

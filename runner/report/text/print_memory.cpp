@@ -68,10 +68,11 @@ class MemoryScreen {
   // And why something does not come and go that could.
   void print_always_live() {
     Rows rows{{"always live", size_text(sum_of(memory_.always)), by_purpose(memory_.always)}};
-    constexpr std::array of_interest{LiveBecause::it_is_carried_over, LiveBecause::it_spans_steps,
-                                     LiveBecause::nothing_orders_it, LiveBecause::the_graph_uses_it,
-                                     LiveBecause::it_is_never_released};
-    for (const LiveBecause reason : of_interest) {
+    constexpr std::array of_interest{
+        LivenessReason::it_is_carried_over, LivenessReason::it_spans_steps,
+        LivenessReason::nothing_orders_it, LivenessReason::the_graph_uses_it,
+        LivenessReason::it_is_never_released};
+    for (const LivenessReason reason : of_interest) {
       std::int64_t bytes = 0;
       std::vector<std::string> names;
       for (const Lifetime& lifetime : memory_.lifetimes.device) {

@@ -38,7 +38,7 @@ bool is_pinned(const void* memory) {
 
 }  // namespace
 
-CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, KeptMemory& kept,
+CudaBuffers::CudaBuffers(const StepPlan& plan, ContentsCache& contents, PersistentMemory& kept,
                          const StepStreams& streams)
     : plan_(plan), managed_(plan) {
   begin_use(kept);
@@ -75,7 +75,7 @@ CudaBuffers::~CudaBuffers() {
   (void)cudaGetLastError();  // the next launch must not see what failed here
 }
 
-void CudaBuffers::begin_use(KeptMemory& kept) {
+void CudaBuffers::begin_use(PersistentMemory& kept) {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");

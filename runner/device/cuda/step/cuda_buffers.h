@@ -12,8 +12,8 @@
 #include "device/contents.h"
 #include "device/cuda/cuda_device_memory.h"
 #include "device/cuda/handles.h"
-#include "device/cuda/step/kept_memory.h"
 #include "device/cuda/step/managed_buffers.h"
+#include "device/cuda/step/persistent_memory.h"
 #include "device/cuda/step/step_pool.h"
 #include "device/trace.h"
 #include "plan/allocate/step_allocator.h"
@@ -27,7 +27,7 @@ class CudaBuffers {
   // stream. Throws DeviceError; for a lack of memory with
   // what was asked and what was free. `kept` is this step's alone until it goes, and the streams
   // outlive it.
-  CudaBuffers(const StepPlan&, ContentsCache&, KeptMemory& kept, const StepStreams&);
+  CudaBuffers(const StepPlan&, ContentsCache&, PersistentMemory& kept, const StepStreams&);
   ~CudaBuffers();
 
   // Of the slot that the step uses. Null while a buffer that comes and goes is not there.
@@ -52,7 +52,7 @@ class CudaBuffers {
   std::vector<std::byte> read(int buffer, std::int64_t step) const;
 
  private:
-  void begin_use(KeptMemory&);
+  void begin_use(PersistentMemory&);
   void open_allocator(const StepStreams&);
   void serve(int buffer, std::int64_t step, void*& slot, int stream);
   // Which memory that is kept the buffer lies in, if it does.
@@ -63,11 +63,11 @@ class CudaBuffers {
 
   // Gives the memory back for the next step, after everything below has gone.
   struct EndOfUse {
-    void operator()(KeptMemory* kept) const noexcept { kept->end(); }
+    void operator()(PersistentMemory* kept) const noexcept { kept->end(); }
   };
 
   const StepPlan& plan_;
-  std::unique_ptr<KeptMemory, EndOfUse> kept_;
+  std::unique_ptr<PersistentMemory, EndOfUse> kept_;
   std::vector<std::vector<void*>> slots_;     // by buffer, then slot
   std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
   std::unique_ptr<StepAllocator> served_;

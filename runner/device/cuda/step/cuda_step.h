@@ -28,7 +28,7 @@ struct CudaServices {
   cublasLtHandle_t blas = nullptr;
   Cudnn* dnn = nullptr;  // null: kernels do without
   GemmAutotuner* gemm_autotuner = nullptr;
-  std::string_view without_dnn = {};
+  std::string_view cudnn_unavailable_reason = {};
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
@@ -37,7 +37,7 @@ struct CudaServices {
 class CudaStep : public LoadedStep {
  public:
   // In memory that outlives it, or in its own when `kept` is null.
-  CudaStep(const StepPlan&, const CudaServices&, const LoadDraw&, KeptMemory* kept,
+  CudaStep(const StepPlan&, const CudaServices&, const LoadDraw&, PersistentMemory* kept,
            std::shared_ptr<CudaStreams>);
   ~CudaStep() override;
 
@@ -106,7 +106,7 @@ class CudaStep : public LoadedStep {
   Cupti* cupti_;
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
-  KeptMemory own_memory_;
+  PersistentMemory own_memory_;
   // Before the buffers: a step's allocator still waits for its streams when it goes.
   std::shared_ptr<CudaStreams> created_streams_;
   StepStreams streams_;  // by index of the plan

@@ -63,7 +63,7 @@ bool makes_work(const Operation& operation) {
 }  // namespace
 
 CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const LoadDraw& draw,
-                   KeptMemory* kept, std::shared_ptr<CudaStreams> streams)
+                   PersistentMemory* kept, std::shared_ptr<CudaStreams> streams)
     : plan_(plan),
       cupti_(services.cupti),
       always_watches_(services.observer),
@@ -105,7 +105,7 @@ CudaStep::~CudaStep() {
 void CudaStep::prepare(const CudaServices& services) {
   LaunchContext context{.blas = services.blas,
                         .dnn = services.dnn,
-                        .without_dnn = services.without_dnn,
+                        .cudnn_unavailable_reason = services.cudnn_unavailable_reason,
                         .choices = &choices_};
   if (plan_.gemm_algorithms == GemmChoice::autotune)
     context.gemm_autotuner = services.gemm_autotuner;

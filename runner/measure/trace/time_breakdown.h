@@ -43,7 +43,7 @@ DeviceTime device_time(const Trace&, const PlannedStep&, const TraceWindow&);
 // dry, all that follows is `idle_after_wait`; otherwise what was spent with the loader, or with
 // writing the batch into managed memory, is `idle_for_data` and the rest `idle_for_host`. Idle time
 // that is left is the device's own, `idle_in_queue`.
-TimeSplit time_split(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
+TimeBreakdown time_breakdown(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
 
 // In a call that waits for the device: it can block, or it asks until the answer is yes.
 bool waits_for_device(const HostCall&);
@@ -55,6 +55,6 @@ bool is_to_device(const DeviceWork&);
 int operation_of(const Trace&, const HostCall&);
 
 // The whole step and its parts by the names that files and protocols use.
-std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit&);
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeBreakdown&);
 
 }  // namespace stepgate

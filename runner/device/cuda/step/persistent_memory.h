@@ -20,7 +20,7 @@ constexpr std::size_t kept_kinds = 4;
 // Bytes of the blocks of a step, by KeptKind.
 using KeptSizes = std::array<std::vector<std::int64_t>, kept_kinds>;
 
-class KeptMemory {
+class PersistentMemory {
  public:
   // One step at a time takes the blocks that it announces here; the one before must be gone. It
   // needs `other_device_bytes` besides. Where the device's free bytes do not suffice for what is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whom the pauses of a step are blamed on, and that its parts add up, on traces by hand and at
 // random.
-#include "measure/trace/time_split.h"
+#include "measure/trace/time_breakdown.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/cuda/step/kept_memory.h"
+#include "device/cuda/step/persistent_memory.h"
 
 #include <utility>
 
@@ -42,8 +42,8 @@ RegisteredMemory registered_block(std::int64_t bytes, cudaError_t& status) {
 
 }  // namespace
 
-void KeptMemory::begin(KeptSizes wanted, std::int64_t other_device_bytes,
-                       std::int64_t free_device_bytes) {
+void PersistentMemory::begin(KeptSizes wanted, std::int64_t other_device_bytes,
+                             std::int64_t free_device_bytes) {
   require(!in_use_, "a slot holds one step at a time");
   in_use_ = true;
   auto& [device, pinned, registered, pageable] = wanted;
@@ -59,7 +59,7 @@ void KeptMemory::begin(KeptSizes wanted, std::int64_t other_device_bytes,
   pageable_.begin(std::move(pageable));
 }
 
-cudaError_t KeptMemory::take(KeptKind kind, void*& memory, std::int64_t bytes) {
+cudaError_t PersistentMemory::take(KeptKind kind, void*& memory, std::int64_t bytes) {
   cudaError_t status = cudaSuccess;
   const auto by = [&](auto make) {
     return [make, &status](std::int64_t allocated) { return make(allocated, status); };
@@ -81,7 +81,7 @@ cudaError_t KeptMemory::take(KeptKind kind, void*& memory, std::int64_t bytes) {
   return status;
 }
 
-void KeptMemory::give_up_device_memory() {
+void PersistentMemory::give_up_device_memory() {
   if (!in_use_) device_.give_up_all();
 }
 

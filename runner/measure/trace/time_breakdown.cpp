@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "measure/trace/time_split.h"
+#include "measure/trace/time_breakdown.h"
 
 #include <algorithm>
 #include <map>
@@ -185,8 +185,8 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
   return time;
 }
 
-TimeSplit time_split(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
-                     const DeviceTime& device) {
+TimeBreakdown time_breakdown(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
+                             const DeviceTime& device) {
   const IntervalUnion whole = union_of({window.time});
   const IdleTime idle = blame(trace, plan, difference_of(whole, device.busy));
   const auto a_step = [&](std::int64_t nanoseconds) {
@@ -206,7 +206,7 @@ TimeSplit time_split(const Trace& trace, const StepPlan& plan, const TraceWindow
           .idle_in_queue = a_step(idle.in_queue)};
 }
 
-std::vector<std::pair<std::string_view, double>> named_parts(const TimeSplit& time) {
+std::vector<std::pair<std::string_view, double>> named_parts(const TimeBreakdown& time) {
   return {{"step", time.step},
           {"math", time.math},
           {"memory", time.memory},
