@@ -59,6 +59,17 @@ configure_and_build() {
   fi || { cat "build/$preset.build.log"; exit 2; }
 }
 
+# refuse_warnings <log>: a compiler that complains is heard. g++ 12 takes an absent std::optional for one that was not
+# initialized (GCC bug 105562 and others).
+refuse_warnings() {
+  local found
+  found=$(grep -E "warning: |warning #" "$1" | grep -v -- "-Wmaybe-uninitialized" | sort -u) || true
+  [ -n "$found" ] || return 0
+  echo "the compiler warns; mend what it says, or say in the code why it is wrong:" >&2
+  echo "$found" >&2
+  return 1
+}
+
 cuda_arguments() {
   echo "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
   if has_gpu; then echo "-DCMAKE_CUDA_ARCHITECTURES=native"; else echo "-DCMAKE_CUDA_ARCHITECTURES=90"; fi

@@ -195,6 +195,15 @@ ended = run(os.path.join(jobs, "confined"), ".", "program", env=more, cwd=place)
 expect(ended.stdout.count(f"{place}:{place}") == 1, "confined: one place twice: " + ended.stdout)
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
+
+# A build's log with and without a warning.
+log = os.path.join(place, "build.log")
+for said, refused in [("x.cpp:1:2: warning: unused [-Wunused]", True), ("x.cu(3): warning #177-D: never used", True),
+                      ("y.h:4: warning: absent [-Wmaybe-uninitialized]", False), ("Linking", False)]:
+    with open(log, "w") as file:
+        file.write(said + "\n")
+    ended = run("bash", "-c", f"set -euo pipefail; . ci/packages.sh; refuse_warnings {log}", cwd=repository)
+    expect(ended.returncode == refused and (said in ended.stderr) == refused, f"refuse_warnings: {said}: {ended}")
 shutil.rmtree(place)
 
 print("\n".join(failures))

@@ -457,7 +457,9 @@ TEST_F(Gates, GiveEveryWorkTheFewestPairsHoweverLittleTimeThereIs) {
   EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "at most 10 ms of timing")) << run.out;
   for (const Json& line : lines()) {
-    if (line.at("kind") == "work") EXPECT_EQ(line.at("pairs"), 6) << line;
+    if (line.at("kind") == "work") {
+      EXPECT_EQ(line.at("pairs"), 6) << line;
+    }
   }
 }
 
@@ -660,9 +662,9 @@ TEST_F(Gates, WriteNothingOverWhatTheyReadNorTwoAnswersIntoOneFile) {
   script("head", "exec " + program + " \"$@\"\n");
   write("accepted.toml", "");
   std::filesystem::create_symlink("head", place() / "link");
-  for (const std::string& input : {"waits.toml", "base", "./head", "link", "accepted.toml"}) {
+  for (const std::string input : {"waits.toml", "base", "./head", "link", "accepted.toml"}) {
     const std::string before = text_of(place() / input);
-    for (const std::string& option : {"--junit", "--report"}) {
+    for (const std::string option : {"--junit", "--report"}) {
       const Finished run = gate({"waits"}, {option, input, "--accepted", "accepted.toml"});
       EXPECT_EQ(run.exit_code, 2) << run.out;
       EXPECT_TRUE(contains(run.err, "would be written over what is read")) << run.err;
@@ -740,8 +742,8 @@ TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
 TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
   std::filesystem::create_directory(place() / "tmp");
   const EnvironmentVariable temporary("TMPDIR", (place() / "tmp").string());
-  for (const std::string& hangs : {"trap '' TERM; mktemp -d >/dev/null; touch ../hangs; sleep 600",
-                                   "mktemp -d >/dev/null; touch ../hangs; exec sleep 600"}) {
+  for (const std::string hangs : {"trap '' TERM; mktemp -d >/dev/null; touch ../hangs; sleep 600",
+                                  "mktemp -d >/dev/null; touch ../hangs; exec sleep 600"}) {
     std::filesystem::remove(place() / "../hangs");
     script("head", "[ \"$3\" = run ] && { " + hangs + "; }\nexec " + program + " \"$@\"\n");
     ChildProcess child(STEPGATE_PROGRAM,
@@ -759,7 +761,7 @@ TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
 }
 
 TEST_F(Gates, AHeadThatCrashesFails) {
-  for (const std::string& where :
+  for (const std::string where :
        {"kill -SEGV $$", "if [ \"$3\" = run ]; then kill -SEGV $$; fi", "echo hello; sleep 1"}) {
     script("head", where + "\nexec " + program + " \"$@\"\n");
     const Finished run = gate({"waits"});

@@ -176,7 +176,7 @@ TEST_F(HistoryVerb, RefusesWhatWasEditedWithItsPlace) {
 }
 
 TEST_F(HistoryVerb, RefusesAWrongRequest) {
-  for (const std::string& option : {"--json", "--plot"}) {
+  for (const std::string option : {"--json", "--plot"}) {
     const Finished over = history({"small.toml", option, "./small.toml"});
     EXPECT_EQ(over.exit_code, 2) << over.out;
     EXPECT_TRUE(contains(over.err, "would be written over what is read")) << over.err;
