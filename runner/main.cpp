@@ -8,9 +8,10 @@
 
 #include "device/worker/child.h"
 #include "report/exit_code.h"
+#include "support/interruption.h"
+#include "support/process/run_program.h"
 #include "support/text/diagnostic.h"
 #include "verbs/command_line.h"
-#include "verbs/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -25,7 +26,6 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
     if (arguments.files.empty()) arguments.files = {"scenarios"};
-    stop_when_interrupted();
     return chosen(arguments);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return 0;
@@ -39,6 +39,12 @@ int run(int argc, char** argv) {
   } catch (const NotGatedError& error) {
     std::cerr << "not gated: " << error.what() << '\n';
     return status_of(ExitCode::not_gated);
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted\n";
+    return interrupted_exit_code(interrupted);
+  } catch (const ProcessError& error) {
+    std::cerr << error.what() << '\n';
+    return status_of(ExitCode::device_failed);
   } catch (const std::bad_alloc&) {
     std::cerr << "the device failed: " << no_host_memory << '\n';
     return status_of(ExitCode::device_failed);

@@ -127,13 +127,12 @@ void draw_all(const Stored& stored, const std::filesystem::path& plot) {
 }  // namespace
 
 int show_history(const Arguments& arguments) {
-  refuse_outputs_over(arguments.files, arguments);
+  check_outputs(arguments);
   const std::vector<Scenario> scenarios = read_all(arguments);
   if (std::ranges::all_of(scenarios, is_planned_only)) {
     throw RequestError("plans decide these scenarios, and nothing of them is stored",
                        "name one that is measured");
   }
-  if (!arguments.json.empty()) check_writable(arguments.json);
   Stored stored = read_stored(scenarios, arguments.device.baselines);
   judge_drifts(stored.histories);
   const ExitCode code = code_of(stored);

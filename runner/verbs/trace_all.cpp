@@ -15,8 +15,8 @@
 #include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
 #include "support/files/temporary_folder.h"
+#include "support/interruption.h"
 #include "support/process/attached_tool.h"
-#include "verbs/interruption.h"
 #include "verbs/own_command.h"
 
 namespace stepgate {
