@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From arguments to a verb, and from what it threw to an exit code.
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -39,6 +40,10 @@ int run(int argc, char** argv) {
   } catch (const NotGatedError& error) {
     std::cerr << "not gated: " << error.what() << '\n';
     return status_of(ExitCode::not_gated);
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::cerr << error.path1().generic_string() << ": cannot be read: " << error.code().message()
+              << "; check the permissions of its folders\n";
+    return status_of(ExitCode::wrong_request);
   } catch (const Interrupted&) {
     std::cerr << "interrupted\n";
     return interrupted_exit_code(interrupted);

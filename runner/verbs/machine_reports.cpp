@@ -9,6 +9,7 @@
 #include <iostream>
 #include <random>
 #include <sstream>
+#include <string_view>
 
 #include "judge/stored/history.h"
 #include "report/ci/annotations.h"
@@ -183,7 +184,7 @@ void MachineReports::fail(std::span<const Verdict> verdicts, const std::exceptio
     for (RunFailure& failure : failures_of(error)) run_.failures.push_back(std::move(failure));
     end(verdicts, nullptr);
   } catch (const std::exception& second) {  // the first error is what the caller should hear
-    std::cerr << second.what() << '\n';
+    if (std::string_view(second.what()) != error.what()) std::cerr << second.what() << '\n';
   }
 }
 

@@ -239,7 +239,7 @@ bool is_its_own_input(const Output& output) {
 }
 
 void refuse_over(const Inputs& inputs, const Output& output) {
-  const auto input = output.is_folder ? std::nullopt : inputs.named_by(output.file);
+  const auto input = inputs.named_by(output.file);
   if (!input) return;
   throw RequestError(
       output.option + " " + output.file.string() + " would be written over what is read, " + *input,
