@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 // From arguments to a verb, and from what it threw to an exit code.
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string_view>
 #include <vector>
 
 #include "report/exit_code.h"
+#include "support/interruption.h"
 #include "support/process/child.h"
+#include "support/process/run_program.h"
 #include "support/text/diagnostic.h"
 #include "verbs/command_line.h"
-#include "verbs/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -25,7 +27,6 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (chosen == nullptr) throw RequestError("no verb", "`stepgate --help` lists them");
     if (arguments.files.empty()) arguments.files = {"scenarios"};
-    stop_when_interrupted();
     return chosen(arguments);
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return 0;
@@ -39,6 +40,16 @@ int run(int argc, char** argv) {
   } catch (const NotGatedError& error) {
     std::cerr << "not gated: " << error.what() << '\n';
     return status_of(ExitCode::not_gated);
+  } catch (const std::filesystem::filesystem_error& error) {
+    std::cerr << error.path1().generic_string() << ": cannot be read: " << error.code().message()
+              << "; check the permissions of its folders\n";
+    return status_of(ExitCode::wrong_request);
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted\n";
+    return interrupted_exit_code(interrupted);
+  } catch (const ProcessError& error) {
+    std::cerr << error.what() << '\n';
+    return status_of(ExitCode::device_failed);
   } catch (const std::bad_alloc&) {
     std::cerr << "the device failed: " << no_host_memory << '\n';
     return status_of(ExitCode::device_failed);

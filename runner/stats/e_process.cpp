@@ -44,19 +44,14 @@ double crossing(Function&& function, double low, double high) {
 }  // namespace
 
 void RobustScale::add(double contrast) {
-  sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), contrast), contrast);
+  sorted_.add(contrast);
 }
 
 double RobustScale::value() const {
   if (sorted_.size() < 2) return prior_scale;
-  const double centre = quantile_of_sorted(sorted_, 0.5);
-  std::vector<double> deviations;
-  deviations.reserve(sorted_.size());
-  for (const double contrast : sorted_) deviations.push_back(std::abs(contrast - centre));
-  const auto middle = deviations.begin() + static_cast<std::ptrdiff_t>(deviations.size() / 2);
-  std::nth_element(deviations.begin(), middle, deviations.end());
+  const double deviation = upper_median_deviation(sorted_, median_of(sorted_));
   const double weight = static_cast<double>(sorted_.size() - 1);
-  const double scale = (prior_weight * prior_scale + weight * normal_consistency * *middle) /
+  const double scale = (prior_weight * prior_scale + weight * normal_consistency * deviation) /
                        (prior_weight + weight);
   return std::max(scale, smallest_scale);
 }
@@ -122,7 +117,11 @@ std::optional<double> expected_rounds(double signal_to_noise, double level) {
 }
 
 ConfidenceSequence confidence_sequence(std::span<const double> contrasts, double level) {
-  const std::vector<double> scales = predictable_scales(contrasts);
+  return confidence_sequence(contrasts, predictable_scales(contrasts), level);
+}
+
+ConfidenceSequence confidence_sequence(std::span<const double> contrasts,
+                                       std::span<const double> scales, double level) {
   const auto [least, most] = std::minmax_element(contrasts.begin(), contrasts.end());
   // Beyond this distance every bet is saturated and the evidence no longer changes.
   const double reach = 100 * *std::max_element(scales.begin(), scales.end());

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "stats/sorted_values.h"
+
 namespace stepgate {
 
 // The most that a bet stakes. Below 1, so that a wild contrast on the wrong side costs a factor of
@@ -39,9 +41,11 @@ class RobustScale {
   void add(double contrast);
   // Of a normal distribution's standard deviation; never below 1e-4.
   double value() const;
+  // The median. At least one contrast.
+  double centre() const { return median_of(sorted_); }
 
  private:
-  std::vector<double> sorted_;
+  SortedValues sorted_;
 };
 
 // The scale before each contrast, from the earlier ones only.
@@ -92,7 +96,10 @@ struct ConfidenceSequence {
 };
 
 // Inverts both e-processes by bisection; exact, since the scales do not depend on the margin and
-// the evidence is monotone in it. At least one contrast; level in (0, 1).
+// the evidence is monotone in it. At least one contrast; level in (0, 1). The scales are
+// predictable_scales of the contrasts: who has kept them need not find them anew.
 ConfidenceSequence confidence_sequence(std::span<const double> contrasts, double level);
+ConfidenceSequence confidence_sequence(std::span<const double> contrasts,
+                                       std::span<const double> scales, double level);
 
 }  // namespace stepgate

@@ -2,11 +2,8 @@
 #include "stats/place_effects.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <utility>
-
-#include "stats/e_process.h"
-#include "stats/quantile.h"
 
 namespace stepgate {
 namespace {
@@ -35,9 +32,22 @@ std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<d
 
 }  // namespace
 
+PlaceEffects::PlaceEffects(int places)
+    : places_(static_cast<std::size_t>(places)),
+      matrix_(places_ + 1, std::vector<double>(places_ + 1, 0.0)) {
+  for (std::size_t place = 0; place < places_; ++place) matrix_[place][place] = penalty;
+}
+
+// The matrix counts rounds, so that it is the same whenever it is added up.
 void PlaceEffects::add(double contrast, int left_place, int right_place) {
-  seen_.push_back(
-      {contrast, static_cast<std::size_t>(left_place), static_cast<std::size_t>(right_place)});
+  const Seen& seen = seen_.emplace_back(
+      Seen{contrast, static_cast<std::size_t>(left_place), static_cast<std::size_t>(right_place)});
+  scale_.add(contrast);
+  const std::array<std::pair<std::size_t, double>, 3> terms{
+      {{seen.left, 1.0}, {seen.right, -1.0}, {places_, 1.0}}};
+  for (const auto& [row, of_row] : terms) {
+    for (const auto& [column, of_column] : terms) matrix_[row][column] += of_row * of_column;
+  }
 }
 
 double PlaceEffects::predict(int left_place, int right_place) const {
@@ -47,29 +57,19 @@ double PlaceEffects::predict(int left_place, int right_place) const {
          effect[static_cast<std::size_t>(right_place)];
 }
 
-// Normal equations in the effects of the places and, last, the intercept.
+// Normal equations in the effects of the places and, last, the intercept. Centre and reach are of
+// all contrasts so far, so all of them are added up anew.
 std::vector<double> PlaceEffects::effects() const {
-  std::vector<double> contrasts;
-  RobustScale scale;
-  for (const Seen& seen : seen_) {
-    contrasts.push_back(seen.contrast);
-    scale.add(seen.contrast);
-  }
-  const double centre = quantile(std::move(contrasts), 0.5);
-  const double reach = most_deviation * scale.value();
-  std::vector<std::vector<double>> matrix(places_ + 1, std::vector<double>(places_ + 1, 0.0));
+  const double centre = scale_.centre();
+  const double reach = most_deviation * scale_.value();
   std::vector<double> right(places_ + 1, 0.0);
-  for (std::size_t place = 0; place < places_; ++place) matrix[place][place] = penalty;
   for (const Seen& seen : seen_) {
     const double value = std::clamp(seen.contrast - centre, -reach, reach);
-    const std::array<std::pair<std::size_t, double>, 3> terms{
-        {{seen.left, 1.0}, {seen.right, -1.0}, {places_, 1.0}}};
-    for (const auto& [row, of_row] : terms) {
-      for (const auto& [column, of_column] : terms) matrix[row][column] += of_row * of_column;
-      right[row] += of_row * value;
-    }
+    right[seen.left] += value;
+    right[seen.right] -= value;
+    right[places_] += value;
   }
-  return solve(std::move(matrix), std::move(right));
+  return solve(matrix_, std::move(right));
 }
 
 }  // namespace stepgate

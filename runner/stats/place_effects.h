@@ -4,14 +4,15 @@
 // what is left of a contrast is still symmetric round theta: taking it off costs no validity.
 #pragma once
 
-#include <array>
 #include <vector>
+
+#include "stats/e_process.h"
 
 namespace stepgate {
 
 class PlaceEffects {
  public:
-  explicit PlaceEffects(int places) : places_(static_cast<std::size_t>(places)) {}
+  explicit PlaceEffects(int places);
 
   // A contrast log(left / right) that was seen, and the places that its sides had.
   void add(double contrast, int left_place, int right_place);
@@ -33,6 +34,8 @@ class PlaceEffects {
 
   std::size_t places_;
   std::vector<Seen> seen_;
+  RobustScale scale_;
+  std::vector<std::vector<double>> matrix_;  // of the normal equations
 };
 
 }  // namespace stepgate

@@ -14,14 +14,15 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "report/text/print_accepted.h"
+#include "report/text/verdict_words.h"
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"
+#include "support/interruption.h"
 #include "support/process/run_program.h"
 #include "support/random.h"
 #include "support/toml/toml_text.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/interruption.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
 
@@ -85,6 +86,11 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
           .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
+int say_not_stored(const Planned& planned) {
+  std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
+  return interrupted_exit_code(interrupted);
+}
+
 int accept_here(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> one = plan_all(arguments, seed);
@@ -100,15 +106,16 @@ int accept_here(const Arguments& arguments) {
   prepare(planned, path, arguments);
   const Decided decided = decide_one(planned, *opened.device, seed, {}, Forecasts::hidden);
   const auto reason = reason_against(planned, decided, arguments, *opened.device, seed);
-  if (interrupted) {
-    std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
-    return interrupted_exit_code(interrupted);
-  }
+  if (interrupted) return say_not_stored(planned);
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement,
                                    provenance_of(arguments, planned.scenario, seed, identity.kind),
                                    arguments.new_era);
-  print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
+  try {
+    print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
+  } catch (const Interrupted&) {  // while it waited for the lock
+    return say_not_stored(planned);
+  }
   return 0;
 }
 
@@ -134,6 +141,7 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
+  stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
   if (given.size() == 1 && arguments.runs == 1) return accept_here(arguments);
   // A fault in the last file is found before the first is measured.
@@ -162,7 +170,12 @@ int accept_runs(const Arguments& arguments) {
       const bool goes_on = !interrupted && (code == 0 || code == not_accepted_code);
       if (!goes_on && !interrupted) ++runs.failed;
       if (!goes_on) print_accepted_runs(std::cout, runs);
-      if (interrupted) return interrupted_exit_code(interrupted);
+      if (interrupted) {
+        std::cerr << fmt::format("interrupted: {} of {} {} stored\n", runs.stored,
+                                 counted_in_words(runs.asked, "run"),
+                                 runs.stored == 1 ? "was" : "were");
+        return interrupted_exit_code(interrupted);
+      }
       if (!goes_on) return code;
       worst = std::max(worst, code);
     }

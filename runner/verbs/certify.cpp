@@ -12,8 +12,9 @@
 #include "history/certificate/gate_process.h"
 #include "report/text/print_certificate.h"
 #include "report/text/progress_line.h"
+#include "support/interruption.h"
 #include "support/random.h"
-#include "verbs/interruption.h"
+#include "verbs/outputs.h"
 #include "verbs/own_command.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -171,9 +172,16 @@ std::string with_way_out(const std::string& what) {
   return what + "\nnothing was written for this scenario; certify it again";
 }
 
+int say_not_certified() {
+  std::cerr << "interrupted: nothing was written for this scenario\n";
+  return interrupted_exit_code(interrupted);
+}
+
 }  // namespace
 
 int certify_gate(const Arguments& arguments) {
+  stop_when_interrupted();
+  check_outputs(arguments);
   const std::uint64_t seed = seed_of(arguments);
   const std::vector<Planned> all = plan_all(arguments, seed);
   check_request(all, arguments);
@@ -181,8 +189,9 @@ int certify_gate(const Arguments& arguments) {
   try {
     return certify_all(arguments, all, seed);
   } catch (const WaitStopped&) {
-    std::cerr << "interrupted: nothing was written for this scenario\n";
-    return interrupted_exit_code(interrupted);
+    return say_not_certified();
+  } catch (const Interrupted&) {  // while it waited for a lock
+    return say_not_certified();
   } catch (const WorkerError& error) {
     throw WorkerError(with_way_out(error.what()));
   } catch (const DeviceError& error) {

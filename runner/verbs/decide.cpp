@@ -9,7 +9,7 @@
 #include "measure/rounds/measure.h"
 #include "report/text/print_verdict.h"
 #include "report/text/progress_line.h"
-#include "verbs/interruption.h"
+#include "support/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -83,6 +83,7 @@ Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
   };
   Measurement measurement = measure(device, planned.plans, request);
   measurement.traced = planned.traced;
+  if (interrupted) return {{}, std::move(measurement)};  // nobody waits for what it says
   return {judge(planned.scenario, planned.plans, measurement, settings), std::move(measurement)};
 }
 

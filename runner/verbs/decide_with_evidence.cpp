@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "history/evidence/evidence_file.h"
-#include "support/files/write_file.h"
+#include "support/interruption.h"
 #include "support/process/run_program.h"
 #include "support/text/diagnostic.h"
 #include "support/toml/toml_text.h"
-#include "verbs/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -120,7 +119,6 @@ std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
                                             const std::vector<Planned>& all, Device& device,
                                             std::uint64_t seed) {
   if (arguments.evidence.empty()) return std::nullopt;
-  check_writable(arguments.evidence);
   EvidenceRequest request{
       .file = arguments.evidence, .subject = subject_of(arguments), .date = date_of(arguments)};
   const EvidenceFile file = read_evidence(request.file);

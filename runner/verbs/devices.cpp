@@ -4,6 +4,7 @@
 
 #include "report/text/print_list.h"
 #include "support/files/write_file.h"
+#include "verbs/outputs.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -13,7 +14,7 @@ int show_devices(const Arguments& arguments) {
     print_devices(std::cout, list_devices(arguments.device.baselines));
     return 0;
   }
-  check_writable(arguments.profile);
+  check_outputs(arguments);
   DeviceProfile profile = measure_local_profile();
   profile.measured = arguments.date;
   write_file(arguments.profile, to_toml(profile));

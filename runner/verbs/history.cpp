@@ -13,6 +13,7 @@
 #include "report/picture/draw_history.h"
 #include "report/text/print_history.h"
 #include "scenario/read/read_scenario.h"
+#include "support/files/read_file.h"
 #include "support/files/write_file.h"
 #include "support/text/diagnostic.h"
 #include "verbs/outputs.h"
@@ -25,12 +26,11 @@ namespace {
 using Paths = std::vector<std::filesystem::path>;
 
 Paths folders_in(const std::filesystem::path& folder) {
-  Paths folders;
+  Paths folders = read_folder(folder);
   std::error_code unreadable;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
-    if (entry.is_directory(unreadable)) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
+  std::erase_if(folders, [&](const std::filesystem::path& path) {
+    return !std::filesystem::is_directory(path, unreadable);
+  });
   return folders;
 }
 
@@ -42,8 +42,10 @@ Paths folders_of_devices(const std::filesystem::path& baselines) {
                        "name one: --baselines DIR, or STEPGATE_BASELINES");
   }
   Paths folders = folders_in(baselines);
-  const Paths simulated = folders_in(baselines / "simulated");
-  folders.insert(folders.end(), simulated.begin(), simulated.end());
+  if (std::filesystem::is_directory(baselines / "simulated", unreadable)) {
+    const Paths simulated = folders_in(baselines / "simulated");
+    folders.insert(folders.end(), simulated.begin(), simulated.end());
+  }
   return folders;
 }
 
@@ -127,13 +129,12 @@ void draw_all(const Stored& stored, const std::filesystem::path& plot) {
 }  // namespace
 
 int show_history(const Arguments& arguments) {
-  refuse_outputs_over(arguments.files, arguments);
+  check_outputs(arguments);
   const std::vector<Scenario> scenarios = read_all(arguments);
   if (std::ranges::all_of(scenarios, is_planned_only)) {
     throw RequestError("plans decide these scenarios, and nothing of them is stored",
                        "name one that is measured");
   }
-  if (!arguments.json.empty()) check_writable(arguments.json);
   Stored stored = read_stored(scenarios, arguments.device.baselines);
   judge_drifts(stored.histories);
   const ExitCode code = code_of(stored);

@@ -94,9 +94,8 @@ void write_snapshots(const std::vector<std::vector<PlannedStep>>& scenarios,
 }  // namespace
 
 int print_plans(const Arguments& arguments) {
-  refuse_outputs_over(arguments.files, arguments);
+  check_outputs(arguments);
   std::vector<std::vector<PlannedStep>> scenarios = plans_asked_for(arguments);
-  if (!arguments.picture.empty()) check_writable(arguments.picture);
   if (!arguments.memory_snapshot.empty()) write_snapshots(scenarios, arguments.memory_snapshot);
   bool first = true;
   for (std::vector<PlannedStep>& plans : scenarios) {

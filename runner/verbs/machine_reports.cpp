@@ -9,6 +9,7 @@
 #include <iostream>
 #include <random>
 #include <sstream>
+#include <string_view>
 
 #include "history/series/history.h"
 #include "report/ci/annotations.h"
@@ -109,22 +110,27 @@ std::vector<RunFailure> failures_of(const std::exception& error) {
 }  // namespace
 
 ReportFiles::ReportFiles(const Arguments& arguments) : arguments_(arguments) {
-  for (const auto& file : {arguments.junit, arguments.summary, arguments.report}) {
-    if (!file.empty()) check_writable(file);
-  }
   if (arguments.annotations != Annotations::github) return;
   token_ = new_token();
   std::cout << stop_commands(token_) << std::flush;
 }
 
 void ReportFiles::write(const ReportedCases& cases) const {
-  if (!arguments_.junit.empty()) {
+  write(cases, State::at_work);
+}
+
+void ReportFiles::write(const ReportedCases& cases, State state) const {
+  // What cannot be replaced gets the end alone.
+  const auto is_due = [&](const std::filesystem::path& file) {
+    return !file.empty() && (state == State::ended || !is_stream(file));
+  };
+  if (is_due(arguments_.junit)) {
     std::ostringstream text;
     write_junit(text, cases);
     write_file(arguments_.junit, text.str());
   }
-  if (!arguments_.summary.empty()) write_file(arguments_.summary, summary_markdown(cases));
-  if (arguments_.report.empty()) return;
+  if (is_due(arguments_.summary)) write_file(arguments_.summary, summary_markdown(cases));
+  if (!is_due(arguments_.report)) return;
   std::ostringstream page;
   // While a run is at work its page is written again and again: what holds is not drawn yet.
   write_html(page, cases, cases.code ? most_picture_bytes : most_picture_bytes_of_a_run_at_work);
@@ -137,7 +143,7 @@ void ReportFiles::end(const ReportedCases& cases) const {
     write_annotations(std::cout, cases);
     std::cout << std::flush;
   }
-  write(cases);
+  write(cases, State::ended);
   if (const char* page = step_summary()) append_to_step_summary(page, cases);
 }
 
@@ -178,7 +184,7 @@ void MachineReports::fail(std::span<const Verdict> verdicts, const std::exceptio
     for (RunFailure& failure : failures_of(error)) run_.failures.push_back(std::move(failure));
     end(verdicts, nullptr);
   } catch (const std::exception& second) {  // the first error is what the caller should hear
-    std::cerr << second.what() << '\n';
+    if (std::string_view(second.what()) != error.what()) std::cerr << second.what() << '\n';
   }
 }
 

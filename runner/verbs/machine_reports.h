@@ -16,8 +16,7 @@ namespace stepgate {
 // Where they go.
 class ReportFiles {
  public:
-  // Throws RequestError when a file cannot be written. Where annotations are wanted nothing that is
-  // printed from now on is a command.
+  // Where annotations are wanted nothing that is printed from now on is a command.
   explicit ReportFiles(const Arguments&);
 
   void write(const ReportedCases&) const;
@@ -25,6 +24,9 @@ class ReportFiles {
   void end(const ReportedCases&) const;
 
  private:
+  enum class State { at_work, ended };
+  void write(const ReportedCases&, State) const;
+
   const Arguments& arguments_;
   std::string token_;  // empty when commands were not stopped
 };

@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/outputs.h"
 
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include <iostream>
+#include <map>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "plan/step_plan.h"
+#include "report/picture/draw_timeline.h"
+#include "report/trace/write_snapshot.h"
+#include "report/trace/write_trace.h"
+#include "scenario/read/read_scenario.h"
+#include "support/files/write_file.h"
+#include "support/interruption.h"
 #include "support/text/diagnostic.h"
+#include "verbs/planned.h"
 
 namespace stepgate {
 namespace {
@@ -16,62 +31,281 @@ using Path = std::filesystem::path;
 struct Output {
   std::string option;
   Path file;
+  bool is_folder = false;  // and all that is in it
 };
 
-std::vector<Output> outputs_of(const Arguments& arguments) {
-  std::vector<Output> outputs;
-  for (const auto& [option, file] : {std::pair{"--json", &arguments.json},
-                                     {"--junit", &arguments.junit},
-                                     {"--summary", &arguments.summary},
-                                     {"--report", &arguments.report},
-                                     {"--picture", &arguments.picture},
-                                     {"--memory-snapshot", &arguments.memory_snapshot},
-                                     {"--plot", &arguments.plot},
-                                     {"--evidence", &arguments.evidence}}) {
-    if (!file->empty()) outputs.push_back({option, *file});
+// What the verb will read, as far as outputs must know.
+struct Read {
+  std::vector<Path> files;
+  std::vector<Scenario> scenarios;  // those without faults
+};
+
+// Faults are told when the verb reads the files itself.
+Read read_for_outputs(const Arguments& arguments) {
+  Read read;
+  std::vector<Path> files;
+  try {
+    files = scenario_files(arguments);
+  } catch (const RequestError&) {
   }
+  const auto base = [&](const std::string& file) {
+    read.files.emplace_back(file);
+    return read_file(file, "a scenario");
+  };
+  for (const Path& file : files) {
+    read.files.push_back(file);
+    const TextOrProblem text = read_file(file, "a scenario");
+    if (std::holds_alternative<Diagnostic>(text)) continue;
+    try {
+      read.scenarios.push_back(
+          parse_scenario(std::get<std::string>(text), file.string(), base, arguments.overrides));
+    } catch (const RequestError&) {
+    }
+  }
+  return read;
+}
+
+// One row an option: what it names, and whether standard output can be that.
+struct Option {
+  std::string name;
+  const Path* file;
+  std::string against_stream;  // why it cannot; empty where it can
+};
+
+std::vector<Option> options_of(const Arguments& arguments) {
+  const std::string goes_on = "goes on from what is in it";
+  const std::string several = "writes several files";
+  std::vector<Option> options{{"--json", &arguments.json, ""},
+                              {"--junit", &arguments.junit, ""},
+                              {"--summary", &arguments.summary, ""},
+                              {"--report", &arguments.report, ""},
+                              {"--picture", &arguments.picture, ""},
+                              {"--memory-snapshot", &arguments.memory_snapshot, several},
+                              {"--plot", &arguments.plot, several},
+                              {"--trace", &arguments.trace, several},
+                              {"--evidence", &arguments.evidence, goes_on},
+                              {"--out", &arguments.out, goes_on},
+                              {"--measure", &arguments.profile, ""}};
   for (const ExportRequest& request : arguments.exports)
-    outputs.push_back({"--export", request.file});
+    options.push_back({"--export", &request.file, request.write == export_nvbench ? several : ""});
+  std::erase_if(options, [](const Option& option) { return option.file->empty(); });
+  return options;
+}
+
+// Of an option that is a file for every variant.
+template <class Name>
+void add_of_variants(const std::string& option, Name&& name, std::span<const Scenario> scenarios,
+                     std::vector<Output>& outputs) {
+  for (const Scenario& scenario : scenarios) {
+    for (const Variant& variant : scenario.variants) {
+      StepPlan plan;
+      plan.scenario = scenario.name;
+      plan.variant = variant.name;
+      outputs.push_back({option, name(plan)});
+    }
+  }
+}
+
+void add_pictures(const Path& asked_for, std::span<const Scenario> scenarios,
+                  std::vector<Output>& outputs) {
+  if (scenarios.size() <= 1) return outputs.push_back({"--picture", asked_for});
+  for (const Scenario& scenario : scenarios) {
+    StepPlan plan;
+    plan.scenario = scenario.name;
+    outputs.push_back({"--picture", picture_file(asked_for, plan, scenarios.size())});
+  }
+}
+
+// Every file that the verb writes because an option names it: the only list there is.
+std::vector<Output> outputs_of(const Arguments& arguments, std::span<const Scenario> scenarios) {
+  std::vector<Output> outputs;
+  for (const Option& option : options_of(arguments)) {
+    const Path& file = *option.file;
+    if (option.name == "--picture") {
+      add_pictures(file, scenarios, outputs);
+    } else if (option.name == "--trace") {
+      add_of_variants(
+          option.name, [&](const StepPlan& plan) { return trace_file(file, plan); }, scenarios,
+          outputs);
+    } else if (option.name == "--memory-snapshot") {
+      add_of_variants(
+          option.name, [&](const StepPlan& plan) { return snapshot_file(file, plan); }, scenarios,
+          outputs);
+    } else {
+      const bool is_folder = option.name == "--plot" && file.extension() != ".svg";
+      outputs.push_back({option.name, file, is_folder});
+    }
+  }
+  for (const ExportRequest& request : arguments.exports) {
+    if (request.write != export_nvbench) continue;
+    for (const char* beside : {"-bin", "-freqs-bin"})
+      outputs.push_back({"--export", request.file.string() + beside, true});
+  }
   return outputs;
 }
 
-// Also where one of them is not there yet. A device takes any number of outputs.
-bool are_one_file(const Path& one, const Path& other) {
+// A file by all of its names: where it is, or will be, and the number that hard links share.
+struct Identity {
+  Path place;
+  std::optional<std::pair<dev_t, ino_t>> number;
+};
+
+// None of a device, which takes any number of outputs.
+std::optional<Identity> identity_of(const Path& path) {
   std::error_code ignored;
-  if (std::filesystem::is_character_file(one, ignored)) return false;
-  if (std::filesystem::equivalent(one, other, ignored)) return true;
-  const auto place = [&](const Path& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored);
-  };
-  return place(one) == place(other);
+  Identity identity{
+      .place = std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored),
+      .number = {}};
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return identity;
+  if (S_ISCHR(status.st_mode)) return std::nullopt;
+  identity.number = {status.st_dev, status.st_ino};
+  return identity;
 }
 
-bool is_over(const Path& output, const Path& input) {
-  std::error_code missing;
-  if (!std::filesystem::is_directory(input, missing)) return are_one_file(output, input);
-  const Path folder = output.has_parent_path() ? output.parent_path() : Path(".");
-  return output.extension() == ".toml" && are_one_file(folder, input);
+// What is taken, and by whom.
+class Files {
+ public:
+  // Whose file it is already; otherwise it is the owner's now, and nothing is returned.
+  std::optional<std::string> take(const Path& path, const std::string& owner) {
+    const auto identity = identity_of(path);
+    if (!identity) return std::nullopt;
+    if (auto before = owner_of(*identity)) return before;
+    by_place_.emplace(identity->place, owner);
+    if (identity->number) by_number_.emplace(*identity->number, owner);
+    return std::nullopt;
+  }
+
+  std::optional<std::string> owner_of(const Identity& identity) const {
+    if (const auto found = by_place_.find(identity.place); found != by_place_.end())
+      return found->second;
+    if (!identity.number) return std::nullopt;
+    const auto found = by_number_.find(*identity.number);
+    return found != by_number_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+  // Of any of them that lies below.
+  std::optional<std::string> owner_in(const Path& folder) const {
+    const auto identity = identity_of(folder);
+    if (!identity) return std::nullopt;
+    const auto found = by_place_.lower_bound(identity->place / "");
+    if (found == by_place_.end()) return std::nullopt;
+    const auto below = found->first.lexically_relative(identity->place);
+    return !below.empty() && *below.begin() != ".." ? std::optional(found->second) : std::nullopt;
+  }
+
+ private:
+  std::map<Path, std::string> by_place_;
+  std::map<std::pair<dev_t, ino_t>, std::string> by_number_;
+};
+
+// Folders of scenarios are among the inputs: a TOML file in one is a scenario next time.
+class Inputs {
+ public:
+  void add(const Path& path) {
+    if (path.empty()) return;
+    std::error_code missing;
+    (void)(std::filesystem::is_directory(path, missing) ? folders_ : files_)
+        .take(path, path.string());
+  }
+
+  std::optional<std::string> named_by(const Path& output) const {
+    const auto identity = identity_of(output);
+    if (!identity) return std::nullopt;
+    if (auto file = files_.owner_of(*identity)) return file;
+    const auto folder = identity_of(identity->place.parent_path());
+    return output.extension() == ".toml" && folder ? folders_.owner_of(*folder) : std::nullopt;
+  }
+
+ private:
+  Files files_;
+  Files folders_;
+};
+
+// Profiles, stored runs and certificates.
+void add_files_of_baselines(const Path& baselines, Inputs& inputs) {
+  std::error_code unreadable;
+  for (auto entry = std::filesystem::recursive_directory_iterator(
+           baselines, std::filesystem::directory_options::skip_permission_denied, unreadable);
+       !unreadable && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(unreadable)) {
+    if (entry->path().extension() == ".toml") inputs.add(entry->path());
+  }
+}
+
+// What is read and then written on purpose refuses by itself what is no file of its kind.
+bool is_its_own_input(const Output& output) {
+  return output.option == "--evidence" || output.option == "--out" || output.option == "--measure";
+}
+
+void refuse_over(const Inputs& inputs, const Output& output) {
+  const auto input = inputs.named_by(output.file);
+  if (!input) return;
+  throw RequestError(
+      output.option + " " + output.file.string() + " would be written over what is read, " + *input,
+      "give it a name of its own");
+}
+
+[[noreturn]] void refuse_two(const Output& output, const std::string& before) {
+  throw RequestError(
+      output.option + " and " + before + " name the same file, " + output.file.string(),
+      "give each a file of its own");
+}
+
+void refuse_two_of_one_file(std::span<const Output> outputs) {
+  Files taken;
+  for (const Output& output : outputs) {
+    if (output.is_folder) continue;
+    if (const auto before = taken.take(output.file, output.option)) refuse_two(output, *before);
+  }
+  for (const Output& output : outputs) {
+    if (!output.is_folder) continue;
+    if (const auto before = taken.owner_in(output.file)) refuse_two(output, *before);
+    if (const auto before = taken.take(output.file, output.option)) refuse_two(output, *before);
+  }
+}
+
+void refuse_streams(const Arguments& arguments, std::size_t scenarios) {
+  for (const Option& option : options_of(arguments)) {
+    if (*option.file != standard_output) continue;
+    std::string why = option.against_stream;
+    if (option.name == "--picture" && scenarios > 1) why = "draws a file for every scenario";
+    if (!why.empty())
+      throw RequestError(option.name + " " + why + ", and standard output is not that",
+                         "name a file");
+    std::cout.rdbuf(std::cerr.rdbuf());
+  }
 }
 
 }  // namespace
 
-void refuse_outputs_over(std::span<const Path> inputs, const Arguments& arguments) {
-  const std::vector<Output> outputs = outputs_of(arguments);
-  for (std::size_t index = 0; index < outputs.size(); ++index) {
-    const Output& output = outputs[index];
-    for (const Path& input : inputs) {
-      if (input.empty() || !is_over(output.file, input)) continue;
-      throw RequestError(output.option + " " + output.file.string() +
-                             " would be written over what is read, " + input.string(),
-                         "give it a name of its own");
-    }
-    for (std::size_t before = 0; before < index; ++before) {
-      if (!are_one_file(output.file, outputs[before].file)) continue;
-      throw RequestError(output.option + " and " + outputs[before].option +
-                             " name the same file, " + output.file.string(),
-                         "give each a file of its own");
-    }
+void check_outputs(const Arguments& arguments, std::span<const Path> more) {
+  if (options_of(arguments).empty()) return;
+  const Read read = read_for_outputs(arguments);
+  refuse_streams(arguments, read.scenarios.size());
+  Inputs asked_for;
+  for (const std::span<const Path> given :
+       {std::span<const Path>(arguments.files), std::span<const Path>(read.files), more}) {
+    for (const Path& path : given) asked_for.add(path);
   }
+  Inputs all = asked_for;
+  add_files_of_baselines(arguments.device.baselines, all);
+  const std::vector<Output> outputs = outputs_of(arguments, read.scenarios);
+  for (const Output& output : outputs)
+    refuse_over(is_its_own_input(output) ? asked_for : all, output);
+  refuse_two_of_one_file(outputs);
+  for (const Output& output : outputs) {
+    if (!output.is_folder) check_writable(output.file);
+  }
+}
+
+int say_interrupted(const std::string& what) {
+  std::vector<std::string> files;
+  for (const Path& file : files_written()) files.push_back(file.generic_string());
+  std::cerr << fmt::format(
+      "interrupted: {}; {}\n", what,
+      files.empty() ? "nothing was written" : fmt::format("written: {}", fmt::join(files, ", ")));
+  return interrupted_exit_code(interrupted);
 }
 
 }  // namespace stepgate

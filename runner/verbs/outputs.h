@@ -4,13 +4,22 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "verbs/arguments.h"
 
 namespace stepgate {
 
-// Throws RequestError where two outputs are one file, or an output is one of the inputs: a program,
-// a scenario, a file in a folder of scenarios. What is written would be gone, or the input would.
-void refuse_outputs_over(std::span<const std::filesystem::path> inputs, const Arguments&);
+// Asks of every output that was named, before anything runs: that it is none of the inputs, no
+// other output and can be written. What is written would be gone, or the input would. Inputs are
+// the scenarios with what they extend, the files in a folder of scenarios, profiles, stored runs
+// and certificates, and `more`: programs, say. Throws RequestError.
+//
+// Where one of them is standard output, what is for people goes to standard error from now on.
+void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});
+
+// What a signal leaves in the middle, on standard error: "interrupted: 'a' is not decided; written:
+// r.json, t.a.fix.json", or "; nothing was written". The exit code.
+int say_interrupted(const std::string& what);
 
 }  // namespace stepgate

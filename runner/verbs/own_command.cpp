@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/own_command.h"
 
+#include "support/process/run_program.h"
+
 namespace stepgate {
 
 Command own_command(const Arguments& arguments, const std::string& verb, const std::string& device,
                     std::uint64_t seed, std::span<const std::filesystem::path> files,
                     const std::vector<std::string>& more) {
-  Command words{std::filesystem::read_symlink("/proc/self/exe").string(),
+  Command words{path_of_this_program().string(),
                 "--baselines",
                 arguments.device.baselines.string(),
                 verb,

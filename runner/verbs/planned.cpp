@@ -19,6 +19,7 @@
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "scenario/read/read_scenario.h"
+#include "support/files/read_file.h"
 #include "support/fnv1a.h"
 #include "support/process/run_program.h"
 #include "support/random.h"
@@ -136,7 +137,8 @@ namespace {
 // A scenario that is named as reports name it, or mistyped: the file of such a name in the folder
 // that is named, or in scenarios/.
 void refuse_missing(const std::filesystem::path& given) {
-  if (std::filesystem::exists(given)) return;
+  std::error_code unknown;
+  if (std::filesystem::exists(given, unknown) || unknown) return;
   const std::filesystem::path folder =
       given.has_parent_path() ? given.parent_path() : std::filesystem::path("scenarios");
   std::vector<std::string> names;
@@ -164,15 +166,14 @@ std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
   std::vector<std::filesystem::path> files;
   for (const std::filesystem::path& given : arguments.files) {
     refuse_missing(given);
-    if (!std::filesystem::is_directory(given)) {
-      files.push_back(given);
+    std::error_code unknown;
+    if (!std::filesystem::is_directory(given, unknown)) {
+      files.push_back(given);  // whoever reads it says what is wrong with it
       continue;
     }
-    const auto first = static_cast<std::ptrdiff_t>(files.size());
-    for (const auto& entry : std::filesystem::directory_iterator(given)) {
-      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    for (std::filesystem::path& path : read_folder(given)) {
+      if (path.extension() == ".toml") files.push_back(std::move(path));
     }
-    std::sort(files.begin() + first, files.end());
   }
   if (files.empty())
     throw RequestError("no scenario files", "name a file or a folder with *.toml files");

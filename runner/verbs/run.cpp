@@ -14,10 +14,10 @@
 #include "report/trace/write_trace.h"
 #include "support/files/line_file.h"
 #include "support/files/write_file.h"
+#include "support/interruption.h"
 #include "verbs/decide.h"
 #include "verbs/decide_with_evidence.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/interruption.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/trace_all.h"
@@ -84,11 +84,13 @@ Decided decided_or_failed(const Planned& planned, const Line& line) {
 
 // Decides one scenario and prints it; false when a signal came in between.
 bool decide(const Planned& planned, const Line& line, JsonFile& json, Decisions& decisions) {
-  Decided decided = decided_or_failed(planned, line);
-  if (interrupted) {
-    std::cerr << "interrupted: '" << planned.scenario.name << "' is not decided\n";
+  Decided decided;
+  try {
+    decided = decided_or_failed(planned, line);
+  } catch (const Interrupted&) {
     return false;
   }
+  if (interrupted) return false;
   if (line.verbose) {
     print_verdict(std::cout, decided.verdict, line.style);
   } else {
@@ -99,16 +101,6 @@ bool decide(const Planned& planned, const Line& line, JsonFile& json, Decisions&
   decisions.verdicts.push_back(decided.verdict);
   decisions.measurements.push_back(std::move(decided.measurement));
   return true;
-}
-
-// Before a run, which should not end with nowhere to put its result.
-void check_outputs(const Arguments& arguments) {
-  refuse_outputs_over(arguments.files, arguments);
-  if (!arguments.json.empty()) check_writable(arguments.json);
-  for (const ExportRequest& request : arguments.exports) check_writable(request.file);
-  for (const auto& file : {arguments.trace, arguments.picture}) {
-    if (!file.empty()) check_writable(file);
-  }
 }
 
 // The timelines of the traced scenarios, for people and for other tools.
@@ -145,12 +137,11 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
             Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
   all = plan_all(arguments, seed);
-  check_outputs(arguments);
   reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
   if (needs_device(all)) check_device(arguments.device);
   if (arguments.tracing) {
     std::vector<Traced> traced = trace_all(arguments, all, seed);
-    if (interrupted) return interrupted_exit_code(interrupted);
+    if (interrupted) return say_interrupted("no scenario is decided");
     for (std::size_t index = 0; index < all.size(); ++index) {
       if (!is_planned_only(all[index].scenario)) all[index].traced = std::move(traced[index]);
     }
@@ -179,7 +170,8 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
                   .verbose = arguments.verbose};
   JsonFile json(arguments.json, info);
   for (const Planned& planned : all) {
-    if (!decide(planned, line, json, decisions)) return interrupted_exit_code(interrupted);
+    if (!decide(planned, line, json, decisions))
+      return say_interrupted("'" + planned.scenario.name + "' is not decided");
     reports.decided(decisions.verdicts);
   }
   const SuiteVerdict suite = judge_suite(decisions.verdicts, line.settings.suite_alpha);
@@ -196,7 +188,8 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
 }  // namespace
 
 int run_scenarios(const Arguments& arguments) {
-  refuse_outputs_over(arguments.files, arguments);
+  stop_when_interrupted();
+  check_outputs(arguments);
   MachineReports reports(arguments);
   std::vector<Planned> all;
   Decisions decisions;

@@ -14,9 +14,9 @@
 #include "plan/count/facts_of.h"
 #include "report/text/progress_line.h"
 #include "support/files/temporary_folder.h"
+#include "support/interruption.h"
 #include "support/process/attached_tool.h"
 #include "support/process/child.h"
-#include "verbs/interruption.h"
 #include "verbs/own_command.h"
 
 namespace stepgate {

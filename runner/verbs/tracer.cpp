@@ -10,7 +10,6 @@
 #include "scenario/read/read_scenario.h"
 #include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/interruption.h"
 #include "verbs/planned.h"
 #include "verbs/trace_all.h"
 #include "verbs/verbs.h"
@@ -58,7 +57,6 @@ Traced traced(Device& device, const Arguments& arguments, const Planned& planned
 }  // namespace
 
 int trace_for_run(const Arguments& arguments) {
-  end_when_interrupted();
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;

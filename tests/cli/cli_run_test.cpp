@@ -325,7 +325,7 @@ TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {
     for (const char* outcome : {"b: holds", "b: refuted", "b: undecided"}) {
       EXPECT_FALSE(contains(finished.out, outcome)) << finished.out;
     }
-    EXPECT_EQ(finished.err, "interrupted: 'b' is not decided\n");
+    EXPECT_EQ(finished.err, "interrupted: 'b' is not decided; written: report.json\n");
     EXPECT_EQ(lines_of("report.json"), 1);
     EXPECT_EQ(parsed(place() / "report.json").at("scenario"), "a");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(place()), {}), 3);

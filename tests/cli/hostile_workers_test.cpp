@@ -131,7 +131,7 @@ TEST_F(Duels, EndWithNothingLeftWhenInterrupted) {
     ASSERT_TRUE(run.ends(seconds(10)));
     const Finished finished = run.wait();
     EXPECT_EQ(finished.exit_code, 128 + signal);
-    EXPECT_EQ(finished.err, "interrupted: the duel is not decided, nothing was written\n");
+    EXPECT_EQ(finished.err, "interrupted: the duel is not decided; nothing was written\n");
     for (const int process : processes()) EXPECT_FALSE(is_alive(process)) << process;
   }
 }

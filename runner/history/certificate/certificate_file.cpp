@@ -168,7 +168,6 @@ void check_certificate_file(const std::filesystem::path& path, const std::string
 void write_certificate(const std::filesystem::path& path, const Certificate& certificate) {
   const FolderLock lock(path.has_parent_path() ? path.parent_path() : ".");
   if (is_there(path)) (void)read_certificate(path, certificate.scenario, certificate.variant);
-  remove_leftovers(path);
   write_file(path, certificate_text(certificate));
 }
 

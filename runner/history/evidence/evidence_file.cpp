@@ -93,7 +93,6 @@ void write_whole(const std::filesystem::path& path, const EvidenceFile& file) {
   if (text.size() > largest_text_file_bytes) {
     refuse(file, "would grow beyond 1 MiB", prune_hint);
   }
-  remove_leftovers(path);
   write_file(path, text);
 }
 

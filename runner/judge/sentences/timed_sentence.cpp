@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/interruption.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -61,11 +62,12 @@ TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double
 }
 
 void TimedSentence::add(double contrast, std::optional<double> in_total) {
-  contrasts_.push_back(contrast);
-  in_total_ = in_total;
-  if (outcome_ != Outcome::undecided) return;
   const double scale = scale_.value();
   scale_.add(contrast);
+  contrasts_.push_back(contrast);
+  scales_.push_back(scale);
+  in_total_ = in_total;
+  if (outcome_ != Outcome::undecided) return;
   for (Claim& claim : claims_) {
     claim.in_favour.bet(contrast, scale);
     claim.against.bet(contrast, scale);
@@ -128,13 +130,19 @@ std::optional<double> TimedSentence::rounds_missing(double centre) const {
   return until_refuted ? until_refuted : until_holds;
 }
 
+// Of the first rounds. Of many it takes a while.
+ConfidenceSequence TimedSentence::sequence(std::size_t rounds, double level) const {
+  throw_if_interrupted();
+  return confidence_sequence(std::span(contrasts_).first(rounds), std::span(scales_).first(rounds),
+                             level);
+}
+
 Bounds TimedSentence::shown() const {
   Bounds bounds;
   if (outcome_ != Outcome::holds) return bounds;
   for (const Claim& claim : claims_) {
     // The sequence shares its level between its sides; the one that matters has all of beta.
-    const ConfidenceSequence at =
-        confidence_sequence(std::span(contrasts_).first(claim.shown_after.value()), 2 * beta_);
+    const ConfidenceSequence at = sequence(claim.shown_after.value(), 2 * beta_);
     if (claim.direction == Direction::below && at.high) bounds.high = std::exp(*at.high);
     if (claim.direction == Direction::above && at.low) bounds.low = std::exp(*at.low);
   }
@@ -143,9 +151,9 @@ Bounds TimedSentence::shown() const {
 
 TimedEvidence TimedSentence::evidence(double confidence) const {
   require(!contrasts_.empty(), "evidence needs a round");
-  const ConfidenceSequence interval = confidence_sequence(contrasts_, 1 - confidence);
+  const ConfidenceSequence interval = sequence(contrasts_.size(), 1 - confidence);
   // One-sided at the stricter of the two levels.
-  const ConfidenceSequence strict = confidence_sequence(contrasts_, 2 * std::min(alpha_, beta_));
+  const ConfidenceSequence strict = sequence(contrasts_.size(), 2 * std::min(alpha_, beta_));
   TimedEvidence evidence;
   evidence.ratio = std::exp(interval.centre);
   if (interval.low && interval.high) {

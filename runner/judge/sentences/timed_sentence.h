@@ -51,7 +51,8 @@ class TimedSentence {
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }
 
-  // At least one contrast. The interval's level is 1 - confidence.
+  // At least one contrast. The interval's level is 1 - confidence. Throws Interrupted when a signal
+  // came.
   TimedEvidence evidence(double confidence) const;
 
  private:
@@ -72,12 +73,14 @@ class TimedSentence {
   double wanted_for() const { return 1 / beta_; }
   double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
   std::optional<double> rounds_missing(double centre) const;
+  ConfidenceSequence sequence(std::size_t rounds, double level) const;
   Bounds shown() const;
 
   double alpha_;
   double beta_;
   std::vector<Claim> claims_;
   std::vector<double> contrasts_;
+  std::vector<double> scales_;  // before each of them
   RobustScale scale_;
   std::optional<double> in_total_;
   Outcome outcome_ = Outcome::undecided;

@@ -14,6 +14,7 @@
 #include "measure/rounds/loss_ledger.h"
 #include "measure/schedule.h"
 #include "stats/moments.h"
+#include "support/interruption.h"
 #include "support/require.h"
 #include "support/seconds.h"
 #include "support/text/number_words.h"
@@ -76,11 +77,11 @@ class Run {
     load();
     if (run_first_steps()) {
       warm_up();
-      if (losses_agree()) choose_schedule();
+      if (losses_agree() && !interrupted) choose_schedule();
       result_.device_time_before_rounds = result_.device_time;
       result_.wall_time_before_rounds = spent();
       report_progress();
-      if (losses_agree() && fits_the_budget()) run_rounds();
+      if (losses_agree() && !interrupted && fits_the_budget()) run_rounds();
     }
     result_.wall_time = spent();
     return std::move(result_);
@@ -198,7 +199,7 @@ class Run {
         std::min(most_warm_up_seconds, most_warm_up_share * request_.knobs.max_seconds);
     std::vector<double> blocks;
     std::vector<double> ratios;  // of the last variant to the first, in each block
-    while (losses_agree()) {
+    while (losses_agree() && !interrupted) {
       run_block();
       blocks.push_back(log_step_time());
       ratios.push_back(std::log(seconds(step_times_.back()) / seconds(step_times_.front())));
@@ -262,8 +263,8 @@ class Run {
     const double cap = most_warm_up_share * request_.knobs.max_seconds;
     std::vector<Round> trials;
     while (std::ssize(trials) < trials_of_interleaving ||
-           (!all_are_compared(trials) && std::ssize(trials) < most_trials_of_interleaving &&
-            seconds(spent()) < cap)) {
+           (!interrupted && !all_are_compared(trials) &&
+            std::ssize(trials) < most_trials_of_interleaving && seconds(spent()) < cap)) {
       trials.push_back(run_loaded());
     }
     for (int variant = 1; variant < variants(); ++variant) {

@@ -34,7 +34,8 @@ struct MeasureRequest {
 };
 
 // Loads every plan, warms up, and runs rounds. A device without a notion of time yields none, but
-// its losses are compared. Ends early when losses disagree. At least one plan. Throws DeviceError.
+// its losses are compared. Ends early when losses disagree, or a signal asks for an end. At least
+// one plan. Throws DeviceError.
 Measurement measure(Device&, std::span<const PlannedStep>, const MeasureRequest&);
 
 }  // namespace stepgate

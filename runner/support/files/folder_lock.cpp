@@ -2,42 +2,136 @@
 #include "support/files/folder_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <thread>
 
+#include "support/interruption.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {
 
-[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason) {
-  throw RequestError(Diagnostic{Place{folder.generic_string(), 0, 0}, "cannot be locked: " + reason,
-                                "check its permissions, or name another folder"});
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds between_tries{10};
+
+[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason,
+                                 const std::string& way_out) {
+  throw RequestError(
+      Diagnostic{Place{folder.generic_string(), 0, 0}, "cannot be locked: " + reason, way_out});
 }
+
+[[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason) {
+  refuse_to_lock(folder, reason, "check its permissions, or name another folder");
+}
+
+// Who may write in the folder may hold its lock: who may only read it could keep everybody waiting.
+mode_t mode_in(const std::filesystem::path& folder) {
+  struct stat status {};
+  mode_t mode = 0600;
+  if (::stat(folder.c_str(), &status) != 0) return mode;
+  if (status.st_mode & S_IWGRP) mode |= 0060;
+  if (status.st_mode & S_IWOTH) mode |= 0006;
+  return mode;
+}
+
+OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  OpenFile file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() >= 0) {
+    (void)::fchmod(file.descriptor(), mode_in(folder));
+    return file;
+  }
+  if (errno == EEXIST) file = OpenFile(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  // Its holder has just taken it away: the next try makes it anew.
+  if (file.descriptor() < 0 && errno != ENOENT) refuse_to_lock(folder, std::strerror(errno));
+  return file;
+}
+
+// Of the process that holds it, as that wrote it down.
+std::string holder_of(const std::filesystem::path& path) {
+  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  std::string text(16, '\0');
+  const ssize_t length = ::read(file.descriptor(), text.data(), text.size());
+  text.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  return text.substr(0, text.find_first_not_of("0123456789"));
+}
+
+void sign(const OpenFile& file) {
+  const std::string holder = std::to_string(::getpid());
+  (void)!::ftruncate(file.descriptor(), 0);
+  (void)!::pwrite(file.descriptor(), holder.data(), holder.size(), 0);
+}
+
+// Says that it waits, once, and ends when the same holder has kept the lock for too long.
+class LockWait {
+ public:
+  LockWait(const std::filesystem::path& folder, const std::filesystem::path& file,
+           LockPatience patience)
+      : folder_(folder), file_(file), patience_(patience) {}
+
+  void go_on() {
+    throw_if_interrupted();
+    std::this_thread::sleep_for(between_tries);
+    const auto now = Clock::now();
+    if (std::string holder = holder_of(file_); !holder.empty() && holder != holder_) {
+      if (!holder_.empty()) since_ = now;
+      holder_ = std::move(holder);
+    }
+    if (!said_ && now - begun_ >= patience_.silent) {
+      *patience_.words << fmt::format("waiting for {}, which another process has locked\n",
+                                      folder_.generic_string())
+                       << std::flush;
+      said_ = true;
+    }
+    if (now - since_ < patience_.most) return;
+    refuse_to_lock(
+        folder_,
+        fmt::format("{} has held it for {} s",
+                    holder_.empty() ? "another process" : "process " + holder_,
+                    std::chrono::duration_cast<std::chrono::seconds>(patience_.most).count()),
+        "wait until that has ended, or name another folder");
+  }
+
+ private:
+  const std::filesystem::path& folder_;
+  const std::filesystem::path& file_;
+  LockPatience patience_;
+  Clock::time_point begun_ = Clock::now();
+  Clock::time_point since_ = begun_;
+  std::string holder_;
+  bool said_ = false;
+};
 
 }  // namespace
 
-FolderLock::FolderLock(const std::filesystem::path& folder) {
+FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patience)
+    : path_(folder / ".stepgate.lock") {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) refuse_to_lock(folder, error.message());
-  descriptor_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) refuse_to_lock(folder, std::strerror(errno));
-  while (::flock(descriptor_, LOCK_EX) != 0) {
-    if (errno == EINTR) continue;
-    const std::string reason = std::strerror(errno);
-    ::close(descriptor_);
-    refuse_to_lock(folder, reason);
+  LockWait wait(folder, path_, patience);
+  while (true) {
+    file_ = open_lock(folder, path_);
+    if (file_.descriptor() < 0) continue;
+    while (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) refuse_to_lock(folder, std::strerror(errno));
+      wait.go_on();
+      // Its holder has taken the file away, and others may hold the next one.
+      if (!file_.is_at(path_)) break;
+    }
+    if (!file_.is_at(path_)) continue;
+    sign(file_);
+    return;
   }
 }
 
 FolderLock::~FolderLock() {
-  ::close(descriptor_);
+  ::unlink(path_.c_str());  // before the lock is given back: nobody holds a file that is gone
 }
 
 }  // namespace stepgate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/files/folder_lock.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -8,10 +9,12 @@
 
 #include <atomic>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/interruption.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -63,6 +66,73 @@ TEST_F(FolderLockTest, IsGivenBackByAHolderThatIsKilled) {
   ::waitpid(holder, nullptr, 0);
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+// Of a process that does not end by itself; killed at the end.
+class Holder {
+ public:
+  explicit Holder(const std::filesystem::path& folder) {
+    int ready[2];
+    if (::pipe(ready) != 0) return;
+    process_ = ::fork();
+    if (process_ == 0) {
+      const FolderLock lock(folder);
+      (void)!::write(ready[1], "x", 1);
+      ::pause();
+      ::_exit(0);
+    }
+    char byte = 0;
+    (void)!::read(ready[0], &byte, 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  std::string name() const { return "process " + std::to_string(process_); }
+
+ private:
+  pid_t process_ = -1;
+};
+
+TEST_F(FolderLockTest, SaysThatItWaitsAndGivesUpAfterAWhile) {
+  using namespace std::chrono_literals;
+  const Holder holder(folder);
+  std::ostringstream words;
+  try {
+    const FolderLock lock(folder, {.silent = 20ms, .most = 200ms, .words = &words});
+    FAIL() << "two hold it";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(std::string(error.what()), folder.string() + ": cannot be locked: " + holder.name() +
+                                             " has held it for 0 s; wait until that has ended, or "
+                                             "name another folder");
+  }
+  EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which another process has locked\n");
+}
+
+TEST_F(FolderLockTest, EndsItsWaitOnASignal) {
+  const Holder holder(folder);
+  interrupted = SIGTERM;
+  EXPECT_THROW(FolderLock{folder}, Interrupted);
+  interrupted = 0;
+}
+
+// Whoever may only read the folder keeps nobody waiting.
+TEST_F(FolderLockTest, IsAFileForThoseWhoMayWriteInTheFolder) {
+  const FolderLock lock(folder / "own");
+  const auto mode_of = [](const std::filesystem::path& path) {
+    return std::filesystem::status(path).permissions();
+  };
+  EXPECT_EQ(mode_of(folder / "own" / ".stepgate.lock"), std::filesystem::perms{0600});
+  std::filesystem::create_directory(folder / "shared");
+  std::filesystem::permissions(folder / "shared", std::filesystem::perms{0770});
+  const FolderLock shared(folder / "shared");
+  EXPECT_EQ(mode_of(folder / "shared" / ".stepgate.lock"), std::filesystem::perms{0660});
+  const OpenFile reader(::open((folder / "own").c_str(), O_RDONLY | O_DIRECTORY));
+  EXPECT_EQ(::flock(reader.descriptor(), LOCK_EX | LOCK_NB), 0);
 }
 
 TEST_F(FolderLockTest, RefusesWhatIsNoFolder) {

@@ -3,29 +3,31 @@
 #include "support/files/line_file.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "support/files/write_file.h"
 
 namespace stepgate {
+namespace {
 
-LineFile::LineFile(const std::filesystem::path& path) : path_(path), descriptor_(-1) {
+OpenFile open_emptied(const std::filesystem::path& path) {
+  if (is_stream(path)) return open_stream(path);
   make_folder_of(path);
   constexpr mode_t as_umask_says = 0666;
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, as_umask_says);
-  if (descriptor_ < 0) refuse_to_write(path, std::strerror(errno));
+  OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, as_umask_says));
+  if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+  return file;
 }
 
-LineFile::~LineFile() {
-  ::close(descriptor_);
-}
+}  // namespace
+
+LineFile::LineFile(const std::filesystem::path& path) : path_(path), file_(open_emptied(path)) {}
 
 void LineFile::append(std::string_view lines) {
-  if (!write_all(descriptor_, lines)) refuse_to_write(path_, std::strerror(errno));
+  if (!write_all(file_.descriptor(), lines)) refuse_to_write(path_, std::strerror(errno));
+  if (!lines.empty() && !is_stream(path_)) note_written(path_);
 }
 
 }  // namespace stepgate

@@ -6,23 +6,22 @@
 #include <filesystem>
 #include <string_view>
 
+#include "support/files/open_file.h"
+
 namespace stepgate {
 
 class LineFile {
  public:
-  // Makes missing folders and empties the file. Throws RequestError placed at it when that is
-  // refused.
+  // Makes missing folders and empties the file; what is no file is write_file.h's. Throws
+  // RequestError placed at it when that is refused.
   explicit LineFile(const std::filesystem::path&);
-  ~LineFile();
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
 
   // Whole lines. Throws RequestError when they cannot be written.
   void append(std::string_view lines);
 
  private:
   std::filesystem::path path_;
-  int descriptor_;
+  OpenFile file_;
 };
 
 }  // namespace stepgate

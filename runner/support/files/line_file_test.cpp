@@ -2,8 +2,12 @@
 #include "support/files/line_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <variant>
 
 #include "support/files/read_file.h"
@@ -34,6 +38,24 @@ TEST(LineFile, HasEveryLineAsSoonAsItIsWrittenAndForgetsAnEarlierRun) {
 TEST(LineFile, SaysWhereItCannotBe) {
   const TemporaryFolder folder;
   EXPECT_THROW(LineFile(folder.path()), RequestError);
+}
+
+TEST(LineFile, GoesIntoAPipe) {
+  const TemporaryFolder folder;
+  const std::filesystem::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] {
+    std::ifstream stream(pipe);
+    read.assign(std::istreambuf_iterator<char>(stream), {});
+  });
+  {
+    LineFile file(pipe);
+    file.append("one\n");
+    file.append("two\n");
+  }
+  reader.join();
+  EXPECT_EQ(read, "one\ntwo\n");
 }
 
 TEST(LineFile, SaysWhenTheDiskIsFull) {

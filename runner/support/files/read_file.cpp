@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -12,6 +13,13 @@
 #include "support/text/units.h"
 
 namespace stepgate {
+namespace {
+
+Diagnostic cannot_be_read(const Place& place, const std::string& reason) {
+  return {place, "cannot be read: " + reason, "check its permissions"};
+}
+
+}  // namespace
 
 TextOrProblem read_file(const std::filesystem::path& path, std::string_view what) {
   const Place place{path.generic_string(), 0, 0};
@@ -22,6 +30,9 @@ TextOrProblem read_file(const std::filesystem::path& path, std::string_view what
   }
   if (status.type() == std::filesystem::file_type::directory) {
     return Diagnostic{place, "is a folder", fmt::format("name the file of {} in it", what)};
+  }
+  if (status.type() == std::filesystem::file_type::none) {
+    return cannot_be_read(place, error.message());
   }
   if (status.type() != std::filesystem::file_type::regular) {
     return Diagnostic{place, "is not an ordinary file", fmt::format("{} is one", what)};
@@ -38,10 +49,21 @@ TextOrProblem read_file(const std::filesystem::path& path, std::string_view what
   if (stream) stream.read(text.data(), largest_text_file_bytes);
   if (error || (!stream && !stream.eof()) || stream.bad()) {
     const std::string reason = error ? error.message() : std::strerror(errno != 0 ? errno : EIO);
-    return Diagnostic{place, "cannot be read: " + reason, "check its permissions"};
+    return cannot_be_read(place, reason);
   }
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
+}
+
+std::vector<std::filesystem::path> read_folder(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    paths.push_back(entry->path());
+  if (error) throw RequestError(cannot_be_read({folder.generic_string(), 0, 0}, error.message()));
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 }  // namespace stepgate

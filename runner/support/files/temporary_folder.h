@@ -4,9 +4,12 @@
 
 #include <filesystem>
 
+#include "support/files/open_file.h"
+
 namespace stepgate {
 
-// Gone with everything in it at the end.
+// Gone with everything in it at the end; that of a process that was killed, when the next one of
+// the same user makes one.
 class TemporaryFolder {
  public:
   // Where the system keeps such folders. Throws std::system_error.
@@ -19,6 +22,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  OpenFile lock_;
 };
 
 }  // namespace stepgate

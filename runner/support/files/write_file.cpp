@@ -3,74 +3,123 @@
 #include "support/files/write_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <optional>
+#include <random>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "support/interruption.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
 namespace {
 
-// Between the name of a file that is being written and six characters of mkstemp's: not what a
-// person would name a copy.
+// Between the name of a file that is being written and so many random characters: not what a person
+// would name a copy.
 constexpr std::string_view mark_of_unfinished = ".unfinished-";
-
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  int descriptor() const { return descriptor_; }
-
-  // A disk may report that it is full as late as here.
-  int close() { return ::close(std::exchange(descriptor_, -1)); }
-
- private:
-  int descriptor_;
-};
+constexpr std::size_t random_characters = 6;
+constexpr mode_t permissions = 07777;
+constexpr int between_looks = 50;  // milliseconds, of whoever waits
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-// What is written into as it is, since a rename would put a file in its place: devices, and the
-// streams of this process by their names.
-bool is_stream(const std::filesystem::path& path) {
+// Of this process, by the names that they have; a rename would put a file in their place.
+std::optional<int> own_stream(const std::filesystem::path& path) {
+  if (path == standard_output) return STDOUT_FILENO;
   const std::string name = std::filesystem::absolute(path).lexically_normal().string();
-  for (const std::string_view streams : {"/dev/std", "/dev/fd/", "/proc/"}) {
-    if (name.starts_with(streams)) return true;
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    int descriptor = -1;
+    if (!name.starts_with(folder)) continue;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + folder.size(), end, descriptor).ptr == end) return descriptor;
   }
-  std::error_code missing;
-  return std::filesystem::is_character_file(path, missing);
+  return std::nullopt;
 }
 
-// Through links, so that a link stays one; of what is a file or not there yet.
-std::filesystem::path file_of(const std::filesystem::path& path) {
+std::vector<std::filesystem::path>& noted_files() {
+  static std::vector<std::filesystem::path> files;
+  return files;
+}
+
+// Through links, so that a link stays one and its target is replaced where that lies, there or not.
+std::filesystem::path file_of(std::filesystem::path path) {
+  constexpr int most_links = 40;  // as many as Linux follows
   std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return path;
-  if (std::filesystem::is_directory(status)) refuse_to_write(path, std::strerror(EISDIR));
-  if (!std::filesystem::is_regular_file(status)) refuse_to_write(path, "it is no file");
-  const auto target = std::filesystem::canonical(path, error);
-  return error ? path : target;
+  for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
+    if (links == most_links) refuse_to_write(path, std::strerror(ELOOP));
+    const auto target = std::filesystem::read_symlink(path, error);
+    path = target.is_absolute() ? target : folder_of(path) / target;
+  }
+  if (std::filesystem::is_directory(path, error)) refuse_to_write(path, std::strerror(EISDIR));
+  return path;
 }
 
-OpenFile open_stream(const std::filesystem::path& path) {
-  OpenFile stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
-  if (stream.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
-  return stream;
+std::string random_text() {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device device;
+  std::string text;
+  for (std::size_t place = 0; place < random_characters; ++place)
+    text += letters[device() % letters.size()];
+  return text;
+}
+
+// Those whose writer lives hold a lock.
+void remove_leftovers(const std::filesystem::path& path) {
+  const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
+  std::error_code ignored;  // a leftover harms nobody
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(stem) || name.size() != stem.size() + random_characters) continue;
+    const OpenFile file(
+        ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (file.descriptor() >= 0 && ::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove(entry.path(), ignored);
+  }
+}
+
+struct Temporary {
+  std::string name;
+  OpenFile file;
+};
+
+// An empty, locked file beside the path, in its folder, which is made if it is missing.
+Temporary open_beside(const std::filesystem::path& path, mode_t mode) {
+  make_folder_of(path);
+  remove_leftovers(path);
+  while (true) {
+    std::string name = path.string() + std::string(mark_of_unfinished) + random_text();
+    OpenFile file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.descriptor() < 0 && errno == EEXIST) continue;
+    if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+    // Somebody who cleans up may be faster. Where there are no locks nobody does.
+    (void)::flock(file.descriptor(), LOCK_EX);
+    if (file.is_at(name)) return {std::move(name), std::move(file)};
+  }
+}
+
+// Owner and mode of the file that is there; who may not give the owner away keeps the mode.
+bool take_over(int descriptor, const struct stat& there) {
+  const bool given = ::fchown(descriptor, there.st_uid, there.st_gid) == 0;
+  const mode_t beyond_owner = given ? permissions : 0777;  // no set-user-id for somebody else
+  return ::fchmod(descriptor, there.st_mode & permissions & beyond_owner) == 0;
+}
+
+// A pipe takes nothing until it has a reader, and then no more than that has read.
+void wait_a_little(int descriptor) {
+  throw_if_interrupted();
+  pollfd room{descriptor, POLLOUT, 0};
+  ::poll(&room, descriptor >= 0 ? 1 : 0, between_looks);
 }
 
 void write_stream(const std::filesystem::path& path, std::string_view text) {
@@ -79,26 +128,48 @@ void write_stream(const std::filesystem::path& path, std::string_view text) {
     refuse_to_write(path, std::strerror(errno));
 }
 
-struct Temporary {
-  std::string name;
-  OpenFile file;
-};
+}  // namespace
 
-// An empty file beside the path, in its folder, which is made if it is missing.
-Temporary open_beside(const std::filesystem::path& path) {
-  make_folder_of(path);
-  std::string name = path.string() + std::string(mark_of_unfinished) + "XXXXXX";
-  const int descriptor = ::mkstemp(name.data());
-  if (descriptor < 0) refuse_to_write(path, std::strerror(errno));
-  return {std::move(name), OpenFile(descriptor)};
+const std::vector<std::filesystem::path>& files_written() {
+  return noted_files();
 }
 
-}  // namespace
+void note_written(const std::filesystem::path& path) {
+  auto& files = noted_files();
+  if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+}
+
+bool is_stream(const std::filesystem::path& path) {
+  std::error_code missing;
+  const auto status = std::filesystem::status(path, missing);
+  return own_stream(path) ||
+         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+          !std::filesystem::is_directory(status));
+}
+
+OpenFile open_stream(const std::filesystem::path& path) {
+  if (const auto stream = own_stream(path)) {
+    OpenFile copy(::fcntl(*stream, F_DUPFD_CLOEXEC, 0));
+    if (copy.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+    return copy;
+  }
+  while (true) {
+    OpenFile stream(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    if (stream.descriptor() >= 0) return stream;
+    const bool has_no_reader = errno == ENXIO && std::filesystem::is_fifo(path);
+    if (!has_no_reader) refuse_to_write(path, std::strerror(errno));
+    wait_a_little(-1);
+  }
+}
 
 bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {
+      wait_a_little(descriptor);
+      continue;
+    }
     if (written < 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
@@ -117,37 +188,29 @@ void make_folder_of(const std::filesystem::path& path) {
 }
 
 void check_writable(const std::filesystem::path& path) {
-  if (is_stream(path)) {
-    (void)open_stream(path);
+  if (own_stream(path)) return (void)open_stream(path);
+  if (is_stream(path)) {  // opened, a pipe would wait, or its reader would take that for the end
+    if (::access(path.c_str(), W_OK) != 0) refuse_to_write(path, std::strerror(errno));
     return;
   }
-  ::unlink(open_beside(file_of(path)).name.c_str());
-}
-
-void remove_leftovers(const std::filesystem::path& path) {
-  const std::string stem = path.filename().string() + std::string(mark_of_unfinished);
-  std::error_code ignored;  // a leftover harms nobody
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(path), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(stem) && name.size() == stem.size() + 6) {
-      std::filesystem::remove(entry.path(), ignored);
-    }
-  }
+  ::unlink(open_beside(file_of(path), 0600).name.c_str());
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {
   if (is_stream(path)) return write_stream(path, text);
   const std::filesystem::path target = file_of(path);
-  auto [temporary, file] = open_beside(target);
-  // mkstemp's files are private; a report or baseline is not.
-  const bool written = ::fchmod(file.descriptor(), 0644) == 0 &&
+  struct stat before {};
+  const bool replaces = ::stat(target.c_str(), &before) == 0;
+  auto [temporary, file] = open_beside(target, replaces ? 0600 : 0666);
+  const bool written = (!replaces || take_over(file.descriptor(), before)) &&
                        write_all(file.descriptor(), text) && ::fsync(file.descriptor()) == 0 &&
-                       file.close() == 0 && ::rename(temporary.c_str(), target.c_str()) == 0;
+                       ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!written) {
     const std::string reason = std::strerror(errno);
     ::unlink(temporary.c_str());
     refuse_to_write(path, reason);
   }
+  if (!text.empty()) note_written(path);
   // Without this the rename itself may be lost with the power; some file systems refuse it.
   const OpenFile directory(::open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY));
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());

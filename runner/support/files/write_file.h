@@ -5,13 +5,21 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "support/files/open_file.h"
 
 namespace stepgate {
 
+// Of outputs: standard output.
+constexpr std::string_view standard_output = "-";
+
 // Makes missing folders. The text is written beside the file, brought to the disk and then renamed
-// over it, and over the file that a link names; a device or a stream of this process, such as
-// /dev/stdout, gets it as it is. Throws RequestError placed at the file when the disk or its
-// permissions refuse, and for what is no file.
+// over it, and over the file that a link names; its mode is that of the file that was there, or
+// what the umask says. What is no file (a device, a pipe, a stream of this process such as
+// /dev/stdout, and `-`) gets the text as it is. Takes away what writers of this file left beside it
+// that were killed before their rename. Throws RequestError placed at the file when the disk or its
+// permissions refuse, Interrupted while it waits for the reader of a pipe.
 void write_file(const std::filesystem::path&, std::string_view text);
 
 // Throws what write_file would throw, as far as that can be known before there is a text: for a
@@ -19,13 +27,19 @@ void write_file(const std::filesystem::path&, std::string_view text);
 // an existing file as it is.
 void check_writable(const std::filesystem::path&);
 
-// What writers of files share: the missing folders of a file, all of a text, and the refusal.
+// Whether it is no file, so that what was written there stays written: nothing can replace it.
+bool is_stream(const std::filesystem::path&);
+
+// Every file that this process has put a text into, by its name and in order, for whoever is asked
+// what an end in the middle has left. Not streams, which cannot be taken back either.
+const std::vector<std::filesystem::path>& files_written();
+void note_written(const std::filesystem::path&);
+
+// What writers of files share: the missing folders of a file, what is no file opened, all of a
+// text, and the refusal.
 void make_folder_of(const std::filesystem::path&);
+OpenFile open_stream(const std::filesystem::path&);
 bool write_all(int descriptor, std::string_view text);  // false: errno says why
 [[noreturn]] void refuse_to_write(const std::filesystem::path&, const std::string& reason);
-
-// Takes away what writers of the file left beside it that were killed before their rename. Only
-// when no other writer is at work: under a lock.
-void remove_leftovers(const std::filesystem::path&);
 
 }  // namespace stepgate

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "support/files/write_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "support/files/read_file.h"
+#include "support/interruption.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -71,16 +75,94 @@ TEST_F(WriteFile, WritesIntoADeviceAndLeavesItOne) {
   EXPECT_TRUE(std::filesystem::is_character_file(full));
 }
 
-TEST_F(WriteFile, WritesThroughALinkAndRefusesAPipe) {
-  std::ofstream(folder / "real") << "old";
-  std::filesystem::create_symlink("real", folder / "link");
-  write_file(folder / "link", "new");
-  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
-  EXPECT_EQ(content(folder / "real"), "new");
+TEST_F(WriteFile, WritesThroughALinkBesideItsTargetWhetherThatIsThereOrNot) {
+  std::filesystem::create_directories(folder / "deep");
+  std::filesystem::create_symlink("deep/real", folder / "one");
+  std::filesystem::create_symlink(folder / "one", folder / "link");
+  for (const char* text : {"first", "second"}) {
+    check_writable(folder / "link");
+    write_file(folder / "link", text);
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "one"));
+    EXPECT_EQ(content(folder / "deep" / "real"), text);
+  }
+  std::filesystem::create_symlink("circle", folder / "circle");
+  EXPECT_THROW(write_file(folder / "circle", "text"), RequestError);
+}
+
+// A pipe that nobody reads yet is waited for; checking it does not open it, which its reader would
+// take for the end.
+TEST_F(WriteFile, WritesIntoAPipeMoreThanItHolds) {
   const std::filesystem::path pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THROW(check_writable(pipe), RequestError);
-  EXPECT_THROW(write_file(pipe, "text"), RequestError);
+  const std::string text(1 << 20, 'x');
+  std::string read;
+  std::thread reader([&] {
+    std::ifstream stream(pipe, std::ios::binary);
+    read.assign(std::istreambuf_iterator<char>(stream), {});
+  });
+  check_writable(pipe);
+  write_file(pipe, text);
+  reader.join();
+  EXPECT_EQ(read, text);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(is_stream(pipe));
+}
+
+TEST_F(WriteFile, EndsItsWaitForAReaderOnASignal) {
+  const std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  interrupted = SIGINT;
+  EXPECT_THROW(write_file(pipe, "text"), Interrupted);
+  interrupted = 0;
+}
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+TEST_F(WriteFile, HasTheModeOfTheUmaskOrOfTheFileThatIsThere) {
+  for (const mode_t mask : {mode_t{022}, mode_t{077}}) {
+    const mode_t before = ::umask(mask);
+    write_file(folder / std::to_string(mask), "text");
+    ::umask(before);
+    EXPECT_EQ(mode_of(folder / std::to_string(mask)), 0666 & ~mask);
+  }
+  for (const mode_t mode : {mode_t{0600}, mode_t{0664}, mode_t{0444}}) {
+    const std::filesystem::path there = folder / ("there" + std::to_string(mode));
+    std::ofstream(there) << "old";
+    ASSERT_EQ(::chmod(there.c_str(), mode), 0);
+    const std::filesystem::path link = folder / ("link" + std::to_string(mode));
+    std::filesystem::create_symlink(there, link);
+    write_file(link, "new");
+    EXPECT_EQ(mode_of(there), mode);
+    EXPECT_EQ(content(there), "new");
+  }
+}
+
+TEST_F(WriteFile, TakesAwayWhatKilledWritersLeftAndNothingOfALivingOne) {
+  std::ofstream(folder / "a.txt.unfinished-Ab3dE9") << "half a te";
+  std::ofstream(folder / "b.txt.unfinished-Ab3dE9") << "of another file";
+  std::ofstream(folder / "a.txt.unfinished") << "no name of ours";
+  const std::filesystem::path living = folder / "a.txt.unfinished-living";
+  std::ofstream(living) << "being wr";
+  const OpenFile writer(::open(living.c_str(), O_WRONLY));
+  ASSERT_EQ(::flock(writer.descriptor(), LOCK_EX), 0);
+  check_writable(folder / "a.txt");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.txt.unfinished-Ab3dE9"));
+  write_file(folder / "a.txt", "text");
+  EXPECT_TRUE(std::filesystem::exists(living));
+  EXPECT_TRUE(std::filesystem::exists(folder / "b.txt.unfinished-Ab3dE9"));
+}
+
+TEST_F(WriteFile, RemembersWhatItHasWritten) {
+  write_file(folder / "empty", "");
+  write_file(folder / "full", "text");
+  write_file(folder / "full", "text");
+  const auto& files = files_written();
+  EXPECT_EQ(std::count(files.begin(), files.end(), folder / "full"), 1);
+  EXPECT_EQ(std::count(files.begin(), files.end(), folder / "empty"), 0);
 }
 
 TEST_F(WriteFile, RefusesAFolderThatCannotBeMade) {

@@ -11,11 +11,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <string_view>
 #include <system_error>
 
+#include "support/files/open_file.h"
 #include "support/fnv1a.h"
+#include "support/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -38,6 +41,31 @@ int exit_code_of(pid_t process) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "wait for a child");
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+ProcessError cannot_start_itself(const std::filesystem::path& program, int reason) {
+  return ProcessError("cannot start itself: " + program.string() + ": " + std::strerror(reason) +
+                      (reason == ENOENT ? "; mount /proc" : ""));
+}
+
+// Waits, and sends the signal on that interrupts this process meanwhile.
+int exit_code_of_interruptible(pid_t process) {
+  constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
+  // Before this process itself is ended, so that it can say what became of the child.
+  constexpr auto time_to_end = most_time_to_end_by_itself - std::chrono::milliseconds(400);
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  while (true) {
+    siginfo_t ended{};
+    if (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        ended.si_pid == process)
+      return exit_code_of(process);
+    if (interrupted && !deadline) {
+      ::kill(process, interrupted);
+      deadline = std::chrono::steady_clock::now() + time_to_end;
+    }
+    if (deadline && std::chrono::steady_clock::now() > *deadline) ::kill(process, SIGKILL);
+    ::nanosleep(&between_looks, nullptr);
+  }
 }
 
 // True when it has ended by itself after it was asked to, with all that it wanted to take away.
@@ -65,19 +93,43 @@ std::string read_all(int descriptor) {
 
 }  // namespace
 
-int run_this_program(const std::vector<std::string>& arguments) {
+std::filesystem::path path_of_this_program(const std::filesystem::path& link) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::read_symlink(link, error);
+  if (error) throw cannot_start_itself(link, error.value());
+  return path;
+}
+
+int run_this_program(const std::vector<std::string>& arguments,
+                     const std::filesystem::path& program) {
   std::vector<std::string> words{"stepgate"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const std::vector<char*> pointers = pointers_to(words);
+  std::array<int, 2> report{};  // errno of an exec that failed; closed by one that did not
+  if (::pipe2(report.data(), O_CLOEXEC) != 0) throw cannot_start_itself(program, errno);
+  OpenFile read_end(report[0]);
+  OpenFile write_end(report[1]);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "start a child");
+  if (child < 0) throw cannot_start_itself(program, errno);
   if (child == 0) {
+    ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() == parent) ::execv("/proc/self/exe", pointers.data());
+    if (::getppid() == parent) ::execv(program.c_str(), pointers.data());
+    const int reason = errno;
+    [[maybe_unused]] const auto said = ::write(report[1], &reason, sizeof reason);
     ::_exit(cannot_start);
   }
-  return exit_code_of(child);
+  (void)write_end.close();
+  int reason = 0;
+  ssize_t length = -1;
+  while ((length = ::read(read_end.descriptor(), &reason, sizeof reason)) < 0 && errno == EINTR) {
+  }
+  if (length == sizeof reason) {
+    (void)exit_code_of(child);
+    throw cannot_start_itself(program, reason);
+  }
+  return exit_code_of_interruptible(child);
 }
 
 std::optional<int> run_quietly(const std::vector<std::string>& command,
@@ -123,8 +175,8 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
   }
 }
 
-std::uint64_t digest_of_this_program() {
-  const int descriptor = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
+  const int descriptor = ::open(program.c_str(), O_RDONLY | O_CLOEXEC);
   std::uint64_t digest = fnv1a_start;
   std::vector<char> block(1 << 16);
   ssize_t count = -1;
@@ -137,7 +189,8 @@ std::uint64_t digest_of_this_program() {
   const int reason = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (count < 0) {
-    throw std::system_error(reason, std::generic_category(), "read the running program");
+    throw ProcessError("cannot read its own program: " + program.string() + ": " +
+                       std::strerror(reason) + (reason == ENOENT ? "; mount /proc" : ""));
   }
   return digest;
 }

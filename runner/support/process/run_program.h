@@ -7,15 +7,31 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace stepgate {
 
+// This process cannot start another one, or not find its own program.
+class ProcessError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What Linux calls the executable that is running.
+inline const std::filesystem::path own_program_link = "/proc/self/exe";
+
+// Its path. Throws ProcessError where there is none.
+std::filesystem::path path_of_this_program(const std::filesystem::path& link = own_program_link);
+
 // Runs this program once more with these arguments, on the same streams, and returns its exit code:
-// 128 + n when signal n ended it. The child is asked to end when this process does. Throws
-// std::system_error when it cannot be started.
-int run_this_program(const std::vector<std::string>& arguments);
+// 128 + n when signal n ended it. The child is asked to end when this process does. It has a
+// process group of its own: the signal that interrupts this process (support/interruption.h) is
+// sent on to it, once, and what has not ended by that soon is killed. Throws ProcessError when it
+// cannot be started.
+int run_this_program(const std::vector<std::string>& arguments,
+                     const std::filesystem::path& program = own_program_link);
 
 // Runs a command with nothing on its input, its output dropped and its errors in a file, until it
 // ends, is stopped, or has taken so long; then it is asked to end and, a second later, killed with
@@ -29,8 +45,8 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
                                const std::function<bool()>& stopped);
 
 // A number for the executable that is running: another build of the program is another number.
-// Throws std::system_error when it cannot be read.
-std::uint64_t digest_of_this_program();
+// Throws ProcessError when it cannot be read.
+std::uint64_t digest_of_this_program(const std::filesystem::path& program = own_program_link);
 
 // The first line that a command prints; nothing when it cannot be started, fails or prints nothing.
 // What it says on its error stream is dropped.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "support/fnv1a.h"
+#include "support/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -33,6 +34,43 @@ TEST(FirstLineOf, IsNotConfusedByLongOutput) {
 
 TEST(RunThisProgram, GivesItsExitCode) {
   EXPECT_EQ(run_this_program({"--gtest_list_tests", "--gtest_filter=FirstLineOf.*"}), 0);
+}
+
+// As in a container without /proc.
+TEST(ThisProgram, SaysThatItCannotFindItself) {
+  const std::filesystem::path nowhere = testing::TempDir() + "no/proc/self/exe";
+  const std::string fact = nowhere.string() + ": No such file or directory; mount /proc";
+  const auto words_of = [](const auto& call) -> std::string {
+    try {
+      (void)call();
+    } catch (const ProcessError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(words_of([&] { return run_this_program({}, nowhere); }),
+            "cannot start itself: " + fact);
+  EXPECT_EQ(words_of([&] { return path_of_this_program(nowhere); }),
+            "cannot start itself: " + fact);
+  EXPECT_EQ(words_of([&] { return digest_of_this_program(nowhere); }),
+            "cannot read its own program: " + fact);
+}
+
+TEST(RunThisProgram, IsToldOfTheSignalAndKilledWhereItDoesNotListen) {
+  const auto child = [](const std::string& script) {
+    interrupted = 0;
+    std::thread signal([] {  // when the child knows what to do about it
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      interrupted = SIGTERM;
+    });
+    const int code = run_this_program({"-c", script}, "/bin/sh");
+    signal.join();
+    return code;
+  };
+  EXPECT_EQ(child("trap 'exit 7' TERM; while :; do sleep 0.01; done"), 7);
+  EXPECT_EQ(child("sleep 60"), 128 + SIGTERM);
+  EXPECT_EQ(child("trap '' TERM; while :; do sleep 0.01; done"), 128 + SIGKILL);
+  interrupted = 0;
 }
 
 TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {

@@ -9,8 +9,8 @@
 #include "report/text/print_duel.h"
 #include "report/text/progress_line.h"
 #include "support/files/write_file.h"
+#include "support/interruption.h"
 #include "verbs/compare/workers.h"
-#include "verbs/interruption.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
@@ -22,11 +22,6 @@ namespace {
 Command worker_command(const Arguments& arguments, const std::string& given) {
   return arguments.duel.commands ? split_command_line(given)
                                  : program_command(arguments, given, "worker");
-}
-
-int say_interrupted() {
-  std::cerr << "interrupted: the duel is not decided, nothing was written\n";
-  return interrupted_exit_code(interrupted);
 }
 
 // A stepgate that was not told where to run and simulates had no GPU; one of before does not say
@@ -41,19 +36,19 @@ void note_stand_ins(Introduction& both, const Arguments& arguments) {
 }  // namespace
 
 int duel_programs(const Arguments& arguments) {
+  stop_when_interrupted();
   const DuelSettings settings{.margin = margin_of(arguments.duel.margin)};
   const std::uint64_t seed = seed_of(arguments);
   const Command base = worker_command(arguments, arguments.duel.base);
   const Command head = worker_command(arguments, arguments.duel.head);
   std::vector<std::filesystem::path> inputs(base.begin(), base.end());
   inputs.insert(inputs.end(), head.begin(), head.end());
-  refuse_outputs_over(inputs, arguments);
-  if (!arguments.json.empty()) check_writable(arguments.json);
+  check_outputs(arguments, inputs);
   const LaunchWorker launch =
       worker_launcher(arguments, base, head,
                       arguments.duel.commands ? LaunchSeeds::none : LaunchSeeds::of_launches, seed);
   auto both = introduce(launch);
-  if (!both) return say_interrupted();
+  if (!both) return say_interrupted("the duel is not decided");
   note_stand_ins(*both, arguments);
   DuelSubject subject = duel_subject(*both, arguments.duel.works);
   if (run_same_bytes(base, head)) subject.notes.push_back(same_bytes_note());
@@ -66,7 +61,7 @@ int duel_programs(const Arguments& arguments) {
   };
   const DuelMeasurement measured = measure_duel(request);
   line.clear();
-  if (measured.stopped) return say_interrupted();
+  if (measured.stopped) return say_interrupted("the duel is not decided");
   const DuelVerdict verdict = judge_duel(*both, subject, measured, settings);
   print_duel(std::cout, verdict, style_of(STDOUT_FILENO));
   std::ostringstream json;

@@ -17,6 +17,7 @@
 #include "report/text/progress_line.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/write_file.h"
+#include "support/interruption.h"
 #include "support/random.h"
 #include "support/seconds.h"
 #include "support/text/nearest.h"
@@ -25,7 +26,6 @@
 #include "verbs/compare/head_sentences.h"
 #include "verbs/compare/stored_sentences.h"
 #include "verbs/compare/workers.h"
-#include "verbs/interruption.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
@@ -67,8 +67,7 @@ class Gate {
                                     : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
 
   int run() {
-    refuse_outputs_over(inputs(), arguments_);
-    if (!arguments_.json.empty()) check_writable(arguments_.json);
+    check_outputs(arguments_, inputs());
     const ReportFiles files(arguments_);
     RunInfo info = run_info_of(arguments_, arguments_.files.front(), seed_);
     // What another gate left there is not this one's answer, not even if nothing can be started.
@@ -81,7 +80,10 @@ class Gate {
       if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
       info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
       const int status = gate(accepted, files, info);
-      if (interrupted) files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
+      if (interrupted) {
+        files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
+        return say_interrupted("HEAD is not gated");
+      }
       return status;
     } catch (const std::exception& error) {
       files.end(gate_that_has_not_ended(info, error.what()));
@@ -91,8 +93,7 @@ class Gate {
 
  private:
   std::vector<std::filesystem::path> inputs() const {
-    std::vector<std::filesystem::path> all = arguments_.files;
-    all.insert(all.end(), arguments_.gate.head_files.begin(), arguments_.gate.head_files.end());
+    std::vector<std::filesystem::path> all = arguments_.gate.head_files;
     for (const std::string& program : {arguments_.gate.base, arguments_.gate.head}) {
       if (!program.empty()) all.emplace_back(program_path(program));
     }
@@ -107,10 +108,7 @@ class Gate {
     } else {
       compare_with_base();
     }
-    if (interrupted) {
-      std::cerr << "interrupted: HEAD is not gated\n";
-      return interrupted_exit_code(interrupted);
-    }
+    if (interrupted) return interrupted_exit_code(interrupted);
     for (Finding& finding : findings_) place(finding);
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
     if (arguments_.verbose) print_gate_looks(std::cout, looks());
@@ -638,6 +636,7 @@ class Gate {
 }  // namespace
 
 int gate_programs(const Arguments& arguments) {
+  stop_when_interrupted();
   return Gate(arguments).run();
 }
 

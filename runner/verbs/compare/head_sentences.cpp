@@ -12,11 +12,11 @@
 #include "device/device.h"
 #include "report/exit_code.h"
 #include "support/files/temporary_folder.h"
+#include "support/interruption.h"
 #include "support/process/child.h"
 #include "support/process/run_program.h"
 #include "support/text/units.h"
 #include "verbs/compare/workers.h"
-#include "verbs/interruption.h"
 
 namespace stepgate {
 namespace {

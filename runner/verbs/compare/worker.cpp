@@ -9,7 +9,6 @@
 #include "plan/derive/inject.h"
 #include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/interruption.h"
 #include "verbs/planned.h"
 #include "verbs/verbs.h"
 
@@ -89,7 +88,6 @@ WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Argume
 }  // namespace
 
 int work_for_duel(const Arguments& arguments) {
-  end_when_interrupted();
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "support/interruption.h"
 #include "support/random.h"
-#include "verbs/interruption.h"
 
 namespace stepgate {
 

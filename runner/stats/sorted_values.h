@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// A sample that grows one by one and is sorted all the time: in blocks, so that a value that comes
+// moves few others.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace stepgate {
+
+class SortedValues {
+ public:
+  void add(double value);
+  std::size_t size() const { return size_; }
+  // The value that so many others come before.
+  double operator[](std::size_t rank) const;
+  // How many are below.
+  std::size_t below(double value) const;
+
+ private:
+  std::vector<std::vector<double>> blocks_;  // none of them empty
+  std::size_t size_ = 0;
+};
+
+// Type 7, as quantile.h has it. Not empty.
+double median_of(const SortedValues&);
+
+// Of the absolute deviations from the centre the one in the middle; of two the larger. Not empty.
+double upper_median_deviation(const SortedValues&, double centre);
+
+}  // namespace stepgate

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// Files that stepgate writes: what it never writes over, and what it writes through.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of `run`: the option, and the file that it writes when it is given a name.
+struct RunOutput {
+  std::string option;
+  std::string prefix = "";  // of the name, on the command line
+  std::string suffix = "";  // of the file
+};
+const std::vector<RunOutput> run_outputs{{"--json"},
+                                         {"--junit"},
+                                         {"--summary"},
+                                         {"--report"},
+                                         {"--picture"},
+                                         {"--evidence"},
+                                         {"--export", "csv:"},
+                                         {"--export", "csv-steps:"},
+                                         {"--export", "google-benchmark:"},
+                                         {"--export", "nvbench:"},
+                                         {"--trace", "", ".a.fix.json"}};
+
+class Outputs : public CommandLine {
+ protected:
+  Outputs() { write("a.toml", holding); }
+
+  static std::vector<std::string> words(const RunOutput& output, const std::string& name) {
+    return {output.option, output.prefix + name};
+  }
+  Finished run(std::vector<std::string> more, const std::string& scenario = "a.toml") const {
+    more.insert(more.begin(), scenario);
+    return simulate(more);
+  }
+  std::string text(const std::string& file) const { return text_of(place() / file); }
+
+  void expect_refused(const Finished& run, const std::string& words) const {
+    EXPECT_EQ(run.exit_code, 2) << run.out;
+    EXPECT_EQ(run.out, "");
+    EXPECT_TRUE(contains(run.err, words)) << run.err;
+  }
+};
+
+TEST_F(Outputs, OfWhichTwoNameOneFileAreRefusedBeforeAnythingRuns) {
+  for (std::size_t one = 0; one < run_outputs.size(); ++one) {
+    for (std::size_t two = 0; two < run_outputs.size(); ++two) {
+      if (one == two && run_outputs[one].option != "--export") continue;
+      if (!run_outputs[two].suffix.empty()) continue;  // which no name alone would hit
+      const std::string file = "x" + run_outputs[one].suffix;
+      write(file, "of yesterday");
+      std::vector<std::string> call = words(run_outputs[one], "x");
+      const std::vector<std::string> second = words(run_outputs[two], file);
+      call.insert(call.end(), second.begin(), second.end());
+      SCOPED_TRACE(call[0] + " " + call[1] + " " + call[2] + " " + call[3]);
+      expect_refused(run(call), " name the same file, ");
+      EXPECT_EQ(text(file), "of yesterday");
+    }
+  }
+}
+
+TEST_F(Outputs, AreRefusedOverWhatIsReadByWhateverName) {
+  write("base.toml", holding);
+  write("of_base.toml", "extends = \"base.toml\"\n");
+  std::filesystem::create_hard_link(place() / "base.toml", place() / "hard.toml");
+  std::filesystem::create_symlink("base.toml", place() / "soft.toml");
+  std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/baselines", place() / "b",
+                        std::filesystem::copy_options::recursive);
+  const std::string profile = "b/round-numbers/device.toml";
+  for (const RunOutput& output : run_outputs) {
+    if (!output.suffix.empty()) continue;
+    for (const std::string& file :
+         {std::string("of_base.toml"), std::string("base.toml"), std::string("./b/../base.toml"),
+          std::string("hard.toml"), std::string("soft.toml"), profile}) {
+      if (output.option == "--evidence" && file == profile)
+        continue;  // refuses what is no evidence
+      const std::string before = text(file);
+      std::vector<std::string> call = words(output, file);
+      SCOPED_TRACE(call[0] + " " + call[1]);
+      call.insert(call.begin(), {"--baselines", "b", "run", "of_base.toml", "--device",
+                                 "simulated:round-numbers", "--seed", "1"});
+      expect_refused(stepgate(call), " would be written over what is read, ");
+      EXPECT_EQ(text(file), before);
+    }
+  }
+}
+
+TEST_F(Outputs, OfOtherVerbsAreOfTheSameList) {
+  const std::string program = STEPGATE_PROGRAM;
+  const auto simulated = std::vector<std::string>{"--device", "simulated"};
+  for (std::vector<std::string> call : std::vector<std::vector<std::string>>{
+           {"plan", "a.toml", "--memory", "--picture", "a.toml"},
+           {"plan", "a.toml", "--memory", "--picture", "x.a.fix.pickle", "--memory-snapshot", "x"},
+           {"history", "a.toml", "--json", "a.toml"},
+           {"history", "a.toml", "--json", "x.svg", "--plot", "x.svg"},
+           {"history", "a.toml", "--json", "plots/h.json", "--plot", "plots"},
+           {"certify", "a.toml", "--out", "a.toml"},
+           {"duel", program, program, "a.toml", "--json", "a.toml"},
+           {"gate", "--base", program, "--head", program, "a.toml", "--json", "a.toml"},
+           {"gate", "--base", program, "--head", program, "a.toml", "--json", "x", "--junit", "x"},
+           {"run", "a.toml", "--export", "nvbench:n", "--json", "n-bin/0.bin"},
+           {"run", "a.toml", "--trace", "t", "--picture", "t.a.fix.json"}}) {
+    const std::string words = call[0] + " " + call[call.size() - 1];
+    const Finished refused = stepgate(call);
+    EXPECT_EQ(refused.exit_code, 2) << words;
+    EXPECT_EQ(refused.out, "") << words;
+    EXPECT_TRUE(contains(refused.err, " would be written over what is read, ") ||
+                contains(refused.err, " name the same file, "))
+        << words << ": " << refused.err;
+    EXPECT_EQ(text("a.toml"), holding) << words;
+  }
+}
+
+TEST_F(Outputs, FollowTheUmask) {
+  const std::string call = std::string(STEPGATE_PROGRAM) + " --baselines " STEPGATE_SOURCE_DIR
+                                                           "/tests/baselines run a.toml --device "
+                                                           "simulated:round-numbers --seed 1 ";
+  std::string options;
+  std::vector<std::string> files;
+  for (std::size_t index = 0; index < run_outputs.size(); ++index) {
+    const std::string name = "x" + std::to_string(index);
+    options += run_outputs[index].option + " " + run_outputs[index].prefix + name + " ";
+    files.push_back(name + run_outputs[index].suffix);
+  }
+  const Finished run =
+      ChildProcess("/bin/sh", {"-c", "umask 077; " + call + options}, place()).wait();
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  for (const std::string& file : files)
+    EXPECT_EQ(std::filesystem::status(place() / file).permissions(), std::filesystem::perms{0600})
+        << file;
+}
+
+TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe) {
+  for (const RunOutput& output : run_outputs) {
+    const Finished run = this->run(words(output, "-"));
+    const bool is_one_text =
+        output.option != "--evidence" && output.option != "--trace" && output.prefix != "nvbench:";
+    EXPECT_FALSE(exists("-")) << output.option;
+    if (!is_one_text) {
+      expect_refused(run, "and standard output is not that; name a file");
+      continue;
+    }
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_FALSE(contains(run.out, "SIMULATED 1 scenario")) << output.option;
+    EXPECT_TRUE(contains(run.err, "SIMULATED 1 scenario, 1 holds")) << run.err;
+    EXPECT_FALSE(run.out.empty()) << output.option;
+    if (output.option == "--json") {
+      EXPECT_EQ(nlohmann::json::parse(run.out).at("outcome"), "holds");
+    }
+    // What is written again and again is there once.
+    const std::string begin = run.out.substr(0, 30);
+    EXPECT_EQ(run.out.find(begin, 1), std::string::npos) << output.option;
+  }
+  write("b.toml", holding);
+  expect_refused(simulate({"a.toml", "b.toml", "--picture", "-"}),
+                 "--picture draws a file for every scenario, and standard output is not that");
+  expect_refused(run({"--json", "-", "--summary", "-"}), " name the same file, -");
+}
+
+TEST_F(Outputs, ThatCannotBeWrittenToStandardOutputAreAnExitCode) {
+  const std::string call = std::string(STEPGATE_PROGRAM) + " --baselines " STEPGATE_SOURCE_DIR
+                                                           "/tests/baselines run a.toml --device "
+                                                           "simulated:round-numbers --json - ";
+  const Finished full = ChildProcess("/bin/sh", {"-c", call + ">/dev/full"}, place()).wait();
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_TRUE(contains(full.err, "-: cannot be written: No space left on device")) << full.err;
+}
+
+// The folder of the traces, which is there while they are made.
+TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
+  write("b.toml", endless);
+  const std::filesystem::path temporary = place() / "tmp";
+  std::filesystem::create_directory(temporary);
+  const EnvironmentVariable tmpdir("TMPDIR", temporary.string());
+  const auto count = [&] {
+    return std::distance(std::filesystem::directory_iterator(temporary), {});
+  };
+  ChildProcess killed(STEPGATE_PROGRAM, simulating({"b.toml"}), place());
+  for (int tries = 0; tries < 5000 && count() == 0; ++tries) std::this_thread::sleep_for(1ms);
+  killed.send(SIGKILL);
+  EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
+  EXPECT_EQ(count(), 1);
+  write("j.xml.unfinished-0a1b2c", "half a rep");
+  EXPECT_EQ(run({"--junit", "j.xml"}).exit_code, 0);
+  EXPECT_EQ(count(), 0);
+  EXPECT_FALSE(exists("j.xml.unfinished-0a1b2c"));
+}
+
+class Unreadable : public Outputs {
+ protected:
+  Unreadable() {
+    write("closed/a.toml", holding);
+    std::filesystem::permissions(place() / "closed", std::filesystem::perms::none);
+    for (auto folder = place(); folder != folder.root_path(); folder = folder.parent_path()) {
+      if (folder == folder.parent_path() || folder == "/tmp") break;
+      std::filesystem::permissions(folder, std::filesystem::perms{0755});
+    }
+  }
+  ~Unreadable() override {
+    std::filesystem::permissions(place() / "closed", std::filesystem::perms{0755});
+  }
+
+  // As somebody who is not root, whom permissions do not stop.
+  Finished as_nobody(const std::string& arguments) const {
+    const std::string call = std::string(STEPGATE_PROGRAM) + " " + arguments;
+    return ::geteuid() != 0 ? ChildProcess("/bin/sh", {"-c", call}, place()).wait()
+                            : ChildProcess("/bin/sh",
+                                           {"-c",
+                                            "setpriv --reuid 65534 --regid 65534 "
+                                            "--clear-groups " +
+                                                call},
+                                           place())
+                                  .wait();
+  }
+};
+
+TEST_F(Unreadable, FoldersAreWrongRequests) {
+  if (as_nobody("--version").exit_code != 0) GTEST_SKIP() << "nobody may start this program";
+  for (const std::string& call :
+       {std::string("check closed"), std::string("list closed"), std::string("check closed/a.toml"),
+        std::string("run closed --device simulated"),
+        std::string("--baselines closed run a.toml --device simulated"),
+        std::string("--baselines closed history a.toml")}) {
+    const Finished run = as_nobody(call);
+    EXPECT_EQ(run.exit_code, 2) << call << ": " << run.err;
+    EXPECT_EQ(run.err.find("closed"), 0U) << run.err;
+    EXPECT_TRUE(contains(run.err, ": cannot be read: Permission denied; check ")) << run.err;
+  }
+}
+
+// As in a container that mounts none.
+TEST_F(Outputs, AreNoneWithoutProcAndThatIsSaid) {
+  const std::string hide = "mount -t tmpfs none /proc && exec ";
+  const auto without_proc = [&](const std::string& words) {
+    return ChildProcess("/usr/bin/unshare",
+                        {"-m", "/bin/sh", "-c", hide + STEPGATE_PROGRAM + " " + words}, place())
+        .wait();
+  };
+  if (without_proc("--version").exit_code != 0) GTEST_SKIP() << "only root hides /proc";
+  const Finished run = without_proc("run a.toml --device simulated");
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(
+      run.err,
+      "cannot read its own program: /proc/self/exe: No such file or directory; mount /proc\n");
+  const Finished accept = without_proc("accept a.toml --runs 2 --device simulated");
+  EXPECT_EQ(accept.exit_code, 3);
+  EXPECT_EQ(accept.err,
+            "cannot start itself: /proc/self/exe: No such file or directory; mount /proc\n");
+}
+
+}  // namespace
+}  // namespace stepgate

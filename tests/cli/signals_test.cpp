@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Signals: whatever stepgate is at, it ends soon and says what it leaves.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "support/files/folder_lock.h"
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Signals : public CommandLine {
+ protected:
+  Signals() {
+    write("a.toml", holding);
+    write("b.toml", endless);
+    write("open.toml", endless);  // alone, with the seed of these tests
+    // The reference device computes for minutes here and asks nobody in between.
+    write("deaf.toml",
+          "claim = \"long\"\nmodel = { layers = 32, hidden = 1024 }\nbatch.size = 1024\n"
+          "[variant.only]\n[expect]\nline = \"only.host_waits_per_step == 0\"\n");
+  }
+
+  static void wait_until(const std::function<bool()>& is_true) {
+    for (int tries = 0; tries < 3000 && !is_true(); ++tries) std::this_thread::sleep_for(20ms);
+  }
+  static bool says_on_error(const ChildProcess&, const std::filesystem::path& place,
+                            const std::string& words) {
+    wait_until([&] { return contains(text_of(place.string() + ".err"), words); });
+    return contains(text_of(place.string() + ".err"), words);
+  }
+};
+
+// It waits for the reader of a pipe, and has nothing to finish: the signal is the system's.
+TEST_F(Signals, EndAtOnceAVerbThatFinishesNothing) {
+  ASSERT_EQ(::mkfifo((place() / "pipe").c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ChildProcess plan(STEPGATE_PROGRAM, {"plan", "a.toml", "--memory", "--picture", "pipe"},
+                      place());
+    EXPECT_FALSE(plan.ends(500ms));
+    plan.send(signal);
+    EXPECT_TRUE(plan.ends(1s));
+    EXPECT_EQ(plan.wait().exit_code, 128 + signal);
+  }
+}
+
+TEST_F(Signals, EndARunThatNeverAsksWithinTwoSeconds) {
+  ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "deaf.toml", "--device", "reference"},
+                   place());
+  ASSERT_TRUE(run.says("a: undecided", 60s));
+  std::this_thread::sleep_for(300ms);
+  run.send(SIGTERM);
+  EXPECT_TRUE(run.ends(2s));
+  const Finished finished = run.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGTERM);
+  EXPECT_TRUE(contains(finished.err, "interrupted: ended in the middle of its work"))
+      << finished.err;
+}
+
+TEST_F(Signals, EndARunAtOnceWhenTheSecondIsAnotherOne) {
+  ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "deaf.toml", "--device", "reference"},
+                   place());
+  ASSERT_TRUE(run.says("a: undecided", 60s));
+  std::this_thread::sleep_for(300ms);
+  run.send(SIGTERM);
+  EXPECT_FALSE(run.ends(300ms));
+  run.send(SIGINT);
+  EXPECT_TRUE(run.ends(500ms));
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
+}
+
+TEST_F(Signals, EndARunInItsWarmUp) {
+  ChildProcess run(STEPGATE_PROGRAM, simulating({"open.toml"}), place());
+  std::this_thread::sleep_for(200ms);
+  run.send(SIGINT);
+  EXPECT_TRUE(run.ends(2s));
+  EXPECT_EQ(run.wait().exit_code, 128 + SIGINT);
+}
+
+// Every file that is there is named, and every file that is named is there.
+TEST_F(Signals, LeaveWhatTheRunSays) {
+  ChildProcess run(STEPGATE_PROGRAM,
+                   simulating({"a.toml", "b.toml", "--trace", "t.json", "--picture", "p.svg",
+                               "--evidence", "e.toml", "--json", "r.json", "--junit", "j.xml"}),
+                   place());
+  ASSERT_TRUE(run.says("a: holds", 60s));
+  wait_until([&] { return contains(text_of(place() / "e.toml"), "scenario = \"b\""); });
+  run.send(SIGINT);
+  ASSERT_TRUE(run.ends(2s));
+  const Finished finished = run.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGINT);
+  const std::string before = "interrupted: 'b' is not decided; written: ";
+  ASSERT_EQ(finished.err.find(before), 0U) << finished.err;
+  std::set<std::string> said;
+  std::istringstream words(finished.err.substr(before.size()));
+  for (std::string word; words >> word;) said.insert(word.substr(0, word.find(',')));
+  std::set<std::string> there;
+  for (const auto& entry : std::filesystem::directory_iterator(place()))
+    there.insert(entry.path().filename().string());
+  for (const char* given : {"a.toml", "b.toml", "deaf.toml", "open.toml"}) there.erase(given);
+  EXPECT_EQ(said, there);
+  EXPECT_EQ(there.size(), 9U);  // four timelines, two pictures, evidence, verdicts and the report
+}
+
+TEST_F(Signals, LeaveNothingWhereNothingWasAskedFor) {
+  ChildProcess run(STEPGATE_PROGRAM, simulating({"open.toml"}), place());
+  ASSERT_TRUE(run.says("open: can hold", 60s));  // before its first round
+  run.send(SIGTERM);
+  ASSERT_TRUE(run.ends(2s));
+  EXPECT_EQ(run.wait().err, "interrupted: 'open' is not decided; nothing was written\n");
+}
+
+TEST_F(Signals, EndTheWaitForALockThatIsTold) {
+  const FolderLock held(place());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ChildProcess run(STEPGATE_PROGRAM, simulating({"a.toml", "--evidence", "e.toml"}), place());
+    ASSERT_TRUE(says_on_error(run, place(), "waiting for "));
+    run.send(signal);
+    EXPECT_TRUE(run.ends(2s));
+    const Finished finished = run.wait();
+    EXPECT_EQ(finished.exit_code, 128 + signal);
+    EXPECT_EQ(finished.err,
+              "waiting for ., which another process has locked\n"
+              "interrupted: 'a' is not decided; nothing was written\n");
+  }
+}
+
+class AcceptedRuns : public Signals {
+ protected:
+  AcceptedRuns() {
+    write("small.toml",
+          "claim = \"as fast as it was\"\nmodel = { kind = \"spin\", kernels = 10 }\n"
+          "[variant.fix]\n[expect]\n"
+          "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n");
+    std::filesystem::create_directories(place() / "b");
+    std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/baselines", place() / "b",
+                          std::filesystem::copy_options::recursive);
+  }
+};
+
+// To the parent alone: it tells the child, which ends with it.
+TEST_F(AcceptedRuns, AreCountedWhenASignalEndsTheRest) {
+  ChildProcess accept(STEPGATE_PROGRAM,
+                      {"--baselines", "b", "accept", "small.toml", "--runs", "200", "--device",
+                       "simulated:round-numbers"},
+                      place());
+  ASSERT_TRUE(accept.says("run 1 stored in", 60s));
+  accept.send(SIGTERM);
+  EXPECT_TRUE(accept.ends(2s));
+  const Finished finished = accept.wait();
+  EXPECT_EQ(finished.exit_code, 128 + SIGTERM);
+  const std::string file = text_of(place() / "b/simulated/gpu-of-round-numbers/small.toml");
+  int stored = 0;
+  for (auto at = file.find("[[run]]"); at != std::string::npos; at = file.find("[[run]]", at + 1))
+    ++stored;
+  EXPECT_TRUE(contains(finished.err, "interrupted: " + std::to_string(stored) + " of 200 runs " +
+                                         (stored == 1 ? "was" : "were") + " stored\n"))
+      << finished.err << stored;
+  std::this_thread::sleep_for(1s);
+  EXPECT_EQ(text_of(place() / "b/simulated/gpu-of-round-numbers/small.toml"), file)
+      << "a child went on";
+}
+
+}  // namespace
+}  // namespace stepgate
