@@ -84,8 +84,9 @@ endfunction()
 # stepgate_test(<name> [SIMULATES] [SAYS_THE_SAME_OF_EVERY_BUILD] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
-# optimization, which takes half the time, unless it computes much itself: it SIMULATES. One that neither computes nor
-# runs the program says the same of every build, and whoever makes several builds leaves it out of all but one.
+# optimization, which takes half the time, unless it computes much itself: it SIMULATES. One whose
+# outcome depends on neither compiler nor sanitizer says the same of every build, and whoever makes several builds leaves it
+# out of all but one.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()

@@ -38,7 +38,7 @@ TEST_F(Duels, AStepgateHoldsAgainstItself) {
 TEST_F(Duels, WriteNothingOverAProgramOrAScenario) {
   write("a.toml", holding);
   std::filesystem::create_symlink(STEPGATE_PROGRAM, place() / "head");
-  for (const std::string& input : {"a.toml", "head"}) {
+  for (const std::string input : {"a.toml", "head"}) {
     const Finished run =
         stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "duel", STEPGATE_PROGRAM,
                   "./head", "a.toml", "--device", "simulated:round-numbers", "--json", input});

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -89,6 +90,20 @@ std::string read_all(int descriptor) {
     if (count <= 0) return text;
     text.append(block.data(), static_cast<std::size_t>(count));
   }
+}
+
+// As much as there is room for, or all that is left; -1 with errno.
+ssize_t fill(int descriptor, std::span<std::uint64_t> block) {
+  char* to = reinterpret_cast<char*>(block.data());
+  std::size_t filled = 0;
+  while (filled < block.size_bytes()) {
+    const ssize_t count = ::read(descriptor, to + filled, block.size_bytes() - filled);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    if (count == 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  return static_cast<ssize_t>(filled);
 }
 
 }  // namespace
@@ -178,14 +193,13 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
 std::uint64_t digest_of_this_program(const std::filesystem::path& program) {
   const int descriptor = ::open(program.c_str(), O_RDONLY | O_CLOEXEC);
   std::uint64_t digest = fnv1a_start;
-  std::vector<char> block(1 << 16);
   ssize_t count = -1;
-  while (descriptor >= 0) {
-    count = ::read(descriptor, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    digest = fnv1a(std::string_view(block.data(), static_cast<std::size_t>(count)), digest);
-  }
+  do {
+    std::array<std::uint64_t, 1 << 13> block{};  // zeros behind the end of the file
+    count = descriptor < 0 ? -1 : fill(descriptor, block);
+    for (const std::uint64_t word : block) digest = fnv1a_word(word, digest);
+    digest = fnv1a_word(static_cast<std::uint64_t>(count), digest);
+  } while (count > 0);
   const int reason = errno;
   if (descriptor >= 0) ::close(descriptor);
   if (count < 0) {

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <set>
 #include <thread>
 
-#include "support/fnv1a.h"
+#include "support/files/temporary_folder.h"
 #include "support/interruption.h"
 
 namespace stepgate {
@@ -74,10 +74,23 @@ TEST(RunThisProgram, IsToldOfTheSignalAndKilledWhereItDoesNotListen) {
 }
 
 TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
-  std::ostringstream program;
-  program << std::ifstream("/proc/self/exe", std::ios::binary).rdbuf();
-  ASSERT_GT(program.str().size(), 1U << 16) << "read in one piece, it would show nothing";
-  EXPECT_EQ(digest_of_this_program(), fnv1a(program.str()));
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "program";
+  const auto digest_of = [&](const std::string& content) {
+    std::ofstream(file) << content;
+    return digest_of_this_program(file);
+  };
+  const std::string content(200'001, 'x');  // some blocks and a part of one
+  std::set<std::uint64_t> digests{digest_of(content)};
+  EXPECT_EQ(digest_of(content), *digests.begin());
+  for (const std::size_t at : {0, 7, 8, 65'535, 65'536, 199'999, 200'000}) {
+    std::string other = content;
+    other[at] = 'y';
+    EXPECT_TRUE(digests.insert(digest_of(other)).second) << at;
+  }
+  EXPECT_TRUE(digests.insert(digest_of(content.substr(1))).second);
+  EXPECT_TRUE(digests.insert(digest_of(content + '\0')).second) << "zeros behind the end count";
+  EXPECT_EQ(digest_of_this_program(), digest_of_this_program());
 }
 
 TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
