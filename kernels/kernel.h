@@ -124,6 +124,9 @@ struct LaunchContext {
   std::string_view cudnn_unavailable_reason = {};  // why there is none, in words
   void* workspace = nullptr;
   std::int64_t workspace_bytes = 0;
+  // That a block may have at most; 0: as much as the device gives one. For tests, which play
+  // devices that give less.
+  std::int64_t shared_bytes = 0;
   // Where launchers write down what they chose, the same thing once. Null: nobody asks.
   std::vector<KernelChoice>* choices = nullptr;
 };

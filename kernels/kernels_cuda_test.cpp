@@ -139,6 +139,72 @@ INSTANTIATE_TEST_SUITE_P(Catalogue, CudaKernelInPlace, testing::ValuesIn(in_plac
                            return std::string(recipe.param.kernel.name());
                          });
 
+// --- devices that give a block less shared memory ------------------------------------------------
+
+constexpr std::int64_t kibibyte = 1024;
+// Of compute capability 8.6, 8.9 and 12.0, and what every launch may have without asking.
+constexpr std::int64_t shared_bytes_of_86 = 99 * kibibyte, unasked_shared_bytes = 48 * kibibyte;
+
+KernelTrial carried_out_with(const KernelTrial& trial, std::int64_t shared_bytes) {
+  const CudaLibraries libraries(nullptr, shared_bytes);
+  const DeviceOperands operands(trial, {});
+  run_cuda(trial, operands, libraries);
+  return operands.read_back();
+}
+
+void expect_all_trials_with(std::string_view name, std::int64_t shared_bytes) {
+  const std::uint64_t seed = std::random_device{}();
+  for (const KernelTrial& trial : all_trials(trial_recipe(name), seed)) {
+    SCOPED_TRACE(describe(trial, seed));
+    KernelTrial expected = trial;
+    run_reference(expected);
+    expect_operands(carried_out_with(trial, shared_bytes), expected);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(CudaSharedMemory, KernelsChooseByWhatABlockMayHave) {
+  for (const char* name :
+       {"layer_norm_gradient", "rms_norm_gradient", "cross_entropy", "scaled_cross_entropy"}) {
+    expect_all_trials_with(name, shared_bytes_of_86);
+    expect_all_trials_with(name, unasked_shared_bytes);
+  }
+  for (const char* name : {"attention", "attention_gradient"})
+    expect_all_trials_with(name, shared_bytes_of_86);
+}
+
+// Rows of 1,024 packs are held in 112 KiB where a block may have them, and otherwise added up by
+// another kernel in another order.
+TEST(CudaSharedMemory, LongRowsOfANormsGradientAreNotHeldWhereTheyDoNotFit) {
+  const kernels::LayerNormGradient::Attributes attributes{};
+  const KernelTrial trial =
+      make_trial(trial_recipe("layer_norm_gradient"), {.rows = 600, .columns = 4096, .depth = 264},
+                 DType::fp32, attributes, 7);
+  const KernelTrial held = carried_out_with(trial, 0);
+  EXPECT_EQ(carried_out_with(trial, 113 * kibibyte).operands[5], held.operands[5]);
+  const KernelTrial not_held = carried_out_with(trial, shared_bytes_of_86);
+  EXPECT_NE(not_held.operands[5], held.operands[5]);
+  KernelTrial expected = trial;
+  run_reference(expected);
+  expect_operands(not_held, expected);
+}
+
+TEST(CudaSharedMemory, WhatFitsNowhereIsSaidBeforeALaunch) {
+  const KernelTrial trial =
+      make_trial(trial_recipe("attention"),
+                 {.rows = 256, .columns = 256, .depth = 128, .groups = 2}, DType::bf16, {}, 7);
+  try {
+    (void)carried_out_with(trial, unasked_shared_bytes);
+    FAIL() << "carried out";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what())
+                  .find("attention: needs 98304 bytes of shared memory a block, "
+                        "of which this GPU has "),
+              0U)
+        << error.what();
+  }
+}
+
 TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   const std::uint64_t seed = std::random_device{}();
   KernelTrial trial = make_trial(trial_recipe("cross_entropy"), {33, 300}, DType::fp32, {}, seed);

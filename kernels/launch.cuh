@@ -72,6 +72,48 @@ auto with_storage(DType dtype, Function with) {
 // --- launches ------------------------------------------------------------------------------------
 
 // Throws std::runtime_error with the kernel's name when its launch was refused.
+// Bytes of shared memory that a block may have: 227 KiB on an H200, 99 KiB on an L4.
+inline std::int64_t most_shared_bytes(const LaunchContext& context) {
+  if (context.shared_bytes > 0) return context.shared_bytes;
+  int device = 0, most = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+          cudaSuccess) {
+    throw std::runtime_error("ask the device for its shared memory");
+  }
+  return most;
+}
+
+// What of it is left for the launches to ask for, beside what the kernel declares.
+template <class Function>
+std::int64_t most_dynamic_shared_bytes(Function* function, const LaunchContext& context) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, function);
+  if (status == cudaSuccess)
+    return most_shared_bytes(context) - static_cast<std::int64_t>(attributes.sharedSizeBytes);
+  throw std::runtime_error(std::string("ask for a kernel's attributes: ") +
+                           cudaGetErrorString(status));
+}
+
+enum class Carveout { as_it_is, most_shared };  // of a multiprocessor's first-level cache
+
+// Lets all launches of the kernel ask for so many bytes of dynamic shared memory; false where a
+// block cannot have them.
+template <class Function>
+bool take_shared_memory(std::string_view kernel, Function* function, std::int64_t bytes,
+                        Carveout carveout, const LaunchContext& context) {
+  if (bytes > most_dynamic_shared_bytes(function, context)) return false;
+  cudaError_t status = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(bytes));
+  if (status == cudaSuccess && carveout == Carveout::most_shared) {
+    status = cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared);
+  }
+  if (status == cudaSuccess) return true;
+  throw std::runtime_error(std::string(kernel) + ": take " + std::to_string(bytes) +
+                           " bytes of shared memory: " + cudaGetErrorString(status));
+}
+
 inline void check_launch(std::string_view kernel) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;

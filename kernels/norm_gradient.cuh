@@ -106,15 +106,16 @@ void launch_norm_gradient(std::string_view name, const NormGradientCall<Number>&
 // The launcher of the kernel of that kind.
 template <NormKind kind>
 Launch prepare_norm_gradient(std::string_view name, const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes) {
+                             const KernelAttributes& attributes, const LaunchContext& context) {
   const bool accumulate = attributes.to<NormGradientAttributes>().accumulate;
   const bool sums_d_x = attributes.to<NormGradientAttributes>().sums_d_x;
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     const std::int64_t packs = ceiling_quotient(shape.columns, count);
-    const auto rows = sums_d_x ? rows_kernel<kind, SumsOfGradient::kept, count, Number>(packs)
-                               : rows_kernel<kind, SumsOfGradient::none, count, Number>(packs);
+    const auto rows = sums_d_x
+                          ? rows_kernel<kind, SumsOfGradient::kept, count, Number>(packs, context)
+                          : rows_kernel<kind, SumsOfGradient::none, count, Number>(packs, context);
     const std::int64_t of_parameters = shape.depth * parameters_of(kind) * shape.columns;
     return [=](void* const* buffers, cudaStream_t stream) {
       auto* partials = static_cast<float*>(buffers[5]);

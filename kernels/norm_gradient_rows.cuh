@@ -284,7 +284,8 @@ constexpr RowDivision divide_row(std::int64_t packs, int most) {
 
 template <class Number>
 struct RowsKernel {
-  void (*kernel)(NormGradientCall<Number>, int) = nullptr;  // null where rows are too long
+  // Null where rows are too long, or a block may not have the shared memory that they need.
+  void (*kernel)(NormGradientCall<Number>, int) = nullptr;
   std::size_t shared_bytes = 0;
   int group_threads = 0;
 
@@ -294,25 +295,22 @@ struct RowsKernel {
   }
 };
 
-// The kernel for rows of so many packs, which may then take the shared memory that it needs.
+// The kernel for rows of so many packs, which may then take the shared memory that it needs: up to
+// 112 KiB, more than a block has on many devices of compute capability 8.6, 8.9 and 12.0.
 template <NormKind kind, SumsOfGradient sums, int count, class Number, int held = 2>
-RowsKernel<Number> rows_kernel(std::int64_t packs) {
+RowsKernel<Number> rows_kernel(std::int64_t packs, const LaunchContext& context) {
   const RowDivision row = divide_row(packs, most_held(sums));
   if (row.held > held) {
     if constexpr (held < most_held(sums)) {
-      return rows_kernel<kind, sums, count, Number, held + 1>(packs);
+      return rows_kernel<kind, sums, count, Number, held + 1>(packs, context);
     }
     return {};
   }
   const RowsKernel<Number> rows{norm_gradient_rows<kind, sums, held, count, Number>,
                                 sizeof(Held<held, count, Number>), row.threads};
-  const auto status = cudaFuncSetAttribute(rows.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(rows.shared_bytes));
-  const auto preferred = cudaFuncSetAttribute(
-      rows.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  if (status == cudaSuccess && preferred == cudaSuccess) return rows;
-  throw std::runtime_error(std::string("a norm's gradient: take shared memory: ") +
-                           cudaGetErrorString(status == cudaSuccess ? preferred : status));
+  const bool fits = take_shared_memory("a norm's gradient", rows.kernel, rows.shared_bytes,
+                                       Carveout::most_shared, context);
+  return fits ? rows : RowsKernel<Number>{};
 }
 
 }  // namespace stepgate

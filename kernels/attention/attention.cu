@@ -35,9 +35,9 @@ Launch plain(const KernelShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled(const KernelShape& shape) {
+Launch tiled(const KernelShape& shape, const LaunchContext& context) {
   using Tiles = AttentionTiles<width>;
-  allow_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes);
+  require_shared_memory("attention", tiled_attention<Number, width>, Tiles::shared_bytes, context);
   const unsigned blocks = blocks_for_tiles(shape, Tiles::queries);
   return [sizes = PackedShape(shape), blocks](void* const* buffers, cudaStream_t stream) {
     const Operands operands(buffers);
@@ -50,12 +50,12 @@ Launch tiled(const KernelShape& shape) {
 }
 
 template <class Number>
-Launch launch_of(const KernelShape& shape) {
+Launch launch_of(const KernelShape& shape, const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.groups;
   require_width("attention", width);
   if constexpr (sizeof(Number) == 2) {
-    if (width == 64) return tiled<Number, 64>(shape);
-    if (width == 128) return tiled<Number, 128>(shape);
+    if (width == 64) return tiled<Number, 64>(shape, context);
+    if (width == 128) return tiled<Number, 128>(shape, context);
   }
   return plain<Number>(shape);
 }
@@ -65,7 +65,7 @@ Launch launch_of(const KernelShape& shape) {
 Launch prepare_attention(const KernelShape& shape, DType dtype, const KernelAttributes&,
                          const LaunchContext& context) {
   if (const auto launch = attention_by_cudnn(shape, dtype, context)) return *launch;
-  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
+  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape, context); });
 }
 
 }  // namespace stepgate

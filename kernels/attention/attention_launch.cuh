@@ -32,12 +32,12 @@ void require_alignment(const char* kernel, const Pointer*... operands) {
 
 // Dynamic shared memory beyond 48 KiB has to be asked for.
 template <class Function>
-void allow_shared_memory(const char* kernel, Function* function, int bytes) {
-  const cudaError_t status =
-      cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (status == cudaSuccess) return;
-  throw std::runtime_error(std::string(kernel) + ": ask for " + std::to_string(bytes) +
-                           " bytes of shared memory: " + cudaGetErrorString(status));
+void require_shared_memory(const char* kernel, Function* function, int bytes,
+                           const LaunchContext& context) {
+  if (take_shared_memory(kernel, function, bytes, Carveout::as_it_is, context)) return;
+  throw std::runtime_error(std::string(kernel) + ": needs " + std::to_string(bytes) +
+                           " bytes of shared memory a block, of which this GPU has " +
+                           std::to_string(most_dynamic_shared_bytes(function, context)));
 }
 
 }  // namespace stepgate

@@ -47,13 +47,13 @@ Launch plain(const KernelShape& shape) {
 }
 
 template <class Number, int width>
-Launch tiled(const KernelShape& shape) {
+Launch tiled(const KernelShape& shape, const LaunchContext& context) {
   using Queries = QueryTiles<width>;
   using Keys = KeyTiles<width>;
   auto* const query_gradient = tiled_query_gradient<Number, width>;
   auto* const key_gradient = tiled_key_gradient<Number, width>;
-  allow_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes);
-  allow_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes);
+  require_shared_memory("attention_gradient", query_gradient, Queries::shared_bytes, context);
+  require_shared_memory("attention_gradient", key_gradient, Keys::shared_bytes, context);
   const unsigned query_blocks = blocks_for_tiles(shape, Queries::owned);
   const unsigned key_blocks = blocks_for_tiles(shape, Keys::owned);
   return [=](void* const* buffers, cudaStream_t stream) {
@@ -70,12 +70,12 @@ Launch tiled(const KernelShape& shape) {
 }
 
 template <class Number>
-Launch launch_of(const KernelShape& shape) {
+Launch launch_of(const KernelShape& shape, const LaunchContext& context) {
   const std::int64_t width = shape.columns / shape.groups;
   require_width("attention_gradient", width);
   if constexpr (sizeof(Number) == 2) {
-    if (width == 64) return tiled<Number, 64>(shape);
-    if (width == 128) return tiled<Number, 128>(shape);
+    if (width == 64) return tiled<Number, 64>(shape, context);
+    if (width == 128) return tiled<Number, 128>(shape, context);
   }
   return plain<Number>(shape);
 }
@@ -89,7 +89,7 @@ Launch prepare_attention_gradient(const KernelShape& shape, DType dtype,
       static_cast<std::int64_t>(attributes.as<kernels::AttentionGradient>().most_scratch);
   if (const auto launch = attention_gradient_by_cudnn(shape, dtype, most_scratch, context))
     return *launch;
-  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape); });
+  return with_storage(dtype, [&](auto zero) { return launch_of<decltype(zero)>(shape, context); });
 }
 
 }  // namespace stepgate

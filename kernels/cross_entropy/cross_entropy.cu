@@ -211,30 +211,13 @@ unsigned block_for(std::int64_t packs) {
 // Shorter rows of all blocks of a multiprocessor stay in its first-level cache.
 constexpr std::int64_t least_held_bytes = 32 << 10;
 
-// What a block may hold beside the kernel's own shared memory, which the system takes 1 KB of.
-std::int64_t most_held_bytes() {
-  int device = 0, most = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
-          cudaSuccess) {
-    throw std::runtime_error("cross_entropy: ask the device for its shared memory");
-  }
-  return most - 1024;
-}
-
 // Whether rows of that size are to be held; then the kernel may take as much as there is, whatever
 // other shapes it is prepared for.
-template <class Kernel>
-bool may_hold(Kernel* kernel, std::int64_t row_bytes) {
-  const std::int64_t most = most_held_bytes();
-  if (row_bytes < least_held_bytes || row_bytes > most) return false;
-  const auto status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(most));
-  const auto preferred = cudaFuncSetAttribute(
-      kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  if (status == cudaSuccess && preferred == cudaSuccess) return true;
-  throw std::runtime_error(std::string("cross_entropy: take shared memory: ") +
-                           cudaGetErrorString(status == cudaSuccess ? preferred : status));
+template <class Function>
+bool may_hold(Function* function, std::int64_t row_bytes, const LaunchContext& context) {
+  const std::int64_t most = most_dynamic_shared_bytes(function, context);
+  return row_bytes >= least_held_bytes && row_bytes <= most &&
+         take_shared_memory("cross_entropy", function, most, Carveout::most_shared, context);
 }
 
 template <class Number>
@@ -257,12 +240,12 @@ void launch(std::string_view name, const Call<Number>& call, std::int64_t rows, 
 enum class Scale { none, operand };
 
 Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
-               const KernelAttributes& attributes, Scale scale) {
+               const KernelAttributes& attributes, Scale scale, const LaunchContext& context) {
   return with_storage(dtype, [&](auto zero) -> Launch {
     using Number = decltype(zero);
     constexpr int count = access_bytes / sizeof(Number);
     const bool hold = may_hold(cross_entropy_held<count, Number>,
-                               shape.columns * static_cast<std::int64_t>(sizeof(Number)));
+                               shape.columns * static_cast<std::int64_t>(sizeof(Number)), context);
     return [=](void* const* buffers, cudaStream_t stream) {
       const bool scaled = scale == Scale::operand;
       const int output = scaled ? 3 : 2;
@@ -281,13 +264,14 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
 }  // namespace
 
 Launch prepare_cross_entropy(const KernelShape& shape, DType dtype,
-                             const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare("cross_entropy", shape, dtype, attributes, Scale::none);
+                             const KernelAttributes& attributes, const LaunchContext& context) {
+  return prepare("cross_entropy", shape, dtype, attributes, Scale::none, context);
 }
 
 Launch prepare_scaled_cross_entropy(const KernelShape& shape, DType dtype,
-                                    const KernelAttributes& attributes, const LaunchContext&) {
-  return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand);
+                                    const KernelAttributes& attributes,
+                                    const LaunchContext& context) {
+  return prepare("scaled_cross_entropy", shape, dtype, attributes, Scale::operand, context);
 }
 
 }  // namespace stepgate

@@ -31,8 +31,9 @@ void check_cuda(cudaError_t status, std::string_view what) {
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-CudaLibraries::CudaLibraries(Cudnn* dnn) {
+CudaLibraries::CudaLibraries(Cudnn* dnn, std::int64_t shared_bytes) {
   context_.dnn = dnn;
+  context_.shared_bytes = shared_bytes;
   check_cuda(cudaMalloc(&context_.workspace, workspace_bytes), "allocate the workspace");
   context_.workspace_bytes = workspace_bytes;
   cublasLtHandle_t handle = nullptr;

@@ -15,8 +15,9 @@ namespace stepgate {
 // A cuBLASLt handle and a workspace.
 class CudaLibraries {
  public:
-  // Without cuDNN, kernels are our own.
-  explicit CudaLibraries(Cudnn* dnn = nullptr);
+  // Without cuDNN, kernels are our own. With `shared_bytes` as on a device that gives a block no
+  // more shared memory.
+  explicit CudaLibraries(Cudnn* dnn = nullptr, std::int64_t shared_bytes = 0);
   ~CudaLibraries();
   CudaLibraries(const CudaLibraries&) = delete;
   CudaLibraries& operator=(const CudaLibraries&) = delete;
