@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <vector>
 
 #include "plan/analyse/access.h"
@@ -25,21 +24,16 @@ struct PastAccess {
 // it overlaps with and nothing else: weights are one buffer, of which most operations touch a part.
 class PastOfSlot {
  public:
-  // In the order of their bytes. There is one more part wherever a use begins or ends.
-  auto parts_of(const BufferUse& use) {
-    const auto end = cut(use.offset_bytes + use.bytes);
-    return std::ranges::subrange(cut(use.offset_bytes), end);
-  }
-
- private:
   using Parts = std::map<std::int64_t, std::vector<PastAccess>>;  // by their first byte
 
+  // The part that begins with this byte.
   Parts::iterator cut(std::int64_t byte) {
     const auto next = parts_.upper_bound(byte);
     const auto part = std::prev(next);
     return part->first == byte ? part : parts_.emplace_hint(next, byte, part->second);
   }
 
+ private:
   Parts parts_{{0, {}}};
 };
 
@@ -71,11 +65,12 @@ class RaceFinder {
       if (access.use.bytes == 0) continue;
       const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(access.use.buffer)];
       const PastAccess now{access.access, issued, index, step};
-      for (auto& [first_byte, past] :
-           slot_of(access.use.buffer, step % buffer.slots).parts_of(access.use)) {
-        if (const PastAccess* earlier = unordered(now, past))
+      PastOfSlot& slot = slot_of(access.use.buffer, step % buffer.slots);
+      const auto end = slot.cut(access.use.offset_bytes + access.use.bytes);
+      for (auto part = slot.cut(access.use.offset_bytes); part != end; ++part) {
+        if (const PastAccess* earlier = unordered(now, part->second))
           return describe(now, *earlier, buffer.name);
-        record(now, past);
+        record(now, part->second);
       }
     }
   }

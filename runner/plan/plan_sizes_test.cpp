@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Knobs are in range one by one, and their products need not be: a plan is made whose sizes are
-// counted rightly, or none. And what a plan costs to make grows with its operations, not with their
-// square.
+// Knobs are in range one by one, and what they make together need not be: a plan is made whose
+// sizes are counted rightly, or none. And what a plan costs to make grows with its operations, not
+// with their square.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -149,7 +149,7 @@ class DrawnKnobs {
   std::mt19937_64 random_;
 };
 
-// Under the sanitizers no sum and no product of it may wrap either.
+// Under the sanitizers nothing that is computed on the way may wrap either.
 TEST(PlanSizes, AreCountedRightlyOrRefusedWhateverTheKnobs) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
