@@ -10,10 +10,12 @@
 
 #include "scenario/knobs/check_knobs.h"
 #include "scenario/knobs/fingerprint.h"
+#include "scenario/read/bases.h"
 #include "scenario/read/read_override.h"
 #include "scenario/read/scenario_draft.h"
 #include "scenario/sentences/parse_expectation.h"
 #include "support/text/nearest.h"
+#include "support/text/visible_text.h"
 #include "support/toml/toml.h"
 
 namespace stepgate {
@@ -32,6 +34,14 @@ class ScenarioReader {
 
   Scenario read(std::string_view text, const std::string& file,
                 std::span<const std::string> overrides) {
+    // It names baselines, tests and lines of logs.
+    const std::string name = std::filesystem::path(file).stem().string();
+    if (one_line(file) != file || one_line(name) != name) {
+      throw RequestError(Diagnostic{{file},
+                                    "a path with characters that nobody sees, or that a CI system "
+                                    "takes for a command",
+                                    "rename it"});
+    }
     read_files(text, file);
     for (const std::string& argument : overrides) {
       if (auto setting = read_override(argument, diagnostics_)) {
@@ -313,7 +323,10 @@ Scenario parse_scenario(std::string_view text, const std::string& file, const Ba
 Scenario read_scenario(const std::filesystem::path& path, std::span<const std::string> overrides) {
   const TextOrProblem text = read_file(path, kind_of_file);
   if (const auto* problem = std::get_if<Diagnostic>(&text)) throw RequestError(*problem);
-  const BaseReader base = [](const std::string& file) { return read_file(file, kind_of_file); };
+  const BaseReader base = [folders = BaseFolders(path)](const std::string& file) -> TextOrProblem {
+    if (auto outside = folders.reason_against(file)) return *std::move(outside);
+    return read_file(file, kind_of_file);
+  };
   return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides);
 }
 
