@@ -62,7 +62,10 @@ std::string evidence_text(const EvidenceFile& file) {
       "# What earlier runs found, for `stepgate run --evidence` to go on from: log(left / right) "
       "of "
       "every round, by sentence.\n"
-      "# An [[entry]] may be taken out as a whole, with all its runs, never changed.\n"
+      "# An [[entry]] may be taken out as a whole, with all its runs, never changed. Its digest "
+      "finds damage and slips of the hand, no intent, since anybody can compute one: keep this "
+      "file "
+      "where no pull request can write.\n"
       "format = {}\n",
       evidence_format);
   for (const EvidenceEntry& entry : file.entries) {
