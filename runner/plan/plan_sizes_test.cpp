@@ -69,6 +69,16 @@ TEST(PlanSizes, RefusesMoreOperationsThanAPlanHasRoomFor) {
       << refusal_of(knobs);
 }
 
+TEST(PlanSizes, RefusesMoreAllocationsThanAPlanHasRoomFor) {
+  Knobs knobs = small_mlp();
+  knobs.model.layers = 512;
+  knobs.alloc = {.with = Allocator::caching, .when = AllocWhen::step, .temps = 64};
+  EXPECT_NE(refusal_of(knobs).find(" allocations, and a plan has room for 20000; make the step "
+                                   "smaller; what is largest in it: model.layers = 512"),
+            std::string::npos)
+      << refusal_of(knobs);
+}
+
 TEST(PlanSizes, RefusesMemoryOfWhichEachPieceWouldFit) {
   Knobs knobs = small_transformer();
   knobs.model.layers = 512;

@@ -59,6 +59,13 @@ void check_size(const StepPlan& plan) {
   for (const Buffer& buffer : plan.buffers) sum += all_bytes_of(buffer);
   check_bytes(sum, "memory of all buffers together");
   check_count(plan.operations.size());
+  const auto allocations = std::ranges::count_if(plan.operations, [](const Operation& operation) {
+    return std::holds_alternative<Allocate>(operation.action);
+  });
+  if (allocations > most_allocations) {
+    throw StepTooLarge(fmt::format("a step has {} allocations, and a plan has room for {}",
+                                   allocations, most_allocations));
+  }
 }
 
 StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {

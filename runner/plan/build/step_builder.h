@@ -23,6 +23,8 @@ inline constexpr std::int64_t word_bytes = 4;
 inline constexpr std::int64_t most_plan_bytes = largest_request_bytes;
 inline constexpr std::int64_t most_work = std::int64_t{1} << 62;
 inline constexpr std::size_t most_operations = 500'000;
+// Of a step; packing them costs their square.
+inline constexpr std::ptrdiff_t most_allocations = 20'000;
 
 // In words: which buffer or operation makes a step larger than plans are.
 class StepTooLarge : public std::runtime_error {
@@ -30,7 +32,8 @@ class StepTooLarge : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws StepTooLarge where its buffers together, or its operations, are more than a plan may have.
+// Throws StepTooLarge where its buffers together, its operations or its allocations are more than a
+// plan may have.
 void check_size(const StepPlan&);
 
 // Throws StepTooLarge where a buffer, a launch or all of them are more than a plan may have.
