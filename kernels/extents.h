@@ -8,12 +8,10 @@
 
 namespace stepgate::extent {
 
-using Shape = KernelShape;
+using Shape = CheckedShape;
 using Attributes = KernelAttributes;
 
-inline constexpr auto one = [](const Shape&, DType, const Attributes&) -> std::int64_t {
-  return 1;
-};
+inline constexpr auto one = [](const Shape&, DType, const Attributes&) -> CheckedSize { return 1; };
 inline constexpr auto rows = [](const Shape& s, DType, const Attributes&) { return s.rows; };
 inline constexpr auto columns = [](const Shape& s, DType, const Attributes&) { return s.columns; };
 inline constexpr auto depth = [](const Shape& s, DType, const Attributes&) { return s.depth; };
@@ -48,7 +46,7 @@ inline constexpr auto gemm_results = [](const Shape& s, DType, const Attributes&
   return s.groups * s.rows * s.columns;
 };
 
-inline constexpr auto control = [](const Shape&, DType, const Attributes&) {
+inline constexpr auto control = [](const Shape&, DType, const Attributes&) -> CheckedSize {
   return update_control::size;
 };
 

@@ -10,21 +10,24 @@ Access access_of(const KernelOperand& operand, const KernelAttributes& attribute
 
 std::int64_t operand_bytes(const KernelOperand& operand, const KernelShape& shape, DType dtype,
                            const KernelAttributes& attributes) {
-  return operand.elements(shape, dtype, attributes) * bytes_of(operand.format, dtype);
+  return operand.elements(checked(shape), dtype, attributes) * bytes_of(operand.format, dtype);
 }
 
 KernelWork work_of(const Kernel& kernel, const KernelShape& shape, DType dtype,
                    const KernelAttributes& attributes) {
-  KernelWork work{.flops = kernel.flops(shape, attributes)};
+  CheckedSize read, written;
   for (const KernelOperand& operand : kernel.operands) {
     if (operand.format == OperandFormat::scratch) continue;
     const Extent moved = operand.touched != nullptr ? operand.touched : operand.elements;
-    const std::int64_t bytes = moved(shape, dtype, attributes) * bytes_of(operand.format, dtype);
+    const CheckedSize bytes =
+        moved(checked(shape), dtype, attributes) * bytes_of(operand.format, dtype);
     const Access access = access_of(operand, attributes);
-    if (access != Access::write && !operand.keeps_rest) work.bytes_read += bytes;
-    if (access != Access::read) work.bytes_written += bytes;
+    if (access != Access::write && !operand.keeps_rest) read += bytes;
+    if (access != Access::read) written += bytes;
   }
-  return work;
+  return {.bytes_read = read,
+          .bytes_written = written,
+          .flops = kernel.flops(checked(shape), attributes)};
 }
 
 }  // namespace stepgate

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/checked_size.h"
 #include "kernels/kernel_attributes.h"
 
 struct CUstream_st;  // cudaStream_t is a pointer to it: this header needs no CUDA toolkit
@@ -41,11 +42,28 @@ struct KernelShape {
   auto operator<=>(const KernelShape&) const = default;
 };
 
+// The same sizes, for products that may not fit: a plan may be of a step that no machine has room
+// for.
+struct CheckedShape {
+  CheckedSize rows = 1;
+  CheckedSize columns = 1;
+  CheckedSize depth = 1;
+  CheckedSize groups = 1;
+};
+
+constexpr CheckedShape checked(const KernelShape& shape) {
+  return {shape.rows, shape.columns, shape.depth, shape.groups};
+}
+
 // Of a matrix of rows and columns.
 constexpr std::int64_t elements_of(const KernelShape& shape) {
   return shape.rows * shape.columns;
 }
+constexpr CheckedSize elements_of(const CheckedShape& shape) {
+  return shape.rows * shape.columns;
+}
 
+// One that does not fit is the largest number there is (checked_size.h).
 struct KernelWork {
   std::int64_t bytes_read = 0;     // each input once
   std::int64_t bytes_written = 0;  // each output once
@@ -73,7 +91,7 @@ constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
 }
 
 // How many elements an operand has; extents.h has those that several kernels share.
-using Extent = std::int64_t (*)(const KernelShape&, DType, const KernelAttributes&);
+using Extent = CheckedSize (*)(const CheckedShape&, DType, const KernelAttributes&);
 
 // The index of no operand.
 constexpr std::size_t no_operand = static_cast<std::size_t>(-1);
@@ -138,7 +156,7 @@ using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
 struct Kernel {
   std::string_view name;
   std::span<const KernelOperand> operands;
-  std::int64_t (*flops)(const KernelShape&, const KernelAttributes&);
+  CheckedSize (*flops)(const CheckedShape&, const KernelAttributes&);
   // Accumulates in double and rounds once to the storage type.
   void (*reference)(const KernelCall&);
   // Does everything that may be slow (heuristics, attributes) once. Null where the build has no
@@ -164,6 +182,7 @@ struct Kernel {
 // What a launch with these attributes does with the operand.
 Access access_of(const KernelOperand&, const KernelAttributes&);
 
+// The largest number there is where it does not fit.
 std::int64_t operand_bytes(const KernelOperand&, const KernelShape&, DType,
                            const KernelAttributes&);
 

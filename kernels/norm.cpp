@@ -65,7 +65,7 @@ void norm_gradient_reference(NormKind kind, const KernelCall& call,
   const bool is_layer = kind == NormKind::layer;
   const auto count = static_cast<std::size_t>(columns);
   std::vector<double> partials(
-      static_cast<std::size_t>(norm_partial_elements(kind, call.shape, attributes)));
+      static_cast<std::size_t>(norm_partial_elements(kind, checked(call.shape), attributes)));
   double* of_d_x = partials.data() + parts * parameters_of(kind) * columns;
   for (std::int64_t row = 0; row < rows; ++row) {
     const float* statistics =

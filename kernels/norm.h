@@ -41,8 +41,8 @@ constexpr std::int64_t norm_parts(std::int64_t rows) {
 
 // Numbers of a gradient's partials: [parts][parameters], then, where asked for, [parts][columns] of
 // the sums of d_x before it is rounded.
-constexpr std::int64_t norm_partial_elements(NormKind kind, const KernelShape& shape,
-                                             const NormGradientAttributes& attributes) {
+constexpr CheckedSize norm_partial_elements(NormKind kind, const CheckedShape& shape,
+                                            const NormGradientAttributes& attributes) {
   return shape.depth * (parameters_of(kind) + (attributes.sums_d_x ? 1 : 0)) * shape.columns;
 }
 

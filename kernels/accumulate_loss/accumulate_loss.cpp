@@ -18,7 +18,7 @@ constexpr KernelOperand accumulate_loss_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t accumulate_loss_flops(const KernelShape&, const KernelAttributes&) {
+CheckedSize accumulate_loss_flops(const CheckedShape&, const KernelAttributes&) {
   return 1;
 }
 

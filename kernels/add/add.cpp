@@ -19,7 +19,7 @@ constexpr KernelOperand add_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t add_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize add_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

@@ -23,7 +23,7 @@ constexpr KernelOperand attention_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t attention_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize attention_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 2 * elements_of(shape) * (shape.depth + 1);
 }
 

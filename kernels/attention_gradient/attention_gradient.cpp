@@ -15,9 +15,10 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-std::int64_t scratch_bytes(const KernelShape& shape, DType dtype,
-                           const KernelAttributes& attributes) {
-  return attention_gradient_scratch_bytes(shape, dtype,
+CheckedSize scratch_bytes(const CheckedShape& shape, DType dtype,
+                          const KernelAttributes& attributes) {
+  return attention_gradient_scratch_bytes({shape.rows, shape.columns, shape.depth, shape.groups},
+                                          dtype,
                                           attributes.as<kernels::AttentionGradient>().most_scratch);
 }
 
@@ -32,7 +33,7 @@ constexpr KernelOperand attention_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t attention_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize attention_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 5 * elements_of(shape) * (shape.depth + 1);
 }
 

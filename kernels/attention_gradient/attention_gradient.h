@@ -46,7 +46,7 @@ constexpr std::int64_t sequences_for_cudnn(const KernelShape& shape, DType dtype
 // its share.
 constexpr std::int64_t attention_gradient_scratch_bytes(const KernelShape& shape, DType dtype,
                                                         std::int64_t most_scratch) {
-  const std::int64_t dots = (shape.rows * shape.groups * 4 + 255) / 256 * 256;
+  const std::int64_t dots = rounded_up(checked(shape).rows * shape.groups * 4, 256);
   KernelShape share = shape;
   share.rows = sequences_for_cudnn(shape, dtype, most_scratch) * shape.depth;
   const std::int64_t of_cudnn = share.rows > 0 ? cudnn_attention_gradient_scratch(share) : 0;

@@ -22,7 +22,7 @@ constexpr KernelOperand bias_activation_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t bias_activation_flops(const KernelShape& shape, const KernelAttributes& attributes) {
+CheckedSize bias_activation_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
   return elements_of(shape) * (attributes.as<kernels::BiasActivation>().relu ? 2 : 1);
 }
 

@@ -26,7 +26,7 @@ constexpr KernelOperand bias_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t bias_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize bias_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

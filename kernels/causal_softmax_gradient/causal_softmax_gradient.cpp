@@ -20,7 +20,7 @@ constexpr KernelOperand causal_softmax_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t causal_softmax_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize causal_softmax_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 5 * shape.rows * (shape.columns + 1) / 2;
 }
 

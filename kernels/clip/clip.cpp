@@ -21,7 +21,7 @@ constexpr KernelOperand clip_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t clip_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize clip_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.depth;
 }
 

@@ -19,7 +19,7 @@ constexpr KernelOperand column_parts_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t column_parts_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize column_parts_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

@@ -34,7 +34,7 @@ constexpr KernelOperand scaled_operands[] = {
 // --- work ----------------------------------------------------------------------------------------
 
 // maximum, subtract, exponential, sum, scale
-std::int64_t cross_entropy_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize cross_entropy_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 5 * elements_of(shape);
 }
 

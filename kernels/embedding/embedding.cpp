@@ -13,17 +13,17 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-std::int64_t positions(const KernelShape& shape, DType, const KernelAttributes&) {
+CheckedSize positions(const CheckedShape& shape, DType, const KernelAttributes&) {
   return shape.groups * shape.columns;
 }
 
 // Of the tables as many rows as there are tokens, at most: which of them are equal, only the data
 // knows.
-std::int64_t table_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+CheckedSize table_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
   return std::min(shape.rows, shape.depth) * shape.columns;
 }
 
-std::int64_t positions_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+CheckedSize positions_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
   return std::min(shape.rows, shape.groups) * shape.columns;
 }
 
@@ -42,7 +42,7 @@ constexpr KernelOperand embedding_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t embedding_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize embedding_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

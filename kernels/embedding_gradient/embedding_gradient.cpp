@@ -18,7 +18,7 @@ namespace {
 
 // Of the table as many rows as there are tokens, at most: which of them are equal, only the data
 // knows.
-std::int64_t gradient_touched(const KernelShape& shape, DType, const KernelAttributes&) {
+CheckedSize gradient_touched(const CheckedShape& shape, DType, const KernelAttributes&) {
   return std::min(shape.rows, shape.depth) * shape.columns;
 }
 
@@ -33,7 +33,7 @@ constexpr KernelOperand embedding_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t embedding_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize embedding_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

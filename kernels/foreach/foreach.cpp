@@ -83,7 +83,7 @@ DType format_of(const KernelOperand& operand, DType dtype) {
 // --- work ----------------------------------------------------------------------------------------
 
 template <ForeachPass pass>
-std::int64_t foreach_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize foreach_flops(const CheckedShape& shape, const KernelAttributes&) {
   return row_of(pass).flops * elements_of(shape);
 }
 

@@ -38,15 +38,15 @@ constexpr KernelOperand bias_operands[] = {
 // An exponential and a quotient count 1.
 constexpr std::int64_t gelu_operations = 7;
 
-std::int64_t gelu_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize gelu_flops(const CheckedShape& shape, const KernelAttributes&) {
   return gelu_operations * elements_of(shape);
 }
 
-std::int64_t gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 15 * elements_of(shape);
 }
 
-std::int64_t bias_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize bias_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (1 + gelu_operations) * elements_of(shape);
 }
 

@@ -21,7 +21,7 @@ constexpr KernelOperand ingest_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t ingest_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize ingest_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.rows * (shape.depth - 1) + elements_of(shape);
 }
 

@@ -20,7 +20,7 @@ constexpr KernelOperand ingest_tokens_operands[] = {
 // --- work ----------------------------------------------------------------------------------------
 
 // Integer operations: an exclusive or a word, a remainder a folded word.
-std::int64_t ingest_tokens_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize ingest_tokens_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.rows * shape.depth + shape.rows * (shape.columns + 1);
 }
 

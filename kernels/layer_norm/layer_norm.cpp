@@ -32,11 +32,11 @@ constexpr KernelOperand residual_bias_layer_norm_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t layer_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
   return norm_operations(NormKind::layer) * elements_of(shape);
 }
 
-std::int64_t residual_bias_layer_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize residual_bias_layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (2 + norm_operations(NormKind::layer)) * elements_of(shape);
 }
 

@@ -15,8 +15,8 @@ bool accumulates_d_x_of_layer(const KernelAttributes& attributes) {
   return attributes.as<kernels::LayerNormGradient>().accumulate;
 }
 
-std::int64_t layer_norm_partials(const KernelShape& shape, DType,
-                                 const KernelAttributes& attributes) {
+CheckedSize layer_norm_partials(const CheckedShape& shape, DType,
+                                const KernelAttributes& attributes) {
   return norm_partial_elements(NormKind::layer, shape, attributes.as<kernels::LayerNormGradient>());
 }
 
@@ -34,8 +34,8 @@ constexpr KernelOperand layer_norm_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t layer_norm_gradient_flops(const KernelShape& shape,
-                                       const KernelAttributes& attributes) {
+CheckedSize layer_norm_gradient_flops(const CheckedShape& shape,
+                                      const KernelAttributes& attributes) {
   return norm_gradient_operations(NormKind::layer, attributes.as<kernels::LayerNormGradient>()) *
          elements_of(shape);
 }

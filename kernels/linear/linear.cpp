@@ -22,7 +22,7 @@ constexpr KernelOperand linear_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t linear_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize linear_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 2 * elements_of(shape) * shape.depth + elements_of(shape);
 }
 

@@ -29,7 +29,7 @@ constexpr KernelOperand matmul_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t matmul_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize matmul_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.groups * 2 * elements_of(shape) * shape.depth;
 }
 

@@ -17,7 +17,7 @@ constexpr KernelOperand mean_loss_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t mean_loss_flops(const KernelShape&, const KernelAttributes&) {
+CheckedSize mean_loss_flops(const CheckedShape&, const KernelAttributes&) {
   return 1;
 }
 

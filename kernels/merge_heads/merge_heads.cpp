@@ -12,8 +12,8 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-std::int64_t merge_heads_elements(const KernelShape& shape, DType,
-                                  const KernelAttributes& attributes) {
+CheckedSize merge_heads_elements(const CheckedShape& shape, DType,
+                                 const KernelAttributes& attributes) {
   return attributes.as<kernels::MergeHeads>().parts * shape.rows * shape.columns;
 }
 
@@ -24,7 +24,7 @@ constexpr KernelOperand merge_heads_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t merge_heads_flops(const KernelShape&, const KernelAttributes&) {
+CheckedSize merge_heads_flops(const CheckedShape&, const KernelAttributes&) {
   return 0;
 }
 

@@ -20,7 +20,7 @@ constexpr KernelOperand relu_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t relu_gradient_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize relu_gradient_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 

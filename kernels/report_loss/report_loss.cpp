@@ -11,15 +11,15 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-std::int64_t capacity(const KernelShape&, DType, const KernelAttributes& attributes) {
+CheckedSize capacity(const CheckedShape&, DType, const KernelAttributes& attributes) {
   return attributes.as<kernels::ReportLoss>().capacity;
 }
 
-std::int64_t two_a_slot(const KernelShape&, DType, const KernelAttributes& attributes) {
+CheckedSize two_a_slot(const CheckedShape&, DType, const KernelAttributes& attributes) {
   return 2 * attributes.as<kernels::ReportLoss>().capacity;
 }
 
-std::int64_t one_pair(const KernelShape&, DType, const KernelAttributes&) {
+CheckedSize one_pair(const CheckedShape&, DType, const KernelAttributes&) {
   return 2;
 }
 
@@ -49,7 +49,7 @@ constexpr KernelOperand report_loss_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t report_loss_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize report_loss_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.rows;
 }
 

@@ -30,11 +30,11 @@ constexpr KernelOperand residual_bias_rms_norm_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t rms_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize rms_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
   return norm_operations(NormKind::rms) * elements_of(shape);
 }
 
-std::int64_t residual_bias_rms_norm_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize residual_bias_rms_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (2 + norm_operations(NormKind::rms)) * elements_of(shape);
 }
 

@@ -15,8 +15,8 @@ bool accumulates_d_x_of_rms(const KernelAttributes& attributes) {
   return attributes.as<kernels::RmsNormGradient>().accumulate;
 }
 
-std::int64_t rms_norm_partials(const KernelShape& shape, DType,
-                               const KernelAttributes& attributes) {
+CheckedSize rms_norm_partials(const CheckedShape& shape, DType,
+                              const KernelAttributes& attributes) {
   return norm_partial_elements(NormKind::rms, shape, attributes.as<kernels::RmsNormGradient>());
 }
 
@@ -34,7 +34,7 @@ constexpr KernelOperand rms_norm_gradient_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t rms_norm_gradient_flops(const KernelShape& shape, const KernelAttributes& attributes) {
+CheckedSize rms_norm_gradient_flops(const CheckedShape& shape, const KernelAttributes& attributes) {
   return norm_gradient_operations(NormKind::rms, attributes.as<kernels::RmsNormGradient>()) *
          elements_of(shape);
 }

@@ -18,7 +18,7 @@ constexpr KernelOperand sgd_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t sgd_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize sgd_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 2 * elements_of(shape);
 }
 

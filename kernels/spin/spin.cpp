@@ -16,7 +16,7 @@ constexpr KernelOperand spin_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t spin_flops(const KernelShape&, const KernelAttributes&) {
+CheckedSize spin_flops(const CheckedShape&, const KernelAttributes&) {
   return 0;
 }
 

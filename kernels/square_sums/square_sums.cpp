@@ -19,7 +19,7 @@ constexpr KernelOperand square_sums_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t square_sums_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize square_sums_flops(const CheckedShape& shape, const KernelAttributes&) {
   return 2 * shape.columns;
 }
 

@@ -14,11 +14,11 @@ namespace {
 
 // --- operands ------------------------------------------------------------------------------------
 
-std::int64_t records_from(const KernelShape& shape, DType, const KernelAttributes& attributes) {
+CheckedSize records_from(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
   return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_from;
 }
 
-std::int64_t records_to(const KernelShape& shape, DType, const KernelAttributes& attributes) {
+CheckedSize records_to(const CheckedShape& shape, DType, const KernelAttributes& attributes) {
   return elements_of(shape) * attributes.as<kernels::StridedScale>().fields_to;
 }
 
@@ -34,7 +34,7 @@ constexpr KernelOperand strided_scale_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t strided_scale_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize strided_scale_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 
@@ -67,9 +67,10 @@ KernelWork strided_scale_traffic(const KernelShape& shape, DType dtype,
                                  const KernelAttributes& attributes) {
   static_assert(warp_threads == sector_bytes);
   const StridedSectors sectors = strided_scale_sectors(shape, dtype, attributes);
-  return {.bytes_read = elements_of(shape) * sectors.read,
-          .bytes_written = elements_of(shape) * sectors.written,
-          .flops = elements_of(shape)};
+  const CheckedSize elements = elements_of(checked(shape));
+  return {.bytes_read = elements * sectors.read,
+          .bytes_written = elements * sectors.written,
+          .flops = elements};
 }
 
 namespace {

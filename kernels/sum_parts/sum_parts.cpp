@@ -25,7 +25,7 @@ constexpr KernelOperand sum_parts_operands[] = {
 
 // --- work ----------------------------------------------------------------------------------------
 
-std::int64_t sum_parts_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize sum_parts_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.depth * shape.columns;
 }
 

@@ -103,7 +103,7 @@ const KernelOperand& operand_of(const KernelTrial& trial, std::size_t operand) {
 }
 
 std::int64_t value_count(const KernelTrial& trial, std::size_t operand) {
-  return operand_of(trial, operand).elements(trial.shape, trial.dtype, trial.attributes);
+  return operand_of(trial, operand).elements(checked(trial.shape), trial.dtype, trial.attributes);
 }
 
 std::int64_t operand_bytes(const KernelTrial& trial, std::size_t operand) {

@@ -46,7 +46,7 @@ constexpr auto update_operands() {
 
 // Of a launch that is not skipped; the factor is one more.
 template <class Rule, UpdateKind kind>
-std::int64_t update_flops(const KernelShape& shape, const KernelAttributes&) {
+CheckedSize update_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (Rule::flops + (UpdateLayout<Rule, kind>::controlled ? 1 : 0)) * elements_of(shape);
 }
 

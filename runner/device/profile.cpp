@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <variant>
@@ -17,78 +18,111 @@ namespace {
 // Where a row of the file goes; the kind of the pointer is the kind of the value.
 using Target = std::variant<std::string*, std::int64_t*, double*, std::vector<std::int64_t>*>;
 
+constexpr std::size_t most_sizes_of_a_copy = 1000;
+constexpr std::int64_t largest_memory_bytes = std::int64_t{1} << 60;
+
 struct ProfileRow {
   std::string_view table;  // empty: the top of the file
   std::string_view key;
+  ProfileLimits limits;
   Target (*target)(DeviceProfile&);
 };
 
+constexpr ProfileLimits text{};
+constexpr ProfileLimits versions{1, 99};
+constexpr ProfileLimits engines{1, 64};
+constexpr ProfileLimits processors{1, 100'000};
+constexpr ProfileLimits memory{1 << 20, largest_memory_bytes};
+constexpr ProfileLimits times{0, longest_cost_nanoseconds};
+constexpr ProfileLimits rates{1e9, 1e18};  // of a GPU that is in use; a thousand times the fastest
+constexpr ProfileLimits copied{1, largest_memory_bytes};
+constexpr ProfileLimits staged{0, largest_memory_bytes};
+constexpr ProfileLimits shares{0, 1};
+constexpr ProfileLimits probabilities{0, 1};
+
 constexpr ProfileRow profile_rows[] = {
-    {"", "name", [](DeviceProfile& p) -> Target { return &p.name; }},
-    {"", "driver", [](DeviceProfile& p) -> Target { return &p.driver; }},
-    {"", "runtime", [](DeviceProfile& p) -> Target { return &p.runtime; }},
-    {"", "measured", [](DeviceProfile& p) -> Target { return &p.measured; }},
-    {"", "compute_capability", [](DeviceProfile& p) -> Target { return &p.compute_capability; }},
-    {"", "copy_engines", [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
-    {"", "multiprocessors", [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
-    {"", "memory_bytes", [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
-    {"host", "launch_ns", [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
-    {"host", "product_ns", [](DeviceProfile& p) -> Target { return &p.host.gemm_nanoseconds; }},
-    {"host", "graph_launch_ns",
+    {"", "name", text, [](DeviceProfile& p) -> Target { return &p.name; }},
+    {"", "driver", text, [](DeviceProfile& p) -> Target { return &p.driver; }},
+    {"", "runtime", text, [](DeviceProfile& p) -> Target { return &p.runtime; }},
+    {"", "measured", text, [](DeviceProfile& p) -> Target { return &p.measured; }},
+    {"", "compute_capability", versions,
+     [](DeviceProfile& p) -> Target { return &p.compute_capability; }},
+    {"", "copy_engines", engines, [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
+    {"", "multiprocessors", processors,
+     [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
+    {"", "memory_bytes", memory, [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
+    {"host", "launch_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.host.launch_nanoseconds; }},
+    {"host", "product_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.host.gemm_nanoseconds; }},
+    {"host", "graph_launch_ns", times,
      [](DeviceProfile& p) -> Target { return &p.host.graph_launch_nanoseconds; }},
-    {"host", "copy_call_ns",
+    {"host", "copy_call_ns", times,
      [](DeviceProfile& p) -> Target { return &p.host.copy_call_nanoseconds; }},
-    {"host", "event_ns", [](DeviceProfile& p) -> Target { return &p.host.event_nanoseconds; }},
-    {"host", "wake_up_ns", [](DeviceProfile& p) -> Target { return &p.host.wake_up_nanoseconds; }},
-    {"host", "malloc_ns", [](DeviceProfile& p) -> Target { return &p.host.malloc_nanoseconds; }},
-    {"host", "free_ns", [](DeviceProfile& p) -> Target { return &p.host.free_nanoseconds; }},
-    {"host", "malloc_async_ns",
+    {"host", "event_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.host.event_nanoseconds; }},
+    {"host", "wake_up_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.host.wake_up_nanoseconds; }},
+    {"host", "malloc_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.host.malloc_nanoseconds; }},
+    {"host", "free_ns", times, [](DeviceProfile& p) -> Target { return &p.host.free_nanoseconds; }},
+    {"host", "malloc_async_ns", times,
      [](DeviceProfile& p) -> Target { return &p.host.malloc_async_nanoseconds; }},
-    {"host", "pool_grow_ns",
+    {"host", "pool_grow_ns", times,
      [](DeviceProfile& p) -> Target { return &p.host.pool_grow_nanoseconds; }},
-    {"host", "page_lock_ns_per_mib",
+    {"host", "page_lock_ns_per_mib", times,
      [](DeviceProfile& p) -> Target { return &p.host.register_nanoseconds_per_mib; }},
-    {"host", "page_unlock_ns_per_mib",
+    {"host", "page_unlock_ns_per_mib", times,
      [](DeviceProfile& p) -> Target { return &p.host.unregister_nanoseconds_per_mib; }},
-    {"compute", "launch_latency_ns",
+    {"compute", "launch_latency_ns", times,
      [](DeviceProfile& p) -> Target { return &p.compute.launch_latency_nanoseconds; }},
-    {"compute", "kernel_floor_ns",
+    {"compute", "kernel_floor_ns", times,
      [](DeviceProfile& p) -> Target { return &p.compute.kernel_floor_nanoseconds; }},
-    {"compute", "graph_node_floor_ns",
+    {"compute", "graph_node_floor_ns", times,
      [](DeviceProfile& p) -> Target { return &p.compute.graph_node_floor_nanoseconds; }},
-    {"compute", "memory_bytes_per_second",
+    {"compute", "memory_bytes_per_second", rates,
      [](DeviceProfile& p) -> Target { return &p.compute.memory_bytes_per_second; }},
-    {"compute", "fp32_flops_per_second",
+    {"compute", "fp32_flops_per_second", rates,
      [](DeviceProfile& p) -> Target { return &p.compute.fp32_flops_per_second; }},
-    {"compute", "tf32_flops_per_second",
+    {"compute", "tf32_flops_per_second", rates,
      [](DeviceProfile& p) -> Target { return &p.compute.tf32_flops_per_second; }},
-    {"compute", "bf16_flops_per_second",
+    {"compute", "bf16_flops_per_second", rates,
      [](DeviceProfile& p) -> Target { return &p.compute.bf16_flops_per_second; }},
-    {"pinned", "bytes", [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
-    {"pinned", "ns", [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
-    {"pageable", "bytes", [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
-    {"pageable", "ns", [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
-    {"pageable", "staging_bytes", [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
-    {"noise", "within_rounds", [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
-    {"noise", "between_rounds", [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
-    {"noise", "between_loads", [](DeviceProfile& p) -> Target { return &p.noise.between_loads; }},
-    {"noise", "between_slots", [](DeviceProfile& p) -> Target { return &p.noise.between_slots; }},
-    {"noise", "between_processes",
+    {"pinned", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
+    {"pinned", "ns", times, [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
+    {"pageable", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
+    {"pageable", "ns", times, [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
+    {"pageable", "staging_bytes", staged,
+     [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
+    {"noise", "within_rounds", shares,
+     [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
+    {"noise", "between_rounds", shares,
+     [](DeviceProfile& p) -> Target { return &p.noise.between_rounds; }},
+    {"noise", "between_loads", shares,
+     [](DeviceProfile& p) -> Target { return &p.noise.between_loads; }},
+    {"noise", "between_slots", shares,
+     [](DeviceProfile& p) -> Target { return &p.noise.between_slots; }},
+    {"noise", "between_processes", shares,
      [](DeviceProfile& p) -> Target { return &p.noise.between_processes; }},
-    {"noise", "drift_per_second",
+    {"noise", "drift_per_second", shares,
      [](DeviceProfile& p) -> Target { return &p.noise.drift_per_second; }},
-    {"noise", "spike_probability",
+    {"noise", "spike_probability", probabilities,
      [](DeviceProfile& p) -> Target { return &p.noise.spike_probability; }},
-    {"noise", "spike_ns", [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
+    {"noise", "spike_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
 };
 
 std::string full_name(const ProfileRow& row) {
   return row.table.empty() ? std::string(row.key) : fmt::format("{}.{}", row.table, row.key);
 }
 
-// Reads one value into its target; false when it is of another kind or negative.
+// Reads one value into its target; false when it is of another kind or beyond its limits.
 struct Assign {
   const TomlValue& value;
+  const ProfileLimits& limits;
+
+  // Neither is what is no number.
+  bool is_within(double number) const { return number >= limits.least && number <= limits.most; }
 
   bool operator()(std::string* to) const {
     const auto* text = std::get_if<std::string>(&value.content);
@@ -97,7 +131,7 @@ struct Assign {
   }
   bool operator()(std::int64_t* to) const {
     const auto* number = std::get_if<std::int64_t>(&value.content);
-    if (!number || *number < 0) return false;
+    if (!number || !is_within(static_cast<double>(*number))) return false;
     *to = *number;
     return true;
   }
@@ -109,7 +143,7 @@ struct Assign {
     } else {
       return false;
     }
-    return *to >= 0;
+    return is_within(*to);
   }
   bool operator()(std::vector<std::int64_t>* to) const {
     const auto* array = std::get_if<TomlArray>(&value.content);
@@ -117,18 +151,19 @@ struct Assign {
     to->clear();
     for (const TomlValue& element : *array) {
       std::int64_t number = 0;
-      if (!Assign{element}(&number) || (!to->empty() && number <= to->back())) return false;
+      if (!Assign{element, limits}(&number) || (!to->empty() && number <= to->back())) return false;
       to->push_back(number);
     }
-    return to->size() >= 2;
+    return to->size() >= 2 && to->size() <= most_sizes_of_a_copy;
   }
 };
 
-const char* expectation_of(const Target& target) {
-  constexpr const char* texts[] = {"must be a string", "must be a whole number of at least 0",
-                                   "must be a number of at least 0",
-                                   "must be a list of at least two ascending whole numbers"};
-  return texts[target.index()];
+std::string expectation_of(const Target& target, const ProfileLimits& limits) {
+  constexpr const char* texts[] = {"a string", "a whole number from {} to {}",
+                                   "a number from {} to {}",
+                                   "a list of 2 to 1000 ascending whole numbers from {} to {}"};
+  return fmt::format(fmt::runtime(std::string("must be ") + texts[target.index()]), limits.least,
+                     limits.most);
 }
 
 class ProfileReader {
@@ -170,9 +205,12 @@ class ProfileReader {
       if (profile_rows[index].table != prefix || profile_rows[index].key != entry.key) continue;
       seen_[index] = true;
       const Target target = profile_rows[index].target(profile_);
-      if (!std::visit(Assign{entry.value}, target)) {
+      const ProfileLimits& limits = profile_rows[index].limits;
+      if (!std::visit(Assign{entry.value, limits}, target)) {
         wrong_.push_back(
-            {entry.value.place, fmt::format("'{}' {}", entry.key, expectation_of(target)), ""});
+            {entry.value.place,
+             fmt::format("'{}' {}", full_name(profile_rows[index]), expectation_of(target, limits)),
+             "measure the profile again"});
       }
       return;
     }
@@ -199,6 +237,17 @@ std::string text_of(const Target& target) {
 
 }  // namespace
 
+std::vector<ProfileField> profile_fields() {
+  DeviceProfile profile;
+  std::vector<ProfileField> fields;
+  for (const ProfileRow& row : profile_rows) {
+    constexpr ProfileKind kinds[] = {ProfileKind::text, ProfileKind::whole, ProfileKind::number,
+                                     ProfileKind::list};
+    fields.push_back({full_name(row), kinds[row.target(profile).index()], row.limits});
+  }
+  return fields;
+}
+
 std::int64_t CopyCost::of(std::int64_t size) const {
   require(bytes.size() >= 2 && bytes.size() == nanoseconds.size(),
           "a copy's cost has at least two sizes");
@@ -208,7 +257,9 @@ std::int64_t CopyCost::of(std::int64_t size) const {
   const auto span = static_cast<double>(bytes[upper] - bytes[upper - 1]);
   const auto rise = static_cast<double>(nanoseconds[upper] - nanoseconds[upper - 1]);
   const auto beyond = static_cast<double>(size - bytes[upper - 1]);
-  return nanoseconds[upper - 1] + static_cast<std::int64_t>(beyond * rise / span);
+  return nanoseconds[upper - 1] +
+         static_cast<std::int64_t>(std::clamp<double>(beyond * rise / span, -nanoseconds[upper - 1],
+                                                      longest_cost_nanoseconds));
 }
 
 DeviceProfile read_profile(const std::filesystem::path& file) {

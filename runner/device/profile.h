@@ -12,6 +12,9 @@
 
 namespace stepgate {
 
+// No call, kernel or copy takes longer: nobody would wait for it, and sums of such times fit.
+inline constexpr std::int64_t longest_cost_nanoseconds = 3'600'000'000'000;
+
 // Time of a copy by size, linear in between, by the last rate beyond the largest.
 struct CopyCost {
   std::vector<std::int64_t> bytes;        // ascending, at least two
@@ -77,7 +80,21 @@ struct DeviceProfile {
   NoiseCosts noise;
 };
 
-// Throws RequestError with every wrong or missing key.
+// What a key of the file may hold. `list`: its numbers.
+struct ProfileLimits {
+  double least = 0;
+  double most = 0;
+};
+enum class ProfileKind { text, whole, number, list };
+struct ProfileField {
+  std::string name;  // "host.launch_ns"
+  ProfileKind kind = ProfileKind::text;
+  ProfileLimits limits;
+};
+// In the order of the file.
+std::vector<ProfileField> profile_fields();
+
+// Throws RequestError with every key that is wrong, missing or beyond its limits.
 DeviceProfile read_profile(const std::filesystem::path& file);
 
 // The file that read_profile reads back to the same values.

@@ -2,6 +2,7 @@
 // Device profiles as files: what is written is read back, and what is wrong is said.
 #include "device/profile.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -31,6 +32,13 @@ class ProfileFile : public testing::Test {
   static DeviceProfile some_profile() {
     DeviceProfile profile;
     profile.name = "some device";
+    profile.compute_capability = 9;
+    profile.copy_engines = 2;
+    profile.multiprocessors = 100;
+    profile.memory_bytes = 1 << 30;
+    profile.compute.fp32_flops_per_second = 5e13;
+    profile.compute.tf32_flops_per_second = 4e14;
+    profile.compute.bf16_flops_per_second = 8e14;
     profile.host.launch_nanoseconds = 3400;
     profile.compute.memory_bytes_per_second = 4.25e12;
     profile.pinned = {.bytes = {10, 20}, .nanoseconds = {1, 2}};
@@ -60,6 +68,54 @@ TEST_F(ProfileFile, SaysEverythingThatIsWrongAtOnce) {
     EXPECT_NE(message.find("'noise.spike_ns' is missing"), std::string::npos) << message;
     EXPECT_NE(message.find("unknown key 'spike_us'"), std::string::npos) << message;
   }
+}
+
+// What `name = value` of a file is replaced by; "" is never what a key holds.
+std::string with(const std::string& text, const std::string& name, const std::string& value) {
+  const std::size_t dot = name.find('.');
+  const std::string table = dot == std::string::npos ? "" : '[' + name.substr(0, dot) + "]\n";
+  const std::string key = name.substr(dot == std::string::npos ? 0 : dot + 1) + " = ";
+  std::size_t at = text.find(table);
+  at = text.compare(at, key.size(), key) == 0 ? at : text.find('\n' + key, at) + 1;
+  return text.substr(0, at) + key + value + text.substr(text.find('\n', at));
+}
+
+// Each would be a number that the simulated device divides by, multiplies with or adds up.
+TEST_F(ProfileFile, RefusesInEveryRowWhatIsBeyondItsLimits) {
+  const std::string good = to_toml(some_profile());
+  ASSERT_NO_THROW((void)read_profile(write(good)));
+  int tried = 0;
+  for (const ProfileField& field : profile_fields()) {
+    std::vector<std::string> values{"true", "[]", "inf", "nan", "-1", "9223372036854775807"};
+    const std::string least = fmt::format("{:.0f}", field.limits.least - 1);
+    const std::string most = fmt::format("{:.0f}", field.limits.most + field.limits.most / 8 + 1);
+    if (field.kind == ProfileKind::number) values.insert(values.end(), {least + ".0", most + ".0"});
+    if (field.kind == ProfileKind::whole) values.insert(values.end(), {least, most});
+    if (field.kind == ProfileKind::list) {
+      values.insert(values.end(),
+                    {"[" + least + ", 5]", "[1, " + most + "]", "[2, 1]", "[1, inf]"});
+    }
+    for (const std::string& value : values) {
+      SCOPED_TRACE(field.name + " = " + value);
+      try {
+        (void)read_profile(write(with(good, field.name, value)));
+        ADD_FAILURE() << "accepted";
+      } catch (const RequestError& error) {
+        const std::string message = error.what();
+        EXPECT_NE(message.find('\'' + field.name + "' must be a"), std::string::npos) << message;
+        EXPECT_NE(message.find("device.toml:"), std::string::npos) << message;
+      }
+      ++tried;
+    }
+  }
+  EXPECT_GE(tried, 40 * 6);
+}
+
+TEST_F(ProfileFile, MakesNoCopyNegativeOrLongerThanAnHour) {
+  const CopyCost rises{.bytes = {1, 2}, .nanoseconds = {0, longest_cost_nanoseconds}};
+  EXPECT_LE(rises.of(std::int64_t{1} << 60), 2 * longest_cost_nanoseconds);
+  const CopyCost falls{.bytes = {1, 2}, .nanoseconds = {100, 1}};
+  EXPECT_GE(falls.of(std::int64_t{1} << 60), 0);
 }
 
 TEST_F(ProfileFile, RefusesSizesWithoutTimes) {

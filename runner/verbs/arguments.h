@@ -29,6 +29,8 @@ struct DuelArguments {
   std::string margin = "1%";
   std::optional<std::int64_t> pairs;
   std::vector<std::string> works;  // patterns
+  std::vector<std::string>
+      passed_variables;  // that BASE and HEAD see besides (worker_environment.h)
   double stall_seconds = 60;
 };
 

@@ -117,6 +117,14 @@ class CommandLine {
     return added;
   }
 
+  void passes_variables(CLI::App* added) {
+    added
+        ->add_option("--pass-env", arguments_.duel.passed_variables,
+                     "a variable of the environment that both programs see besides those that "
+                     "ci/WORKER.md lists; 'DATA_*' is all that begin so; repeatable")
+        ->allow_extra_args(false);
+  }
+
   void takes_tags(CLI::App* added) {
     added
         ->add_option("--tag", arguments_.tags,
@@ -247,6 +255,7 @@ class CommandLine {
     verb_duel->add_option("--pairs", duel.pairs, "pairs of launches at most");
     verb_duel->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
+    passes_variables(verb_duel);
     verb_duel->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
     takes_device(takes_scenarios(verb_duel));
@@ -295,6 +304,7 @@ class CommandLine {
     gate->add_option("--pairs", duel.pairs, "pairs of launches at most");
     gate->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
+    passes_variables(gate);
     gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
     gate->add_option("--run-seconds", given.run_seconds,

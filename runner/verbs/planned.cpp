@@ -26,6 +26,7 @@
 #include "support/text/nearest.h"
 #include "support/text/units.h"
 #include "support/toml/toml_text.h"
+#include "verbs/checkout.h"
 
 namespace stepgate {
 
@@ -53,9 +54,7 @@ std::string commit_of(const Arguments& arguments, const std::filesystem::path& s
   if (!arguments.commit.empty()) return arguments.commit;
   const std::filesystem::path folder =
       scenario_file.has_parent_path() ? scenario_file.parent_path() : ".";
-  return first_line_of({"git", "-C", folder.string(), "describe", "--always", "--dirty",
-                        "--abbrev=40", "--exclude=*"})
-      .value_or("unknown");
+  return commit_of_checkout(folder);
 }
 
 bool needs_device(const std::vector<Planned>& all) {

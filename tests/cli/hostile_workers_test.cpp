@@ -77,7 +77,13 @@ const std::vector<Hostile> hostile_workers{
     {"escape", "run", "with `?[2J?`, which is not JSON"},
     {"binary", "run", "which is not JSON"},
     {"list", "run", "with `[]`, which is not a JSON object"},
-    {"deep", "run", "which is not JSON"},
+    {"deep", "run", "which nests deeper than 32 levels"},
+    {"deep_value", "hello", "which nests deeper than 32 levels"},
+    {"deep_value", "load", "which nests deeper than 32 levels"},
+    {"deep_value", "run", "which nests deeper than 32 levels"},
+    {"deep_object", "hello", "which nests deeper than 32 levels"},
+    {"deep_object", "load", "which nests deeper than 32 levels"},
+    {"deep_object", "run", "which nests deeper than 32 levels"},
     {"empty", "run", "with ``, which is not JSON"},
     {"no_fields", "run", "which has no 'steps'"},
     {"error", "load", R"(answered {"do":"load","work":"w"} with an error: out of coffee)"},
@@ -101,6 +107,16 @@ INSTANTIATE_TEST_SUITE_P(Tricks, HostileWorkers, testing::ValuesIn(hostile_worke
                          [](const auto& hostile) {
                            return std::string(hostile.param.trick) + "_at_" + hostile.param.request;
                          });
+
+TEST_F(Duels, ShowAProgramWhatItNeedsOfTheEnvironmentAndNoSecret) {
+  const EnvironmentVariable token("GITHUB_TOKEN", "secret"), key("AWS_SECRET_ACCESS_KEY", "secret");
+  const EnvironmentVariable cuda("CUDA_OF_A_TEST", "1"), data("DATA_ROOT", "/data");
+  const std::string tells = hostile("tell_environment", "hello");
+  const Finished plain = commands(tells, tells);
+  EXPECT_TRUE(contains(plain.err, "error: sees CUDA_OF_A_TEST PATH;")) << plain.err;
+  EXPECT_TRUE(contains(commands(tells, tells, {"--pass-env", "DATA_*"}).err,
+                       "error: sees CUDA_OF_A_TEST DATA_ROOT PATH;"));
+}
 
 TEST_F(Duels, SayWhyAProgramCannotBeStarted) {
   write("not_executable", "echo");

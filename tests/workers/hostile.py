@@ -79,6 +79,17 @@ def answers(fields):
     return trick
 
 
+def deep(opening, closing, form):
+    """An answer whose fields are all nested so deep that a reader with a call a level dies of it."""
+    levels = 30000 if len(opening) > 1 else 60000
+    return form % ((opening * levels + "1" + closing * levels,) * form.count("%s")) + "\n"
+
+
+def tell_environment():
+    names = ["AWS_SECRET_ACCESS_KEY", "CUDA_OF_A_TEST", "DATA_ROOT", "GITHUB_TOKEN", "PATH"]
+    say(json.dumps({"error": "sees " + " ".join(name for name in names if name in os.environ)}) + "\n")
+
+
 TRICKS = {
     "behave": None,
     "seesaw": None,
@@ -98,8 +109,11 @@ TRICKS = {
     "binary": lambda: os.write(1, b"\xff\x00\xfe\n"),
     "list": lambda: say("[]\n"),
     "deep": lambda: say("[" * 100000 + "\n"),
+    "deep_value": lambda: say(deep('[', ']', '{"steps":%s,"elapsed_ns":%s,"protocol":%s,"loaded":%s}')),
+    "deep_object": lambda: say(deep('{"a":', '}', '{"steps":%s,"elapsed_ns":%s,"protocol":%s,"loaded":%s}')),
     "empty": lambda: say("\n"),
     "no_fields": lambda: say("{}\n"),
+    "tell_environment": tell_environment,
     "error": answers({"error": "out of coffee"}),
     "wrong_steps": answers({"steps": 12345, "elapsed_ns": 1}),
     "zero": answers({"steps": 1, "elapsed_ns": 0}),

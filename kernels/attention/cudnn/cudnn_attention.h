@@ -63,13 +63,11 @@ std::optional<Launch> cudnn_attention_gradient(Cudnn&, const KernelShape&, DType
 // few.
 constexpr std::int64_t cudnn_attention_gradient_scratch(const KernelShape& shape,
                                                         SumOrder order = SumOrder::fixed) {
-  const auto up_to = [](std::int64_t value, std::int64_t multiple) {
-    return (value + multiple - 1) / multiple * multiple;
-  };
-  const std::int64_t sequences = shape.rows / shape.depth * shape.groups;
-  const std::int64_t scores = sequences * up_to(shape.depth, 64) * up_to(shape.depth, 128);
-  const std::int64_t large = order == SumOrder::fixed ? 2 * scores : 4 * shape.rows * shape.columns;
-  return up_to(4 * shape.rows * shape.groups, 256) + up_to(large, 256) + 256;
+  const CheckedShape all = checked(shape);
+  const CheckedSize sequences = all.rows / all.depth * all.groups;
+  const CheckedSize scores = sequences * rounded_up(all.depth, 64) * rounded_up(all.depth, 128);
+  const CheckedSize large = order == SumOrder::fixed ? 2 * scores : 4 * all.rows * all.columns;
+  return rounded_up(4 * all.rows * all.groups, 256) + rounded_up(large, 256) + 256;
 }
 
 // The same, asked of the cuDNN at hand. Makes the plan if there is none yet, which is not fast.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "support/text/diagnostic.h"
+#include "support/text/json_nesting.h"
 #include "support/text/nearest.h"
 
 namespace stepgate {
@@ -124,12 +125,17 @@ class Reader {
       ++place_.line;
       if (!std::getline(in_, text)) return false;
     } while (text.find_first_not_of(" \t\r") == std::string::npos);
+    constexpr const char* way_out = "the file was cut off or changed after it was recorded";
+    const auto refuse = [&](int column, std::string fact) {
+      throw RequestError(Diagnostic{{place_.file, place_.line, column}, std::move(fact), way_out});
+    };
+    if (nests_too_deep(text)) refuse(1, "this nests deeper than recordings do");
     try {
       json = Json::parse(text);
     } catch (const Json::parse_error& wrong) {
-      throw RequestError(Diagnostic{{place_.file, place_.line, static_cast<int>(wrong.byte)},
-                                    "this is no JSON",
-                                    "the file was cut off or changed after it was recorded"});
+      refuse(static_cast<int>(wrong.byte), "this is no JSON");
+    } catch (const Json::exception&) {  // such as a number beyond all numbers
+      refuse(1, "this is JSON that nobody can hold");
     }
     return true;
   }

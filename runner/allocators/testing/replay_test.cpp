@@ -120,6 +120,14 @@ TEST(ReadRecording, SaysWhatIsWrongWithAFileAndWhere) {
             "x.jsonl:1:1: this recording is not of format 1; record it anew");
   EXPECT_EQ(complaint_about("{\"stepgate_alloc"),
             "x.jsonl:1:17: this is no JSON; the file was cut off or changed after it was recorded");
+  EXPECT_EQ(
+      complaint_about("{\"device_bytes\": 0.0001e999}"),
+      "x.jsonl:1:1: this is JSON that nobody can hold; the file was cut off or changed after it "
+      "was recorded");
+  EXPECT_EQ(
+      complaint_about(std::string(100000, '[')),
+      "x.jsonl:1:1: this nests deeper than recordings do; the file was cut off or changed after "
+      "it was recorded");
   EXPECT_EQ(complaint_about("[1]"), "x.jsonl:1:1: this is no JSON object; each line is one");
 }
 

@@ -93,8 +93,9 @@ std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launc
   const double rate =
       flops_per_second(costs, multiplied_as(launch)) * share_of_rate(profile, launch);
   const double math_seconds = static_cast<double>(work.flops) / rate;
-  return floor +
-         static_cast<std::int64_t>(std::max(memory_seconds, math_seconds) * nanoseconds_per_second);
+  const double nanoseconds = std::max(memory_seconds, math_seconds) * nanoseconds_per_second;
+  return floor + static_cast<std::int64_t>(
+                     std::min(nanoseconds, static_cast<double>(longest_cost_nanoseconds)));
 }
 
 }  // namespace stepgate

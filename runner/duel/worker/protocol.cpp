@@ -10,6 +10,7 @@
 #include <set>
 
 #include "support/text/json_line.h"
+#include "support/text/json_nesting.h"
 
 namespace stepgate {
 namespace {
@@ -36,7 +37,12 @@ bool has_controls(std::string_view text) {
 // Reads members of one object and remembers the first thing that is wrong with it.
 class Reader {
  public:
-  explicit Reader(std::string_view line) : json_(Json::parse(line, nullptr, false)) {
+  explicit Reader(std::string_view line) {
+    if (nests_too_deep(line)) {
+      fact_ = fmt::format("nests deeper than {} levels", deepest_json);
+      return;
+    }
+    json_ = Json::parse(line, nullptr, false);
     if (json_.is_discarded()) {
       fact_ = "is not JSON";
     } else if (!json_.is_object()) {

@@ -12,6 +12,7 @@
 #include "judge/verdict/words.h"
 #include "support/text/diagnostic.h"
 #include "support/text/json_line.h"
+#include "support/text/json_nesting.h"
 
 namespace stepgate {
 namespace {
@@ -85,6 +86,7 @@ auto ask(ChildRequest request, std::string_view question, From&& from) {
   const std::string line = child.exchange(question);
   std::string wrong;
   try {
+    if (nests_too_deep(line)) throw WrongAnswer("nests too deep");
     const Json json = Json::parse(line);
     if (json.contains("refused")) throw RequestError(json.at("refused").get<std::string>(), "");
     if (json.contains("failed"))

@@ -119,7 +119,9 @@ std::string evidence_text(const EvidenceFile& file) {
   return "# What earlier runs found, for `stepgate run --evidence` to go on from: log(left / "
          "right) "
          "of every round, by sentence.\n"
-         "# An [[entry]] may be taken out as a whole, with all its runs, never changed.\n" +
+         "# An [[entry]] may be taken out as a whole, with all its runs, never changed. Its digest "
+         "finds damage and slips of the hand, no intent, since anybody can compute one: keep this "
+         "file where no pull request can write.\n" +
          record.text();
 }
 

@@ -11,6 +11,7 @@
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"
 #include "support/text/json_line.h"
+#include "support/text/json_nesting.h"
 
 namespace stepgate {
 namespace {
@@ -179,6 +180,7 @@ TracedOrDamaged read_traced_text(std::string_view text) {
       line == std::string_view::npos ? std::string_view() : text.substr(line + 1);
   if (text.substr(0, text.size() - body.size()) != header_of(body))
     return DamagedTrace{damage_of(text, body)};
+  if (nests_too_deep(body)) return DamagedTrace{"nests too deep"};
   try {
     return traced_from(TraceJson::parse(body));
   } catch (const WrongTrace& wrong) {

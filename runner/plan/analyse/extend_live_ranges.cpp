@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "plan/analyse/access.h"
 #include "plan/analyse/issue_order.h"
@@ -15,8 +16,9 @@ class StreamSafety {
   StreamSafety(const StepPlan& plan, std::vector<Lifetime>& lifetimes)
       : plan_(plan), lifetimes_(lifetimes), order_(plan), used_by_(plan.operations.size()) {
     note_uses();
-    last_uses_.assign(lifetimes.size(),
-                      std::vector<LastUse>(static_cast<std::size_t>(order_.threads())));
+    const auto threads = static_cast<std::size_t>(order_.threads());
+    last_uses_.assign(lifetimes.size(), std::vector<LastUse>(threads));
+    maybe_in_use_.resize(threads);
   }
 
   void establish() {
@@ -33,6 +35,7 @@ class StreamSafety {
         for (const std::size_t lifetime : used_by_[index]) {
           auto& uses = last_uses_[lifetime];
           uses[static_cast<std::size_t>(issued.thread)] = {issued, step};
+          for (std::set<std::size_t>& of_thread : maybe_in_use_) of_thread.insert(lifetime);
         }
       }
     }
@@ -83,19 +86,25 @@ class StreamSafety {
 
   // This operation is about to use such memory: who may still be using theirs?
   void extend(int operation, int thread, std::int64_t step) {
-    for (std::size_t index = 0; index < lifetimes_.size(); ++index) {
-      Lifetime& live = lifetimes_[index];
-      if (live.always()) continue;
-      for (const LastUse& use : last_uses_[index]) {
-        if (order_.is_over(use.issued, thread)) continue;
-        if (use.step == step) {
-          live.last = std::max(live.last, operation);
-        } else {
-          live = kept_over_steps(live);
-          break;
-        }
+    std::erase_if(maybe_in_use_[static_cast<std::size_t>(thread)],
+                  [&](std::size_t index) { return !is_in_use(index, operation, thread, step); });
+  }
+
+  // Not, where all that used it is over: it stays so until it is used again.
+  bool is_in_use(std::size_t index, int operation, int thread, std::int64_t step) {
+    Lifetime& live = lifetimes_[index];
+    bool is = false;
+    for (const LastUse& use : last_uses_[index]) {
+      if (live.always()) return false;
+      if (order_.is_over(use.issued, thread)) continue;
+      is = true;
+      if (use.step == step) {
+        live.last = std::max(live.last, operation);
+      } else {
+        live = kept_over_steps(live);
       }
     }
+    return is;
   }
 
   // Such memory cannot be shared at all.
@@ -116,6 +125,8 @@ class StreamSafety {
   IssueOrder order_;
   std::vector<std::vector<std::size_t>> used_by_;  // by operation
   std::vector<std::vector<LastUse>> last_uses_;    // by lifetime, then thread
+  // By thread: lifetimes that something may still use when the thread goes on.
+  std::vector<std::set<std::size_t>> maybe_in_use_;
 };
 
 }  // namespace

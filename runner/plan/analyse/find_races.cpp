@@ -2,6 +2,8 @@
 #include "plan/analyse/find_races.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <vector>
 
 #include "plan/analyse/access.h"
@@ -11,15 +13,29 @@ namespace stepgate {
 namespace {
 
 struct PastAccess {
-  BufferAccess access;
+  Access access;
   Issued issued;
   std::size_t operation;
   std::int64_t step;
 };
 
-bool overlap(const BufferUse& a, const BufferUse& b) {
-  return a.offset_bytes < b.offset_bytes + b.bytes && b.offset_bytes < a.offset_bytes + a.bytes;
-}
+// What touched a slot of a buffer and may still be in a race with what comes, by bytes: of each
+// part, which reaches to the next one, all bytes were touched by the same. So an access meets what
+// it overlaps with and nothing else: weights are one buffer, of which most operations touch a part.
+class PastOfSlot {
+ public:
+  using Parts = std::map<std::int64_t, std::vector<PastAccess>>;  // by their first byte
+
+  // The part that begins with this byte.
+  Parts::iterator cut(std::int64_t byte) {
+    const auto next = parts_.upper_bound(byte);
+    const auto part = std::prev(next);
+    return part->first == byte ? part : parts_.emplace_hint(next, byte, part->second);
+  }
+
+ private:
+  Parts parts_{{0, {}}};
+};
 
 class RaceFinder {
  public:
@@ -46,34 +62,41 @@ class RaceFinder {
  private:
   void record_accesses(std::size_t index, const Issued& issued, std::int64_t step) {
     for (const BufferAccess& access : accesses_[index]) {
+      if (access.use.bytes == 0) continue;
       const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(access.use.buffer)];
-      std::vector<PastAccess>& past = past_of(access.use.buffer, step % buffer.slots);
-      const bool writes = access.access != Access::read;
-      for (const PastAccess& earlier : past) {
-        const bool earlier_writes = earlier.access.access != Access::read;
-        const bool conflict = (writes || earlier_writes) && overlap(access.use, earlier.access.use);
-        const bool ordered = order_.is_over(earlier.issued, issued.thread);
-        if (conflict && !ordered) return describe(index, issued.thread, step, earlier);
+      const PastAccess now{access.access, issued, index, step};
+      PastOfSlot& slot = slot_of(access.use.buffer, step % buffer.slots);
+      const auto end = slot.cut(access.use.offset_bytes + access.use.bytes);
+      for (auto part = slot.cut(access.use.offset_bytes); part != end; ++part) {
+        if (const PastAccess* earlier = unordered(now, part->second))
+          return describe(now, *earlier, buffer.name);
+        record(now, part->second);
       }
-      // Whatever comes later and is ordered after this access is ordered after these too.
-      std::erase_if(past, [&](const PastAccess& earlier) {
-        const bool same_kind = writes || earlier.access.access == Access::read;
-        const bool ordered = order_.is_over(earlier.issued, issued.thread);
-        return same_kind && ordered && covers(access.use, earlier.access.use);
-      });
-      past.push_back({access, issued, index, step});
     }
   }
 
-  std::vector<PastAccess>& past_of(int buffer, std::int64_t slot) {
-    std::vector<std::vector<PastAccess>>& slots = past_[static_cast<std::size_t>(buffer)];
-    if (std::ssize(slots) <= slot) slots.resize(static_cast<std::size_t>(slot) + 1);
-    return slots[static_cast<std::size_t>(slot)];
+  // Null where all that conflicts is over.
+  const PastAccess* unordered(const PastAccess& now, const std::vector<PastAccess>& past) const {
+    const auto found = std::ranges::find_if(past, [&](const PastAccess& earlier) {
+      const bool conflict = now.access != Access::read || earlier.access != Access::read;
+      return conflict && !order_.is_over(earlier.issued, now.issued.thread);
+    });
+    return found == past.end() ? nullptr : &*found;
   }
 
-  static bool covers(const BufferUse& outer, const BufferUse& inner) {
-    return outer.offset_bytes <= inner.offset_bytes &&
-           outer.offset_bytes + outer.bytes >= inner.offset_bytes + inner.bytes;
+  // Whatever comes later and is ordered after this access is ordered after what it replaces too.
+  void record(const PastAccess& now, std::vector<PastAccess>& past) const {
+    std::erase_if(past, [&](const PastAccess& earlier) {
+      const bool same_kind = now.access != Access::read || earlier.access == Access::read;
+      return same_kind && order_.is_over(earlier.issued, now.issued.thread);
+    });
+    past.push_back(now);
+  }
+
+  PastOfSlot& slot_of(int buffer, std::int64_t slot) {
+    std::vector<PastOfSlot>& slots = past_[static_cast<std::size_t>(buffer)];
+    if (std::ssize(slots) <= slot) slots.resize(static_cast<std::size_t>(slot) + 1);
+    return slots[static_cast<std::size_t>(slot)];
   }
 
   std::string name_of_thread(int thread) const {
@@ -82,22 +105,19 @@ class RaceFinder {
     return "the " + stream_at(plan_, thread).name + " stream";
   }
 
-  void describe(std::size_t index, int thread, std::int64_t step, const PastAccess& earlier) {
-    const Operation& later_operation = plan_.operations[index];
-    const Operation& earlier_operation = plan_.operations[earlier.operation];
-    const auto side = [&](const Operation& operation, int on, std::int64_t of) {
-      return "'" + operation.name + "' of step " + std::to_string(of) + " on " + name_of_thread(on);
+  void describe(const PastAccess& later, const PastAccess& earlier, const std::string& buffer) {
+    const auto side = [&](const PastAccess& access) {
+      return "'" + plan_.operations[access.operation].name + "' of step " +
+             std::to_string(access.step) + " on " + name_of_thread(access.issued.thread);
     };
-    race_ = side(later_operation, thread, step) + " and " +
-            side(earlier_operation, earlier.issued.thread, earlier.step) + " both touch '" +
-            plan_.buffers[static_cast<std::size_t>(earlier.access.use.buffer)].name +
+    race_ = side(later) + " and " + side(earlier) + " both touch '" + buffer +
             "', and nothing orders them";
   }
 
   const StepPlan& plan_;
   IssueOrder order_;
   std::vector<std::vector<BufferAccess>> accesses_;
-  std::vector<std::vector<std::vector<PastAccess>>> past_;  // by buffer, then slot
+  std::vector<std::vector<PastOfSlot>> past_;  // by buffer, then slot
   std::optional<std::string> race_;
 };
 

@@ -2,6 +2,9 @@
 #include "plan/analyse/lifetimes.h"
 
 #include <algorithm>
+#include <compare>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "plan/analyse/access.h"
@@ -34,27 +37,56 @@ struct Use {
   BufferAccess access;
 };
 
-// Bytes that have been written, in the steps that an operation acts for.
-struct Written {
-  std::int64_t from;
-  std::int64_t to;
-  const Operation* by;
+// Bytes of a buffer that have been written, as ranges that neither overlap nor touch.
+class WrittenBytes {
+ public:
+  void add(std::int64_t from, std::int64_t to) {
+    auto next = ranges_.upper_bound(from);
+    if (next != ranges_.begin() && std::prev(next)->second >= from) {
+      next = std::prev(next);
+      from = next->first;
+    }
+    while (next != ranges_.end() && next->first <= to) {
+      to = std::max(to, next->second);
+      next = ranges_.erase(next);
+    }
+    ranges_.emplace_hint(next, from, to);
+  }
+
+  // From `from` on everything up to the result has been written.
+  std::int64_t up_to(std::int64_t from) const {
+    const auto next = ranges_.upper_bound(from);
+    return next == ranges_.begin() ? from : std::max(from, std::prev(next)->second);
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> ranges_;  // from, to
 };
 
-// One operation acts for every step that the other acts for.
-bool acts_whenever(const Operation& one, const Operation& other) {
-  return other.every % one.every == 0 && other.turn % one.every == one.turn;
+// Which steps an operation acts for.
+struct ActsFor {
+  std::int64_t every;
+  std::int64_t turn;
+  auto operator<=>(const ActsFor&) const = default;
+};
+
+// The same steps, and maybe more.
+bool includes(const ActsFor& all, const ActsFor& some) {
+  return some.every % all.every == 0 && some.turn % all.every == all.turn;
 }
 
+// By the steps in which they are.
+using Written = std::map<ActsFor, WrittenBytes>;
+
 // From `from` on everything up to the result has been written before this operation reads.
-std::int64_t written_up_to(const std::vector<Written>& written, std::int64_t from,
-                           const Operation& reader) {
+std::int64_t written_up_to(const Written& written, std::int64_t from, const Operation& reader) {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    for (const Written& range : written) {
-      if (range.from > from || range.to <= from || !acts_whenever(*range.by, reader)) continue;
-      from = range.to;
-      goes_on = true;
+    for (const auto& [acts_for, bytes] : written) {
+      if (!includes(acts_for, {reader.every, reader.turn})) continue;
+      const std::int64_t to = bytes.up_to(from);
+      goes_on = goes_on || to > from;
+      from = to;
     }
   }
   return from;
@@ -186,7 +218,7 @@ class LifetimeFinder {
   }
 
   bool reads_before_writing(const std::vector<Use>& uses) const {
-    std::vector<Written> written;
+    Written written;
     for (auto use = uses.begin(); use != uses.end();) {
       // All reads of an operation come before its writes.
       const auto same = [&](const Use& other) { return other.operation != use->operation; };
@@ -202,7 +234,8 @@ class LifetimeFinder {
       for (; use != end; ++use) {
         if (use->access.access == Access::read) continue;
         const BufferUse& range = use->access.use;
-        written.push_back({range.offset_bytes, range.offset_bytes + range.bytes, &operation});
+        written[{operation.every, operation.turn}].add(range.offset_bytes,
+                                                       range.offset_bytes + range.bytes);
       }
     }
     return false;

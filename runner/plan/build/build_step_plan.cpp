@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/build_step_plan.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "plan/allocate/plan_in_arena.h"
@@ -14,6 +17,7 @@
 #include "plan/build/build_waits.h"
 #include "plan/build/step_builder.h"
 #include "plan/count/step_memory.h"
+#include "scenario/knobs/field_value.h"
 #include "support/require.h"
 #include "support/text/units.h"
 
@@ -192,12 +196,46 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_log(builder, knobs, loss);
   build_sync(builder, knobs, loss);
   build_allocations(plan, knobs.alloc);
+  check_size(plan);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
   const auto allowed = cap_bytes(plan, cap);
   plan.allocator = allocator_plan(knobs.alloc, allowed);
   plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, allowed);
   plan.counted_steps = scenario.measure.steps;
   return plan;
+}
+
+// Of the step's sizes and counts those that are the most times their default, as a file has them.
+std::string largest_knobs(const Knobs& knobs) {
+  constexpr std::size_t most = 4;
+  Settings settings;
+  settings.knobs = knobs;
+  std::vector<std::pair<double, std::string>> knobs_by_size;
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != FieldScope::variant) continue;
+    const FieldValue value = field.get(settings);
+    const FieldValue usual = default_of(field);
+    const auto* set = std::get_if<std::int64_t>(&value);
+    const bool counts =
+        field.values.kind == FieldKind::integer || field.values.kind == FieldKind::bytes;
+    if (set == nullptr || !counts || value == usual) continue;
+    const auto* from = std::get_if<std::int64_t>(&usual);
+    const double times = static_cast<double>(*set) /
+                         static_cast<double>(from ? std::max<std::int64_t>(*from, 1) : 1);
+    if (times <= 1) continue;
+    knobs_by_size.emplace_back(-times,
+                               fmt::format("{} = {}", field.name, field_value_text(field, value)));
+  }
+  std::ranges::stable_sort(knobs_by_size, {}, &std::pair<double, std::string>::first);
+  if (knobs_by_size.size() > most) knobs_by_size.resize(most);
+  std::vector<std::string> words;
+  for (const auto& [times, word] : knobs_by_size) words.push_back(word);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
+  return {variant.place, "variant '" + variant.name + "': " + error.what(),
+          "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
 // What the step's allocator will do; in words why there cannot be a step.
@@ -280,7 +318,13 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
       continue;
     }
     const MemoryCap cap = known_cap(variant.knobs.alloc.cap, device_memory_bytes);
-    StepPlan plan = build(scenario, variant, seed, cap);
+    StepPlan plan;
+    try {
+      plan = build(scenario, variant, seed, cap);
+    } catch (const StepTooLarge& error) {
+      wrong.push_back(too_large(variant, error));
+      continue;
+    }
     if (variant.knobs.alloc.cap.of == CapOf::device && !device_memory_bytes)
       plan.cap_of_device = variant.knobs.alloc.cap.amount;
     fault = reason_against(scenario, variant, plan, cap);

@@ -15,19 +15,19 @@ namespace stepgate {
 // buffer: of every layer the weight, then the bias.
 struct MlpShape {
   std::int64_t layers = 0;
-  std::int64_t hidden = 0;
-  std::int64_t rows = 0;  // samples
+  CheckedSize hidden = 0;
+  CheckedSize rows = 0;  // samples
   std::int64_t element_bytes = 0;
 
-  std::int64_t parameters() const { return layers * hidden * (hidden + 1); }
-  std::int64_t flat_bytes() const { return layers * layer_bytes(); }
-  std::int64_t activation_bytes() const { return rows * hidden * element_bytes; }
+  CheckedSize parameters() const { return layers * hidden * (hidden + 1); }
+  CheckedSize flat_bytes() const { return layers * layer_bytes(); }
+  CheckedSize activation_bytes() const { return rows * hidden * element_bytes; }
   BufferUse weight(int flat, std::int64_t layer) const;
   BufferUse bias(int flat, std::int64_t layer) const;
 
  private:
-  std::int64_t weight_bytes() const { return hidden * hidden * element_bytes; }
-  std::int64_t layer_bytes() const { return weight_bytes() + hidden * element_bytes; }
+  CheckedSize weight_bytes() const { return hidden * hidden * element_bytes; }
+  CheckedSize layer_bytes() const { return weight_bytes() + hidden * element_bytes; }
 };
 
 MlpShape mlp_shape(const Knobs&);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "plan/build/step_builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "support/require.h"
+#include "support/text/units.h"
 
 namespace stepgate {
 
@@ -20,10 +23,56 @@ std::size_t index_of(const std::vector<Named>& elements, const std::string& name
   return static_cast<std::size_t>(found - elements.begin());
 }
 
+CheckedSize all_bytes_of(const Buffer& buffer) {
+  return CheckedSize(buffer.bytes) * buffer.slots;
+}
+
+void check_bytes(CheckedSize bytes, const std::string& what) {
+  if (bytes <= most_plan_bytes) return;
+  throw StepTooLarge(fmt::format("{} takes {}, and a plan has room for {}", what,
+                                 bytes.fits() ? size_text(bytes) : "more bytes than 63 bits count",
+                                 size_text(most_plan_bytes)));
+}
+
+void check_count(std::size_t operations) {
+  if (operations <= most_operations) return;
+  throw StepTooLarge(fmt::format(
+      "a step has more than {} operations, and a plan has room for no more", most_operations));
+}
+
+void check_work(const LaunchKernel& launch, const std::string& name) {
+  const KernelWork work =
+      work_of(kernel(launch.kernel), launch.shape, launch.dtype, launch.attributes);
+  const auto check = [&](std::int64_t amount, const char* does) {
+    if (amount <= most_work) return;
+    throw StepTooLarge(
+        fmt::format("operation '{}' {} more than a plan counts, which is 2^62", name, does));
+  };
+  check(work.flops, "computes");
+  check(CheckedSize(work.bytes_read) + work.bytes_written, "reads and writes");
+}
+
 }  // namespace
 
+void check_size(const StepPlan& plan) {
+  CheckedSize sum;
+  for (const Buffer& buffer : plan.buffers) sum += all_bytes_of(buffer);
+  check_bytes(sum, "memory of all buffers together");
+  check_count(plan.operations.size());
+  const auto allocations = std::ranges::count_if(plan.operations, [](const Operation& operation) {
+    return std::holds_alternative<Allocate>(operation.action);
+  });
+  if (allocations > most_allocations) {
+    throw StepTooLarge(fmt::format("a step has {} allocations, and a plan has room for {}",
+                                   allocations, most_allocations));
+  }
+}
+
 StepBuilder::StepBuilder(StepPlan& plan) : plan_(plan) {
-  for (const Buffer& buffer : plan.buffers) needed_bytes_.push_back(buffer.bytes);
+  for (const Buffer& buffer : plan.buffers) {
+    needed_bytes_.push_back(buffer.bytes);
+    all_bytes_ += all_bytes_of(buffer);
+  }
 }
 
 void StepBuilder::begin_turn(std::int64_t turn, std::int64_t turns, std::string own_name) {
@@ -45,9 +94,14 @@ int StepBuilder::add(Buffer buffer) {
     needed_bytes_.push_back(buffer.bytes);
     plan_.buffers.push_back(std::move(buffer));
   } else {
+    all_bytes_ -= all_bytes_of(plan_.buffers[index]);
     needed_bytes_[index] = buffer.bytes;
     plan_.buffers[index].bytes = std::max(plan_.buffers[index].bytes, buffer.bytes);
   }
+  const Buffer& added = plan_.buffers[index];
+  check_bytes(all_bytes_of(added), fmt::format("buffer '{}'", added.name));
+  all_bytes_ += all_bytes_of(added);
+  check_bytes(all_bytes_, fmt::format("memory up to and with buffer '{}'", added.name));
   return static_cast<int>(index);
 }
 
@@ -92,6 +146,7 @@ void StepBuilder::launch(std::string name, std::string_view launched, DType dtyp
             "an operand lies in its buffer");
     launch.operands.push_back(use);
   }
+  check_work(launch, name);
   const auto fault = fault_of(launch);
   require(!fault, fault.value_or(""));
   act(std::move(name), std::move(launch));
@@ -107,6 +162,7 @@ void StepBuilder::act(std::string name, Action action) {
   operation.turn = turn_;
   operation.ahead = ahead_;
   plan_.operations.push_back(std::move(operation));
+  check_count(plan_.operations.size());
 }
 
 }  // namespace stepgate

@@ -4,10 +4,13 @@
 // build_input.cpp's.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "allocators/memory_allocator.h"
+#include "kernels/checked_size.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -15,6 +18,25 @@ namespace stepgate {
 // Of what has 32 bits in every dtype: labels, tokens, losses, statistics, optimizer state.
 inline constexpr std::int64_t word_bytes = 4;
 
+// What a plan may be at most: bytes of all its buffers, numbers that one launch reads, writes and
+// computes, and operations. Far beyond any machine, and far from where sums of it would wrap.
+inline constexpr std::int64_t most_plan_bytes = largest_request_bytes;
+inline constexpr std::int64_t most_work = std::int64_t{1} << 62;
+inline constexpr std::size_t most_operations = 500'000;
+// Of a step; packing them costs their square.
+inline constexpr std::ptrdiff_t most_allocations = 20'000;
+
+// In words: which buffer or operation makes a step larger than plans are.
+class StepTooLarge : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws StepTooLarge where its buffers together, its operations or its allocations are more than a
+// plan may have.
+void check_size(const StepPlan&);
+
+// Throws StepTooLarge where a buffer, a launch or all of them are more than a plan may have.
 class StepBuilder {
  public:
   explicit StepBuilder(StepPlan&);
@@ -90,6 +112,7 @@ class StepBuilder {
 
  private:
   StepPlan& plan_;
+  CheckedSize all_bytes_;  // of the buffers
   Phase phase_ = Phase::host;
   int stream_ = compute_stream;
   int ahead_ = 0;

@@ -2,6 +2,7 @@
 #include "plan/count/step_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
@@ -18,12 +19,30 @@ std::size_t purpose_of(const StepPlan& plan, int buffer) {
   return static_cast<std::size_t>(plan.buffers[static_cast<std::size_t>(buffer)].purpose);
 }
 
-// Adds the bytes to every operation from the lifetime's first to its last.
-void add(std::vector<BytesByPurpose>& live, const Lifetime& lifetime, std::size_t purpose,
-         std::int64_t bytes) {
-  for (int operation = lifetime.first; operation <= lifetime.last; ++operation)
-    live[static_cast<std::size_t>(operation)][purpose] += bytes;
-}
+// Bytes that are live at every operation, from what is live from one to another: first the changes,
+// then their sums, since there may be many operations and many that live through most of them.
+class LiveBytes {
+ public:
+  explicit LiveBytes(const StepPlan& plan) : changes_(moments_of(plan) + 1) {}
+
+  void add(const Lifetime& lifetime, std::size_t purpose, std::int64_t bytes) {
+    changes_[static_cast<std::size_t>(lifetime.first)][purpose] += bytes;
+    changes_[static_cast<std::size_t>(lifetime.last) + 1][purpose] -= bytes;
+  }
+
+  // By operation, more than what is live always.
+  std::vector<BytesByPurpose> sums(BytesByPurpose always = {}) && {
+    changes_.pop_back();
+    for (BytesByPurpose& moment : changes_) {
+      for (std::size_t purpose = 0; purpose < moment.size(); ++purpose)
+        moment[purpose] = always[purpose] += moment[purpose];
+    }
+    return std::move(changes_);
+  }
+
+ private:
+  std::vector<BytesByPurpose> changes_;
+};
 
 // Something is allocated for several steps, between which other operations come than stand between
 // its own.
@@ -46,13 +65,13 @@ BytesByPurpose kept_by_purpose(const StepPlan& plan) {
 }
 
 HeldMemory held_by_operations(const StepPlan& plan) {
-  std::vector<BytesByPurpose> held(moments_of(plan), kept_by_purpose(plan));
+  LiveBytes allocated(plan);
   for (const Lifetime& lifetime : allocated_lifetimes_of(plan)) {
     const Buffer& buffer = plan.buffers[static_cast<std::size_t>(lifetime.buffer)];
-    add(held, lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
+    allocated.add(lifetime, purpose_of(plan, lifetime.buffer), buffer.bytes * lifetime.slots);
   }
   HeldMemory most;
-  for (const BytesByPurpose& moment : held) {
+  for (const BytesByPurpose& moment : std::move(allocated).sums(kept_by_purpose(plan))) {
     most.most_bytes = std::max(most.most_bytes, sum_of(moment));
     for (std::size_t purpose = 0; purpose < moment.size(); ++purpose)
       most.most[purpose] = std::max(most.most[purpose], moment[purpose]);
@@ -97,12 +116,13 @@ StepMemory step_memory_of(const StepPlan& plan) {
   memory.lifetimes = lifetimes_of(plan);
   const std::vector<Lifetime>& lifetimes = memory.lifetimes.device;
   memory.arena = pack_arena(lifetimes);
-  memory.live.resize(moments_of(plan));
+  LiveBytes live(plan);
   for (const Lifetime& lifetime : lifetimes) {
     const std::size_t purpose = purpose_of(plan, lifetime.buffer);
     if (lifetime.always()) memory.always[purpose] += lifetime.bytes;
-    add(memory.live, lifetime, purpose, lifetime.bytes);
+    live.add(lifetime, purpose, lifetime.bytes);
   }
+  memory.live = std::move(live).sums();
   const auto peak = std::max_element(
       memory.live.begin(), memory.live.end(),
       [](const BytesByPurpose& a, const BytesByPurpose& b) { return sum_of(a) < sum_of(b); });

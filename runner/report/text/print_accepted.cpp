@@ -9,6 +9,7 @@
 #include "report/text/print_verdict.h"
 #include "report/text/table.h"
 #include "report/text/verdict_words.h"
+#include "support/text/visible_text.h"
 
 namespace stepgate {
 
@@ -17,7 +18,8 @@ void print_accepted(std::ostream& out, const Baseline& baseline, const DeviceIde
                      baseline.runs.size(), baseline.file);
   const StoredRun& stored = baseline.runs.back();
   if (!stored.new_era.empty())
-    out << fmt::format("  a new era, no more compared with earlier runs: {}\n", stored.new_era);
+    out << fmt::format("  a new era, no more compared with earlier runs: {}\n",
+                       one_line(stored.new_era));
   std::vector<std::vector<std::string>> rows;
   for (const StoredVariant& variant : stored.variants) {
     rows.push_back(
@@ -38,7 +40,7 @@ void print_accepted_runs(std::ostream& out, const AcceptedRuns& runs) {
 }
 
 void print_not_accepted(std::ostream& out, const std::string& scenario, const std::string& reason) {
-  out << fmt::format("{}: not accepted: {}\n", scenario, reason);
+  out << fmt::format("{}: not accepted: {}\n", scenario, one_line(reason));
 }
 
 }  // namespace stepgate

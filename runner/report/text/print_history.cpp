@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "judge/verdict/words.h"
+#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -102,7 +103,7 @@ void print_history(std::ostream& out, const VariantHistory& history) {
     out << fmt::format("  not compared: {}\n", plural(static_cast<std::size_t>(other), "run"));
   for (const HistoryEra& era : history.eras) {
     if (!era.why.empty())
-      out << fmt::format("  an era of {}: {}\n", plural(era.runs, "run"), era.why);
+      out << fmt::format("  an era of {}: {}\n", plural(era.runs, "run"), one_line(era.why));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "scenario/read/lint.h"
 #include "support/text/json_line.h"
+#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -22,7 +23,7 @@ std::string counted_noun(std::size_t count, std::string_view noun) {
 
 void print_listed(std::ostream& out, const Scenario& scenario) {
   fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
-             scenario.claim);
+             one_line(scenario.claim));
   std::vector<std::string_view> variants;
   for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
   std::vector<std::string_view> sentences;
@@ -52,7 +53,8 @@ void write_unlisted(std::ostream& out, const std::string& file, const RequestErr
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario) {
-  fmt::print(out, "{}: {}, {}\n", scenario.file, counted_noun(scenario.variants.size(), "variant"),
+  fmt::print(out, "{}: {}, {}\n", one_line(scenario.file),
+             counted_noun(scenario.variants.size(), "variant"),
              counted_noun(scenario.expect.size(), "sentence"));
   for (const Diagnostic& warning : lint(scenario)) {
     fmt::print(out, "warning: {}\n", to_string(warning));
@@ -61,10 +63,10 @@ void print_checked(std::ostream& out, const Scenario& scenario) {
 
 void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {
   std::size_t width = 0;
-  for (const DeviceRow& row : rows) width = std::max(width, row.spec.size());
+  for (const DeviceRow& row : rows) width = std::max(width, one_line(row.spec).size());
   for (const DeviceRow& row : rows) {
-    fmt::print(out, "{:<{}}  {}{}\n", row.spec, width,
-               row.available ? "" : "not available: ", row.description);
+    fmt::print(out, "{:<{}}  {}{}\n", one_line(row.spec), width,
+               row.available ? "" : "not available: ", one_line(row.description));
   }
 }
 

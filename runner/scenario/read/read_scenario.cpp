@@ -6,19 +6,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "scenario/knobs/check_knobs.h"
 #include "scenario/knobs/fingerprint.h"
+#include "scenario/read/bases.h"
 #include "scenario/read/read_override.h"
 #include "scenario/read/scenario_draft.h"
 #include "scenario/sentences/parse_expectation.h"
 #include "support/text/nearest.h"
+#include "support/text/visible_text.h"
 #include "support/toml/toml.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::string_view kind_of_file = "a scenario";
+constexpr std::size_t most_files = 32;  // a scenario, its base, the base's base and so on
 
 std::string beside(const std::string& file, const std::string& other) {
   return (std::filesystem::path(file).parent_path() / other).lexically_normal().generic_string();
@@ -30,6 +34,14 @@ class ScenarioReader {
 
   Scenario read(std::string_view text, const std::string& file,
                 std::span<const std::string> overrides) {
+    // It names baselines, tests and lines of logs.
+    const std::string name = std::filesystem::path(file).stem().string();
+    if (one_line(file) != file || one_line(name) != name) {
+      throw RequestError(Diagnostic{{file},
+                                    "a path with characters that nobody sees, or that a CI system "
+                                    "takes for a command",
+                                    "rename it"});
+    }
     read_files(text, file);
     for (const std::string& argument : overrides) {
       if (auto setting = read_override(argument, diagnostics_)) {
@@ -64,6 +76,11 @@ class ScenarioReader {
       if (std::find(files.begin(), files.end(), name) != files.end()) {
         fail(extends->place, fmt::format("'{}' extends itself", name),
              fmt::format("break the circle {}", fmt::join(files, ", ")));
+        break;
+      }
+      if (files.size() == most_files) {
+        fail(extends->place, fmt::format("more than {} files extend each other", most_files),
+             "write what the last ones say into one file");
         break;
       }
       table = read_base(*extends, name);
@@ -136,9 +153,13 @@ class ScenarioReader {
     }
   }
 
-  Variant resolved_variant(const VariantDraft& variant, Settings settings) {
-    SettingPlaces places = base_places_;
-    for (const VariantDraft* part : parts_of(variant)) apply(part->settings, settings, places);
+  struct Resolved {
+    Settings settings;
+    SettingPlaces places;
+  };
+
+  Variant resolved_variant(const VariantDraft& variant, const Settings& base) {
+    auto [settings, places] = with_likes(variant, base);
     apply(overrides_, settings, places);
     std::vector<Diagnostic> broken;
     check_knobs(settings.knobs, places, variant.place, broken);
@@ -151,36 +172,42 @@ class ScenarioReader {
     return {variant.name, settings.knobs, variant.place, settings.gate};
   }
 
-  // What the variant is like, from the furthest, and the variant itself.
-  std::vector<const VariantDraft*> parts_of(const VariantDraft& variant) {
-    std::vector<const VariantDraft*> parts{&variant};
-    while (parts.back()->like) {
-      const PlacedText& like = *parts.back()->like;
-      const VariantDraft* next = variant_named(like.text);
-      const bool circle = std::find(parts.begin(), parts.end(), next) != parts.end();
-      if (next == nullptr || circle) {
-        // Every variant of a chain meets its end; the one that says it reports it.
-        if (parts.size() == 1 && next == nullptr) {
-          fail(like.place, fmt::format("no variant '{}'", like.text),
-               did_you_mean(like.text, variant_names(),
-                            fmt::format("the variants are {}", fmt::join(variant_names(), ", "))));
-        } else if (next == &variant) {
-          fail(like.place, fmt::format("variant '{}' is like itself", variant.name),
-               "let one variant of the circle stand alone");
-        }
-        break;
-      }
-      parts.push_back(next);
+  // The base with what the variant is like, from the furthest, and the variant itself. Each variant
+  // is looked at once, however many are like it.
+  const Resolved& with_likes(const VariantDraft& variant, const Settings& base) {
+    std::vector<const VariantDraft*> open;  // each like the next one
+    for (const VariantDraft* at = &variant; at != nullptr && !resolved_.contains(at);
+         at = like_of(*at, open)) {
+      open.push_back(at);
     }
-    std::reverse(parts.begin(), parts.end());
-    return parts;
+    for (auto at = open.rbegin(); at != open.rend(); ++at) {
+      const auto like = likes_.find(*at);
+      Resolved own =
+          like == likes_.end() ? Resolved{base, base_places_} : resolved_.at(like->second);
+      apply((*at)->settings, own.settings, own.places);
+      resolved_.emplace(*at, std::move(own));
+    }
+    return resolved_.at(&variant);
   }
 
-  const VariantDraft* variant_named(std::string_view name) const {
-    for (const VariantDraft& variant : draft_.variants) {
-      if (variant.name == name) return &variant;
+  // Null where there is none, or where it would lead back to one of those that are open.
+  const VariantDraft* like_of(const VariantDraft& variant,
+                              const std::vector<const VariantDraft*>& open) {
+    if (!variant.like) return nullptr;
+    const auto named = std::ranges::find(draft_.variants, variant.like->text, &VariantDraft::name);
+    if (named == draft_.variants.end()) {
+      fail(variant.like->place, fmt::format("no variant '{}'", variant.like->text),
+           did_you_mean(variant.like->text, variant_names(),
+                        fmt::format("the variants are {}", fmt::join(variant_names(), ", "))));
+      return nullptr;
     }
-    return nullptr;
+    const auto circle = std::ranges::find(open, &*named);
+    for (auto in_it = circle; in_it != open.end(); ++in_it) {
+      fail((*in_it)->like->place, fmt::format("variant '{}' is like itself", (*in_it)->name),
+           "let one variant of the circle stand alone");
+    }
+    if (circle != open.end()) return nullptr;
+    return likes_[&variant] = &*named;
   }
 
   std::vector<std::string_view> variant_names() const {
@@ -272,6 +299,8 @@ class ScenarioReader {
   ScenarioDraft draft_;
   SettingPlaces base_places_;
   std::vector<Setting> overrides_;
+  std::unordered_map<const VariantDraft*, const VariantDraft*> likes_;
+  std::unordered_map<const VariantDraft*, Resolved> resolved_;
   std::vector<Diagnostic> diagnostics_;
   bool unreadable_ = false;
 };
@@ -294,7 +323,10 @@ Scenario parse_scenario(std::string_view text, const std::string& file, const Ba
 Scenario read_scenario(const std::filesystem::path& path, std::span<const std::string> overrides) {
   const TextOrProblem text = read_file(path, kind_of_file);
   if (const auto* problem = std::get_if<Diagnostic>(&text)) throw RequestError(*problem);
-  const BaseReader base = [](const std::string& file) { return read_file(file, kind_of_file); };
+  const BaseReader base = [folders = BaseFolders(path)](const std::string& file) -> TextOrProblem {
+    if (auto outside = folders.reason_against(file)) return *std::move(outside);
+    return read_file(file, kind_of_file);
+  };
   return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides);
 }
 

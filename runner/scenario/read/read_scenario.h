@@ -28,7 +28,7 @@ Scenario parse_scenario(std::string_view text, const std::string& file,
                         const BaseReader& base = no_base,
                         std::span<const std::string> overrides = {});
 
-// The same for a file.
+// The same for a file, which may extend files of its own repository alone (bases.h).
 Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {});
 
 }  // namespace stepgate

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "scenario/read/read_scenario.h"
 #include "scenario/knobs/fingerprint.h"
+#include "scenario/read/bases.h"
 #include "scenario/read/lint.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -191,18 +193,135 @@ TEST(ReadScenario, LetsAFileWinOverItsBasesAndAVariantOverBoth) {
   EXPECT_EQ(knobs.batch.size, 9);
 }
 
-TEST(ReadScenario, ReadsFilesThatExtendOthersFromAnyFolder) {
-  const std::filesystem::path place = std::filesystem::path(testing::TempDir()) / "read_scenario";
-  std::filesystem::create_directories(place);
-  const std::filesystem::path base =
-      std::filesystem::path(STEPGATE_SOURCE_DIR) / "scenarios" / "bases" / "small.toml";
-  const std::filesystem::path file = place / "mine.toml";
-  std::ofstream(file) << "claim = \"c\"\nextends = \"" << base.generic_string()
-                      << "\"\n[variant.fix]\n[expect]\na = \"fix.peak_live <= 1 GiB\"\n";
-  const Scenario scenario = read_scenario(file);
-  std::filesystem::remove_all(place);
-  EXPECT_EQ(scenario.name, "mine");
-  EXPECT_EQ(scenario.variants.at(0).knobs.model.hidden, 512);
+// --- which files may be extended -----------------------------------------------------------------
+
+class Extends : public testing::Test {
+ protected:
+  Extends() {
+    std::string name = testing::TempDir() + "extends_XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    place = std::filesystem::canonical(name);
+    write("bases/small.toml", "model.hidden = 512\n");
+    write("outside.toml", "model.hidden = 1024\npassword = \"secret\"\n");
+  }
+  ~Extends() override {
+    ::unsetenv(bases_variable);
+    std::filesystem::remove_all(place);
+  }
+
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((place / file).parent_path());
+    std::ofstream(place / file) << text;
+  }
+
+  // Of a scenario in repository/scenarios/ that extends it: what it reads, or why not.
+  std::string hidden_by(const std::string& base) const {
+    write("repository/scenarios/mine.toml",
+          "claim = \"c\"\nextends = \"" + base +
+              "\"\n[variant.fix]\n[expect]\na = \"fix.peak_live <= 1 GiB\"\n");
+    try {
+      const Scenario scenario = read_scenario(place / "repository/scenarios/mine.toml");
+      return std::to_string(scenario.variants.at(0).knobs.model.hidden);
+    } catch (const RequestError& error) {
+      return error.what();
+    }
+  }
+
+  std::filesystem::path place;
+};
+
+TEST_F(Extends, ReachesAFileOfTheSameRepository) {
+  write("repository/.git/HEAD", "");
+  write("repository/bases/near.toml", "model.hidden = 256\n");
+  EXPECT_EQ(hidden_by("../bases/near.toml"), "256");
+  EXPECT_EQ(hidden_by((place / "repository/bases/near.toml").string()), "256");
+}
+
+TEST_F(Extends, ReachesNoFileOutsideIt) {
+  write("repository/.git/HEAD", "");
+  write("repository/scenarios/other.toml", "");
+  std::filesystem::create_symlink(place, place / "repository/scenarios/link");
+  for (const std::string& base :
+       {std::string("../../outside.toml"), std::string("link/outside.toml"),
+        (place / "outside.toml").string()}) {
+    const std::string refused = hidden_by(base);
+    EXPECT_NE(refused.find(
+                  "mine.toml:2:11: extends '" + base + "': " + (place / "outside.toml").string() +
+                  " lies outside " + (place / "repository").string() +
+                  "; move it there, or allow its folder: STEPGATE_BASES=" + place.string()),
+              std::string::npos)
+        << refused;
+    EXPECT_EQ(refused.find("password"), std::string::npos) << refused;
+  }
+}
+
+TEST_F(Extends, SaysOfNoFileOutsideWhetherItIsThere) {
+  write("repository/.git/HEAD", "");
+  EXPECT_NE(hidden_by("../../none.toml").find("none.toml lies outside"), std::string::npos);
+}
+
+TEST_F(Extends, StaysInItsOwnFolderWhereThereIsNoRepository) {
+  write("repository/bases/near.toml", "model.hidden = 256\n");
+  write("repository/scenarios/bases/own.toml", "model.hidden = 128\n");
+  EXPECT_EQ(hidden_by("bases/own.toml"), "128");
+  EXPECT_NE(hidden_by("../bases/near.toml").find("lies outside"), std::string::npos);
+}
+
+TEST_F(Extends, ReachesFoldersThatTheEnvironmentAllows) {
+  write("repository/.git/HEAD", "");
+  ::setenv(bases_variable, ("/nowhere:" + (place / "bases").string() + "/").c_str(), 1);
+  EXPECT_EQ(hidden_by("../../bases/small.toml"), "512");
+  EXPECT_NE(hidden_by("../../outside.toml").find("lies outside"), std::string::npos);
+}
+
+// --- sizes ---------------------------------------------------------------------------------------
+
+TEST(ReadScenario, RefusesMoreVariantsThanARunCanVisit) {
+  std::string many = good;
+  for (int i = 0; i < 253; ++i) many += fmt::format("[variant.v{}]\nlike = \"zeta\"\n", i);
+  EXPECT_EQ(scenario_of(many).variants.size(), 256U);
+  for (int i = 253; i < 20000; ++i)
+    many += fmt::format("[variant.v{}]\nlike = \"v{}\"\n", i, i - 1);
+  EXPECT_NE(refusal(many).find("more than 256 variants; make scenarios of some of them"),
+            std::string::npos);
+}
+
+TEST(ReadScenario, FollowsALongChainOfVariants) {
+  std::string chain = good + "[variant.v0]\nlike = \"zeta\"\n";
+  for (int i = 1; i < 250; ++i)
+    chain += fmt::format("[variant.v{}]\nlike = \"v{}\"\nbatch.size = {}\n", i, i - 1, i);
+  const Scenario scenario = scenario_of(chain);
+  EXPECT_EQ(scenario.variants.back().knobs.batch.size, 249);
+  EXPECT_EQ(scenario.variants.back().knobs.sync, scenario.variants.front().knobs.sync);
+}
+
+// Whoever leads into a circle is not part of it.
+TEST(ReadScenario, ReportsEveryVariantOfACircleOnceAndNobodyElse) {
+  const std::string circle = refusal(good +
+                                     "[variant.a]\nlike = \"b\"\n[variant.b]\nlike = \"c\"\n"
+                                     "[variant.c]\nlike = \"b\"\n");
+  EXPECT_EQ(circle.find("'a' is like itself"), std::string::npos) << circle;
+  for (const char* name : {"variant 'b' is like itself", "variant 'c' is like itself"}) {
+    EXPECT_NE(circle.find(name), std::string::npos) << circle;
+    EXPECT_EQ(circle.find(name), circle.rfind(name)) << circle;
+  }
+}
+
+TEST(ReadScenario, RefusesAChainOfFilesWithoutEnd) {
+  int read = 0;
+  const BaseReader next = [&](const std::string&) -> TextOrProblem {
+    ++read;
+    return fmt::format("extends = \"b{}.toml\"\n", read);
+  };
+  try {
+    parse_scenario("extends = \"b0.toml\"\n", "a.toml", next);
+    FAIL() << "accepted";
+  } catch (const RequestError& error) {
+    EXPECT_NE(std::string(error.what()).find("more than 32 files extend each other"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(read, 31);
 }
 
 TEST(Fingerprint, IsTheSameForTheSameQuestionWrittenOtherwise) {

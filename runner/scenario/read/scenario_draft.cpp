@@ -214,6 +214,10 @@ class DraftReader {
     const auto* table = table_of(entry, "variant", hint);
     if (table == nullptr) return;
     for (const TomlEntry& line : *table) {
+      if (draft_.variants.size() == most_variants && !has_variant(line.key)) {
+        return fail(line.place, fmt::format("more than {} variants", most_variants),
+                    "make scenarios of some of them; every round measures all that a scenario has");
+      }
       const std::string name = fmt::format("variant.{}", line.key);
       if (!is_variant_name(line.key) || line.key == "stored") {
         fail(line.place, fmt::format("'{}' cannot name a variant", line.key),
@@ -224,6 +228,10 @@ class DraftReader {
       variant.place = line.place;
       if (const auto* content = table_of(line, name, hint)) read_variant(*content, variant);
     }
+  }
+
+  bool has_variant(std::string_view name) const {
+    return std::ranges::find(draft_.variants, name, &VariantDraft::name) != draft_.variants.end();
   }
 
   void read_variant(const TomlTable& table, VariantDraft& variant) {

@@ -44,6 +44,10 @@ struct VariantDraft {
   std::vector<Setting> settings;
 };
 
+// What one scenario may have. Every round takes every variant, so a scenario with more would never
+// end; and nothing here may cost more than the files are long.
+inline constexpr std::size_t most_variants = 256;
+
 struct ScenarioDraft {
   std::optional<PlacedText> claim;
   std::string source;

@@ -118,6 +118,11 @@ void Child::start() {
   std::vector<char*> words;
   for (std::string& word : request_.command) words.push_back(word.data());
   words.push_back(nullptr);
+  std::vector<char*> variables;
+  if (request_.environment) {
+    for (std::string& variable : *request_.environment) variables.push_back(variable.data());
+    variables.push_back(nullptr);
+  }
   supervisor_ = ::fork();
   if (supervisor_ < 0) throw_errno("start a process");
   if (supervisor_ == 0) {
@@ -126,7 +131,7 @@ void Child::start() {
                .error = error.write.get(),
                .parent_death_pipe = parent_death_pipe.read.get(),
                .report = report.write.get()},
-              words.data());
+              words.data(), request_.environment ? variables.data() : ::environ);
   }
   in_ = std::move(in.write);
   out_ = std::move(out.read);

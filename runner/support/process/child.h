@@ -36,6 +36,8 @@ struct ChildRequest {
   // For every answer, the first and the end included.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   std::function<bool()> stopped;  // asked while waiting; may be empty
+  // What it sees, "NAME=value" each; nothing: all that we see.
+  std::optional<std::vector<std::string>> environment = {};
 };
 
 class Child {

@@ -46,7 +46,7 @@ void close_all_but(std::array<int, 5> kept) {
 }
 
 [[noreturn]] void become_worker(const SupervisorEnds& ends, char* const* command,
-                                pid_t supervisor) {
+                                char* const* environment, pid_t supervisor) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != supervisor) ::_exit(cannot_start_code);
@@ -57,7 +57,7 @@ void close_all_but(std::array<int, 5> kept) {
   ::dup2(ends.in, STDIN_FILENO);
   ::dup2(ends.out, STDOUT_FILENO);
   ::dup2(ends.error, STDERR_FILENO);
-  ::execvp(command[0], command);
+  ::execvpe(command[0], command, environment);
   say(ends.report, {.fate = WorkerFate::cannot_start, .value = errno});
   ::_exit(cannot_start_code);
 }
@@ -144,7 +144,7 @@ class Supervisor {
 
 }  // namespace
 
-void supervise(const SupervisorEnds& ends, char* const* command) {
+void supervise(const SupervisorEnds& ends, char* const* command, char* const* environment) {
   // A signal from the terminal is for stepgate, which asks its workers to end in its own order.
   ::setpgid(0, 0);
   set_all_signals(SIG_IGN);
@@ -157,7 +157,7 @@ void supervise(const SupervisorEnds& ends, char* const* command) {
   const int deaths = ::signalfd(-1, &death, SFD_NONBLOCK | SFD_CLOEXEC);
   const pid_t self = ::getpid();
   const pid_t worker = ::fork();
-  if (worker == 0) become_worker(ends, command, self);
+  if (worker == 0) become_worker(ends, command, environment, self);
   if (worker < 0 || deaths < 0) {
     say(ends.report, {.fate = WorkerFate::cannot_start, .value = errno});
     if (worker > 0) ::kill(worker, SIGKILL);

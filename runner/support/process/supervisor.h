@@ -29,9 +29,9 @@ struct WorkerReport {
   int value = 0;  // cannot_start: errno; ended: as waitpid gives it
 };
 
-// Runs the command (execvp) and watches over it. To be called in a forked process without other
-// threads; every end must be above 2 and closed on exec. Reports `ended` when nothing of the worker
-// is left.
-[[noreturn]] void supervise(const SupervisorEnds&, char* const* command);
+// Runs the command (execvpe), which sees these variables, and watches over it. To be called in a
+// forked process without other threads; every end must be above 2 and closed on exec. Reports
+// `ended` when nothing of the worker is left.
+[[noreturn]] void supervise(const SupervisorEnds&, char* const* command, char* const* environment);
 
 }  // namespace stepgate

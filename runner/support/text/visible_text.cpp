@@ -47,9 +47,22 @@ std::string escaped(std::uint32_t code) {
   }
 }
 
+// A text that goes on like this is a command to GitHub, Azure or TeamCity.
+bool begins_a_command(std::string_view text, bool at_line_start) {
+  if (at_line_start && text.starts_with("::")) return true;
+  return text.starts_with("##[") || text.starts_with("##vso[") || text.starts_with("##teamcity[");
+}
+
 std::string visible(std::string_view text, bool line_ends_stay) {
   std::string safe;
+  bool at_line_start = true;
   while (!text.empty()) {
+    if (begins_a_command(text, at_line_start)) {
+      safe += escaped(static_cast<unsigned char>(text.front()));
+      text.remove_prefix(1);
+      at_line_start = false;
+      continue;
+    }
     const std::size_t length = length_of_first(text);
     const std::uint32_t code =
         length == 0 ? static_cast<unsigned char>(text.front()) : code_point(text.substr(0, length));
@@ -59,6 +72,7 @@ std::string visible(std::string_view text, bool line_ends_stay) {
     } else {
       safe += text.substr(0, length);
     }
+    at_line_start = stays || (at_line_start && code == ' ');
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return safe;

@@ -22,6 +22,16 @@ TEST(VisibleText, ShowsWhatWouldMoveTheCursorOrEndTheLine) {
   EXPECT_EQ(visible_lines("a\r\nb\x1b"), "a\r\nb\\x1b");
 }
 
+TEST(VisibleText, LeavesNoCommandToACiSystem) {
+  EXPECT_EQ(one_line("::error file=x::hi"), "\\x3a:error file=x::hi");
+  EXPECT_EQ(one_line("  ::add-mask::a"), "  \\x3a:add-mask::a");
+  EXPECT_EQ(one_line("std::sort, a ::b"), "std::sort, a ::b");
+  EXPECT_EQ(visible_lines("a\n::stop-commands::b"), "a\n\\x3a:stop-commands::b");
+  EXPECT_EQ(one_line("a ##[error]b ##vso[task]c ##teamcity[d"),
+            "a \\x23#[error]b \\x23#vso[task]c \\x23#teamcity[d");
+  EXPECT_EQ(one_line("## [a heading]"), "## [a heading]");
+}
+
 TEST(VisibleText, ShowsBytesThatAreNotUtf8) {
   EXPECT_EQ(one_line("caf\xe9 \xe2\x82"), "caf\\xe9 \\xe2\\x82");
 }

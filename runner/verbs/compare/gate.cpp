@@ -148,7 +148,8 @@ class Gate {
       return add(FindingKind::sentence, Severity::not_gated, "scenarios", "nothing was compared");
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     line.show("HEAD runs its scenarios");
-    const RunOfProgram head = run_program_on(arguments_, subject_.head, stored.files(), seed_);
+    const RunOfProgram head =
+        run_program_on(arguments_, subject_.head, stored.files(), seed_, stored.bases());
     line.clear();
     if (head.stopped) return;
     take_device(head);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -11,10 +12,13 @@
 
 #include "device/device.h"
 #include "report/exit_code.h"
+#include "scenario/read/bases.h"
 #include "support/files/temporary_folder.h"
 #include "support/interruption.h"
 #include "support/process/child.h"
 #include "support/process/run_program.h"
+#include "support/process/worker_environment.h"
+#include "support/text/json_nesting.h"
 #include "support/text/units.h"
 #include "verbs/compare/workers.h"
 
@@ -96,14 +100,22 @@ std::string stderr_tail(const std::filesystem::path& errors) {
 }  // namespace
 
 RunOfProgram run_program_on(const Arguments& arguments, const std::string& program,
-                            const std::vector<std::filesystem::path>& files, std::uint64_t seed) {
+                            const std::vector<std::filesystem::path>& files, std::uint64_t seed,
+                            const std::string& bases) {
   Arguments of_files = arguments;
   of_files.files = files;
   const TemporaryFolder folder;
   const std::filesystem::path json = folder.path() / "run.json";
   const std::filesystem::path errors = folder.path() / "errors";
   // What the program leaves when it must be ended goes with our own folder.
-  Command command{"env", "TMPDIR=" + folder.path().string()};
+  Command command{"env", "-i"};
+  std::ranges::move(worker_environment(arguments.duel.passed_variables),
+                    std::back_inserter(command));
+  command.push_back("TMPDIR=" + folder.path().string());
+  if (!bases.empty()) {
+    const char* given = std::getenv(bases_variable);
+    command.push_back(fmt::format("{}={}{}", bases_variable, bases, given == nullptr ? "" : given));
+  }
   std::ranges::move(program_command(of_files, program, "run",
                                     {"--seed", std::to_string(seed), "--json", json.string()}),
                     std::back_inserter(command));
@@ -116,7 +128,7 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   run.stopped = interrupted != 0;
   std::ifstream file(json);
   for (std::string line; std::getline(file, line);) {
-    const Json parsed = Json::parse(line, nullptr, false);
+    const Json parsed = nests_too_deep(line) ? Json() : Json::parse(line, nullptr, false);
     if (parsed.is_object()) {
       read_scenario_line(parsed, run);
     } else {

@@ -10,6 +10,7 @@
 #include "judge/judge.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
+#include "scenario/read/bases.h"
 #include "support/toml/toml_text.h"
 
 namespace stepgate {
@@ -78,6 +79,7 @@ void StoredSentences::extend(const Scenario& scenario, double margin, std::uint6
     out << sentences_of(plans[index], std::max(own, margin));
   }
   files_.push_back(file);
+  bases_ += root_of_bases(scenario.file).string() + ':';
   extended_.push_back({file, scenario});
 }
 

@@ -25,6 +25,8 @@ class StoredSentences {
   StoredSentences(std::span<const Scenario>, double margin, std::uint64_t seed);
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
+  // Where the scenarios that they extend lie, as STEPGATE_BASES has them.
+  const std::string& bases() const { return bases_; }
   // Names of scenarios that have no file here.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
@@ -41,6 +43,7 @@ class StoredSentences {
 
   TemporaryFolder folder_;
   std::vector<std::filesystem::path> files_;
+  std::string bases_;
   std::vector<std::string> left_out_;
   std::vector<Extended> extended_;
 };

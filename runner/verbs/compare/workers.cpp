@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "support/interruption.h"
+#include "support/process/worker_environment.h"
 #include "support/random.h"
 
 namespace stepgate {
@@ -34,7 +35,8 @@ ChildRequest worker_request(const Arguments& arguments, Command command, DuelSid
   return {.command = std::move(command),
           .name = side == DuelSide::base ? "BASE" : "HEAD",
           .stall = of_seconds(arguments.duel.stall_seconds),
-          .stopped = [] { return interrupted != 0; }};
+          .stopped = [] { return interrupted != 0; },
+          .environment = worker_environment(arguments.duel.passed_variables)};
 }
 
 LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command head,

@@ -52,9 +52,9 @@ class Transformer {
  private:
   // --- buffers -----------------------------------------------------------------------------------
 
-  std::int64_t all_rows() const { return knobs_.batch.size * shape_.seq; }
+  CheckedSize all_rows() const { return knobs_.batch.size * shape_.seq; }
 
-  int activation(const std::string& name, std::int64_t bytes) {
+  int activation(const std::string& name, CheckedSize bytes) {
     return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
   }
   // [rows][times * hidden] in the model's storage.

@@ -25,8 +25,8 @@ struct HeadsOf {
 struct HeadShapes {
   const TransformerShape& shape;
 
-  std::int64_t width() const { return shape.hidden / shape.heads; }
-  std::int64_t count() const { return shape.samples * shape.heads; }
+  CheckedSize width() const { return shape.hidden / shape.heads; }
+  CheckedSize count() const { return shape.samples * shape.heads; }
   KernelShape scores() const { return {shape.seq, shape.seq, width(), count()}; }
   KernelShape values() const { return {shape.seq, width(), shape.seq, count()}; }
   KernelShape softmax() const {
@@ -106,11 +106,11 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
 
 // --- sizes ---------------------------------------------------------------------------------------
 
-std::int64_t score_elements(const TransformerShape& shape) {
+CheckedSize score_elements(const TransformerShape& shape) {
   return shape.samples * shape.heads * shape.seq * shape.seq;
 }
 
-std::int64_t attention_scratch_bytes(const TransformerShape& shape) {
+CheckedSize attention_scratch_bytes(const TransformerShape& shape) {
   return attention_gradient_scratch_bytes(attention_shape_of(shape), shape.dtype,
                                           shape.attention_workspace_bytes);
 }

@@ -199,18 +199,18 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
 
 // --- sizes ---------------------------------------------------------------------------------------
 
-std::int64_t norm_parts(const TransformerShape& shape) {
+CheckedSize norm_parts(const TransformerShape& shape) {
   return layer_norm_parts(shape.rows());
 }
 
-std::int64_t norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
-  const std::int64_t of_stream = fuse == Fuse::none ? 0 : shape.hidden;
+CheckedSize norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
+  const CheckedSize of_stream = fuse == Fuse::none ? CheckedSize() : shape.hidden;
   return norm_parts(shape) * (shape.norm_parameters() + of_stream);
 }
 
-std::int64_t bias_partial_elements(const TransformerShape& shape) {
-  std::int64_t most = 0;
-  for (const std::int64_t outputs : {shape.hidden, 3 * shape.hidden, shape.inner()})
+CheckedSize bias_partial_elements(const TransformerShape& shape) {
+  CheckedSize most;
+  for (const CheckedSize outputs : {shape.hidden, 3 * shape.hidden, shape.inner()})
     most = std::max(most, column_parts(shape.rows(), outputs) * outputs);
   return most;
 }

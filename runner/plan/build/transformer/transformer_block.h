@@ -121,15 +121,15 @@ class TransformerBlocks {
 };
 
 // Elements of the scores of attention, [samples][heads][seq][seq].
-std::int64_t score_elements(const TransformerShape&);
+CheckedSize score_elements(const TransformerShape&);
 
 // Bytes that the gradient of tiled attention leaves anything in.
-std::int64_t attention_scratch_bytes(const TransformerShape&);
+CheckedSize attention_scratch_bytes(const TransformerShape&);
 
 // Rows of partial sums that the gradient of a norm leaves, how many numbers they are, and most
 // numbers that that of a bias leaves.
-std::int64_t norm_parts(const TransformerShape&);
-std::int64_t norm_partial_elements(const TransformerShape&, Fuse);
-std::int64_t bias_partial_elements(const TransformerShape&);
+CheckedSize norm_parts(const TransformerShape&);
+CheckedSize norm_partial_elements(const TransformerShape&, Fuse);
+CheckedSize bias_partial_elements(const TransformerShape&);
 
 }  // namespace stepgate

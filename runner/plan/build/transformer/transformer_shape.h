@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/checked_size.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 
@@ -14,20 +15,20 @@ namespace stepgate {
 
 struct TransformerShape {
   std::int64_t layers = 0;
-  std::int64_t hidden = 0;
-  std::int64_t heads = 0;
-  std::int64_t seq = 0;
-  std::int64_t vocab = 0;
+  CheckedSize hidden = 0;
+  CheckedSize heads = 0;
+  CheckedSize seq = 0;
+  CheckedSize vocab = 0;
   std::int64_t positions = 0;
   ModelNorm norm = ModelNorm::layer;
-  std::int64_t samples = 0;  // computed with at once: a batch, or a part of it
+  CheckedSize samples = 0;  // computed with at once: a batch, or a part of it
   DType dtype = DType::fp32;
   std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
 
-  std::int64_t rows() const { return samples * seq; }  // tokens
-  std::int64_t inner() const { return 4 * hidden; }    // of the MLP
-  std::int64_t norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
+  CheckedSize rows() const { return samples * seq; }  // tokens
+  CheckedSize inner() const { return 4 * hidden; }    // of the MLP
+  CheckedSize norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
 };
 
 TransformerShape transformer_shape(const Knobs&);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Which files a scenario may extend. A scenario may come from anybody, with a pull request, and
+// messages about a base show its keys and lines: so a base lies in the same repository.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// Folders that may be extended from besides, separated by ':'.
+inline constexpr const char* bases_variable = "STEPGATE_BASES";
+
+// The nearest folder upwards that has a `.git`; where none has, the file's own.
+std::filesystem::path root_of_bases(const std::filesystem::path& scenario_file);
+
+class BaseFolders {
+ public:
+  // Of a scenario in this file, and what the environment adds.
+  explicit BaseFolders(const std::filesystem::path& scenario_file);
+
+  // Why this file may not be extended; symbolic links are followed first.
+  std::optional<Diagnostic> reason_against(const std::string& base) const;
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+};
+
+}  // namespace stepgate

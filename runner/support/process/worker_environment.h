@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What a program under test sees of the environment. It may be anybody's, and where CI runs it the
+// environment has secrets under names that nobody can list: so what is passed on is listed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepgate {
+
+// Names, or beginnings of names with a '*' behind: where programs and libraries are, what GPUs and
+// their libraries do, the user's language and folders.
+std::span<const std::string_view> variables_of_workers();
+
+// "NAME=value" of those of our own variables, and of `also`, which are such names too.
+std::vector<std::string> worker_environment(std::span<const std::string> also = {});
+
+}  // namespace stepgate

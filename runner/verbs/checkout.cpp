@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/checkout.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "support/process/run_program.h"
+
+namespace stepgate {
+namespace {
+
+// Nothing is written, and no hook, no monitor of files and no repository runs that lies among the
+// files of a checkout (as a folder that is the inside of a bare one).
+std::optional<std::string> ask_git(const std::filesystem::path& folder,
+                                   std::vector<std::string> question) {
+  std::vector<std::string> command{
+      "git", "--no-optional-locks",  "-c", "safe.bareRepository=explicit",
+      "-c",  "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+      "-C",  folder.string()};
+  command.insert(command.end(), std::make_move_iterator(question.begin()),
+                 std::make_move_iterator(question.end()));
+  return first_line_of(command);
+}
+
+// Programs that git passes files through before it compares them, which no option turns off.
+bool filters_files(const std::filesystem::path& folder) {
+  return ask_git(folder, {"config", "--local", "--includes", "--name-only", "--get-regexp",
+                          "^filter\\..*\\.(clean|process)$"})
+      .has_value();
+}
+
+}  // namespace
+
+std::string commit_of_checkout(const std::filesystem::path& folder) {
+  if (filters_files(folder)) return "unknown";
+  return ask_git(folder, {"describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"})
+      .value_or("unknown");
+}
+
+}  // namespace stepgate
