@@ -257,9 +257,9 @@ std::int64_t CopyCost::of(std::int64_t size) const {
   const auto span = static_cast<double>(bytes[upper] - bytes[upper - 1]);
   const auto rise = static_cast<double>(nanoseconds[upper] - nanoseconds[upper - 1]);
   const auto beyond = static_cast<double>(size - bytes[upper - 1]);
-  return nanoseconds[upper - 1] +
-         static_cast<std::int64_t>(std::clamp<double>(beyond * rise / span, -nanoseconds[upper - 1],
-                                                      longest_cost_nanoseconds));
+  const auto before = static_cast<double>(nanoseconds[upper - 1]);
+  return nanoseconds[upper - 1] + static_cast<std::int64_t>(std::clamp<double>(
+                                      beyond * rise / span, -before, longest_cost_nanoseconds));
 }
 
 DeviceProfile read_profile(const std::filesystem::path& file) {

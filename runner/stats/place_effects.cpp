@@ -8,6 +8,8 @@
 namespace stepgate {
 namespace {
 
+// Until then contrasts are added up one by one, round by round.
+constexpr std::size_t many_rounds = 1000;
 constexpr double penalty = 2;         // in rounds
 constexpr double most_deviation = 3;  // in robust scales
 
@@ -34,15 +36,21 @@ std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<d
 
 PlaceEffects::PlaceEffects(int places)
     : places_(static_cast<std::size_t>(places)),
+      on_left_(places_),
+      on_right_(places_),
       matrix_(places_ + 1, std::vector<double>(places_ + 1, 0.0)) {
   for (std::size_t place = 0; place < places_; ++place) matrix_[place][place] = penalty;
 }
 
 // The matrix counts rounds, so that it is the same whenever it is added up.
 void PlaceEffects::add(double contrast, int left_place, int right_place) {
-  const Seen& seen = seen_.emplace_back(
-      Seen{contrast, static_cast<std::size_t>(left_place), static_cast<std::size_t>(right_place)});
+  const Seen seen{contrast, static_cast<std::size_t>(left_place),
+                  static_cast<std::size_t>(right_place)};
+  if (seen_.size() < many_rounds) seen_.push_back(seen);
+  on_left_[seen.left].add(contrast);
+  on_right_[seen.right].add(contrast);
   scale_.add(contrast);
+  ++rounds_;
   const std::array<std::pair<std::size_t, double>, 3> terms{
       {{seen.left, 1.0}, {seen.right, -1.0}, {places_, 1.0}}};
   for (const auto& [row, of_row] : terms) {
@@ -51,25 +59,36 @@ void PlaceEffects::add(double contrast, int left_place, int right_place) {
 }
 
 double PlaceEffects::predict(int left_place, int right_place) const {
-  if (seen_.size() < 2) return 0;
+  if (rounds_ < 2) return 0;
   const std::vector<double> effect = effects();
   return effect[static_cast<std::size_t>(left_place)] -
          effect[static_cast<std::size_t>(right_place)];
 }
 
-// Normal equations in the effects of the places and, last, the intercept. Centre and reach are of
-// all contrasts so far, so all of them are added up anew.
+// Normal equations in the effects of the places and, last, the intercept.
 std::vector<double> PlaceEffects::effects() const {
-  const double centre = scale_.centre();
-  const double reach = most_deviation * scale_.value();
+  return solve(matrix_, right_sides(scale_.centre(), most_deviation * scale_.value()));
+}
+
+// Centre and reach are of all contrasts so far, so that a round changes every term. Of many rounds
+// the sums of whole blocks are known.
+std::vector<double> PlaceEffects::right_sides(double centre, double reach) const {
   std::vector<double> right(places_ + 1, 0.0);
-  for (const Seen& seen : seen_) {
-    const double value = std::clamp(seen.contrast - centre, -reach, reach);
-    right[seen.left] += value;
-    right[seen.right] -= value;
-    right[places_] += value;
+  if (rounds_ <= many_rounds) {
+    for (const Seen& seen : seen_) {
+      const double value = std::clamp(seen.contrast - centre, -reach, reach);
+      right[seen.left] += value;
+      right[seen.right] -= value;
+      right[places_] += value;
+    }
+    return right;
   }
-  return solve(matrix_, std::move(right));
+  for (std::size_t place = 0; place < places_; ++place) {
+    const double left = sum_of_bounded_deviations(on_left_[place], centre, reach);
+    right[place] = left - sum_of_bounded_deviations(on_right_[place], centre, reach);
+    right[places_] += left;
+  }
+  return right;
 }
 
 }  // namespace stepgate

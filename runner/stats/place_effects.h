@@ -31,9 +31,13 @@ class PlaceEffects {
   };
 
   std::vector<double> effects() const;
+  std::vector<double> right_sides(double centre, double reach) const;
 
   std::size_t places_;
-  std::vector<Seen> seen_;
+  std::size_t rounds_ = 0;
+  std::vector<Seen> seen_;             // the first
+  std::vector<SortedValues> on_left_;  // all of them, by the place of their left side
+  std::vector<SortedValues> on_right_;
   RobustScale scale_;
   std::vector<std::vector<double>> matrix_;  // of the normal equations
 };

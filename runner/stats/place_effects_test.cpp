@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -51,6 +52,38 @@ TEST(PlaceEffects, AreNotMovedByOneWildRound) {
   const double before = effects.predict(0, 1);
   effects.add(5, 1, 0);
   EXPECT_NEAR(effects.predict(0, 1), before, 0.0015);
+}
+
+// Two places that mirror each other: the normal equations are two, in half their difference and the
+// intercept. Also of so many rounds that they are not added up one by one any more.
+TEST(PlaceEffects, AreTheSolutionOfTheNormalEquationsForFewRoundsAndMany) {
+  PlaceEffects effects(2);
+  RobustScale scale;
+  Random random(4);
+  std::vector<std::pair<double, double>> seen;  // contrast, and 1 where its left side is at 0
+  for (int round = 1; round <= 1500; ++round) {
+    const int left = static_cast<int>(random.below(2));
+    const double contrast =
+        0.01 + (left == 0 ? 0.002 : -0.002) + (round % 7 == 0 ? 0.2 : 0.003) * random.normal();
+    effects.add(contrast, left, 1 - left);
+    scale.add(contrast);
+    seen.emplace_back(contrast, left == 0 ? 1 : -1);
+    if (round % 50 != 0) continue;
+    const double reach = 3 * scale.value();
+    double signs = 0;
+    double values = 0;
+    double signed_values = 0;
+    for (const auto& [value, sign] : seen) {
+      const double bounded = std::clamp(value - scale.centre(), -reach, reach);
+      signs += sign;
+      values += bounded;
+      signed_values += sign * bounded;
+    }
+    const double rounds = round;
+    const double half =
+        (signed_values * rounds - values * signs) / ((2 * rounds + 2) * rounds - 2 * signs * signs);
+    ASSERT_NEAR(effects.predict(0, 1), 2 * half, 1e-13) << round;
+  }
 }
 
 // Contrasts at the limit, with places that differ by 0.5 %: the bets on what is left keep the

@@ -14,11 +14,20 @@ class SortedValues {
   std::size_t size() const { return size_; }
   // The value that so many others come before.
   double operator[](std::size_t rank) const;
-  // How many are below.
-  std::size_t below(double value) const;
+  struct Part {
+    std::size_t count = 0;
+    double sum = 0;
+  };
+  // Those that are less.
+  Part below(double value) const;
 
  private:
-  std::vector<std::vector<double>> blocks_;  // none of them empty
+  struct Block {
+    std::vector<double> values;  // at least one
+    double sum = 0;
+  };
+
+  std::vector<Block> blocks_;
   std::size_t size_ = 0;
 };
 
@@ -27,5 +36,8 @@ double median_of(const SortedValues&);
 
 // Of the absolute deviations from the centre the one in the middle; of two the larger. Not empty.
 double upper_median_deviation(const SortedValues&, double centre);
+
+// Of what lies between the values and the centre, each at most `reach`, which is not negative.
+double sum_of_bounded_deviations(const SortedValues&, double centre, double reach);
 
 }  // namespace stepgate

@@ -37,11 +37,14 @@ TEST(SortedValues, AreWhatSortingSaysAfterEveryValue) {
       ASSERT_EQ(values.size(), sorted.size());
       const std::size_t rank = random.below(sorted.size());
       ASSERT_EQ(values[rank], sorted[rank]);
-      ASSERT_EQ(values.below(value),
+      ASSERT_EQ(values.below(value).count,
                 static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) -
                                          sorted.begin()));
       const double centre = median_of(values);
       ASSERT_EQ(centre, quantile_of_sorted(sorted, 0.5));
+      double sum = 0;
+      for (const double one : sorted) sum += std::clamp(one - centre, -0.5, 0.5);
+      ASSERT_NEAR(sum_of_bounded_deviations(values, centre, 0.5), sum, 1e-10);
       ASSERT_EQ(upper_median_deviation(values, centre), upper_median_by_selection(sorted, centre));
     }
   }

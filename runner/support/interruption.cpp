@@ -34,7 +34,7 @@ void remember(int received) {
 
 void end_now(int) {
   constexpr std::string_view words =
-      "interrupted: ended in the middle of its work; what is written is whole\n";
+      "interrupted: ended in the middle of its work; nothing more is written\n";
   [[maybe_unused]] const auto said = ::write(STDERR_FILENO, words.data(), words.size());
   ::raise(interrupted);  // whose disposition is the default by now
   sigset_t none;

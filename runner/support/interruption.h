@@ -17,7 +17,7 @@ extern volatile std::sig_atomic_t interrupted;
 // signal, since whoever sent it kills what does not listen. Verbs that never ask are not armed: a
 // signal ends them.
 void stop_when_interrupted();
-constexpr std::chrono::milliseconds most_time_to_end_by_itself{1700};
+constexpr std::chrono::milliseconds most_time_to_end_by_itself{1500};
 
 // Somebody wants a wait to end.
 class Interrupted : public std::exception {

@@ -86,11 +86,6 @@ Provenance provenance_of(const Arguments& arguments, const Scenario& scenario, s
           .boot = kind == DeviceKind::cuda ? number_of_boot() : ""};
 }
 
-int say_not_stored(const Planned& planned) {
-  std::cerr << "interrupted: this run of " << planned.scenario.name << " was not stored\n";
-  return interrupted_exit_code(interrupted);
-}
-
 int accept_here(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> one = plan_all(arguments, seed);
@@ -106,17 +101,25 @@ int accept_here(const Arguments& arguments) {
   prepare(planned, path, arguments);
   const Decided decided = decide_one(planned, *opened.device, seed, {}, Forecasts::hidden);
   const auto reason = reason_against(planned, decided, arguments, *opened.device, seed);
-  if (interrupted) return say_not_stored(planned);
+  throw_if_interrupted();
   if (reason) return refuse(planned, *reason);
   const StoredRun run = stored_run(planned.scenario, planned.plans, decided.measurement,
                                    provenance_of(arguments, planned.scenario, seed, identity.kind),
                                    arguments.new_era);
-  try {
-    print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
-  } catch (const Interrupted&) {  // while it waited for the lock
-    return say_not_stored(planned);
-  }
+  print_accepted(std::cout, append_run(path, planned.scenario.name, run), identity);
   return 0;
+}
+
+// Wherever it was: what is left is the same.
+int accept_or_be_interrupted(const Arguments& arguments,
+                             std::span<const std::filesystem::path> only_file) {
+  try {
+    return accept_here(arguments);
+  } catch (const Interrupted&) {
+    std::cerr << "interrupted: this run of " << only_file.front().stem().string()
+              << " was not stored\n";
+    return interrupted_exit_code(interrupted);
+  }
 }
 
 // The command line of one run of one file; a given seed is a seed of seeds.
@@ -143,7 +146,7 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 int accept_runs(const Arguments& arguments) {
   stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
-  if (given.size() == 1 && arguments.runs == 1) return accept_here(arguments);
+  if (given.size() == 1 && arguments.runs == 1) return accept_or_be_interrupted(arguments, given);
   // A fault in the last file is found before the first is measured.
   const std::vector<Planned> all = plan_all(arguments, 0);
   std::vector<std::filesystem::path> files;

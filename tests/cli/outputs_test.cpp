@@ -191,6 +191,7 @@ TEST_F(Outputs, OfARunThatWasKilledAreCleanedByTheNext) {
   killed.send(SIGKILL);
   EXPECT_EQ(killed.wait().exit_code, 128 + SIGKILL);
   EXPECT_EQ(count(), 1);
+  std::this_thread::sleep_for(1500ms);  // its tracing process, which writes there, ends with it
   write("j.xml.unfinished-0a1b2c", "half a rep");
   EXPECT_EQ(run({"--junit", "j.xml"}).exit_code, 0);
   EXPECT_EQ(count(), 0);

@@ -70,7 +70,7 @@ std::vector<const EvidenceEntry*> other_entries(const EvidenceFile&, const Evide
 
 // One run at a time goes on from a file, in the order in which they start, so that all runs of an
 // entry are one sequence: each has seen all that was found before it. Others of the same folder
-// wait until this ends, or its process does.
+// wait until this ends, or its process does, as folder_lock.h has it.
 class EvidenceTurn {
  public:
   // Throws RequestError when the file is damaged or cannot be locked.

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <vector>
 
 #include "judge/testing/fake_scenario.h"
+#include "support/interruption.h"
 #include "support/random.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -83,6 +87,31 @@ TEST(TimedSentence, EstimatesTheRoundsThatAreMissing) {
   ASSERT_TRUE(evidence.rounds_missing);
   EXPECT_GE(*evidence.rounds_missing, 1);
   EXPECT_LE(*evidence.rounds_missing, 500);
+}
+
+// Adding a round and what is said at the end take no longer than the rounds are many.
+TEST(TimedSentence, IsQuickAndTheSameForTenThousandRounds) {
+  Random random(5);
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  std::vector<double> contrasts(sanitized ? 1'000 : 10'000);
+  for (double& contrast : contrasts) contrast = 0.01 * random.normal();
+  const auto start = std::chrono::steady_clock::now();
+  for (const double contrast : contrasts) test.add(contrast);
+  const TimedEvidence evidence = test.evidence(0.95);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));  // 0.3 s
+  const ConfidenceSequence interval = confidence_sequence(contrasts, 1 - 0.95);
+  EXPECT_EQ(evidence.ratio, std::exp(interval.centre));
+  EXPECT_EQ(evidence.interval.value().low, std::exp(interval.low.value()));
+}
+
+TEST(TimedSentence, EndsWhatTakesAWhileOnASignal) {
+  TimedSentence test(fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1), alpha,
+                     beta);
+  test.add(0.01);
+  interrupted = SIGINT;
+  EXPECT_THROW((void)test.evidence(0.95), Interrupted);
+  interrupted = 0;
 }
 
 TEST(TimedSentence, SaysWhatChangeWouldHaveShown) {

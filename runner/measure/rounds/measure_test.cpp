@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/testing/fake_request.h"
+#include "support/interruption.h"
 
 namespace stepgate {
 namespace {
@@ -25,6 +26,18 @@ TEST(Measure, StopsWhenThereIsEnoughEvidence) {
   EXPECT_EQ(measurement.rounds.size(), 9U);
   EXPECT_FALSE(measurement.budget_spent);
   EXPECT_EQ(progress, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+// It ends as soon as it looks around: in its warm-up, with no round.
+TEST(Measure, EndsOnASignalBeforeItsFirstRound) {
+  Script script{.step_time = always(1ms)};
+  FakeDevice device(script);
+  const auto plans = steps_named({"a", "b"});
+  interrupted = SIGINT;
+  const Measurement measurement = measure(device, plans, request_for(100));
+  interrupted = 0;
+  EXPECT_TRUE(measurement.rounds.empty());
+  EXPECT_LT(measurement.device_time, 100ms);
 }
 
 TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {

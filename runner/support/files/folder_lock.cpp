@@ -19,6 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds between_tries{10};
+// In a lock's file: its holder's number comes first, and here whether anybody waits.
+constexpr off_t place_of_waiting = 32;
+// When this thread has given a lock back that somebody waits for.
+thread_local Clock::time_point given_back;
 
 [[noreturn]] void refuse_to_lock(const std::filesystem::path& folder, const std::string& reason,
                                  const std::string& way_out) {
@@ -65,6 +69,15 @@ void sign(const OpenFile& file) {
   const std::string holder = std::to_string(::getpid());
   (void)!::ftruncate(file.descriptor(), 0);
   (void)!::pwrite(file.descriptor(), holder.data(), holder.size(), 0);
+}
+
+void say_in_file_that_one_waits(const OpenFile& file) {
+  (void)!::pwrite(file.descriptor(), "w", 1, place_of_waiting);
+}
+
+bool does_anybody_wait(const OpenFile& file) {
+  struct stat status {};
+  return ::fstat(file.descriptor(), &status) == 0 && status.st_size > place_of_waiting;
 }
 
 // Says that it waits, once, and ends when the same holder has kept the lock for too long.
@@ -114,12 +127,15 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) refuse_to_lock(folder, error.message());
+  // Who waits looks now and then: whoever wants it again at once lets them have their turn.
+  std::this_thread::sleep_until(given_back + 2 * between_tries);
   LockWait wait(folder, path_, patience);
   while (true) {
     file_ = open_lock(folder, path_);
     if (file_.descriptor() < 0) continue;
     while (::flock(file_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) refuse_to_lock(folder, std::strerror(errno));
+      say_in_file_that_one_waits(file_);
       wait.go_on();
       // Its holder has taken the file away, and others may hold the next one.
       if (!file_.is_at(path_)) break;
@@ -131,6 +147,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patienc
 }
 
 FolderLock::~FolderLock() {
+  if (does_anybody_wait(file_)) given_back = Clock::now();
   ::unlink(path_.c_str());  // before the lock is given back: nobody holds a file that is gone
 }
 

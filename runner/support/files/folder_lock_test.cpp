@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -111,6 +112,24 @@ TEST_F(FolderLockTest, SaysThatItWaitsAndGivesUpAfterAWhile) {
                                              "name another folder");
   }
   EXPECT_EQ(words.str(), "waiting for " + folder.string() + ", which another process has locked\n");
+}
+
+// As a run of many scenarios does, whose every turn is short.
+TEST_F(FolderLockTest, IsNotKeptFromOthersByWhoWantsItAgainAtOnce) {
+  using namespace std::chrono_literals;
+  std::atomic<bool> had = false;
+  std::thread greedy([&] {
+    while (!had) {
+      const FolderLock lock(folder);
+      std::this_thread::sleep_for(50ms);
+    }
+  });
+  std::this_thread::sleep_for(100ms);
+  std::ostringstream words;
+  EXPECT_NO_THROW(FolderLock(folder, {.silent = 5s, .most = 5s, .words = &words}));
+  had = true;
+  greedy.join();
+  EXPECT_EQ(words.str(), "");
 }
 
 TEST_F(FolderLockTest, EndsItsWaitOnASignal) {

@@ -61,10 +61,10 @@ int exit_code_of_interruptible(pid_t process) {
         ended.si_pid == process)
       return exit_code_of(process);
     if (interrupted && !deadline) {
-      ::kill(process, interrupted);
+      ::kill(-process, interrupted);  // the whole group of the child, whose first it is
       deadline = std::chrono::steady_clock::now() + time_to_end;
     }
-    if (deadline && std::chrono::steady_clock::now() > *deadline) ::kill(process, SIGKILL);
+    if (deadline && std::chrono::steady_clock::now() > *deadline) ::kill(-process, SIGKILL);
     ::nanosleep(&between_looks, nullptr);
   }
 }
