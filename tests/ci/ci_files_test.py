@@ -196,6 +196,21 @@ expect(ended.stdout.count(f"{place}:{place}") == 1, "confined: one place twice: 
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
 
+# What kernels take, by what cuobjdump prints of them.
+usage = "Fatbin elf code:\narch = sm_{0}\n Function first:\n  REG:{1} STACK:0 SHARED:{2} LOCAL:0 CONSTANT[0]:576\n Function second:\n  REG:9 STACK:{3} SHARED:0 LOCAL:0\n"
+good = usage.format(80, 40, 1024, 0) + usage.format(90, 255, 49152, 48)
+for text, architectures, complaint in [
+        (good, ["80", "90"], ""), (good, ["80", "86"], "no code for sm_86"), ("", [], "no kernel at all"),
+        (good + usage.format(86, 256, 0, 0), [], "sm_86: first takes REG 256"),
+        (good + usage.format(86, 9, 49153, 0), [], "sm_86: first takes SHARED 49153"),
+        (good + usage.format(86, 9, 0, 1000), [], "sm_86: second keeps 1000 bytes"),
+        (good + usage.format(86, 9, 0, 0).split(" Function second")[0], [], "sm_86: no second")]:
+    listing = os.path.join(place, "usage.txt")
+    with open(listing, "w") as file:
+        file.write(text)
+    ended = run(sys.executable, os.path.join(repository, "ci/kernel_resources.py"), "--text", listing, *architectures)
+    expect(ended.returncode == bool(complaint) and complaint in ended.stdout, f"kernel_resources: '{complaint}': {ended}")
+
 # A build's log with and without a warning.
 log = os.path.join(place, "build.log")
 for said, refused in [("x.cpp:1:2: warning: unused [-Wunused]", True), ("x.cu(3): warning #177-D: never used", True),

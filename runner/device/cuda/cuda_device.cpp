@@ -13,7 +13,9 @@
 #include "device/cuda/cupti/nvtx_ranges.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
+#include "device/cuda/step/fill_on_device.h"
 #include "device/cuda/step/may_use_cudnn.h"
+#include "device/cuda/supported_gpu.h"
 #include "device/planned_memory.h"
 #include "kernels/attention/cudnn/cudnn_attention.h"
 #include "kernels/matmul/gemm_autotuner.h"
@@ -91,7 +93,17 @@ class CudaDevice : public Device {
     // processors.
     check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
     check(cudaSetDevice(0), "choose the GPU");
+    refuse_unsupported_gpu();
     blas_ = make_blas();
+  }
+
+  static void refuse_unsupported_gpu() {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+    const FoundGpu gpu{.name = properties.name,
+                       .compute_capability = properties.major + properties.minor / 10.0,
+                       .has_code = has_code_for_this_device()};
+    if (const auto reason = reason_against(gpu, built_architectures())) throw DeviceError(*reason);
   }
 
   DeviceIdentity identity() const override {

@@ -96,4 +96,11 @@ cudaError_t fill_on_device(const Buffer& buffer, std::int64_t slot, std::uint64_
   return cudaSuccess;
 }
 
+bool has_code_for_this_device() {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, draw<float>);
+  (void)cudaGetLastError();
+  return status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction;
+}
+
 }  // namespace stepgate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Which GPUs this build of the program runs on. Asks no GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace stepgate {
+
+struct FoundGpu {
+  std::string name;               // "NVIDIA L4"
+  double compute_capability = 0;  // 8.9
+  bool has_code = true;           // the build has code for it, or PTX that its driver compiles
+};
+
+// "80-real 90": for which GPUs this build has code, as CMake was told; empty without CUDA.
+std::string built_architectures();
+
+// Why the program cannot run on it, with a way out; nothing where it can.
+std::optional<std::string> reason_against(const FoundGpu&, const std::string& architectures);
+
+}  // namespace stepgate
