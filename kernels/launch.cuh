@@ -71,7 +71,6 @@ auto with_storage(DType dtype, Function with) {
 
 // --- launches ------------------------------------------------------------------------------------
 
-// Throws std::runtime_error with the kernel's name when its launch was refused.
 // Bytes of shared memory that a block may have: 227 KiB on an H200, 99 KiB on an L4.
 inline std::int64_t most_shared_bytes(const LaunchContext& context) {
   if (context.shared_bytes > 0) return context.shared_bytes;
@@ -114,6 +113,7 @@ bool take_shared_memory(std::string_view kernel, Function* function, std::int64_
                            " bytes of shared memory: " + cudaGetErrorString(status));
 }
 
+// Throws std::runtime_error with the kernel's name when its launch was refused.
 inline void check_launch(std::string_view kernel) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;

@@ -23,10 +23,20 @@ std::optional<std::string> ask_git(const std::filesystem::path& folder,
   return first_line_of(command);
 }
 
-// Programs that git passes files through before it compares them, which no option turns off.
+// Programs that git passes files through before it compares them, which no option turns off: those
+// that the repository or the working tree configures, not those of the user.
 bool filters_files(const std::filesystem::path& folder) {
-  return ask_git(folder, {"config", "--local", "--includes", "--name-only", "--get-regexp",
-                          "^filter\\..*\\.(clean|process)$"})
+  return first_line_of({"env", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "git", "-c",
+                        "safe.bareRepository=explicit", "-C", folder.string(), "config",
+                        "--includes", "--name-only", "--get-regexp",
+                        "^filter\\..*\\.(clean|process|smudge)$"})
+      .has_value();
+}
+
+// Submodules have configurations of their own, so nothing is asked in their working trees.
+bool is_dirty(const std::filesystem::path& folder) {
+  return ask_git(folder, {"diff", "--no-ext-diff", "--no-textconv", "--name-only",
+                          "--ignore-submodules=dirty", "HEAD"})
       .has_value();
 }
 
@@ -34,8 +44,9 @@ bool filters_files(const std::filesystem::path& folder) {
 
 std::string commit_of_checkout(const std::filesystem::path& folder) {
   if (filters_files(folder)) return "unknown";
-  return ask_git(folder, {"describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"})
-      .value_or("unknown");
+  const auto commit = ask_git(folder, {"describe", "--always", "--abbrev=40", "--exclude=*"});
+  if (!commit) return "unknown";
+  return is_dirty(folder) ? *commit + "-dirty" : *commit;
 }
 
 }  // namespace stepgate

@@ -152,12 +152,14 @@ struct Identity {
 
 // None of a device, which takes any number of outputs.
 std::optional<Identity> identity_of(const Path& path) {
-  std::error_code ignored;
-  Identity identity{
-      .place = std::filesystem::weakly_canonical(std::filesystem::absolute(path), ignored),
-      .number = {}};
+  std::error_code failed;
+  const Path absolute = std::filesystem::absolute(path, failed);
+  Identity identity{.place = std::filesystem::weakly_canonical(absolute, failed), .number = {}};
+  if (failed) identity.place = absolute;  // a link to a pipe leads to no place
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return identity;
+  const bool is_there = path == standard_output ? ::fstat(STDOUT_FILENO, &status) == 0
+                                                : ::stat(path.c_str(), &status) == 0;
+  if (!is_there) return identity;
   if (S_ISCHR(status.st_mode)) return std::nullopt;
   identity.number = {status.st_dev, status.st_ino};
   return identity;

@@ -174,6 +174,36 @@ TEST_F(Checkout, RunsNothingThatItsOwnRepositoryNames) {
   }
 }
 
+TEST_F(Checkout, RunsNothingThatAWorkingTreeOrASubmoduleNames) {
+  write("scenarios/a.toml", holding);
+  write("sub/.gitattributes", "* filter=marks\n");
+  write("sub/file", "text");
+  git("init", "sub");
+  git("add .", "sub");
+  git("commit -m m", "sub");
+  git("init");
+  git("-c protocol.file.allow=always submodule add ./sub scenarios/sub");
+  git("add scenarios");
+  git("commit -m m");
+  git("config filter.marks.clean '" + mark() + "'", "scenarios/sub");
+  const auto touch = [&](const std::string& file) {
+    std::filesystem::last_write_time(
+        place() / file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  };
+  touch("scenarios/sub/file");
+  run_scenario("scenarios/a.toml");
+  EXPECT_FALSE(std::filesystem::exists(marker())) << "of the submodule";
+
+  write("scenarios/.gitattributes", "*.toml filter=marks\n");
+  git("config extensions.worktreeConfig true");
+  git("config --worktree filter.marks.clean '" + mark() + "'");
+  touch("scenarios/a.toml");
+  run_scenario("scenarios/a.toml");
+  EXPECT_FALSE(std::filesystem::exists(marker())) << "of the working tree";
+  (void)std::system(("cd '" + place().string() + "' && git status > /dev/null 2>&1").c_str());
+  EXPECT_TRUE(std::filesystem::exists(marker())) << "the traps are none";
+}
+
 // --- the same file, the same answer --------------------------------------------------------------
 
 TEST_F(HostileFiles, AreNeededForASimulatedReportToDifferFromItself) {

@@ -168,6 +168,17 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
   expect_refused(run({"--json", "-", "--summary", "-"}), " name the same file, -");
 }
 
+// As a shell hands them over: `| cat`, `>(cat)`.
+TEST_F(Outputs, GoIntoPipesOfThisProcess) {
+  const std::string command = "cd '" + place().string() +
+                              "' && " STEPGATE_PROGRAM
+                              " run a.toml --device simulated --seed 1 --no-trace --json ";
+  EXPECT_EQ(std::system((command + "/dev/stdout 2>/dev/null | cat > piped").c_str()), 0);
+  EXPECT_TRUE(contains(text_of(place() / "piped"), "\"outcome\":\"holds\""));
+  EXPECT_EQ(std::system((command + "/dev/fd/7 7>&1 >/dev/null | cat > seventh").c_str()), 0);
+  EXPECT_TRUE(contains(text_of(place() / "seventh"), "\"outcome\":\"holds\""));
+}
+
 TEST_F(Outputs, ThatCannotBeWrittenToStandardOutputAreAnExitCode) {
   const std::string call = std::string(STEPGATE_PROGRAM) + " --baselines " STEPGATE_SOURCE_DIR
                                                            "/tests/baselines run a.toml --device "

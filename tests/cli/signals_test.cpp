@@ -117,6 +117,15 @@ TEST_F(Signals, LeaveNothingWhereNothingWasAskedFor) {
   EXPECT_EQ(run.wait().err, "interrupted: 'open' is not decided; nothing was written\n");
 }
 
+TEST_F(Signals, SayThatWhatStoodInAnOutputIsGone) {
+  write("old.json", "old\n");
+  ChildProcess run(STEPGATE_PROGRAM, simulating({"open.toml", "--json", "old.json"}), place());
+  ASSERT_TRUE(run.says("open: can hold", 60s));
+  run.send(SIGTERM);
+  ASSERT_TRUE(run.ends(2s));
+  EXPECT_TRUE(contains(run.wait().err, "; written: old.json"));
+}
+
 TEST_F(Signals, EndTheWaitForALockThatIsTold) {
   const FolderLock held(place());
   for (const int signal : {SIGINT, SIGTERM}) {

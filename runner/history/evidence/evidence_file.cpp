@@ -21,6 +21,9 @@ constexpr std::string_view take_entry_out_hint =
     "take the whole [[entry]] out, with all its runs: what it found is then forgotten";
 constexpr std::string_view move_evidence_away_hint =
     "name another file, or move this one away: what it found is then forgotten";
+// Others measure a scenario before it is our turn: as long as `measure.max_seconds` may be, and
+// what is loaded.
+constexpr std::chrono::hours longest_turn{25};
 constexpr std::string_view prune_hint = "take [[entry]]s of old subjects out of it";
 constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
 // A run of a hundred rounds and a dozen sentences.
@@ -183,7 +186,7 @@ std::vector<const EvidenceEntry*> other_entries(const EvidenceFile& file, const 
 EvidenceTurn::EvidenceTurn(std::filesystem::path path, EvidenceKey key)
     : path_(std::move(path)),
       key_(std::move(key)),
-      lock_(folder_of(path_)),
+      lock_(folder_of(path_), LockPatience{.most = longest_turn}),
       file_(read_evidence(path_)) {}
 
 void EvidenceTurn::keep(const EvidenceRun& run) {

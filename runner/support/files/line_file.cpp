@@ -16,8 +16,11 @@ OpenFile open_emptied(const std::filesystem::path& path) {
   if (is_stream(path)) return open_stream(path);
   make_folder_of(path);
   constexpr mode_t as_umask_says = 0666;
+  std::error_code missing;
+  const bool was_there = std::filesystem::exists(path, missing);
   OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, as_umask_says));
   if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+  if (was_there) note_written(path);  // what stood there is gone
   return file;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whose process lives holds a lock on its folder, which the system gives back with the process.
+// Whose process lives holds a lock on a file in its folder, which the system gives back with the
+// process. A folder without that file is somebody else's, whatever its name.
 #include "support/files/temporary_folder.h"
 
 #include <fcntl.h>
@@ -14,9 +15,12 @@ namespace {
 
 constexpr std::string_view folder_prefix = "stepgate.";
 constexpr std::size_t folder_letters = 6;
+constexpr std::string_view marker_name = ".made-by-stepgate";
 
-OpenFile open_folder(const std::filesystem::path& path) {
-  return OpenFile(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+OpenFile open_marker(const std::filesystem::path& folder, int flags) {
+  constexpr mode_t own = 0600;
+  return OpenFile(
+      ::open((folder / marker_name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags, own));
 }
 
 // Those of processes that were killed. What another user left is not ours to remove.
@@ -26,10 +30,11 @@ void remove_left_folders(const std::filesystem::path& all) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(folder_prefix) || name.size() != folder_prefix.size() + folder_letters)
       continue;
-    const OpenFile folder = open_folder(entry.path());
+    if (entry.is_symlink(ignored)) continue;
+    const OpenFile marker = open_marker(entry.path(), 0);
     struct stat owner {};
-    if (folder.descriptor() < 0 || ::fstat(folder.descriptor(), &owner) != 0) continue;
-    if (owner.st_uid == ::geteuid() && ::flock(folder.descriptor(), LOCK_EX | LOCK_NB) == 0)
+    if (marker.descriptor() < 0 || ::fstat(marker.descriptor(), &owner) != 0) continue;
+    if (owner.st_uid == ::geteuid() && ::flock(marker.descriptor(), LOCK_EX | LOCK_NB) == 0)
       std::filesystem::remove_all(entry.path(), ignored);
   }
 }
@@ -47,7 +52,7 @@ TemporaryFolder::TemporaryFolder() {
     std::string name = (all / folder_prefix).string() + std::string(folder_letters, 'X');
     if (!::mkdtemp(name.data())) refuse_folder();
     path_ = name;
-    lock_ = open_folder(path_);
+    lock_ = open_marker(path_, O_CREAT | O_EXCL);
     if (lock_.descriptor() < 0 && errno != ENOENT) {
       const int reason = errno;
       ::rmdir(name.c_str());
@@ -56,7 +61,7 @@ TemporaryFolder::TemporaryFolder() {
     }
     // Somebody who cleans up may be faster. Where there are no locks nobody does.
     (void)::flock(lock_.descriptor(), LOCK_EX);
-    if (lock_.is_at(path_)) return;
+    if (lock_.is_at(path_ / marker_name)) return;
   }
 }
 

@@ -49,7 +49,9 @@ TEST_F(TemporaryFolderTest, IsGoneAtTheEndWithAllThatIsInIt) {
 TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingOneStays) {
   const TemporaryFolder living;
   std::ofstream(living.path() / "file") << "text";
-  std::filesystem::create_directory(all / "stepgate.mine");  // no name of ours
+  // Of somebody who likes our name, or whose it is by chance.
+  std::filesystem::create_directory(all / "stepgate.backup");
+  std::ofstream(all / "stepgate.backup" / "dear") << "text";
   const pid_t killed = ::fork();
   ASSERT_GE(killed, 0);
   if (killed == 0) {
@@ -62,6 +64,7 @@ TEST_F(TemporaryFolderTest, OfAKilledProcessIsGoneWhenTheNextIsMadeAndOfALivingO
   const TemporaryFolder next;
   EXPECT_EQ(count(), 3);  // the living, the next and what is not ours
   EXPECT_TRUE(std::filesystem::exists(living.path() / "file"));
+  EXPECT_TRUE(std::filesystem::exists(all / "stepgate.backup" / "dear"));
 }
 
 TEST_F(TemporaryFolderTest, SaysThatItCannotBeMade) {

@@ -148,7 +148,6 @@ int run_this_program(const std::vector<std::string>& arguments,
 }
 
 std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& hidden_variables,
                                const std::filesystem::path& errors,
                                std::chrono::nanoseconds at_most,
                                const std::function<bool()>& stopped) {
@@ -168,7 +167,6 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(nothing, STDOUT_FILENO);
     ::dup2(error_file, STDERR_FILENO);
-    for (const std::string& variable : hidden_variables) ::unsetenv(variable.c_str());
     ::execvp(pointers.front(), pointers.data());
     ::_exit(cannot_start);
   }

@@ -37,9 +37,8 @@ int run_this_program(const std::vector<std::string>& arguments,
 // ends, is stopped, or has taken so long; then it is asked to end and, a second later, killed with
 // all that it started; so is what it leaves in its group when it ends by itself. Its exit code, 128
 // + n when signal n ended it, 127 when it does not start; nothing when it was stopped or took too
-// long. It does not see the named variables of the environment.
+// long.
 std::optional<int> run_quietly(const std::vector<std::string>& command,
-                               const std::vector<std::string>& hidden_variables,
                                const std::filesystem::path& errors,
                                std::chrono::nanoseconds at_most,
                                const std::function<bool()>& stopped);

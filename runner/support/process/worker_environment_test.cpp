@@ -25,9 +25,9 @@ class WorkerEnvironment : public testing::Test {
   }
 
  private:
-  static constexpr const char* names[] = {"GITHUB_TOKEN",   "AWS_SECRET_ACCESS_KEY",
-                                          "CUDA_OF_A_TEST", "LANG_OF_A_TEST",
-                                          "DATA_ROOT",      "DATA_KIND"};
+  static constexpr const char* names[] = {
+      "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "CUDA_OF_A_TEST", "LANG_OF_A_TEST", "DATA_ROOT",
+      "DATA_KIND",    "GITHUB_STEP_SUMMARY"};
 };
 
 TEST_F(WorkerEnvironment, HasWhatProgramsNeedAndNoSecretOfTheRunner) {
@@ -46,6 +46,12 @@ TEST_F(WorkerEnvironment, HasWhatIsNamedBesides) {
   EXPECT_FALSE(has(worker_environment(one), "DATA_KIND=value"));
   EXPECT_TRUE(has(worker_environment(all), "DATA_KIND=value"));
   EXPECT_FALSE(has(worker_environment(all), "GITHUB_TOKEN=value"));
+}
+
+TEST_F(WorkerEnvironment, NeverHasThePageOfWhoeverJudges) {
+  const std::vector<std::string> all{"GITHUB_*"};
+  EXPECT_TRUE(has(worker_environment(all), "GITHUB_TOKEN=value"));
+  EXPECT_FALSE(has(worker_environment(all), "GITHUB_STEP_SUMMARY=value"));
 }
 
 TEST_F(WorkerEnvironment, IsWhatItsPageSays) {

@@ -119,12 +119,9 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   std::ranges::move(program_command(of_files, program, "run",
                                     {"--seed", std::to_string(seed), "--json", json.string()}),
                     std::back_inserter(command));
-  // The page that a CI system gives this step is the gate's.
-  const std::vector<std::string> of_the_gate{"GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"};
   RunOfProgram run;
-  const auto code =
-      run_quietly(command, of_the_gate, errors, of_seconds(arguments.gate.run_seconds),
-                  [] { return interrupted != 0; });
+  const auto code = run_quietly(command, errors, of_seconds(arguments.gate.run_seconds),
+                                [] { return interrupted != 0; });
   run.stopped = interrupted != 0;
   std::ifstream file(json);
   for (std::string line; std::getline(file, line);) {
