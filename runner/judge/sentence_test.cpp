@@ -48,7 +48,6 @@ SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedS
                            const JudgeSettings& settings, const Contrasts& earlier)
     : sentence_(sentence),
       plans_(plans),
-      settings_(settings),
       bounds_(bounds_of(sentence)),
       places_(static_cast<int>(plans.size())) {
   const std::span<const double> known = contrasts_for(sentence, earlier);

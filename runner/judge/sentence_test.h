@@ -23,7 +23,7 @@ constexpr std::int64_t fewest_rounds_of_a_level = 5;
 
 class SentenceTest {
  public:
-  // Goes on from earlier contrasts. Sentence, plans and settings must outlive it.
+  // Goes on from earlier contrasts. Sentence and plans must outlive it.
   SentenceTest(const Expectation&, std::span<const PlannedStep>, const JudgeSettings&,
                const Contrasts& earlier);
 
@@ -56,7 +56,6 @@ class SentenceTest {
 
   const Expectation& sentence_;
   std::span<const PlannedStep> plans_;
-  const JudgeSettings& settings_;
   std::vector<Bound> bounds_;
   std::optional<TimedSentence> test_;  // of a comparison
   PlaceEffects places_;
