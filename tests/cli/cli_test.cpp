@@ -27,11 +27,16 @@ TEST_F(CommandLine, PrintsItsHelp) {
   EXPECT_EQ(help.err, "");
 }
 
-TEST_F(CommandLine, PrintsTheVersionOfTheProjectAndTheCommit) {
+TEST_F(CommandLine, PrintsTheVersionOfTheProjectAndTheCommitAndForWhichGpusItIs) {
   const Finished version = stepgate({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  const std::regex expected("stepgate " STEPGATE_VERSION
-                            ", commit ([0-9a-f]{12}(-dirty)?|unknown)\n");
+#ifdef STEPGATE_WITH_CUDA
+  const std::string gpus = ", for GPUs of (native|[0-9]+.*)";
+#else
+  const std::string gpus;
+#endif
+  const std::regex expected(
+      "stepgate " STEPGATE_VERSION ", commit ([0-9a-f]{12}(-dirty)?|unknown)" + gpus + "\n");
   EXPECT_TRUE(std::regex_match(version.out, expected)) << version.out;
 }
 
