@@ -7,8 +7,10 @@
 namespace stepgate {
 
 Launch prepare_layer_norm_gradient(const KernelShape& shape, DType dtype,
-                                   const KernelAttributes& attributes, const LaunchContext& context) {
-  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, attributes, context);
+                                   const KernelAttributes& attributes,
+                                   const LaunchContext& context) {
+  return prepare_norm_gradient<NormKind::layer>("layer_norm_gradient", shape, dtype, attributes,
+                                                context);
 }
 
 }  // namespace stepgate

@@ -8,7 +8,8 @@ namespace stepgate {
 
 Launch prepare_rms_norm_gradient(const KernelShape& shape, DType dtype,
                                  const KernelAttributes& attributes, const LaunchContext& context) {
-  return prepare_norm_gradient<NormKind::rms>("rms_norm_gradient", shape, dtype, attributes, context);
+  return prepare_norm_gradient<NormKind::rms>("rms_norm_gradient", shape, dtype, attributes,
+                                              context);
 }
 
 }  // namespace stepgate
