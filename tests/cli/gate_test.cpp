@@ -553,9 +553,9 @@ TEST_F(Gates, AProgramThatIsNotThereIsAWrongRequest) {
 }
 
 TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
-  // Of the worker that counts, the first line: it says hello and is gone.
-  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
-                     " \"$@\" | head -n 1; exit 0; }; done\nexec " + program + " \"$@\"\n");
+  // The worker that counts hears one request: it says hello and is gone.
+  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 1q | " + program +
+                     " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"waits"}, {"--no-sentences"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "duel       1 work, 0 slower")) << run.out;
@@ -563,9 +563,9 @@ TEST_F(Gates, AHeadThatStopsWhileItCountsFailsAndWhatIsTimedIsSaidToBe) {
 }
 
 TEST_F(Gates, AHeadThatStopsAfterAWorkIsComparedUpToIt) {
-  // Of the worker that counts, hello and one answer, of another plan than BASE's.
-  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
-                     " \"$@\" --set sync.where=step | sed -u 2q; exit 0; }; done\nexec " + program +
+  // The worker that counts hears two requests: hello and one answer, of another plan than BASE's.
+  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 2q | " + program +
+                     " \"$@\" --set sync.where=step; exit 0; }; done\nexec " + program +
                      " \"$@\"\n");
   const Finished run = gate({"copies", "launches", "waits"}, {"--no-sentences"});
   EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
@@ -579,8 +579,8 @@ TEST_F(Gates, NobodyCountsOnAloneWhenTheOtherSideIsGone) {
          "for word; do [ \"$word\" = --counts ] && { while IFS= read -r line; do "
          "echo \"$line\" >>asked; sleep 1; echo \"$line\"; done | " +
              program + " \"$@\"; exit; }; done\nexec " + program + " \"$@\"\n");
-  script("head", "for word; do [ \"$word\" = --counts ] && { " + program +
-                     " \"$@\" | sed -u 1q; exit 0; }; done\nexec " + program + " \"$@\"\n");
+  script("head", "for word; do [ \"$word\" = --counts ] && { sed -u 1q | " + program +
+                     " \"$@\"; exit 0; }; done\nexec " + program + " \"$@\"\n");
   const Finished run = gate({"copies", "launches", "tensor_cores", "waits"}, {"--no-sentences"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   std::ifstream asked(place() / "asked");
