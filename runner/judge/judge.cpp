@@ -177,6 +177,7 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
   verdict.wall_time = measurement.wall_time;
   for (std::string& note : library_notes(measurement)) verdict.notes.push_back(std::move(note));
   if (!measurement.steady) verdict.notes.push_back(unsteady_note(measurement));
+  if (measurement.record_full) verdict.notes.push_back(full_record_note(measurement));
   const bool split =
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
                   [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });

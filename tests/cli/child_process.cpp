@@ -3,6 +3,7 @@
 #include "tests/cli/child_process.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,9 +92,17 @@ void ChildProcess::send(int signal) const {
   if (!ended_) ::kill(process_, signal);
 }
 
+bool ChildProcess::has_ended(int options) {
+  rusage used{};
+  if (::wait4(process_, &status_, options, &used) != process_) return false;
+  constexpr std::int64_t kibibyte = 1024;
+  peak_bytes_ = used.ru_maxrss * kibibyte;
+  return true;
+}
+
 bool ChildProcess::ends(std::chrono::milliseconds within) {
   const auto deadline = std::chrono::steady_clock::now() + within;
-  while (!ended_ && ::waitpid(process_, &status_, WNOHANG) != process_) {
+  while (!ended_ && !has_ended(WNOHANG)) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -102,10 +111,10 @@ bool ChildProcess::ends(std::chrono::milliseconds within) {
 }
 
 Finished ChildProcess::wait() {
-  while (!ended_) ended_ = ::waitpid(process_, &status_, 0) == process_ || errno != EINTR;
+  while (!ended_) ended_ = has_ended(0) || errno != EINTR;
   constexpr int signal_base = 128;
   const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : signal_base + WTERMSIG(status_);
-  return {code, text_of(out_), text_of(err_)};
+  return {code, text_of(out_), text_of(err_), peak_bytes_};
 }
 
 }  // namespace stepgate

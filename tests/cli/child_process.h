@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct Finished {
   int exit_code = -1;  // 128 + n when signal n ended it
   std::string out;
   std::string err;
+  std::int64_t peak_bytes = 0;  // of its memory that was resident at once; of its children too
 };
 
 class ChildProcess {
@@ -43,7 +45,10 @@ class ChildProcess {
   std::filesystem::path err_;
   int process_ = -1;
   int status_ = 0;
+  std::int64_t peak_bytes_ = 0;
   bool ended_ = false;
+
+  bool has_ended(int options);
 };
 
 }  // namespace stepgate

@@ -249,6 +249,14 @@ std::string unsteady_note(const Measurement& measurement) {
                      measurement.warmup_steps);
 }
 
+std::string full_record_note(const Measurement& measurement) {
+  return fmt::format(
+      "it ended after {}, whose record takes the {} MiB that are kept; with --evidence those of "
+      "the "
+      "next run are added",
+      rounds_in_words(std::ssize(measurement.rounds)), most_bytes_kept >> 20);
+}
+
 std::string budget_reason(const Measurement& measurement, const MeasureKnobs& knobs) {
   const ExpectedCost& expected = measurement.expected;
   if (knobs.rounds < expected.fewest_rounds) {

@@ -48,6 +48,7 @@ std::string reason_in_doubt(const std::string& doubt, const Expectation&, const 
 
 std::string disagreement_reason(const Measurement&);
 std::string unsteady_note(const Measurement&);
+std::string full_record_note(const Measurement&);
 // Of a budget that has no room for a verdict.
 std::string budget_reason(const Measurement&, const MeasureKnobs&);
 

@@ -226,7 +226,7 @@ class Run {
     if (interleaves()) result_.segments_because = reason_by_trial();
     const nanoseconds before = spent();
     load();
-    (void)run_loaded();
+    const std::int64_t bytes_of_a_round = bytes_kept(run_loaded());
     result_.expected.round = spent() - before;
     result_.expected.deviation = std::hypot(deviation_between_loads, deviation_of_blocks_);
     result_.expected.fewest_rounds = request_.fewest_rounds;
@@ -234,6 +234,9 @@ class Run {
     result_.expected.most_rounds =
         std::min(request_.knobs.rounds,
                  static_cast<std::int64_t>(left / std::max(seconds(result_.expected.round), 1e-9)));
+    result_.expected.most_rounds =
+        std::min(result_.expected.most_rounds,
+                 std::max(most_bytes_kept / bytes_of_a_round, request_.fewest_rounds));
     if (request_.stretches) {
       result_.expected.most_rounds = std::max(
           result_.expected.most_rounds, std::min(request_.knobs.rounds, request_.fewest_rounds));
@@ -309,6 +312,7 @@ class Run {
   void run_rounds() {
     result_.environment_before = device_.read_environment();
     nanoseconds longest_round{0};
+    std::int64_t kept = 0;
     while (std::ssize(result_.rounds) < request_.knobs.rounds) {
       const bool may_end =
           !request_.stretches || std::ssize(result_.rounds) >= request_.fewest_rounds;
@@ -321,10 +325,14 @@ class Run {
       Round round = run_loaded();
       if (!losses_agree()) return;
       round.environment_after = device_.read_environment();
+      kept += bytes_kept(round);
       result_.rounds.push_back(std::move(round));
       longest_round = std::max(longest_round, spent() - before);
       report_progress();
       if (request_.enough(result_)) return;
+      result_.record_full =
+          kept >= most_bytes_kept && std::ssize(result_.rounds) >= request_.fewest_rounds;
+      if (result_.record_full) return;
     }
   }
 
@@ -452,6 +460,17 @@ class Run {
 };
 
 }  // namespace
+
+std::int64_t bytes_kept(const Round& round) {
+  // Of a segment's values in the judge and of a round's reading of the environment.
+  constexpr std::int64_t concluded = 384;
+  std::int64_t bytes = static_cast<std::int64_t>(sizeof round) + concluded;
+  for (const Segment& segment : round.segments) {
+    bytes += static_cast<std::int64_t>(sizeof segment) + concluded +
+             std::ssize(segment.step_times) * 3 * static_cast<std::int64_t>(sizeof(double));
+  }
+  return bytes;
+}
 
 Measurement measure(Device& device, std::span<const PlannedStep> plans,
                     const MeasureRequest& request) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "measure/testing/fake_request.h"
 #include "support/interruption.h"
 
@@ -51,6 +53,30 @@ TEST(Measure, StartsNoRoundThatCannotEndInsideTheBudget) {
   EXPECT_LE(measurement.wall_time, 3s);
   EXPECT_GT(measurement.wall_time, 2800ms);
   EXPECT_EQ(measurement.device_time, measurement.wall_time) << "this clock only runs during steps";
+}
+
+TEST(Measure, EndsWhenItsRecordIsFullButNotBeforeTheFewestRounds) {
+  Script script{.step_time = always(10ns)};
+  FakeDevice device(script);
+  const auto plans = steps_named({"a", "b"});
+  MeasureRequest request = request_for(100);
+  request.knobs.steps = 400'000;  // four segments of them are 40 MB a round
+  request.knobs.warmup_steps = 4;
+  const Measurement six = measure(device, plans, request);
+  EXPECT_TRUE(six.record_full);
+  EXPECT_FALSE(six.budget_spent);
+  EXPECT_EQ(std::ssize(six.rounds), request.fewest_rounds);
+  EXPECT_EQ(six.expected.most_rounds, request.fewest_rounds);
+  request.knobs.steps = 100'000;
+  const Measurement more = measure(device, plans, request);
+  EXPECT_TRUE(more.record_full);
+  EXPECT_GT(std::ssize(more.rounds), request.fewest_rounds);
+  EXPECT_LE(std::ssize(more.rounds), more.expected.most_rounds + 1);
+  const std::int64_t kept =
+      std::accumulate(more.rounds.begin(), more.rounds.end(), std::int64_t{0},
+                      [](std::int64_t sum, const Round& round) { return sum + bytes_kept(round); });
+  EXPECT_GE(kept, most_bytes_kept);
+  EXPECT_LT(kept - bytes_kept(more.rounds.back()), most_bytes_kept);
 }
 
 TEST(Measure, RefusesABudgetWithoutRoomForTheFewestRounds) {

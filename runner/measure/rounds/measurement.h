@@ -45,6 +45,14 @@ struct Round {
   std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
 };
 
+// What keeping a round takes, about: its segments, a number for every scored step, and as much again
+// for what is concluded from it.
+std::int64_t bytes_kept(const Round&);
+
+// A measurement ends when its rounds take so much, whatever it was allowed: memory is bounded, and
+// nothing that was measured is thrown away. The fewest rounds of a verdict are taken all the same.
+inline constexpr std::int64_t most_bytes_kept = 128 << 20;
+
 // What a run will cost, known once the variants are warm and before the first round.
 struct ExpectedCost {
   std::chrono::nanoseconds round{0};
@@ -94,6 +102,7 @@ struct Measurement {
   std::chrono::nanoseconds device_time_before_rounds{0};  // of both, for the warm-up
   std::chrono::nanoseconds wall_time_before_rounds{0};
   bool budget_spent = false;    // ended by the budget, not by enough evidence
+  bool record_full = false;     // ended because its rounds took most_bytes_kept
   bool budget_refused = false;  // not even the fewest rounds fit: none was run
   std::optional<LossDisagreement> disagreement;
   std::optional<Traced> traced = {};  // absent when nobody asked

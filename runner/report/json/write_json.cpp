@@ -6,12 +6,15 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
+#include <string_view>
 
 #include "device/identity_json.h"
 #include "judge/verdict/words.h"
 #include "report/json/environment_json.h"
 #include "report/json/json_of_evidence.h"
 #include "report/json/mechanism_json.h"
+#include "support/require.h"
 #include "support/text/json_line.h"
 
 namespace stepgate {
@@ -160,13 +163,23 @@ Json libraries_of(const Measurement& measurement) {
   return libraries;
 }
 
-Json json_of(const Measurement& measurement) {
-  Json rounds = Json::array();
+// Where the rounds go, which are written one by one: as one value, the numbers of a long run would
+// take several times what they take in the measurement.
+constexpr const char* place_of_rounds = "\x01";
+
+void write_rounds(std::ostream& out, const Measurement& measurement) {
+  const char* separator = "[";
   for (const Round& round : measurement.rounds) {
     Json segments = Json::array();  // in the order in which they ran
     for (const Segment& segment : round.segments) segments.push_back(json_of(segment, measurement));
-    rounds.push_back(std::move(segments));
+    out << separator << json_line(segments);
+    separator = ",";
   }
+  out << (measurement.rounds.empty() ? "[]" : "]");
+}
+
+// All but the rounds.
+Json json_of(const Measurement& measurement) {
   Json environment = Json::array();  // before the first round, then after each
   if (measurement.environment_before) {
     environment.push_back(json_of(*measurement.environment_before));
@@ -191,11 +204,12 @@ Json json_of(const Measurement& measurement) {
           {"interleaved", measurement.segments_because.empty()},
           {"segments_because", measurement.segments_because},
           {"budget_spent", measurement.budget_spent},
+          {"record_full", measurement.record_full},
           {"device_ns", measurement.device_time.count()},
           {"wall_ns", measurement.wall_time.count()},
           {"variants", std::move(variants)},
           {"libraries", libraries_of(measurement)},
-          {"rounds", std::move(rounds)},
+          {"rounds", place_of_rounds},
           {"environment", std::move(environment)},
           {"traced_rounds",
            measurement.traced ? json_of_traced_rounds(*measurement.traced, names) : Json(nullptr)}};
@@ -214,6 +228,16 @@ Json json_of(const RunInfo& run) {
 
 void write_line(std::ostream& out, const Json& report) {
   out << json_line(report) << '\n';
+}
+
+void write_line(std::ostream& out, const Json& report, const Measurement& measurement) {
+  const std::string text = json_line(report);
+  const std::string place = "\"rounds\":" + json_line(Json(place_of_rounds));
+  const std::size_t at = text.find(place);
+  require(at != std::string::npos, "a measurement has a place for its rounds");
+  out << std::string_view(text).substr(0, at) << "\"rounds\":";
+  write_rounds(out, measurement);
+  out << std::string_view(text).substr(at + place.size()) << '\n';
 }
 
 }  // namespace
@@ -252,7 +276,8 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"expect", json_of(verdict.sentences)},
               {"calibrated", verdict.calibrated ? json_of(*verdict.calibrated) : Json(nullptr)},
               {"mechanism", verdict.mechanism ? json_of(*verdict.mechanism) : Json(nullptr)},
-              {"measurement", json_of(measurement)}});
+              {"measurement", json_of(measurement)}},
+             measurement);
 }
 
 void write_json(std::ostream& out, const RunInfo& run, const SuiteVerdict& suite) {

@@ -238,7 +238,7 @@ constexpr std::array field_rows{
     field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
                                                     "scored steps in a segment, at most"),
     unscored(field<&Settings::measure, &MeasureKnobs::rounds>(
-        "measure.rounds", whole(1, 100000), "at most; measuring stops as soon as all is decided")),
+        "measure.rounds", whole(1, 1000000), "at most; measuring stops as soon as all is decided")),
     unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
         "measure.max_seconds", number(0.001, 86400), "at most")),
     field<&Settings::measure, &MeasureKnobs::interleave>(
