@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a scenario, which may extend itself or a small base. It is read or
-// refused; what is read is planned or refused; what is planned is counted, and its sentences are
-// judged by that. Anything else is a fault.
+// libFuzzer: any text as a scenario. It is read or refused; what is read is planned or refused;
+// what is planned is counted, and its sentences are judged by that. Anything else is a fault.
 #include <algorithm>
 #include <cmath>
 
 #include "judge/judge.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
-#include "scenario/read/read_scenario.h"
-#include "tests/fuzz/fuzz_input.h"
+#include "tests/fuzz/fuzzed_scenario.h"
 
 namespace {
 
@@ -58,12 +56,8 @@ void judge_by_plans(const Scenario& scenario, const std::vector<PlannedStep>& pl
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const BaseReader base = [](const std::string& file) -> TextOrProblem {
-    if (file == "base.toml") return "[model]\nhidden = 64\n";
-    return no_base(file);
-  };
   try {
-    Scenario scenario = parse_scenario(fuzzed_text(data, size), "fuzz.toml", base);
+    Scenario scenario = read_fuzzed_scenario(fuzzed_text(data, size));
     if (scenario.variants.size() > 4) return 0;
     for (Variant& variant : scenario.variants) shorten(variant.knobs);
     const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
