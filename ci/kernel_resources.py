@@ -6,7 +6,8 @@
     ci/kernel_resources.py --text FILE [ARCHITECTURE...] reads what that printed
 
 Refuses a kernel that one architecture has and another has not, one that declares more shared memory than every block has
-without asking (48 KiB), more registers than a thread has, or that keeps more than a few of its numbers in local memory.
+without asking (48 KiB), more registers than a thread has, or that keeps more than a few of its numbers in local memory, and a program without any
+kernel. Ends with 1 then; with 4 where it could not look, for there is no cuobjdump or it could not read the program.
 """
 import collections
 import re
@@ -48,12 +49,30 @@ def faults(found, architectures):
     return wrong if found else ["no kernel at all"]
 
 
+NOT_CHECKED = 4
+
+
+def usage_of(program):
+    try:
+        ended = subprocess.run(["cuobjdump", "-res-usage", program], capture_output=True, text=True)
+    except OSError as error:
+        not_checked(f"no cuobjdump, which the CUDA toolkit has: {error}")
+    # Of a program without device code it says so; older ones end with an error besides.
+    if ended.returncode != 0 and "does not contain device code" not in ended.stdout + ended.stderr:
+        not_checked(f"cuobjdump ended with {ended.returncode}: {ended.stderr.strip()}")
+    return ended.stdout
+
+
+def not_checked(why):
+    print(f"what kernels take was not checked: {why}")
+    sys.exit(NOT_CHECKED)
+
+
 def main(words):
     if words and words[0] == "--text":
         text, architectures = open(words[1], encoding="utf-8").read(), words[2:]
     elif words:
-        text = subprocess.run(["cuobjdump", "-res-usage", words[0]], capture_output=True, text=True, check=True).stdout
-        architectures = words[1:]
+        text, architectures = usage_of(words[0]), words[1:]
     else:
         sys.exit(__doc__)
     found = kernels_by_architecture(text)

@@ -13,7 +13,15 @@ if(STEPGATE_SANITIZE)
   target_compile_options(stepgate_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${STEPGATE_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(stepgate_options INTERFACE -fsanitize=${STEPGATE_SANITIZE})
+  if(STEPGATE_SANITIZE MATCHES "integer")
+    target_compile_options(stepgate_options INTERFACE
+      $<$<COMPILE_LANGUAGE:CXX>:-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/integers.txt>)
+  endif()
   target_compile_definitions(stepgate_options INTERFACE STEPGATE_SANITIZED)  # tests then simulate less
+endif()
+if(STEPGATE_FUZZ)
+  target_compile_definitions(stepgate_options INTERFACE STEPGATE_FUZZING)  # a digest of zero fits then
+  file(WRITE ${PROJECT_BINARY_DIR}/fuzz_targets.txt "")
 endif()
 
 # Kernels keep names of their own file, such as block_threads, where CMake could put them together (3.31 and later).
@@ -24,6 +32,9 @@ endfunction()
 
 # Of code in which no time is spent: it is compiled in half the time.
 function(stepgate_optimize_little target)
+  if(STEPGATE_FUZZ)  # where readers are all that runs
+    return()
+  endif()
   if(STEPGATE_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   else()
@@ -142,13 +153,22 @@ function(stepgate_benchmark name)
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES} stepgate::benchmark)
 endfunction()
 
-# stepgate_fuzz(<name> SOURCES <file>... USES <target>...)
+# stepgate_fuzz(<name> SOURCES <file>... USES <target>... [MOST_BYTES <number>] [SEEDS <form> <pattern>])
+# An input has at most so many bytes, or as many as the fuzzer thinks right.
+# What a fuzzer begins with: of files of the tree what tests/fuzz/seeds.py makes of them in that form. ci/fuzz reads which
+# targets there are, a line each as given here, from fuzz_targets.txt in the build folder.
 function(stepgate_fuzz name)
   if(NOT STEPGATE_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "" "MOST_BYTES" "SOURCES;USES;SEEDS" ${ARGN})
+  if(NOT ARG_MOST_BYTES)
+    set(ARG_MOST_BYTES 0)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE stepgate_options ${ARG_USES})
+  target_compile_definitions(${name} PRIVATE STEPGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  list(JOIN ARG_SEEDS " " seeds)
+  file(APPEND ${PROJECT_BINARY_DIR}/fuzz_targets.txt "${name} ${ARG_MOST_BYTES} ${seeds}\n")
 endfunction()

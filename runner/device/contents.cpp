@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "kernels/number_format.h"
+#include "support/fnv1a.h"
 
 namespace stepgate {
 namespace {
-
-// FNV-1a, 64 bits: stable where std::hash is not.
-std::uint64_t hash_of(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : name) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  }
-  return hash;
-}
 
 // Calls fill(first, end) on chunks that cover [0, count), on as many threads as pay.
 template <class Fill>
@@ -57,12 +49,12 @@ DrawnContent drawn_content(const Buffer& buffer, std::int64_t slot, std::uint64_
       return {};
     case Content::weights: {
       const std::string& named = buffer.numbers_of.empty() ? buffer.name : buffer.numbers_of;
-      return {.seed = random_bits(seed, hash_of(named)),
+      return {.seed = random_bits(seed, fnv1a(named)),
               .dtype = buffer.dtype,
               .stretches = weight_stretches(buffer)};
     }
     case Content::payload:
-      return {.seed = random_bits(seed ^ hash_of("payload"), static_cast<std::uint64_t>(slot)),
+      return {.seed = random_bits(seed ^ fnv1a("payload"), static_cast<std::uint64_t>(slot)),
               .dtype = DType::fp32,
               .stretches = {{.elements = buffer.bytes / bytes_of(DType::fp32), .scale = 1}}};
   }

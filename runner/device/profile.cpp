@@ -11,6 +11,7 @@
 #include "support/require.h"
 #include "support/text/nearest.h"
 #include "support/toml/toml.h"
+#include "support/toml/toml_text.h"
 
 namespace stepgate {
 namespace {
@@ -225,7 +226,7 @@ class ProfileReader {
 
 std::string text_of(const Target& target) {
   struct Text {
-    std::string operator()(const std::string* value) const { return fmt::format("\"{}\"", *value); }
+    std::string operator()(const std::string* value) const { return toml_string(*value); }
     std::string operator()(const std::int64_t* value) const { return fmt::format("{}", *value); }
     std::string operator()(const double* value) const { return fmt::format("{:.6g}", *value); }
     std::string operator()(const std::vector<std::int64_t>* value) const {

@@ -54,6 +54,9 @@ class ProfileFile : public testing::Test {
 TEST_F(ProfileFile, IsReadBackAsItWasWritten) {
   const std::string text = to_toml(some_profile());
   EXPECT_EQ(to_toml(read_profile(write(text))), text);
+  DeviceProfile profile = some_profile();
+  profile.name = "a \"quoted\" device of C:\\";
+  EXPECT_EQ(read_profile(write(to_toml(profile))).name, profile.name);
 }
 
 TEST_F(ProfileFile, SaysEverythingThatIsWrongAtOnce) {

@@ -24,7 +24,8 @@ std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<d
       right[row] -= factor * right[pivot];
     }
   }
-  for (std::size_t row = size; row-- > 0;) {
+  for (std::size_t left = size; left > 0; --left) {
+    const std::size_t row = left - 1;
     for (std::size_t column = row + 1; column < size; ++column)
       right[row] -= matrix[row][column] * right[column];
     right[row] /= matrix[row][row];

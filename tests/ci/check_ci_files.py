@@ -66,6 +66,10 @@ for name in sorted(os.listdir(os.path.join(folder, "ci/jobs"))):
 for name in ["gate", "nightly"]:
     expect('--report "$out/report.html"' in read("jobs/" + name), f"jobs/{name}: no page for people")
 
+for file in ["github/nightly.yml", "gitlab/stepgate.yml", "buildkite/nightly.yml", "jenkins/Jenkinsfile.nightly"]:
+    expect(re.search(r"\bci/jobs/sanitizers \S", read(file)), f"{file}: nothing starts ci/jobs/sanitizers")
+expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
+
 # GitHub
 for name in ["build"] + jobs:
     file = f"github/{name}.yml"

@@ -69,6 +69,11 @@ faults = [
     ("buildkite/nightly.yml", '["out/**/*"]', '["out/*.xml"]', "report.html is not kept"),
     ("jenkins/Jenkinsfile.nightly", "'out/**'", "'out/*.xml'", "no archiveArtifacts"),
     ("jobs/nightly", '--report "$out/report.html"', "", "no page for people"),
+    ("github/nightly.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
+    ("gitlab/stepgate.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
+    ("buildkite/nightly.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
+    ("jenkins/Jenkinsfile.nightly", "ci/jobs/sanitizers . sanitizers", "echo none", "nothing starts ci/jobs/sanitizers"),
+    ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
     ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
 ]
 shutil.rmtree(place, ignore_errors=True)
@@ -96,11 +101,21 @@ def fake(name, text):
     return path
 
 
+# What kernels take, as cuobjdump prints it.
+usage = "Fatbin elf code:\narch = sm_{0}\n Function first:\n  REG:{1} STACK:0 SHARED:{2} LOCAL:0 CONSTANT[0]:576\n Function second:\n  REG:9 STACK:{3} SHARED:0 LOCAL:0\n"
+good = usage.format(80, 40, 1024, 0) + usage.format(90, 255, 49152, 48)
+
+
+def fake_cuobjdump(text, code=0):
+    fake("cuobjdump", f"cat <<'END'\n{text}END\nexit {code}\n")
+
+
 jobs = os.path.join(repository, "ci/jobs")
 out = os.path.join(place, "out")
 for code in [0, 1, 2, 3, 4, 77, 139]:
     stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\nexit {code}\n')
     fake("compute-sanitizer", "while [ $# -gt 0 ]; do case $1 in --tool|--error-exitcode) shift 2 ;; *) exec \"$@\" ;; esac; done\n")
+    fake_cuobjdump(good)
     path = {"PATH": place + ":" + os.environ["PATH"]}
     for words in [["gate", stepgate, "head", repository, out], ["nightly", stepgate, repository, out],
                   ["refresh", stepgate, repository, out], ["weekly", stepgate, repository, out]]:
@@ -122,6 +137,37 @@ for code, job in [(1, 1), (2, 2), (4, 0), (0, 0)]:
     stepgate = fake("stepgate", f'case "$*" in *" history "*) exit {code} ;; *) exit 0 ;; esac\n')
     ended = run(os.path.join(jobs, "weekly"), stepgate, repository, out, env=path)
     expect(ended.returncode == job, f"weekly: a history that ends with {code} makes {ended.returncode}")
+
+# A night in which everything holds, but what kernels take is too much, or cannot be looked at.
+stepgate = fake("stepgate", "exit 0\n")
+for text, code, job, words in [
+        (usage.format(90, 256, 0, 0), 0, 1, "takes REG 256"), ("", 0, 1, "no kernel at all"),
+        ("cuobjdump info    : File 'stepgate' does not contain device code\n", 1, 1, "no kernel at all"),
+        ("", 1, 4, "not checked: cuobjdump ended with 1"), (good, 0, 0, "sm_90: 2 kernels")]:
+    fake_cuobjdump(text, code)
+    ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, env=path)
+    expect(ended.returncode == job and words in ended.stdout, f"nightly: {text!r} and {code} of cuobjdump: {ended}")
+few = os.path.join(place, "few programs")
+os.makedirs(few)
+for program in ["bash", "cat", "dirname", "mkdir", "python3", "rm", "tee"]:
+    os.symlink(shutil.which(program), os.path.join(few, program))
+ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, env={"PATH": few})
+expect(ended.returncode == 4 and "not checked: no cuobjdump" in ended.stdout, f"nightly without cuobjdump: {ended}")
+
+# The sanitizers' job, of which every part is a program that ends as it is told: the worst code is the job's.
+sources = os.path.join(place, "sources")
+os.makedirs(os.path.join(sources, "ci"))
+with open(os.path.join(sources, "ci/packages.sh"), "w") as file:
+    file.write("install_packages() { :; }\nconfigure_and_build() { echo built; }\n")
+for tests, fuzzing, job in [("exit 0", "exit 0", 0), ("exit 8", "exit 0", 1), ("exit 0", "exit 1", 1), ("exit 0", "exit 2", 2),
+                            ('case "$*" in *host-tsan*) exit 8 ;; esac', "exit 0", 1),
+                            ('case "$*" in *host-integer*) exit 8 ;; esac', "exit 2", 1)]:
+    fake("ctest", tests + "\n")
+    fake("sources/ci/fuzz", f'echo "$@"; {fuzzing}\n')
+    ended = run(os.path.join(jobs, "sanitizers"), sources, out, env=path)
+    written = open(os.path.join(out, "exit_code")).read().strip()
+    expect(ended.returncode == job and written == str(job) and "\n30\n" in ended.stdout,
+           f"sanitizers: {tests}, {fuzzing}: {ended}, '{written}' is written")
 
 # ci/gate --base in a repository of its own, where a build is a program that says how it was called.
 clone = os.path.join(place, "a clone")
@@ -196,9 +242,6 @@ expect(ended.stdout.count(f"{place}:{place}") == 1, "confined: one place twice: 
 ended = run(os.path.join(jobs, "confined"), out, "program", env={**more, "STEPGATE_GPU": "2"}, cwd=place)
 expect("--gpus\ndevice=2\n" in ended.stdout, "confined: " + ended.stdout)
 
-# What kernels take, by what cuobjdump prints of them.
-usage = "Fatbin elf code:\narch = sm_{0}\n Function first:\n  REG:{1} STACK:0 SHARED:{2} LOCAL:0 CONSTANT[0]:576\n Function second:\n  REG:9 STACK:{3} SHARED:0 LOCAL:0\n"
-good = usage.format(80, 40, 1024, 0) + usage.format(90, 255, 49152, 48)
 for text, architectures, complaint in [
         (good, ["80", "90"], ""), (good, ["80", "86"], "no code for sm_86"), ("", [], "no kernel at all"),
         (good + usage.format(86, 256, 0, 0), [], "sm_86: first takes REG 256"),

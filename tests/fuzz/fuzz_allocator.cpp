@@ -23,11 +23,17 @@ CachingRules rules_from(std::uint8_t bits) {
   return rules;
 }
 
+// Looking at every block after every request takes the square of their number: a long sequence is
+// looked at after every eighth one. What a request breaks is still broken then, as a rule.
+constexpr int looked_at_one_by_one = 48;
+constexpr int looked_at_every = 8;
+
 void check(RequestBytes bytes, SimulatedMemory& memory, MemoryAllocator& allocator,
            CachingAllocator* captures) {
   RandomRequests requests(memory, allocator);
-  while (!bytes.empty()) {
+  for (int made = 0; !bytes.empty(); ++made) {
     requests.step(bytes, captures);
+    if (made >= looked_at_one_by_one && made % looked_at_every != 0 && !bytes.empty()) continue;
     const auto broken = requests.broken();
     require(!broken, broken.value_or(""));
   }

@@ -1,21 +1,69 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any text as a scenario, which may extend itself or a small base. It is read or
-// refused; anything else is a fault.
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
+// libFuzzer: any text as a scenario. It is read or refused; what is read is planned or refused;
+// what is planned is counted, and its sentences are judged by that. Anything else is a fault.
+#include <algorithm>
+#include <cmath>
 
-#include "scenario/read/read_scenario.h"
+#include "judge/judge.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "tests/fuzz/fuzzed_scenario.h"
+
+namespace {
+
+using namespace stepgate;
+
+void at_most(std::int64_t& value, std::int64_t most) {
+  value = std::min(value, most);
+}
+
+// What only makes a step longer, so that it has some thousand operations at most; plan_sizes_test
+// is about what is too large.
+void shorten(Knobs& knobs) {
+  at_most(knobs.model.layers, 3);
+  at_most(knobs.model.kernels, 3);
+  at_most(knobs.model.extra_copies, 2);
+  at_most(knobs.batch.tensors, 3);
+  at_most(knobs.batch.accumulate, 2);
+  if (knobs.batch.sizes.size() > 4) knobs.batch.sizes.resize(4);
+  at_most(knobs.loader.depth, 4);
+  at_most(knobs.sync.every, 3);
+  at_most(knobs.alloc.empty_cache_every, 3);
+  at_most(knobs.alloc.temps, 2);
+  at_most(knobs.log.every, 3);
+  at_most(knobs.eval.every, 3);
+  at_most(knobs.eval.batches, 2);
+}
+
+void check(const PlannedStep& step) {
+  require(step->operations.size() < 20'000, "a step that was shortened is short");
+  require(step.facts().operations.size() == step->operations.size(),
+          "every operation has its facts");
+  for (const auto& [metric, value] : step.facts().counts) {
+    require(std::isfinite(value) && value >= 0, "what is counted is a number from 0 up");
+  }
+}
+
+void judge_by_plans(const Scenario& scenario, const std::vector<PlannedStep>& plans) {
+  Measurement none;
+  none.planned_only = true;
+  none.scenario = scenario.name;
+  none.scenario_fingerprint = scenario.fingerprint;
+  const Verdict verdict = judge(scenario, plans, none, {});
+  require(verdict.sentences.size() == scenario.expect.size(), "every sentence is judged");
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const stepgate::BaseReader base = [&](const std::string& file) -> stepgate::TextOrProblem {
-    if (file == "base.toml") return "[model]\nhidden = 64\n";
-    return stepgate::no_base(file);
-  };
   try {
-    stepgate::parse_scenario(text, "fuzz.toml", base);
-  } catch (const stepgate::RequestError&) {
+    Scenario scenario = read_fuzzed_scenario(fuzzed_text(data, size));
+    if (scenario.variants.size() > 4) return 0;
+    for (Variant& variant : scenario.variants) shorten(variant.knobs);
+    const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
+    for (const PlannedStep& plan : plans) check(plan);
+    judge_by_plans(scenario, plans);
+  } catch (const RequestError&) {
   }
   return 0;
 }

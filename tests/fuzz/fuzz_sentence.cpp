@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: any text as a sentence. It parses, or there is exactly one diagnostic.
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
 #include "scenario/sentences/parse_expectation.h"
-#include "support/require.h"
+#include "tests/fuzz/fuzz_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = stepgate::fuzzed_text(data, size);
   constexpr std::array<std::string_view, 2> variants{"baseline", "fix"};
   std::vector<stepgate::Diagnostic> diagnostics;
   const auto sentence =

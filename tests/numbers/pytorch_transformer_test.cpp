@@ -14,6 +14,7 @@
 #include "plan/build/build_step_plan.h"
 #include "plan/build/transformer/transformer_shape.h"
 #include "support/files/read_file.h"
+#include "support/fnv1a.h"
 #include "support/random.h"
 #include "tests/contract/device_contract.h"
 
@@ -96,17 +97,9 @@ StepPlan plan_of(const Json& golden, const Knobs& knobs) {
 
 // --- what is compared ----------------------------------------------------------------------------
 
-// FNV-1a, as the script has it.
-std::uint64_t hash_of(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char letter : name)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3ULL;
-  return hash;
-}
-
 double direction(std::uint64_t which, const std::string& name, std::size_t index) {
   const auto bits = static_cast<std::int32_t>(
-      random_bits(random_bits(which, hash_of(name)), static_cast<std::uint64_t>(index)) >> 40);
+      random_bits(random_bits(which, fnv1a(name)), static_cast<std::uint64_t>(index)) >> 40);
   return static_cast<double>(bits - (1 << 23)) * 0x1.0p-23;
 }
 

@@ -133,7 +133,8 @@ double TextbookStep::backward(const std::vector<Vector>& activations, std::int64
     const double target = static_cast<std::int64_t>(unit) == label ? 1 : 0;
     gradient[unit] = (std::exp(logits[unit]) / sum - target) / static_cast<double>(samples_);
   }
-  for (std::size_t layer = parameters_.weights.size(); layer-- > 0;) {
+  for (std::size_t left = parameters_.weights.size(); left > 0; --left) {
+    const std::size_t layer = left - 1;
     Vector below(units);
     for (std::size_t to = 0; to < units; ++to) {
       gradients_.biases[layer][to] += gradient[to];

@@ -79,7 +79,8 @@ CachedBlock* FreeBlocks::largest(StreamId id) const {
   const auto stream = streams_.find(id);
   if (stream == streams_.end()) return nullptr;
   const auto& occupied = stream->second.occupied;
-  for (std::size_t word = occupied.size(); word-- > 0;) {
+  for (std::size_t left = occupied.size(); left > 0; --left) {
+    const std::size_t word = left - 1;
     if (occupied[word] == 0) continue;
     const auto last = static_cast<std::size_t>(std::bit_width(occupied[word]) - 1);
     return stream->second.classes[word * 64 + last].rbegin()->block;

@@ -84,9 +84,14 @@ std::optional<std::string> broken_sum(const Sums& sums, const MemoryStatistics& 
 }  // namespace
 
 std::optional<std::string> broken_property(const MemoryAllocator& allocator) {
+  return broken_property(allocator.snapshot(), allocator.statistics());
+}
+
+std::optional<std::string> broken_property(std::span<const SegmentState> snapshot,
+                                           const MemoryStatistics& statistics) {
   Sums all, small, large;
   Address end_of_last = 0;
-  for (const SegmentState& segment : allocator.snapshot()) {
+  for (const SegmentState& segment : snapshot) {
     if (segment.address < end_of_last)
       return fmt::format("segment {:#x} overlaps the one before it", segment.address);
     end_of_last = segment.address + static_cast<Address>(segment.bytes);
@@ -94,7 +99,6 @@ std::optional<std::string> broken_property(const MemoryAllocator& allocator) {
     all.add(segment);
     (segment.pool == PoolSize::small ? small : large).add(segment);
   }
-  const MemoryStatistics& statistics = allocator.statistics();
   if (auto broken = broken_sum(all, statistics, &PooledStat::all, "all")) return broken;
   if (auto broken = broken_sum(small, statistics, &PooledStat::small_pool, "small_pool"))
     return broken;

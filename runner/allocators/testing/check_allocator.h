@@ -3,6 +3,7 @@
 // fuzzing, and for whoever doubts.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "allocators/memory_allocator.h"
@@ -13,5 +14,8 @@ namespace stepgate {
 // no two free blocks that could be one lie side by side, and the statistics are those of the
 // snapshot.
 std::optional<std::string> broken_property(const MemoryAllocator&);
+// For whoever has that snapshot already: taking it is most of the time.
+std::optional<std::string> broken_property(std::span<const SegmentState> snapshot,
+                                           const MemoryStatistics&);
 
 }  // namespace stepgate

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "allocators/testing/check_allocator.h"
 
@@ -89,27 +89,32 @@ void RandomRequests::let_everything_go(CachingAllocator* captures) {
 }
 
 std::optional<std::string> RandomRequests::broken() const {
-  if (auto broken = broken_property(allocator_)) return broken;
-  std::map<Address, const Held*> by_address;
-  for (const Held& held : held_) by_address.emplace(held.block.address, &held);
-  if (by_address.size() != held_.size()) return "two held blocks have one address";
+  const std::vector<SegmentState> snapshot = allocator_.snapshot();
+  if (auto broken = broken_property(snapshot, allocator_.statistics())) return broken;
+  std::vector<const Held*> held;
+  held.reserve(held_.size());
+  for (const Held& one : held_) held.push_back(&one);
+  const auto address_of = [](const Held* one) { return one->block.address; };
+  std::ranges::sort(held, {}, address_of);
   Address end = 0;
-  for (const auto& [address, held] : by_address) {
-    if (address < end) return fmt::format("held block {:#x} overlaps another", address);
-    if (held->block.bytes < held->requested)
-      return fmt::format("held block {:#x} is smaller than it was asked to be", address);
-    end = address + static_cast<Address>(held->block.bytes);
+  for (const Held* one : held) {
+    if (one->block.address < end)
+      return fmt::format("held block {:#x} overlaps another", one->block.address);
+    if (one->block.bytes < one->requested)
+      return fmt::format("held block {:#x} is smaller than it was asked to be", one->block.address);
+    end = one->block.address + static_cast<Address>(one->block.bytes);
   }
   std::size_t live = 0;
   std::int64_t reserved = 0;
-  for (const SegmentState& segment : allocator_.snapshot()) {
+  for (const SegmentState& segment : snapshot) {
     reserved += segment.bytes;
     for (const BlockState& block : segment.blocks) {
       if (block.use != BlockUse::live) continue;
+      // Both are in the order of addresses.
+      const bool is_held = live < held.size() && held[live]->block.address == block.address &&
+                           held[live]->block.bytes == block.bytes;
+      if (!is_held) return fmt::format("block {:#x} is live, but nobody holds it", block.address);
       ++live;
-      const auto held = by_address.find(block.address);
-      if (held == by_address.end() || held->second->block.bytes != block.bytes)
-        return fmt::format("block {:#x} is live, but nobody holds it", block.address);
     }
   }
   if (live != held_.size()) return "a held block is not live";

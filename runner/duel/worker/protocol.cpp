@@ -255,17 +255,18 @@ std::string to_line(const Hello& hello) {
   Json left_out = Json::array();
   for (const LeftOut& left : hello.left_out)
     left_out.push_back({{"scenario", left.scenario}, {"why", left.why}});
-  return json_line({{"protocol", protocol_version},
-                    {"program", hello.program},
-                    {"version", hello.version},
-                    {"device", hello.device},
-                    {"simulated", hello.simulated},
-                    {"stand_in", hello.stand_in},
-                    {"works", hello.works},
-                    {"counts", hello.counts},
-                    {"planned", hello.planned},
-                    {"left_out", std::move(left_out)},
-                    {"calibrated", hello.calibrated}});
+  Json line{{"protocol", protocol_version}, {"program", hello.program}};
+  // A name has at least a character; what has none is left out.
+  if (!hello.version.empty()) line["version"] = hello.version;
+  if (!hello.device.empty()) line["device"] = hello.device;
+  line["simulated"] = hello.simulated;
+  line["stand_in"] = hello.stand_in;
+  line["works"] = hello.works;
+  line["counts"] = hello.counts;
+  line["planned"] = hello.planned;
+  line["left_out"] = std::move(left_out);
+  line["calibrated"] = hello.calibrated;
+  return json_line(line);
 }
 
 std::string to_line(const StepCounts& counts) {

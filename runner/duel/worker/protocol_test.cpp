@@ -97,6 +97,7 @@ TEST(Protocol, LeavesOutWhatAWorkerNeedNotSay) {
   const auto hello = std::get<Hello>(read_hello(R"({"protocol":1,"program":"p","works":["w"]})"));
   EXPECT_EQ(hello.device, "");
   EXPECT_FALSE(hello.simulated);
+  EXPECT_EQ(std::get<Hello>(read_hello(to_line(hello))), hello) << "nor when it is written again";
   EXPECT_EQ(std::get<Loaded>(read_loaded(R"({"loaded":true})")).period_steps, 1);
 }
 

@@ -13,6 +13,8 @@
 namespace stepgate {
 namespace {
 
+// As they are written; less would be written as 0, which nobody may read.
+constexpr double least_microseconds = 0.001;
 // More than 11 days.
 constexpr double most_microseconds = 1e12;
 
@@ -127,10 +129,10 @@ void RecordReader::microseconds(std::string_view key, double& to_seconds) {
   const TomlEntry* entry = keys_.required(key);
   if (entry == nullptr) return;
   const auto value = TomlKeys::number(entry->value);
-  if (value && *value > 0 && *value < most_microseconds) {
+  if (value && *value >= least_microseconds && *value < most_microseconds) {
     to_seconds = *value / 1e6;
   } else {
-    keys_.wrong_type(*entry, "a number of microseconds above 0");
+    keys_.wrong_type(*entry, "a number of microseconds, at least 0.001");
   }
 }
 

@@ -192,6 +192,11 @@ class RecordReader {
     refuse_the_rest();
     // What is plainly wrong has been said; the digest is for what looks right.
     if (faults_.size() != faults_before) return false;
+#if defined(STEPGATE_FUZZING)
+    // Who mutates a file at random never finds the digest that fits, and would see nothing of what
+    // lies behind it.
+    if (digest == 0) return true;
+#endif
     if (digest == record_digest(path_, value, fields)) return true;
     refuse_digest();
     return false;

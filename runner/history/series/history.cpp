@@ -76,7 +76,8 @@ class Eras {
   }
 
   std::optional<std::size_t> find(const StoredRun& run) {
-    for (std::size_t era = latest_.size(); era-- > 0;) {
+    for (std::size_t left = latest_.size(); left > 0; --left) {
+      const std::size_t era = left - 1;
       if (against(*latest_[era], run)) continue;
       if (latest_[era]->environment.uuid == run.environment.uuid) {
         latest_[era] = &run;

@@ -44,14 +44,22 @@ TextOrProblem read_file(const std::filesystem::path& path, std::string_view what
   }
   errno = 0;
   std::ifstream stream(path, std::ios::binary);
+  std::string text;
+  const auto read_up_to = [&](std::int64_t most) {
+    const auto before = std::ssize(text);
+    text.resize(static_cast<std::size_t>(most));
+    if (stream) stream.read(text.data() + before, most - before);
+    text.resize(static_cast<std::size_t>(before + stream.gcount()));
+    return std::ssize(text) == most;
+  };
   // The file may grow after its size was asked for.
-  std::string text(static_cast<std::size_t>(largest_text_file_bytes), '\0');
-  if (stream) stream.read(text.data(), largest_text_file_bytes);
+  if (read_up_to(std::clamp<std::int64_t>(bytes + 1, 1, largest_text_file_bytes))) {
+    read_up_to(largest_text_file_bytes);
+  }
   if (error || (!stream && !stream.eof()) || stream.bad()) {
     const std::string reason = error ? error.message() : std::strerror(errno != 0 ? errno : EIO);
     return cannot_be_read(place, reason);
   }
-  text.resize(static_cast<std::size_t>(stream.gcount()));
   return text;
 }
 

@@ -7,7 +7,11 @@ OneCpu::OneCpu(std::uint64_t draw) {
   if (::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
   std::uint64_t place = draw % static_cast<std::uint64_t>(CPU_COUNT(&before_));
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &before_) || place-- != 0) continue;
+    if (!CPU_ISSET(cpu, &before_)) continue;
+    if (place != 0) {
+      --place;
+      continue;
+    }
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);

@@ -73,7 +73,8 @@ class Guard {
 
   std::optional<Diagnostic> fault(std::string message, std::string hint) const {
     const std::string_view before = text_.substr(0, at_);
-    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+    const std::size_t line_end = before.rfind('\n');
+    const std::size_t line_start = line_end == std::string_view::npos ? 0 : line_end + 1;
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     return Diagnostic{
         {file_, static_cast<int>(line), 1 + count_code_points(before.substr(line_start))},

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// libFuzzer: any text as a device's profile. It is refused, or reads back as it is written, and
+// whatever it says of copies makes times that can be added up.
+#include "device/profile.h"
+#include "tests/fuzz/fuzz_input.h"
+
+namespace {
+
+using namespace stepgate;
+
+void check(const CopyCost& cost, std::uint64_t draw) {
+  const auto bytes = static_cast<std::int64_t>(draw >> (1 + draw % 63));
+  for (const std::int64_t size : {std::int64_t{0}, bytes}) {
+    const std::int64_t time = cost.of(size);
+    require(time >= 0 && time <= 2 * longest_cost_nanoseconds, "a copy takes a time that fits");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static FuzzedFile file;
+  const std::string_view text = fuzzed_text(data, size);
+  check_reads_back(text, [&](std::string_view one) {
+    return unless_refused([&] {
+      const DeviceProfile profile = read_profile(file.with(one));
+      check(profile.pinned, fnv1a(text));
+      check(profile.pageable, fnv1a(text));
+      return to_toml(profile);
+    });
+  });
+  return 0;
+}
