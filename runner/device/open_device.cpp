@@ -66,6 +66,12 @@ std::optional<NoCuda> reason_against_cuda() {
 #ifdef STEPGATE_WITH_CUDA
   const auto none = reason_against_local_gpu();
   if (!none) return std::nullopt;
+  // A driver that fails does so with every GPU in sight.
+  if (!none->way_out.empty()) {
+    return NoCuda{.reason = none->reason,
+                  .is_fault = none->is_fault,
+                  .way_out = none->way_out + ", or say --device simulated"};
+  }
   if (visible != nullptr) {
     return NoCuda{.reason = fmt::format("{}, with {}={}", none->reason, hides_gpus, visible),
                   .is_fault = true,

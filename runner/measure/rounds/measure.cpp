@@ -317,14 +317,23 @@ class Run {
         return;
       }
       const nanoseconds before = spent();
-      load();
-      Round round = run_loaded();
+      Round round = next_round();
       if (!losses_agree()) return;
       round.environment_after = device_.read_environment();
       result_.rounds.push_back(std::move(round));
       longest_round = std::max(longest_round, spent() - before);
       report_progress();
       if (request_.enough(result_)) return;
+    }
+  }
+
+  // Every variant loaded anew.
+  Round next_round() {
+    try {
+      load();
+      return run_loaded();
+    } catch (const DeviceLost& lost) {
+      throw DeviceLost(fmt::format("round {}: {}", result_.rounds.size() + 1, lost.what()));
     }
   }
 
