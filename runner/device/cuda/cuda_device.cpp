@@ -12,6 +12,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_failure.h"
 #include "device/cuda/cupti/nvtx_ranges.h"
+#include "device/cuda/mig_slice.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
 #include "device/cuda/step/fill_on_device.h"
@@ -55,8 +56,9 @@ std::string cpu_model() {
   return {};
 }
 
-std::string uuid_text(const cudaUUID_t& uuid) {
-  std::string text = "GPU-";
+std::string uuid_text(const cudaDeviceProp& gpu) {
+  const cudaUUID_t& uuid = gpu.uuid;
+  std::string text = mig_slice_of(gpu.name) ? "MIG-" : "GPU-";
   for (int index = 0; index < 16; ++index) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[index]));
     if (index == 3 || index == 5 || index == 7 || index == 9) text += '-';
@@ -67,7 +69,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 GpuName name_of_gpu() {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
-  return {.uuid = uuid_text(properties.uuid),
+  return {.uuid = uuid_text(properties),
           .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                  properties.pciBusID, properties.pciDeviceID)};
 }
@@ -171,10 +173,12 @@ class CudaDevice : public Device {
                             .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
                             .memory_bytes = static_cast<std::int64_t>(total_bytes),
                             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-                            .uuid = uuid_text(properties.uuid),
+                            .uuid = uuid_text(properties),
                             .cpu = cpu_model(),
                             .keys = nvml().keys(),
                             .multiprocessors = properties.multiProcessorCount};
+    if (auto slice = mig_slice_of(identity.name))
+      identity.keys.push_back({"mig slice", std::move(*slice)});
     identity.power_limit = value_of(identity.keys, "power limit");
     const std::string generation = value_of(identity.keys, "pcie generation");
     if (!generation.empty()) {
