@@ -138,7 +138,7 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
     reports.not_gated(opened.note);
   }
   const JudgeSettings settings = settings_for(all);
-  const Telling telling{.style = style_of(STDOUT_FILENO), .verbose = arguments.verbose};
+  const Telling telling{.style = style_of(descriptor_of_text()), .verbose = arguments.verbose};
   DecideOnDevice line({.device = *opened.device,
                        .identity = opened.device->identity(),
                        .seed = seed,
