@@ -172,9 +172,10 @@ TEST_F(Outputs, AreStandardOutputWhereTheyAreNamedSoAndRefusedWhereTheyCannotBe)
 
 // As a shell hands them over: `| cat`, `>(cat)`.
 TEST_F(Outputs, GoIntoPipesOfThisProcess) {
-  const std::string command = "cd '" + place().string() +
-                              "' && " STEPGATE_PROGRAM
-                              " run a.toml --device simulated --seed 1 --no-trace --json ";
+  const std::string command =
+      "cd '" + place().string() +
+      "' && " STEPGATE_PROGRAM " --baselines " STEPGATE_SOURCE_DIR
+      "/baselines run a.toml --device simulated --seed 1 --no-trace --json ";
   EXPECT_EQ(std::system((command + "/dev/stdout 2>/dev/null | cat > piped").c_str()), 0);
   EXPECT_TRUE(contains(text_of(place() / "piped"), "\"outcome\":\"holds\""));
   EXPECT_EQ(std::system((command + "/dev/fd/7 7>&1 >/dev/null | cat > seventh").c_str()), 0);

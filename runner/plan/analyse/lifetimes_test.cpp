@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <utility>
-#include <vector>
-
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "plan/analyse/stays.h"
 #include "plan/testing/plan_by_hand.h"
