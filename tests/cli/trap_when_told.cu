@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 
@@ -21,7 +20,7 @@ __global__ void trap() {
 long lines_of(const char* file) {
   std::ifstream text(file);
   long lines = 0;
-  for (std::istreambuf_iterator<char> at(text), end; at != end; ++at) lines += *at == '\n';
+  for (std::string line; std::getline(text, line);) ++lines;
   return lines;
 }
 
