@@ -26,6 +26,19 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// And can do nothing more in this process, whatever it is asked: who goes on would hear the same of
+// every scenario that is left.
+class DeviceLost : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
+// It has no memory for what was asked. The next step may find some.
+class DeviceMemoryFull : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
 // What std::bad_alloc means to whoever asked for the step.
 constexpr std::string_view no_host_memory =
     "there is not enough host memory for this step; make it smaller";

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "device/cuda/mig_slice.h"
 #include "device/profile.h"
 #include "device/reference/reference_device.h"
 #include "device/simulated/simulated_device.h"
@@ -66,6 +67,12 @@ std::optional<NoCuda> reason_against_cuda() {
 #ifdef STEPGATE_WITH_CUDA
   const auto none = reason_against_local_gpu();
   if (!none) return std::nullopt;
+  // A driver that fails does so with every GPU in sight.
+  if (!none->way_out.empty()) {
+    return NoCuda{.reason = none->reason,
+                  .is_fault = none->is_fault,
+                  .way_out = none->way_out + ", or say --device simulated"};
+  }
   if (visible != nullptr) {
     return NoCuda{.reason = fmt::format("{}, with {}={}", none->reason, hides_gpus, visible),
                   .is_fault = true,
@@ -162,7 +169,8 @@ DeviceProfile measure_local_profile() {
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
   std::vector<DeviceRow> rows;
   const auto none = reason_against_cuda();
-  rows.push_back({"cuda", none ? none->reason : open_cuda({})->identity().name, !none});
+  rows.push_back(
+      {"cuda", none ? none->reason : gpu_in_words(open_cuda({})->identity().name), !none});
   for (const std::string& name : profile_names(baselines)) {
     const DeviceProfile profile = read_profile(baselines / name / "device.toml");
     rows.push_back({fmt::format("simulated:{}", name),

@@ -20,7 +20,7 @@ struct MemoryThere {
   std::int64_t total_bytes = 0;
 };
 
-// Throws DeviceError, with what is needed and what is there, when the step cannot fit.
+// Throws DeviceMemoryFull, with what is needed and what is there, when the step cannot fit.
 void require_memory(const StepPlan&, const MemoryThere&);
 
 }  // namespace stepgate

@@ -185,22 +185,26 @@ class ProfileReader {
   std::vector<Diagnostic> finish(const std::string& file) {
     for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
       if (!seen_[index]) {
-        wrong_.push_back({{file},
-                          fmt::format("'{}' is missing", full_name(profile_rows[index])),
-                          "measure the profile again"});
+        fail(file, fmt::format("'{}' is missing", full_name(profile_rows[index])),
+             "measure the profile again");
       }
     }
     if (wrong_.empty() &&
         (profile_.pinned.bytes.size() != profile_.pinned.nanoseconds.size() ||
          profile_.pageable.bytes.size() != profile_.pageable.nanoseconds.size())) {
-      wrong_.push_back({{file},
-                        "a copy's 'bytes' and 'ns' have different lengths",
-                        "give one time for each size"});
+      fail(file, "a copy's 'bytes' and 'ns' have different lengths", "give one time for each size");
     }
     return std::move(wrong_);
   }
 
  private:
+  void fail(const std::string& file, std::string message, std::string hint) {
+    Diagnostic& wrong = wrong_.emplace_back();
+    wrong.place.file = file;
+    wrong.message = std::move(message);
+    wrong.hint = std::move(hint);
+  }
+
   void read_entry(const TomlEntry& entry, std::string_view prefix) {
     for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
       if (profile_rows[index].table != prefix || profile_rows[index].key != entry.key) continue;

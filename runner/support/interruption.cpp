@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <ctime>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::array asking{SIGINT, SIGTERM};
 timer_t patience;
+std::atomic<const char*> left_behind = nullptr;
+static_assert(std::atomic<const char*>::is_always_lock_free, "handlers read it");
 volatile std::sig_atomic_t has_patience = 0;
 
 // What follows runs in handlers: nothing but async-signal-safe calls.
@@ -33,9 +36,12 @@ void remember(int received) {
 }
 
 void end_now(int) {
-  constexpr std::string_view words =
-      "interrupted: ended in the middle of its work; nothing more is written\n";
-  [[maybe_unused]] const auto said = ::write(STDERR_FILENO, words.data(), words.size());
+  const auto say = [](std::string_view words) {
+    [[maybe_unused]] const auto said = ::write(STDERR_FILENO, words.data(), words.size());
+  };
+  const char* left = left_behind;
+  say("interrupted: ended in the middle of its work; ");
+  say(left == nullptr ? "nothing was written\n" : left);
   ::raise(interrupted);  // whose disposition is the default by now
   sigset_t none;
   sigemptyset(&none);
@@ -52,6 +58,10 @@ void stop_when_interrupted() {
   how.sigev_signo = SIGALRM;
   has_patience = ::timer_create(CLOCK_MONOTONIC, &how, &patience) == 0;
   for (const int signal : asking) std::signal(signal, remember);
+}
+
+void say_when_ended(const char* left) {
+  left_behind = left;
 }
 
 void throw_if_interrupted() {

@@ -46,19 +46,27 @@ Verdict judge_one(const Planned& planned, const Measurement& measurement, JudgeS
                settings_of(planned, std::move(settings)));
 }
 
+std::optional<Decided> decide_before_rounds(const Planned& planned, const DeviceIdentity& device,
+                                            JudgeSettings settings) {
+  settings = settings_of(planned, std::move(settings));
+  if (is_planned_only(planned.scenario)) {
+    Measurement none = by_plans_alone(planned, device);
+    return Decided{judge(planned.scenario, planned.plans, none, settings), std::move(none)};
+  }
+  if (const auto unmet = unmet_requirement(planned.scenario, device)) {
+    return Decided{skipped_verdict(planned.scenario, device, *unmet, settings), {}};
+  }
+  if (const auto failure = calibration_failure(planned)) {
+    return Decided{skipped_verdict(planned.scenario, device, *failure, settings), {}};
+  }
+  return std::nullopt;
+}
+
 Decided decide_one(const Planned& planned, Device& device, std::uint64_t seed,
                    JudgeSettings settings, Forecasts forecasts, const AfterRound& after_round) {
   settings = settings_of(planned, std::move(settings));
-  if (is_planned_only(planned.scenario)) {
-    Measurement none = by_plans_alone(planned, device.identity());
-    return {judge(planned.scenario, planned.plans, none, settings), std::move(none)};
-  }
-  if (const auto unmet = unmet_requirement(planned.scenario, device.identity())) {
-    return {skipped_verdict(planned.scenario, device.identity(), *unmet, settings), {}};
-  }
-  if (const auto failure = calibration_failure(planned)) {
-    return {skipped_verdict(planned.scenario, device.identity(), *failure, settings), {}};
-  }
+  if (auto decided = decide_before_rounds(planned, device.identity(), settings))
+    return std::move(*decided);
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   const Enough enough = enough_evidence(planned.scenario, planned.plans, settings);
   MeasureRequest request;

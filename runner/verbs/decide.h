@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "judge/judge.h"
 #include "verbs/planned.h"
@@ -24,6 +25,10 @@ enum class Forecasts { hidden, printed };
 // or until a signal comes, which leaves no verdict. Skips what the device cannot do.
 Decided decide_one(const Planned&, Device&, std::uint64_t seed, JudgeSettings, Forecasts,
                    const AfterRound& = {});
+
+// What is decided before any round: by plans alone, or skipped for what the device cannot do.
+// Nothing of a scenario that is to be measured.
+std::optional<Decided> decide_before_rounds(const Planned&, const DeviceIdentity&, JudgeSettings);
 
 // Of a scenario whose device failed half-way, for that reason: by its plans and its trace, which
 // are another process's; nothing that takes rounds is decided.

@@ -18,6 +18,8 @@
 #include "report/trace/write_snapshot.h"
 #include "report/trace/write_trace.h"
 #include "scenario/read/read_scenario.h"
+#include "support/files/folder_lock.h"
+#include "support/files/line_file.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"
 #include "support/text/diagnostic.h"
@@ -157,8 +159,8 @@ std::optional<Identity> identity_of(const Path& path) {
   Identity identity{.place = std::filesystem::weakly_canonical(absolute, failed), .number = {}};
   if (failed) identity.place = absolute;  // a link to a pipe leads to no place
   struct stat status {};
-  const bool is_there = path == standard_output ? ::fstat(STDOUT_FILENO, &status) == 0
-                                                : ::stat(path.c_str(), &status) == 0;
+  const bool is_there = is_standard_output(path) ? ::fstat(STDOUT_FILENO, &status) == 0
+                                                 : ::stat(path.c_str(), &status) == 0;
   if (!is_there) return identity;
   if (S_ISCHR(status.st_mode)) return std::nullopt;
   identity.number = {status.st_dev, status.st_ino};
@@ -269,7 +271,7 @@ void refuse_two_of_one_file(std::span<const Output> outputs) {
 
 void refuse_streams(const Arguments& arguments, std::size_t scenarios) {
   for (const Option& option : options_of(arguments)) {
-    if (*option.file != standard_output) continue;
+    if (!is_standard_output(*option.file)) continue;
     std::string why = option.against_stream;
     if (option.name == "--picture" && scenarios > 1) why = "draws a file for every scenario";
     if (!why.empty())
@@ -280,6 +282,10 @@ void refuse_streams(const Arguments& arguments, std::size_t scenarios) {
 }
 
 }  // namespace
+
+int descriptor_of_text() {
+  return std::cout.rdbuf() == std::cerr.rdbuf() ? STDERR_FILENO : STDOUT_FILENO;
+}
 
 void check_outputs(const Arguments& arguments, std::span<const Path> more) {
   if (options_of(arguments).empty()) return;
@@ -297,7 +303,15 @@ void check_outputs(const Arguments& arguments, std::span<const Path> more) {
     refuse_over(is_its_own_input(output) ? asked_for : all, output);
   refuse_two_of_one_file(outputs);
   for (const Output& output : outputs) {
-    if (!output.is_folder) check_writable(output.file);
+    if (output.file.filename() == lock_file_name) {
+      throw RequestError(output.option + " " + output.file.string() +
+                             " is the lock of its folder, which comes and goes",
+                         "give it another name");
+    }
+    if (output.is_folder) continue;
+    check_writable(output.file);
+    // Runs write these line by line, into the file that is there.
+    if (output.option == "--json") check_line_file(output.file);
   }
 }
 

@@ -18,6 +18,9 @@ namespace stepgate {
 // Where one of them is standard output, what is for people goes to standard error from now on.
 void check_outputs(const Arguments&, std::span<const std::filesystem::path> more = {});
 
+// Where what is for people goes: a colour is for the terminal behind it.
+int descriptor_of_text();
+
 // What a signal leaves in the middle, on standard error: "interrupted: 'a' is not decided; written:
 // r.json, t.a.fix.json", or "; nothing was written". The exit code.
 int say_interrupted(const std::string& what);

@@ -18,6 +18,7 @@
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
+#include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/read_file.h"
 #include "support/fnv1a.h"
@@ -159,6 +160,18 @@ void refuse_missing(const std::filesystem::path& given) {
        fmt::format("did you mean '{}'?", (folder / (std::string(*meant) + ".toml")).string())});
 }
 
+// Whoever names a file means it. One that is found in a folder may have come with somebody's pull
+// request, and as a link it would show what lies elsewhere, as `extends` may not.
+void refuse_link_outside(const std::filesystem::path& found, const BaseFolders& allowed) {
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(found, unknown)) return;
+  auto reason = allowed.reason_against(found.string());
+  if (!reason) return;
+  reason->message = "is a link, and " + reason->message;
+  reason->hint += ", or name the file itself";
+  throw RequestError(std::move(*reason));
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
@@ -170,8 +183,11 @@ std::vector<std::filesystem::path> scenario_files(const Arguments& arguments) {
       files.push_back(given);  // whoever reads it says what is wrong with it
       continue;
     }
+    const BaseFolders allowed(given / "any.toml");
     for (std::filesystem::path& path : read_folder(given)) {
-      if (path.extension() == ".toml") files.push_back(std::move(path));
+      if (path.extension() != ".toml") continue;
+      refuse_link_outside(path, allowed);
+      files.push_back(std::move(path));
     }
   }
   if (files.empty())

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <new>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -15,8 +14,7 @@
 #include "support/files/line_file.h"
 #include "support/files/write_file.h"
 #include "support/interruption.h"
-#include "verbs/decide.h"
-#include "verbs/decide_with_evidence.h"
+#include "verbs/decide_on_device.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
@@ -53,48 +51,26 @@ class JsonFile {
   std::optional<LineFile> file_;
 };
 
-// Where and how all scenarios of a run are decided.
-struct Line {
-  Device& device;
-  DeviceIdentity identity;  // as it was before anything could fail
-  std::uint64_t seed;
-  JudgeSettings settings;
-  std::optional<EvidenceRequest> evidence;
+// How it is told to people.
+struct Telling {
   Style style;
   bool verbose;
 };
 
-// A device that fails takes the scenario with it and not the run: the results of the others stay.
-Decided decided_or_failed(const Planned& planned, const Line& line) {
-  const Forecasts forecasts = line.verbose ? Forecasts::printed : Forecasts::hidden;
-  const auto failed = [&](const std::string& reason) {
-    return decide_without_rounds(planned, line.identity, line.seed, line.settings, reason);
-  };
-  try {
-    return line.evidence && !is_planned_only(planned.scenario)
-               ? decide_with_evidence(planned, line.device, line.seed, line.settings, forecasts,
-                                      *line.evidence)
-               : decide_one(planned, line.device, line.seed, line.settings, forecasts);
-  } catch (const DeviceError& error) {
-    return failed(error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(std::string(no_host_memory));
-  }
-}
-
 // Decides one scenario and prints it; false when a signal came in between.
-bool decide(const Planned& planned, const Line& line, JsonFile& json, Decisions& decisions) {
+bool decide(const Planned& planned, DecideOnDevice& line, const Telling& telling, JsonFile& json,
+            Decisions& decisions) {
   Decided decided;
   try {
-    decided = decided_or_failed(planned, line);
+    decided = line.decide(planned);
   } catch (const Interrupted&) {
     return false;
   }
   if (interrupted) return false;
-  if (line.verbose) {
-    print_verdict(std::cout, decided.verdict, line.style);
+  if (telling.verbose) {
+    print_verdict(std::cout, decided.verdict, telling.style);
   } else {
-    print_outcome(std::cout, decided.verdict, line.style);
+    print_outcome(std::cout, decided.verdict, telling.style);
   }
   std::cout << std::flush;  // a log that is read while it grows shows every decided scenario
   json.append(decided.verdict, decided.measurement);
@@ -161,24 +137,25 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
     std::cout << opened.note << "\n\n";
     reports.not_gated(opened.note);
   }
-  const Line line{.device = *opened.device,
-                  .identity = opened.device->identity(),
-                  .seed = seed,
-                  .settings = settings_for(all),
-                  .evidence = evidence,
-                  .style = style_of(STDOUT_FILENO),
-                  .verbose = arguments.verbose};
+  const JudgeSettings settings = settings_for(all);
+  const Telling telling{.style = style_of(descriptor_of_text()), .verbose = arguments.verbose};
+  DecideOnDevice line({.device = *opened.device,
+                       .identity = opened.device->identity(),
+                       .seed = seed,
+                       .settings = settings,
+                       .evidence = evidence,
+                       .forecasts = arguments.verbose ? Forecasts::printed : Forecasts::hidden});
   JsonFile json(arguments.json, info);
   for (const Planned& planned : all) {
-    if (!decide(planned, line, json, decisions))
+    if (!decide(planned, line, telling, json, decisions))
       return say_interrupted("'" + planned.scenario.name + "' is not decided");
     reports.decided(decisions.verdicts);
   }
-  const SuiteVerdict suite = judge_suite(decisions.verdicts, line.settings.suite_alpha);
+  const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);
   if (decisions.verdicts.size() > 1) json.append(suite);
   if (arguments.verbose && decisions.verdicts.size() > 1)
-    print_suite_table(std::cout, decisions.verdicts, line.style);
-  print_tally(std::cout, decisions.verdicts, suite, info, line.style);
+    print_suite_table(std::cout, decisions.verdicts, telling.style);
+  print_tally(std::cout, decisions.verdicts, suite, info, telling.style);
   write_outputs(arguments, decisions);
   reports.finish(decisions.verdicts, suite);
   const ExitCode code = exit_code(decisions.verdicts, suite, arguments.undecided);

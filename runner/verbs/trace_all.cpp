@@ -72,8 +72,11 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     for (; done < order.size(); ++done) {
       const std::size_t index = order[done];
       line.show("tracing " + all[index].scenario.name);
-      (void)child.exchange(file_of(index).string());
+      const std::string answer = child.exchange(file_of(index).string());
       traced[index] = read(file_of(index));
+      if (answer != tracer_lost_its_device) continue;
+      ++done;
+      give_up("the device was lost while '" + all[index].scenario.name + "' was traced");
     }
     child.finish("");
   } catch (const WorkerError& error) {

@@ -3,12 +3,17 @@
 // then, since a process that traces once is slow for good.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "measure/trace/traced.h"
 #include "verbs/planned.h"
 
 namespace stepgate {
+
+// What the process answers after a scenario at which its device was lost; it has no traces of those
+// after it.
+constexpr std::string_view tracer_lost_its_device = "lost";
 
 // In which order scenarios are traced, as indices: those with managed memory last, since whoever
 // has counted its pages once waits for such counts at the end of every later trace, 13 ms on an

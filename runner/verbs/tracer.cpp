@@ -68,15 +68,19 @@ int trace_for_run(const Arguments& arguments) {
   std::string file;
   for (const std::size_t index : tracing_order(all)) {
     const Planned& planned = all[index];
-    if (!std::getline(std::cin, file)) break;
+    if (!std::getline(std::cin, file) || file.empty()) break;
     Traced result;
+    bool is_lost = false;
     try {
       result = traced(*opened.device, arguments, planned, settings, seed);
+    } catch (const DeviceLost& error) {
+      result.unavailable = error.what();
+      is_lost = true;
     } catch (const DeviceError& error) {
       result.unavailable = error.what();
     }
     write_traced(file, result);
-    std::cout << "traced" << std::endl;
+    std::cout << (is_lost ? tracer_lost_its_device : "traced") << std::endl;
   }
   return 0;
 }

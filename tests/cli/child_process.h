@@ -36,6 +36,7 @@ class ChildProcess {
   // Whether the words appear on its standard output within the time.
   bool says(const std::string& words, std::chrono::seconds within) const;
   void send(int signal) const;
+  int number() const { return process_; }
   // Whether it ends within the time.
   bool ends(std::chrono::milliseconds within);
   Finished wait();

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Files that stepgate writes: what it never writes over, and what it writes through.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -253,6 +255,89 @@ TEST_F(Unreadable, FoldersAreWrongRequests) {
     EXPECT_EQ(run.exit_code, 2) << call << ": " << run.err;
     EXPECT_EQ(run.err.find("closed"), 0U) << run.err;
     EXPECT_TRUE(contains(run.err, ": cannot be read: Permission denied; check ")) << run.err;
+  }
+}
+
+// The file keeps its lines and its mode, so its mode counts, and before anything is measured.
+TEST_F(Unreadable, FilesThatMayNotBeWrittenAreToldBeforeARun) {
+  if (as_nobody("--version").exit_code != 0) GTEST_SKIP() << "nobody may start this program";
+  std::filesystem::permissions(place(), std::filesystem::perms{0777});
+  write("r.json", "of yesterday");
+  std::filesystem::permissions(place() / "r.json", std::filesystem::perms{0444});
+  const Finished run = as_nobody("run a.toml --device simulated --json r.json --junit j.xml");
+  EXPECT_EQ(run.exit_code, 2) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(run.err.find("r.json: cannot be written: Permission denied; check "), 0U) << run.err;
+  EXPECT_EQ(text("r.json"), "of yesterday");
+  EXPECT_FALSE(exists("j.xml")) << "the run had begun";
+}
+
+// By whatever of its names: then what is for people goes to standard error.
+TEST_F(Outputs, OnStandardOutputAreAlone) {
+  for (const char* name : {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
+    const Finished found = run({"--json", name});
+    EXPECT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_TRUE(nlohmann::json::accept(found.out)) << name << found.out;
+    EXPECT_TRUE(contains(found.err, "a: holds")) << name << found.err;
+    expect_refused(run({"--trace", name}), "standard output is not that");
+  }
+}
+
+// A terminal that nobody looks at, by its name, and what was written there.
+class Terminal {
+ public:
+  Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK)) {
+    (void)::grantpt(master_);
+    (void)::unlockpt(master_);
+    keeps_open_ = ::open(name().c_str(), O_RDWR | O_NOCTTY);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  ~Terminal() {
+    ::close(keeps_open_);
+    ::close(master_);
+  }
+  std::string name() const { return ::ptsname(master_); }
+  std::string text() const {
+    std::string found(65536, '\0');
+    const ssize_t length = ::read(master_, found.data(), found.size());
+    found.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+    return found;
+  }
+
+ private:
+  int master_;
+  int keeps_open_ = -1;
+};
+
+TEST_F(Outputs, InColourAreForTheTerminalThatShowsThem) {
+  const Terminal terminal;
+  const auto run_with = [&](const std::string& redirected) {
+    return ChildProcess(
+               "/bin/sh",
+               {"-c", std::string(STEPGATE_PROGRAM) + " --baselines " + STEPGATE_SOURCE_DIR +
+                          "/tests/baselines run a.toml --device simulated:round-numbers "
+                          "--seed 1 --no-trace " +
+                          redirected},
+               place())
+        .wait()
+        .exit_code;
+  };
+  const EnvironmentVariable colours("NO_COLOR", "");
+  EXPECT_EQ(run_with("--json - >j.json 2>" + terminal.name()), 0);
+  EXPECT_TRUE(contains(terminal.text(), "a: \x1b[32mholds"));
+  EXPECT_FALSE(contains(text("j.json"), "\x1b"));
+  // And none where standard output is a terminal that shows something else.
+  EXPECT_EQ(run_with("--junit - >" + terminal.name() + " 2>told"), 0);
+  EXPECT_TRUE(contains(text("told"), "a: holds")) << text("told");
+  EXPECT_TRUE(contains(terminal.text(), "<testsuite"));
+}
+
+TEST_F(Outputs, AreNotTheLockOfTheirFolder) {
+  for (const RunOutput& output : run_outputs) {
+    if (!output.suffix.empty()) continue;
+    SCOPED_TRACE(output.option + output.prefix);
+    expect_refused(run(words(output, ".stepgate.lock")), "is the lock of its folder");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -52,16 +53,20 @@ TEST_F(Signals, EndAtOnceAVerbThatFinishesNothing) {
 }
 
 TEST_F(Signals, EndARunThatNeverAsksWithinTwoSeconds) {
-  ChildProcess run(STEPGATE_PROGRAM, {"run", "a.toml", "deaf.toml", "--device", "reference"},
-                   place());
-  ASSERT_TRUE(run.says("a: undecided", 60s));
-  std::this_thread::sleep_for(300ms);
-  run.send(SIGTERM);
-  EXPECT_TRUE(run.ends(2s));
-  const Finished finished = run.wait();
-  EXPECT_EQ(finished.exit_code, 128 + SIGTERM);
-  EXPECT_TRUE(contains(finished.err, "interrupted: ended in the middle of its work"))
-      << finished.err;
+  const auto err_of = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "a.toml", "deaf.toml", "--device", "reference"});
+    ChildProcess run(STEPGATE_PROGRAM, more, place());
+    EXPECT_TRUE(run.says("a: undecided", 60s));
+    std::this_thread::sleep_for(300ms);
+    run.send(SIGTERM);
+    EXPECT_TRUE(run.ends(2s));
+    const Finished finished = run.wait();
+    EXPECT_EQ(finished.exit_code, 128 + SIGTERM);
+    return finished.err;
+  };
+  const std::string said = "interrupted: ended in the middle of its work; ";
+  EXPECT_EQ(err_of({}), said + "nothing was written\n");
+  EXPECT_EQ(err_of({"--json", "r.json", "--junit", "j.xml"}), said + "written: j.xml, r.json\n");
 }
 
 TEST_F(Signals, EndARunAtOnceWhenTheSecondIsAnotherOne) {
@@ -175,6 +180,44 @@ TEST_F(AcceptedRuns, AreCountedWhenASignalEndsTheRest) {
   std::this_thread::sleep_for(1s);
   EXPECT_EQ(text_of(place() / "b/simulated/gpu-of-round-numbers/small.toml"), file)
       << "a child went on";
+}
+
+// 'T' of a process that is stopped.
+char state_of(int process) {
+  const std::string text = text_of("/proc/" + std::to_string(process) + "/stat");
+  const auto after_name = text.rfind(") ");
+  return after_name == std::string::npos ? ' ' : text[after_name + 2];
+}
+
+std::vector<int> children_of(int process) {
+  std::istringstream numbers(text_of("/proc/" + std::to_string(process) + "/task/" +
+                                     std::to_string(process) + "/children"));
+  return {std::istream_iterator<int>(numbers), {}};
+}
+
+// As a terminal sends it: to the parent's group, which the child is not in.
+TEST_F(AcceptedRuns, StopAndGoOnWithWhoeverWaitsForThem) {
+  ChildProcess accept(STEPGATE_PROGRAM,
+                      {"--baselines", "b", "accept", "open.toml", "--runs", "2", "--device",
+                       "simulated:round-numbers"},
+                      place());
+  const auto child = [&] {
+    const std::vector<int> children = children_of(accept.number());
+    return children.empty() ? 0 : children.front();
+  };
+  wait_until([&] { return child() != 0; });
+  std::this_thread::sleep_for(300ms);
+  const int run = child();
+  accept.send(SIGTSTP);
+  wait_until([&] { return state_of(accept.number()) == 'T'; });
+  EXPECT_EQ(state_of(accept.number()), 'T');
+  EXPECT_EQ(state_of(run), 'T');
+  accept.send(SIGCONT);
+  wait_until([&] { return state_of(run) != 'T'; });
+  EXPECT_NE(state_of(run), 'T');
+  EXPECT_NE(state_of(accept.number()), 'T');
+  accept.send(SIGTERM);
+  EXPECT_TRUE(accept.ends(2s));
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "device/cuda/check.h"
+#include "device/cuda/cuda_failure.h"
 #include "device/cuda/cupti/nvtx_ranges.h"
+#include "device/cuda/mig_slice.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
 #include "device/cuda/step/fill_on_device.h"
@@ -28,10 +30,6 @@ int attribute(cudaDeviceAttr which) {
   int value = 0;
   check(cudaDeviceGetAttribute(&value, which, 0), "ask for a device attribute");
   return value;
-}
-
-std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
 // The kernel module's version, which CUDA itself does not tell: "580.159.03". Empty where the file
@@ -58,8 +56,9 @@ std::string cpu_model() {
   return {};
 }
 
-std::string uuid_text(const cudaUUID_t& uuid) {
-  std::string text = "GPU-";
+std::string uuid_text(const cudaDeviceProp& gpu) {
+  const cudaUUID_t& uuid = gpu.uuid;
+  std::string text = mig_slice_of(gpu.name) ? "MIG-" : "GPU-";
   for (int index = 0; index < 16; ++index) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[index]));
     if (index == 3 || index == 5 || index == 7 || index == 9) text += '-';
@@ -70,7 +69,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 GpuName name_of_gpu() {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
-  return {.uuid = uuid_text(properties.uuid),
+  return {.uuid = uuid_text(properties),
           .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                  properties.pciBusID, properties.pciDeviceID)};
 }
@@ -91,10 +90,21 @@ class CudaDevice : public Device {
     if (count == 0) throw DeviceError("no GPU is visible");
     // How a wait wakes up is part of what is measured, so it is not left to the number of
     // processors.
-    check(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
-    check(cudaSetDevice(0), "choose the GPU");
+    start(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
+    start(cudaSetDevice(0), "choose the GPU");
     refuse_unsupported_gpu();
     blas_ = make_blas();
+  }
+
+  // What CUDA takes before any step, a context among it: with what to do where that is refused.
+  static void start(cudaError_t status, std::string_view doing) {
+    try {
+      check(status, doing);
+    } catch (const DeviceError& error) {
+      const std::string_view way_out = way_out_of(static_cast<int>(status));
+      throw DeviceError(way_out.empty() ? std::string(error.what())
+                                        : fmt::format("{}; {}", error.what(), way_out));
+    }
   }
 
   static void refuse_unsupported_gpu() {
@@ -107,6 +117,47 @@ class CudaDevice : public Device {
   }
 
   DeviceIdentity identity() const override {
+    try {
+      return identity_now();
+    } catch (...) {
+      rethrow_from_gpu("");
+    }
+  }
+
+  std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
+    if (!may_use_cudnn(plan)) return {};
+    return {{.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)}};
+  }
+
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    return loaded(plan, draw, nullptr);
+  }
+
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
+                                        const LoadDraw& draw) override {
+    return loaded(plan, draw, &slots_[slot]);
+  }
+
+  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
+                                          const Interleaving& how) override {
+    std::vector<CudaStep*> ours;
+    for (LoadedStep* step : steps) ours.push_back(&dynamic_cast<CudaStep&>(*step));
+    CudaStep* at_work = ours.front();
+    try {
+      return run_by_turns(ours, how, at_work);
+    } catch (...) {
+      rethrow_from_gpu(at_work->place());
+    }
+  }
+
+  std::string reason_against_tracing() const override {
+    return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
+  }
+
+  std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
+
+ private:
+  DeviceIdentity identity_now() const {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
     int runtime = 0;
@@ -117,15 +168,17 @@ class CudaDevice : public Device {
     DeviceIdentity identity{.kind = DeviceKind::cuda,
                             .name = properties.name,
                             .driver = kernel_module_version(),
-                            .runtime = version_text(runtime),
+                            .runtime = cuda_version_in_words(runtime),
                             .compute_capability = properties.major + properties.minor / 10.0,
                             .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
                             .memory_bytes = static_cast<std::int64_t>(total_bytes),
                             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
-                            .uuid = uuid_text(properties.uuid),
+                            .uuid = uuid_text(properties),
                             .cpu = cpu_model(),
                             .keys = nvml().keys(),
                             .multiprocessors = properties.multiProcessorCount};
+    if (auto slice = mig_slice_of(identity.name))
+      identity.keys.push_back({"mig slice", std::move(*slice)});
     identity.power_limit = value_of(identity.keys, "power limit");
     const std::string generation = value_of(identity.keys, "pcie generation");
     if (!generation.empty()) {
@@ -134,45 +187,53 @@ class CudaDevice : public Device {
     return identity;
   }
 
-  std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
-    if (!may_use_cudnn(plan)) return {};
-    return {{.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)}};
+  // In memory that is kept, or in its own when there is none.
+  std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
+                                     PersistentMemory* kept) {
+    const std::string at = "variant '" + plan.variant + "', being loaded";
+    try {
+      make_room(plan, kept);
+      return std::make_unique<CudaStep>(
+          plan, services_for(plan), draw, kept,
+          kept ? streams_of_slots() : std::make_shared<CudaStreams>());
+    } catch (const DeviceMemoryFull& full) {
+      if (const auto failure = failure_for_good())
+        throw DeviceLost(lost_in_words(at + ": " + full.what(), *failure));
+      throw DeviceMemoryFull(full.what() + held_by_others_in_words(memory_now()));
+    } catch (...) {
+      rethrow_from_gpu(at);
+    }
   }
 
-  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
-    make_room(plan, nullptr);
-    return std::make_unique<CudaStep>(plan, services_for(plan), draw, nullptr,
-                                      std::make_shared<CudaStreams>());
+  MemoryHolders memory_now() const {
+    MemoryHolders memory;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+    memory.free_bytes = static_cast<std::int64_t>(free_bytes);
+    memory.total_bytes = static_cast<std::int64_t>(total_bytes);
+    for (const auto& [slot, kept] : slots_) memory.own_bytes += kept.device_bytes();
+    memory.processes = nvml().read().processes;
+    return memory;
   }
 
-  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
-                                        const LoadDraw& draw) override {
-    PersistentMemory& kept = slots_[slot];
-    make_room(plan, &kept);
-    return std::make_unique<CudaStep>(plan, services_for(plan), draw, &kept, streams_of_slots());
-  }
-
-  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,
-                                          const Interleaving& how) override {
-    std::vector<CudaStep*> ours;
-    for (LoadedStep* step : steps) ours.push_back(&dynamic_cast<CudaStep&>(*step));
+  // `at_work` is whichever of them uses the GPU.
+  static std::vector<StepResult> run_by_turns(std::span<CudaStep* const> ours,
+                                              const Interleaving& how, CudaStep*& at_work) {
     for (CudaStep* step : ours) step->begin_interleaved();
     for (std::size_t place = 0; place < how.order.size(); ++place) {
       const bool scored = static_cast<std::int64_t>(place) >= how.unscored;
-      ours[static_cast<std::size_t>(how.order[place])]->issue_segment(how, scored);
+      at_work = ours[static_cast<std::size_t>(how.order[place])];
+      at_work->issue_segment(how, scored);
     }
     std::vector<StepResult> results;
-    for (CudaStep* step : ours) results.push_back(step->end_interleaved(how));
+    for (CudaStep* step : ours) {
+      at_work = step;
+      results.push_back(step->end_interleaved(how));
+    }
     return results;
   }
 
-  std::string reason_against_tracing() const override {
-    return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
-  }
-
-  std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
-
- private:
   // Slots that nobody is in give up what they keep where the step might lack it.
   void make_room(const StepPlan& plan, const PersistentMemory* own) {
     constexpr double to_spare = 1.25;  // pools and allocators splinter
@@ -237,17 +298,17 @@ class CudaDevice : public Device {
 
 }  // namespace
 
-// A machine without a GPU has no driver or no device. Every other error is that of a driver which
-// is there and does not work.
 std::optional<NoGpu> reason_against_local_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   (void)cudaGetLastError();
   if (status == cudaSuccess && count > 0) return std::nullopt;
   if (status == cudaSuccess) return NoGpu{.reason = "no GPU is visible"};
-  const bool is_none = status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver ||
-                       status == cudaErrorStubLibrary;
-  return NoGpu{.reason = cudaGetErrorString(status), .is_fault = !is_none};
+  DriverFacts facts{.failure = failure_of(status), .kernel_module = kernel_module_version()};
+  (void)cudaDriverGetVersion(&facts.driver_version);
+  (void)cudaRuntimeGetVersion(&facts.runtime_version);
+  (void)cudaGetLastError();
+  return reason_of(facts);
 }
 
 std::unique_ptr<Device> make_cuda_device(Recording recording) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "device/cuda/cuda_failure.h"
 #include "device/device.h"
 
 namespace stepgate {
@@ -15,11 +16,6 @@ enum class Recording { off, on };
 // The first visible GPU. Throws DeviceError when there is no driver or no GPU. A device that
 // records must be the first thing in its process that uses CUDA.
 std::unique_ptr<Device> make_cuda_device(Recording = Recording::off);
-
-struct NoGpu {
-  std::string reason;     // in words
-  bool is_fault = false;  // there should be one: its driver fails, or it is hidden
-};
 
 // Why no GPU can be used; nothing when one can. Does not throw.
 std::optional<NoGpu> reason_against_local_gpu();

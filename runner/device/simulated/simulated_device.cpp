@@ -32,7 +32,11 @@ struct Machine {
   // stream of its own.
   Random fates = Random(~settings.seed);
   std::map<std::string, double> process_factors = {};
+  bool is_lost = false;
 
+  void refuse_when_lost() const {
+    if (is_lost) throw DeviceLost("the simulated device is lost, as planted");
+  }
   double log_normal(double deviation) { return std::exp(deviation * random.normal()); }
   double slot_factor(int slot) {
     const auto [place, is_new] = slot_factors.try_emplace(slot, 1);
@@ -161,11 +165,15 @@ class SimulatedStep : public LoadedStep {
       for (std::int64_t step = first_step_ - prefetch_depth(plan_); step < first_step_; ++step)
         timeline_.issue_step(step, {});
     }
+    machine_->refuse_when_lost();
     for (std::int64_t done = 0; done < count; ++done) {
       if (machine_->settings.fails_at_step == next_step_) {
-        throw DeviceError(
+        const std::string words =
             fmt::format("the simulated device fails at step {} of variant '{}', as planted",
-                        next_step_, plan_.variant));
+                        next_step_, plan_.variant);
+        if (!machine_->settings.fails_for_good) throw DeviceError(words);
+        machine_->is_lost = true;
+        throw DeviceLost(words);
       }
       timeline_.issue_step(next_step_, noise());
       ++next_step_;
@@ -250,6 +258,7 @@ class SimulatedDevice : public Device {
   std::chrono::nanoseconds now() const override { return std::chrono::nanoseconds(machine_->now); }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    machine_->refuse_when_lost();
     require_memory(plan, {free_memory(), machine_->profile.memory_bytes});
     machine_->now += time_to_load;
     return std::make_unique<SimulatedStep>(plan, draw, machine_, 1);
@@ -258,6 +267,7 @@ class SimulatedDevice : public Device {
   // The memory of a slot stays, as large as its largest step.
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
+    machine_->refuse_when_lost();
     std::int64_t& held = held_[slot];
     require_memory(plan, {free_memory() + held, machine_->profile.memory_bytes});
     held = std::max(held, peak_live_bytes(plan, held_memory(plan)));

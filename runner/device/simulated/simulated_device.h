@@ -46,6 +46,7 @@ struct SimulatedSettings {
   std::uint64_t seed = 0;  // of the noise
   std::vector<PlantedSlowdown> slowdowns = {};
   std::optional<std::int64_t> fails_at_step = {};  // throws DeviceError when it gets there
+  bool fails_for_good = false;  // throws DeviceLost then, and whatever it is asked afterwards
   std::vector<PlantedClock> clocks = {};
   std::vector<PlantedEnvironment> environment = {};  // ascending; none: it has no surroundings
   std::vector<PlantedFault> faults = {};

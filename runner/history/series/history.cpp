@@ -143,10 +143,11 @@ class HistoryBuilder {
  private:
   double week_of(const StoredRun& run) const {
     if (const auto week = weeks_of_date(run.provenance.date)) return *week;
-    throw RequestError(
-        {{baseline_.file, 0, 0},
-         fmt::format("a run has the date '{}'", run.provenance.date),
-         "a date is as in 2026-11-21T10:15:00Z; take that [[run]] out and accept it anew"});
+    Diagnostic wrong;
+    wrong.place.file = baseline_.file;
+    wrong.message = fmt::format("a run has the date '{}'", run.provenance.date);
+    wrong.hint = "a date is as in 2026-11-21T10:15:00Z; take that [[run]] out and accept it anew";
+    throw RequestError(std::move(wrong));
   }
 
   // Eras begin in the order of the file, in which runs were accepted.

@@ -180,9 +180,10 @@ struct Verdict {
   Outcome outcome = Outcome::undecided;  // the worst of the sentences
   std::optional<std::string> broken;     // the run itself cannot be trusted, in words: exit 2
   std::optional<std::string> failed;     // the device failed half-way, in words: exit 3
-  std::string skipped_because;           // a requirement that the machine does not meet
-  double alpha = 0.01;                   // P(refuted) at most this when the sentence is true
-  double suite_alpha = 0.01;             // P(any of suite_lines refuted) when all are true
+  bool not_run = false;         // failed before its turn: an earlier scenario lost the device
+  std::string skipped_because;  // a requirement that the machine does not meet
+  double alpha = 0.01;          // P(refuted) at most this when the sentence is true
+  double suite_alpha = 0.01;    // P(any of suite_lines refuted) when all are true
   std::int64_t suite_lines = 1;
   double beta = 0.05;             // P(holds) at most this when it is false
   std::int64_t stored_lines = 1;  // timed sentences about stored runs, which share suite_alpha too

@@ -321,8 +321,7 @@ class Run {
         return;
       }
       const nanoseconds before = spent();
-      load();
-      Round round = run_loaded();
+      Round round = next_round();
       if (!losses_agree()) return;
       round.environment_after = device_.read_environment();
       kept += bytes_kept(round);
@@ -333,6 +332,16 @@ class Run {
       result_.record_full =
           kept >= most_bytes_kept && std::ssize(result_.rounds) >= request_.fewest_rounds;
       if (result_.record_full) return;
+    }
+  }
+
+  // Every variant loaded anew.
+  Round next_round() {
+    try {
+      load();
+      return run_loaded();
+    } catch (const DeviceLost& lost) {
+      throw DeviceLost(fmt::format("round {}: {}", result_.rounds.size() + 1, lost.what()));
     }
   }
 

@@ -14,10 +14,6 @@
 namespace stepgate {
 namespace {
 
-bool meet(const Lifetime& a, const Lifetime& b) {
-  return a.first <= b.last && b.first <= a.last;
-}
-
 // Who is placed first: who takes the most bytes, the most operations, or the most of both.
 enum class First { largest, longest, largest_area };
 
@@ -51,39 +47,69 @@ std::vector<std::size_t> in_order_of_placing(std::span<const Lifetime> lifetimes
 struct Placed {
   std::int64_t begin;
   std::int64_t end;
-  const Lifetime* lifetime;
+  int first;
+  int last;
 };
 
-// The beginning of the smallest gap between the placed ones that are live with it, or their end.
-std::int64_t place_for(const Lifetime& lifetime, const std::vector<Placed>& by_begin) {
-  std::int64_t smallest_gap = std::numeric_limits<std::int64_t>::max();
-  std::int64_t best = -1;
-  std::int64_t free_from = 0;
-  for (const Placed& other : by_begin) {
-    if (!meet(lifetime, *other.lifetime)) continue;
-    const std::int64_t gap = other.begin - free_from;
-    if (gap >= lifetime.bytes && gap < smallest_gap) {
-      smallest_gap = gap;
-      best = free_from;
-    }
-    free_from = std::max(free_from, other.end);
-  }
-  return best >= 0 ? best : free_from;
+bool meet(const Lifetime& a, const Placed& b) {
+  return a.first <= b.last && b.first <= a.last;
 }
+
+// Those that have a place, in the order of their beginnings, in pieces: to put one of 20,000 into a
+// single row moves ten thousand others, which takes longer than to find where it belongs.
+class PlacedInOrder {
+ public:
+  void add(const Placed& placed) {
+    if (pieces_.empty()) return pieces_.push_back({placed});
+    const auto begins_behind = [](const Placed& a, const Placed& b) { return a.begin < b.begin; };
+    const auto behind = std::upper_bound(
+        pieces_.begin(), pieces_.end(), placed,
+        [&](const Placed& a, const Piece& piece) { return begins_behind(a, piece.front()); });
+    const auto at = behind == pieces_.begin() ? pieces_.begin() : behind - 1;
+    at->insert(std::upper_bound(at->begin(), at->end(), placed, begins_behind), placed);
+    if (std::ssize(*at) < most_in_a_piece) return;
+    const auto half = at->begin() + most_in_a_piece / 2;
+    Piece second(half, at->end());
+    at->erase(half, at->end());
+    pieces_.insert(at + 1, std::move(second));
+  }
+
+  // The beginning of the smallest gap between those that are live with it, or their end.
+  std::int64_t place_for(const Lifetime& lifetime) const {
+    std::int64_t smallest_gap = std::numeric_limits<std::int64_t>::max();
+    std::int64_t best = -1;
+    std::int64_t free_from = 0;
+    for (const Piece& piece : pieces_) {
+      for (const Placed& other : piece) {
+        if (!meet(lifetime, other)) continue;
+        const std::int64_t gap = other.begin - free_from;
+        if (gap == lifetime.bytes) return free_from;  // none is smaller and large enough
+        if (gap > lifetime.bytes && gap < smallest_gap) {
+          smallest_gap = gap;
+          best = free_from;
+        }
+        free_from = std::max(free_from, other.end);
+      }
+    }
+    return best >= 0 ? best : free_from;
+  }
+
+ private:
+  using Piece = std::vector<Placed>;
+  static constexpr std::ptrdiff_t most_in_a_piece = 512;
+  std::vector<Piece> pieces_;
+};
 
 Arena pack(std::span<const Lifetime> lifetimes, First first) {
   Arena arena;
   arena.offsets_bytes.resize(lifetimes.size());
-  std::vector<Placed> by_begin;
+  PlacedInOrder placed_before;
   for (const std::size_t index : in_order_of_placing(lifetimes, first)) {
     const Lifetime& lifetime = lifetimes[index];
     require(lifetime.bytes % block_alignment_bytes == 0, "device memory comes in whole blocks");
-    const std::int64_t begin = place_for(lifetime, by_begin);
-    const Placed placed{begin, begin + lifetime.bytes, &lifetime};
-    const auto at =
-        std::upper_bound(by_begin.begin(), by_begin.end(), placed,
-                         [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
-    by_begin.insert(at, placed);
+    const std::int64_t begin = placed_before.place_for(lifetime);
+    const Placed placed{begin, begin + lifetime.bytes, lifetime.first, lifetime.last};
+    placed_before.add(placed);
     arena.offsets_bytes[index] = begin;
     arena.bytes = std::max(arena.bytes, placed.end);
   }

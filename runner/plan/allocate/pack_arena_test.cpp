@@ -143,6 +143,20 @@ TEST(PackArena, OfRandomLifetimesIsAFewPercentAboveItsBound) {
   EXPECT_LT(p99, 0.15);
 }
 
+// More than one piece of those that have a place.
+TEST(PackArena, OfThousandsIsApartToo) {
+  Random random(5);
+  std::vector<Lifetime> all;
+  for (int index = 0; index < 3000; ++index) {
+    const auto first = static_cast<int>(random.below(6000));
+    const auto blocks = static_cast<std::int64_t>(1 + random.below(900));
+    all.push_back(live(blocks, first, first + static_cast<int>(random.below(40)), index));
+  }
+  const Arena arena = pack_arena(all);
+  expect_apart(all, arena);
+  EXPECT_LE(static_cast<double>(arena.bytes), 1.2 * static_cast<double>(most_live_bytes(all)));
+}
+
 TEST(PackArena, OfTheSuitesScenariosIsWithinTwoPercentOfItsBound) {
   int plans = 0, tight = 0;
   double most = 0;

@@ -97,6 +97,8 @@ class LifetimeFinder {
   explicit LifetimeFinder(const StepPlan& plan)
       : plan_(plan),
         operations_(static_cast<int>(plan.operations.size())),
+        allocated_(stays_allocated(plan)),
+        registered_(stays_registered(plan)),
         uses_(plan.buffers.size()) {
     for (int index = 0; index < operations_; ++index) {
       const Operation& operation = operation_at(index);
@@ -153,7 +155,7 @@ class LifetimeFinder {
   void find_pinned(int buffer) {
     const Buffer& described = buffer_at(buffer);
     if (described.memory == MemoryKind::pageable) return;
-    const Stays stays = stays_registered(plan_, buffer);
+    const Stays& stays = registered_[static_cast<std::size_t>(buffer)];
     if (stays.pairs.empty()) {
       found_.pinned.push_back(always(buffer, described.slots, LivenessReason::it_is_kept));
       return;
@@ -170,7 +172,7 @@ class LifetimeFinder {
   }
 
   void find_allocated(int buffer) {
-    const Stays stays = stays_allocated(plan_, buffer);
+    const Stays& stays = allocated_[static_cast<std::size_t>(buffer)];
     const bool stays_over_steps = stays.pairs.empty() && stays.unmatched.empty();
     if (stays_over_steps && !uses_of(buffer).empty())
       found_.device.push_back(always(buffer, 1, LivenessReason::it_spans_steps));
@@ -253,6 +255,8 @@ class LifetimeFinder {
 
   const StepPlan& plan_;
   int operations_;
+  std::vector<Stays> allocated_;  // by buffer
+  std::vector<Stays> registered_;
   std::vector<std::vector<Use>> uses_;  // by buffer, in the order of the host
   std::vector<int> in_workspace_;
   std::vector<int> captured_;

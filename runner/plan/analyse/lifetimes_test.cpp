@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "plan/analyse/stays.h"
 #include "plan/testing/plan_by_hand.h"
 #include "plan/testing/steps_by_hand.h"
 
@@ -236,6 +239,24 @@ TEST(Lifetimes, OfGradientsBeginInTheBackwardPassUnlessTheyAccumulateOverSteps) 
   });
   EXPECT_EQ(of_buffer(lifetimes_of(adding).device, index).front().because,
             LivenessReason::it_is_carried_over);
+}
+
+// Every allocation that a plan may have, each its own buffer: one walk over the operations and not
+// one for each buffer, which took seconds.
+TEST(Stays, OfEveryAllocationAreFoundInOneWalk) {
+  constexpr int count = 20'000;
+  StepPlan plan;
+  plan.buffers.resize(count);
+  for (int buffer = 0; buffer < count; ++buffer)
+    plan.operations.emplace_back().action = Allocate{.buffer = buffer};
+  for (int buffer = count - 1; buffer >= 0; --buffer)
+    plan.operations.emplace_back().action = Release{.buffer = buffer};
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Stays> stays = stays_allocated(plan);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
+  ASSERT_EQ(stays.size(), plan.buffers.size());
+  EXPECT_EQ(stays.front().pairs, (std::vector{std::pair(0, 2 * count - 1)}));
+  EXPECT_EQ(stays.back().pairs, (std::vector{std::pair(count - 1, count)}));
 }
 
 }  // namespace

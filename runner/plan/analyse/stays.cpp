@@ -19,17 +19,8 @@ bool belong_together(const Operation& take, const Operation& give) {
   return apart + 1 == steps_of(std::get<Take>(take.action));
 }
 
-template <class Take, class Give>
-Stays stays_of(const StepPlan& plan, int buffer) {
-  std::vector<int> takes;
-  std::vector<int> gives;
-  for (int index = 0; index < std::ssize(plan.operations); ++index) {
-    const Action& action = plan.operations[static_cast<std::size_t>(index)].action;
-    if (const auto* take = std::get_if<Take>(&action); take && take->buffer == buffer)
-      takes.push_back(index);
-    if (const auto* give = std::get_if<Give>(&action); give && give->buffer == buffer)
-      gives.push_back(index);
-  }
+template <class Take>
+Stays matched(const StepPlan& plan, const std::vector<int>& takes, const std::vector<int>& gives) {
   Stays stays;
   for (std::size_t index = 0; index < takes.size(); ++index) {
     const bool given_back =
@@ -45,14 +36,31 @@ Stays stays_of(const StepPlan& plan, int buffer) {
   return stays;
 }
 
-}  // namespace
-
-Stays stays_allocated(const StepPlan& plan, int buffer) {
-  return stays_of<Allocate, Release>(plan, buffer);
+template <class Take, class Give>
+std::vector<Stays> stays_of(const StepPlan& plan) {
+  std::vector<std::vector<int>> takes(plan.buffers.size());
+  std::vector<std::vector<int>> gives(plan.buffers.size());
+  for (int index = 0; index < std::ssize(plan.operations); ++index) {
+    const Action& action = plan.operations[static_cast<std::size_t>(index)].action;
+    if (const auto* take = std::get_if<Take>(&action))
+      takes[static_cast<std::size_t>(take->buffer)].push_back(index);
+    if (const auto* give = std::get_if<Give>(&action))
+      gives[static_cast<std::size_t>(give->buffer)].push_back(index);
+  }
+  std::vector<Stays> stays;
+  for (std::size_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
+    stays.push_back(matched<Take>(plan, takes[buffer], gives[buffer]));
+  return stays;
 }
 
-Stays stays_registered(const StepPlan& plan, int buffer) {
-  return stays_of<RegisterHost, UnregisterHost>(plan, buffer);
+}  // namespace
+
+std::vector<Stays> stays_allocated(const StepPlan& plan) {
+  return stays_of<Allocate, Release>(plan);
+}
+
+std::vector<Stays> stays_registered(const StepPlan& plan) {
+  return stays_of<RegisterHost, UnregisterHost>(plan);
 }
 
 }  // namespace stepgate

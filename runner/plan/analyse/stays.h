@@ -16,9 +16,10 @@ struct Stays {
   std::vector<int> unmatched;
 };
 
-// From an Allocate to its Release.
-Stays stays_allocated(const StepPlan&, int buffer);
+// Of every buffer, by its index, found in one walk over the operations: a plan may have tens of
+// thousands of both. From an Allocate to its Release.
+std::vector<Stays> stays_allocated(const StepPlan&);
 // From a RegisterHost to its UnregisterHost.
-Stays stays_registered(const StepPlan&, int buffer);
+std::vector<Stays> stays_registered(const StepPlan&);
 
 }  // namespace stepgate

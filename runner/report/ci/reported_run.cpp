@@ -42,7 +42,7 @@ ReportedCase reported_case(const ReportedRun& run, const Verdict& verdict,
   reported.type = in_words(outcome);
   std::string why = sentence.reason;
   if (outcome != Outcome::refuted && verdict.failed) {
-    reported.type = "device";
+    reported.type = verdict.not_run ? not_run : "device";
     why = *verdict.failed;
   } else if (outcome != Outcome::refuted && verdict.broken) {
     reported.type = "broken";
@@ -193,13 +193,14 @@ ReportedCases reported_cases(const ReportedRun& run) {
   if (ReportedScenario own = of_the_run(run, all); !own.cases.empty())
     all.insert(all.begin(), std::move(own));
   name_apart(all);
-  return {.verb = "run",
-          .run = run.run,
-          .simulated = is_simulated(run),
-          .ended_early = !run.failures.empty(),
-          .scenarios = std::move(all),
-          .code = code_of(run),
-          .gate = nullptr};
+  return {
+      .verb = "run",
+      .run = run.run,
+      .simulated = is_simulated(run),
+      .ended_early = !run.failures.empty() || std::ranges::any_of(run.verdicts, &Verdict::not_run),
+      .scenarios = std::move(all),
+      .code = code_of(run),
+      .gate = nullptr};
 }
 
 std::size_t count_of(std::span<const ReportedScenario> scenarios, CaseEnd end) {

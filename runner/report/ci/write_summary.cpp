@@ -64,6 +64,7 @@ std::string shown_outcome(const ReportedScenario& scenario) {
       if (one.end != CaseEnd::passed) return one.type;
     return scenario.cases.empty() ? std::string(not_run) : "passed";
   }
+  if (scenario.verdict->not_run) return std::string(not_run);
   if (scenario.verdict->failed) return "device failed";
   if (scenario.verdict->broken) return "broken";
   return std::string(in_words(scenario.verdict->outcome));

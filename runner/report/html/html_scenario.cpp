@@ -192,7 +192,10 @@ std::string html_cost(const Verdict& verdict) {
 std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bool open) {
   const Verdict& verdict = *reported.verdict;
   std::string html = html_paragraph(verdict.claim);
-  if (verdict.failed) html += html_paragraph("The device failed: " + *verdict.failed);
+  if (verdict.failed) {
+    html +=
+        html_paragraph((verdict.not_run ? "Not run: " : "The device failed: ") + *verdict.failed);
+  }
   if (verdict.broken) html += html_paragraph("Broken: " + *verdict.broken);
   if (verdict.disturbance) html += html_paragraph("Disturbed: " + *verdict.disturbance);
   if (!verdict.skipped_because.empty())
@@ -250,6 +253,7 @@ std::string scenario_outcome(const ReportedScenario& reported) {
     if (wrong != reported.cases.end()) return wrong->type;
     return reported.cases.empty() ? std::string(not_run) : "passed";
   }
+  if (reported.verdict->not_run) return std::string(not_run);
   if (reported.verdict->failed) return "device failed";
   if (reported.verdict->broken) return "broken";
   return std::string(in_words(reported.verdict->outcome));

@@ -77,6 +77,7 @@ void print_last_line(std::ostream& out, const Verdict& verdict, const std::strin
   const auto ended = [&](std::string_view how, const std::string& why) {
     out << coloured(how, colour_of(Outcome::refuted), style) << ": " << visible_lines(why) << '\n';
   };
+  if (verdict.not_run) return ended("not run", *verdict.failed);
   if (verdict.failed) return ended("the device failed", *verdict.failed);
   if (verdict.broken) return ended("broken", *verdict.broken);
   out << coloured(verdict.outcome, style);
@@ -178,6 +179,8 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
 }
 
 void print_outcome(std::ostream& out, const Verdict& verdict, Style style) {
+  // All that come after the one that lost the device have its story: the tally counts them.
+  if (verdict.not_run && verdict.outcome != Outcome::refuted) return;
   if (verdict.outcome != Outcome::holds || verdict.broken || verdict.failed) {
     out << '\n';
     print_verdict(out, verdict, style);
@@ -198,7 +201,8 @@ void print_suite_table(std::ostream& out, std::span<const Verdict> verdicts, Sty
       return coloured(fmt::format("{:<{}}", words, outcome_width), colour_of(Outcome::refuted),
                       style);
     };
-    rows.push_back({verdict.failed   ? cell("failed")
+    rows.push_back({verdict.not_run  ? cell("not run")
+                    : verdict.failed ? cell("failed")
                     : verdict.broken ? cell("broken")
                                      : outcome_cell(verdict.outcome, style),
                     verdict.scenario,
@@ -217,15 +221,19 @@ void print_tally(std::ostream& out, std::span<const Verdict> verdicts, const Sui
     if (count > 0) tally += fmt::format(", {} {}{}", count, how, in_brackets(which));
   };
   std::vector<std::string> failed;
+  std::vector<std::string> unrun;
   std::vector<std::string> broken;
   for (const Verdict& verdict : verdicts) {
-    if (verdict.failed) {
+    if (verdict.not_run) {
+      unrun.push_back(with_refuted_lines(verdict));
+    } else if (verdict.failed) {
       failed.push_back(with_refuted_lines(verdict));
     } else if (verdict.broken) {
       broken.push_back(with_refuted_lines(verdict));
     }
   }
   add("failed", failed, failed.size());
+  add("not run", unrun, unrun.size());
   add("broken", broken, broken.size());
   for (const Outcome outcome : all_outcomes) {
     std::vector<std::string> deciding;

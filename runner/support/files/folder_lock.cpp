@@ -44,12 +44,29 @@ mode_t mode_in(const std::filesystem::path& folder) {
   return mode;
 }
 
-OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  OpenFile file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+// Without a name until it has its mode, which the umask cuts at first: whoever opens it by its name
+// may open it. False, with errno, where it cannot be made; `file` has none then.
+bool make_lock(const std::filesystem::path& folder, const std::filesystem::path& path,
+               OpenFile& file) {
+  file = OpenFile(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file.descriptor() >= 0) {
     (void)::fchmod(file.descriptor(), mode_in(folder));
-    return file;
+    const std::string unnamed = "/proc/self/fd/" + std::to_string(file.descriptor());
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0)
+      return true;
+    file = OpenFile();
+    if (errno == EEXIST) return false;
   }
+  // File systems that know no file without a name, and no /proc: for a moment it is its owner's.
+  file = OpenFile(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() < 0) return false;
+  (void)::fchmod(file.descriptor(), mode_in(folder));
+  return true;
+}
+
+OpenFile open_lock(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  OpenFile file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (file.descriptor() >= 0 || (errno == ENOENT && make_lock(folder, path, file))) return file;
   if (errno == EEXIST) file = OpenFile(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   // Its holder has just taken it away: the next try makes it anew.
   if (file.descriptor() < 0 && errno != ENOENT) refuse_to_lock(folder, std::strerror(errno));
@@ -123,7 +140,7 @@ class LockWait {
 }  // namespace
 
 FolderLock::FolderLock(const std::filesystem::path& folder, LockPatience patience)
-    : path_(folder / ".stepgate.lock") {
+    : path_(folder / lock_file_name) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) refuse_to_lock(folder, error.message());

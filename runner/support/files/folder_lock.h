@@ -5,10 +5,13 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "support/files/open_file.h"
 
 namespace stepgate {
+
+inline constexpr std::string_view lock_file_name = ".stepgate.lock";
 
 // Of whoever waits for a lock.
 struct LockPatience {

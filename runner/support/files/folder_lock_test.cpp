@@ -160,5 +160,28 @@ TEST_F(FolderLockTest, RefusesWhatIsNoFolder) {
   EXPECT_THROW(FolderLock{folder / "in a file"}, RequestError);
 }
 
+// Somebody of the folder's group who comes in between would be refused.
+TEST_F(FolderLockTest, HasItsModeFromTheFirstMomentOn) {
+  std::filesystem::create_directories(folder);
+  if (const OpenFile unnamed(::open(folder.c_str(), O_TMPFILE | O_RDWR, 0600));
+      unnamed.descriptor() < 0)
+    GTEST_SKIP() << "this file system knows no file without a name";
+  std::filesystem::permissions(folder, std::filesystem::perms{0770});
+  std::atomic<bool> ended = false;
+  std::atomic<int> others = 0;
+  std::thread looks([&] {
+    while (!ended) {
+      struct stat status {};
+      if (::stat((folder / lock_file_name).c_str(), &status) == 0 &&
+          (status.st_mode & 0777) != 0660)
+        ++others;
+    }
+  });
+  for (int turn = 0; turn < 3000; ++turn) const FolderLock lock(folder);
+  ended = true;
+  looks.join();
+  EXPECT_EQ(others, 0);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -26,6 +26,12 @@ OpenFile open_emptied(const std::filesystem::path& path) {
 
 }  // namespace
 
+void check_line_file(const std::filesystem::path& path) {
+  if (is_stream(path)) return;
+  const OpenFile file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.descriptor() < 0 && errno != ENOENT) refuse_to_write(path, std::strerror(errno));
+}
+
 LineFile::LineFile(const std::filesystem::path& path) : path_(path), file_(open_emptied(path)) {}
 
 void LineFile::append(std::string_view lines) {

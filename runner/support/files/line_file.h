@@ -10,6 +10,10 @@
 
 namespace stepgate {
 
+// Throws what LineFile would throw of a file that is there, which it empties and write_file would
+// replace: the mode of the file counts, and not that of its folder alone. Changes nothing.
+void check_line_file(const std::filesystem::path&);
+
 class LineFile {
  public:
   // Makes missing folders and empties the file; what is no file is write_file.h's. Throws

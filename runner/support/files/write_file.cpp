@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <random>
 #include <string>
@@ -50,6 +51,15 @@ std::optional<int> own_stream(const std::filesystem::path& path) {
 std::vector<std::filesystem::path>& noted_files() {
   static std::vector<std::filesystem::path> files;
   return files;
+}
+
+// In words that stay: a handler may be reading the ones before.
+const char* all_of_them(const std::vector<std::filesystem::path>& files) {
+  static std::deque<std::string> said;
+  std::string words;
+  for (const auto& file : files)
+    words += (words.empty() ? "written: " : ", ") + file.generic_string();
+  return said.emplace_back(words + "\n").c_str();
 }
 
 // Through links, so that a link stays one and its target is replaced where that lies, there or not.
@@ -136,7 +146,9 @@ const std::vector<std::filesystem::path>& files_written() {
 
 void note_written(const std::filesystem::path& path) {
   auto& files = noted_files();
-  if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+  if (std::find(files.begin(), files.end(), path) != files.end()) return;
+  files.push_back(path);
+  say_when_ended(all_of_them(files));
 }
 
 bool is_stream(const std::filesystem::path& path) {
@@ -145,6 +157,10 @@ bool is_stream(const std::filesystem::path& path) {
   return own_stream(path) ||
          (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
           !std::filesystem::is_directory(status));
+}
+
+bool is_standard_output(const std::filesystem::path& path) {
+  return own_stream(path) == STDOUT_FILENO;
 }
 
 OpenFile open_stream(const std::filesystem::path& path) {

@@ -30,6 +30,10 @@ void check_writable(const std::filesystem::path&);
 // Whether it is no file, so that what was written there stays written: nothing can replace it.
 bool is_stream(const std::filesystem::path&);
 
+// Whether it is the standard output of this process, by whatever of its names: `-`, /dev/stdout,
+// /dev/fd/1.
+bool is_standard_output(const std::filesystem::path&);
+
 // Every file that this process has put a text into, by its name and in order, for whoever is asked
 // what an end in the middle has left. Not streams, which cannot be taken back either.
 const std::vector<std::filesystem::path>& files_written();

@@ -49,13 +49,50 @@ ProcessError cannot_start_itself(const std::filesystem::path& program, int reaso
                       (reason == ENOENT ? "; mount /proc" : ""));
 }
 
+volatile std::sig_atomic_t asked_to_stop = 0;
+
+// While a child is waited for. A terminal's Ctrl-Z reaches this process group alone, and the child,
+// which measures, has one of its own: it stops and goes on with whoever waits for it.
+class StopsTogether {
+ public:
+  explicit StopsTogether(pid_t group) : group_(group) {
+    asked_to_stop = 0;
+    struct sigaction remember {};
+    remember.sa_handler = [](int) { asked_to_stop = 1; };
+    struct sigaction before {};
+    ::sigaction(SIGTSTP, nullptr, &before);
+    is_ignored_ = before.sa_handler == SIG_IGN;  // by a shell without job control
+    if (!is_ignored_) ::sigaction(SIGTSTP, &remember, &before_);
+  }
+  StopsTogether(const StopsTogether&) = delete;
+  StopsTogether& operator=(const StopsTogether&) = delete;
+  ~StopsTogether() {
+    if (!is_ignored_) ::sigaction(SIGTSTP, &before_, nullptr);
+  }
+
+  void look() {
+    if (!asked_to_stop) return;
+    asked_to_stop = 0;
+    ::kill(-group_, SIGSTOP);
+    ::raise(SIGSTOP);  // returns when somebody lets this process go on
+    ::kill(-group_, SIGCONT);
+  }
+
+ private:
+  pid_t group_;
+  bool is_ignored_ = false;
+  struct sigaction before_ {};
+};
+
 // Waits, and sends the signal on that interrupts this process meanwhile.
 int exit_code_of_interruptible(pid_t process) {
   constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
   // Before this process itself is ended, so that it can say what became of the child.
   constexpr auto time_to_end = most_time_to_end_by_itself - std::chrono::milliseconds(400);
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  StopsTogether stops(process);
   while (true) {
+    stops.look();
     siginfo_t ended{};
     if (::waitid(P_PID, static_cast<id_t>(process), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         ended.si_pid == process)
@@ -148,12 +185,15 @@ int run_this_program(const std::vector<std::string>& arguments,
 }
 
 std::optional<int> run_quietly(const std::vector<std::string>& command,
+                               const std::vector<std::string>& environment,
                                const std::filesystem::path& errors,
                                std::chrono::nanoseconds at_most,
                                const std::function<bool()>& stopped) {
   constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 20'000'000};
   std::vector<std::string> words = command;
   const std::vector<char*> pointers = pointers_to(words);
+  std::vector<std::string> variables = environment;
+  const std::vector<char*> variable_pointers = pointers_to(variables);
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
@@ -167,7 +207,7 @@ std::optional<int> run_quietly(const std::vector<std::string>& command,
     ::dup2(nothing, STDIN_FILENO);
     ::dup2(nothing, STDOUT_FILENO);
     ::dup2(error_file, STDERR_FILENO);
-    ::execvp(pointers.front(), pointers.data());
+    ::execvpe(pointers.front(), pointers.data(), variable_pointers.data());
     ::_exit(cannot_start);
   }
   ::setpgid(child, child);  // whoever of the two comes first

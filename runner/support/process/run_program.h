@@ -28,17 +28,18 @@ std::filesystem::path path_of_this_program(const std::filesystem::path& link = o
 // Runs this program once more with these arguments, on the same streams, and returns its exit code:
 // 128 + n when signal n ended it. The child is asked to end when this process does. It has a
 // process group of its own: the signal that interrupts this process (support/interruption.h) is
-// sent on to it, once, and what has not ended by that soon is killed. Throws ProcessError when it
-// cannot be started.
+// sent on to it, once, and what has not ended by that soon is killed. Ctrl-Z stops both. Throws
+// ProcessError when it cannot be started.
 int run_this_program(const std::vector<std::string>& arguments,
                      const std::filesystem::path& program = own_program_link);
 
 // Runs a command with nothing on its input, its output dropped and its errors in a file, until it
 // ends, is stopped, or has taken so long; then it is asked to end and, a second later, killed with
-// all that it started; so is what it leaves in its group when it ends by itself. Its exit code, 128
-// + n when signal n ended it, 127 when it does not start; nothing when it was stopped or took too
-// long.
+// all that it started; so is what it leaves in its group when it ends by itself. Its environment is
+// "NAME=value" each, and nothing else. Its exit code, 128 + n when signal n ended it, 127 when it
+// does not start; nothing when it was stopped or took too long.
 std::optional<int> run_quietly(const std::vector<std::string>& command,
+                               const std::vector<std::string>& environment,
                                const std::filesystem::path& errors,
                                std::chrono::nanoseconds at_most,
                                const std::function<bool()>& stopped);

@@ -12,6 +12,7 @@
 
 #include "support/files/temporary_folder.h"
 #include "support/interruption.h"
+#include "support/process/worker_environment.h"
 
 namespace stepgate {
 namespace {
@@ -95,7 +96,7 @@ TEST(DigestOfThisProgram, IsThatOfTheWholeExecutable) {
 
 TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
   const auto run = [](const std::string& script, std::chrono::milliseconds at_most, bool stopped) {
-    return run_quietly({"/bin/sh", "-c", script}, "/dev/null", at_most,
+    return run_quietly({"/bin/sh", "-c", script}, worker_environment(), "/dev/null", at_most,
                        [stopped] { return stopped; });
   };
   constexpr std::chrono::seconds long_enough{20};
@@ -110,7 +111,16 @@ TEST(RunQuietly, HasTheCodeOrTheSignalAndEndsWhatTakesTooLongOrIsStopped) {
   EXPECT_EQ(run("(sleep 1; : >" + left.string() + ") & exit 7", long_enough, false), 7);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   EXPECT_FALSE(std::filesystem::exists(left)) << "something was left at work";
-  EXPECT_EQ(run_quietly({"/nowhere/program"}, "/dev/null", long_enough, [] { return false; }), 127);
+  EXPECT_EQ(run_quietly({"/nowhere/program"}, {}, "/dev/null", long_enough, [] { return false; }),
+            127);
+}
+
+TEST(RunQuietly, GivesTheEnvironmentAndNothingElse) {
+  ASSERT_EQ(::setenv("STEPGATE_TEST_OWN", "1", 1), 0);
+  EXPECT_EQ(run_quietly({"/bin/sh", "-c", "test \"$SECRET\" = x && test -z \"$STEPGATE_TEST_OWN\""},
+                        {"SECRET=x"}, "/dev/null", std::chrono::seconds(20), [] { return false; }),
+            0);
+  ::unsetenv("STEPGATE_TEST_OWN");
 }
 
 }  // namespace

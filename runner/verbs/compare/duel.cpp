@@ -63,7 +63,7 @@ int duel_programs(const Arguments& arguments) {
   line.clear();
   if (measured.stopped) return say_interrupted("the duel is not decided");
   const DuelVerdict verdict = judge_duel(*both, subject, measured, settings);
-  print_duel(std::cout, verdict, style_of(STDOUT_FILENO));
+  print_duel(std::cout, verdict, style_of(descriptor_of_text()));
   std::ostringstream json;
   write_duel_json(json, verdict, measured);
   if (!arguments.json.empty()) write_file(arguments.json, json.str());

@@ -112,7 +112,7 @@ class Gate {
     for (Finding& finding : findings_) place(finding);
     const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
     if (arguments_.verbose) print_gate_looks(std::cout, looks());
-    print_gate(std::cout, subject_, verdict, arguments_.undecided, style_of(STDOUT_FILENO));
+    print_gate(std::cout, subject_, verdict, arguments_.undecided, style_of(descriptor_of_text()));
     const ExitCode code = exit_code(verdict, arguments_.undecided);
     std::ostringstream json;
     write_gate_json(json, info, subject_, duel_, verdict, code);

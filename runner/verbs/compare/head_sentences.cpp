@@ -108,20 +108,25 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   const std::filesystem::path json = folder.path() / "run.json";
   const std::filesystem::path errors = folder.path() / "errors";
   // What the program leaves when it must be ended goes with our own folder.
-  Command command{"env", "-i"};
-  std::ranges::move(worker_environment(arguments.duel.passed_variables),
-                    std::back_inserter(command));
-  command.push_back("TMPDIR=" + folder.path().string());
+  // No words of a command: everybody on the machine can read those.
+  std::vector<std::string> environment = worker_environment(arguments.duel.passed_variables);
+  const auto set = [&](std::string_view name, const std::string& value) {
+    std::erase_if(environment, [&](const std::string& variable) {
+      return variable.starts_with(fmt::format("{}=", name));
+    });
+    environment.push_back(fmt::format("{}={}", name, value));
+  };
+  set("TMPDIR", folder.path().string());
   if (!bases.empty()) {
     const char* given = std::getenv(bases_variable);
-    command.push_back(fmt::format("{}={}{}", bases_variable, bases, given == nullptr ? "" : given));
+    set(bases_variable, bases + (given == nullptr ? "" : given));
   }
-  std::ranges::move(program_command(of_files, program, "run",
-                                    {"--seed", std::to_string(seed), "--json", json.string()}),
-                    std::back_inserter(command));
+  const Command command = program_command(
+      of_files, program, "run", {"--seed", std::to_string(seed), "--json", json.string()});
   RunOfProgram run;
-  const auto code = run_quietly(command, errors, of_seconds(arguments.gate.run_seconds),
-                                [] { return interrupted != 0; });
+  const auto code =
+      run_quietly(command, environment, errors, of_seconds(arguments.gate.run_seconds),
+                  [] { return interrupted != 0; });
   run.stopped = interrupted != 0;
   std::ifstream file(json);
   for (std::string line; std::getline(file, line);) {

@@ -102,17 +102,22 @@ Result nvmlDeviceGetEnforcedPowerLimit(Handle device, unsigned* milliwatts) {
   return number(device, "POWER_LIMIT", milliwatts);
 }
 
-// FAKE_NVML_PROCESSES="pid pid ...", each with 1 MiB; pid 7 does not tell its memory.
+// FAKE_NVML_PROCESSES="pid pid ...", each with 1 MiB; pid 7 does not tell its memory. Where
+// FAKE_NVML_INSTANCE says that the GPU is in slices, all are in that one, but for pid 4711.
 Result nvmlDeviceGetComputeRunningProcesses_v3(Handle, unsigned* count, ProcessInfo* processes) {
   const char* text = said("PROCESSES");
   if (!text) return not_supported;
+  const unsigned instance = said("INSTANCE")
+                                ? static_cast<unsigned>(std::strtoul(said("INSTANCE"), nullptr, 10))
+                                : no_instance;
   unsigned found = 0;
   const unsigned room = *count;
   for (char* rest = nullptr;; text = rest, ++found) {
     const unsigned long pid = std::strtoul(text, &rest, 10);
     if (rest == text) break;
     if (found < room) {
-      processes[found] = {static_cast<unsigned>(pid), pid == 7 ? ~0ULL : 1ULL << 20, ~0U, ~0U};
+      processes[found] = {static_cast<unsigned>(pid), pid == 7 ? ~0ULL : 1ULL << 20,
+                          pid == 4711 && said("INSTANCE") ? instance + 1 : instance, no_instance};
     }
   }
   *count = found;

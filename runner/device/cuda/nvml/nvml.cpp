@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -195,6 +196,16 @@ struct Nvml::Library {
     return known;
   }
 
+  // A GPU in slices lists the processes of all of them: others' are no company, since memory and
+  // multiprocessors of a slice are its own. Which is ours, our own process says.
+  static void keep_own_instance(std::vector<ProcessInfo>& listed) {
+    const auto own = std::ranges::find(listed, static_cast<unsigned>(getpid()), &ProcessInfo::pid);
+    if (own == listed.end() || own->gpu_instance == no_instance) return;
+    std::erase_if(listed, [instance = own->gpu_instance](const ProcessInfo& process) {
+      return process.gpu_instance != instance;
+    });
+  }
+
   std::optional<ComputeProcesses> compute_processes() const {
     if (!processes) return std::nullopt;
     std::vector<ProcessInfo> listed(16);
@@ -206,6 +217,7 @@ struct Nvml::Library {
       listed.resize(result == success ? count : count + 16);
     }
     if (result != success) return std::nullopt;
+    keep_own_instance(listed);
     ComputeProcesses found{.others = {}, .self_is_listed = false};
     for (const ProcessInfo& process : listed) {
       if (process.pid == static_cast<unsigned>(getpid())) {

@@ -72,6 +72,8 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 
+constexpr unsigned no_instance = 0xffffffff;  // of a process on a GPU that is whole
+
 // nvmlProcessInfo_v2_t, what the third version of the call fills.
 struct ProcessInfo {
   unsigned pid;

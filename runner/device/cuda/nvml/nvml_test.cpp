@@ -122,6 +122,15 @@ TEST_F(FakeNvml, SaysThatThisProcessIsNotListed) {
   EXPECT_TRUE(read().processes.value().others.empty());
 }
 
+TEST_F(FakeNvml, LeavesOutProcessesOfOtherSlices) {
+  say("INSTANCE", "3");
+  say("PROCESSES", "7 " + std::to_string(getpid()) + " 4711");
+  const ComputeProcesses processes = read().processes.value();
+  EXPECT_TRUE(processes.self_is_listed);
+  ASSERT_EQ(processes.others.size(), 1U);
+  EXPECT_EQ(processes.others[0].pid, 7);
+}
+
 TEST_F(FakeNvml, MakesRoomForManyProcesses) {
   std::string pids;
   for (int pid = 1000; pid < 1100; ++pid) pids += std::to_string(pid) + " ";

@@ -3,6 +3,8 @@
 // issue_operations.cpp's, what is read back afterwards read_step.cpp's.
 #include "device/cuda/step/cuda_step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "device/cuda/check.h"
@@ -45,6 +47,20 @@ void CudaStep::begin_run() {
 }
 
 StepResult CudaStep::run(const Observe& observe) {
+  try {
+    return run_and_read(observe);
+  } catch (...) {
+    rethrow_from_gpu(place());
+  }
+}
+
+std::string CudaStep::place() const {
+  const std::string variant = "variant '" + plan_.variant + "'";
+  if (issuing_ == nullptr) return variant;
+  return fmt::format("{}, step {}, '{}'", variant, next_step_, issuing_->name);
+}
+
+StepResult CudaStep::run_and_read(const Observe& observe) {
   require(observe.steps >= 1, "at least one step is scored");
   begin_run();
   StepResult result;

@@ -50,6 +50,9 @@ class CudaStep : public LoadedStep {
   void issue_segment(const Interleaving&, bool scored);
   StepResult end_interleaved(const Interleaving&);
 
+  // "variant 'fix', step 12, 'update'": what is being issued, or was when something threw.
+  std::string place() const;
+
  private:
   // One operation, prepared as far as it can be before the step runs.
   struct Prepared {
@@ -62,6 +65,7 @@ class CudaStep : public LoadedStep {
     std::int64_t operand_count = 0;
   };
 
+  StepResult run_and_read(const Observe&);
   void begin_run();
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
@@ -121,7 +125,8 @@ class CudaStep : public LoadedStep {
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
   std::optional<Loader> loader_;
   int prefetch_depth_ = 0;
-  bool running_ = false;  // stays set when a run throws
+  bool running_ = false;                // stays set when a run throws
+  const Operation* issuing_ = nullptr;  // likewise
   std::int64_t first_step_;
   std::int64_t next_step_;
   std::int64_t harvested_;              // before which step losses and stamps have been read

@@ -40,6 +40,7 @@ void CudaStep::issue_step(std::int64_t step) {
     const std::int64_t acted_for = step + operation.ahead;
     if (!acts_for(operation, acted_for, first_step_)) continue;
     if (operation.captured && graph_launched) continue;
+    issuing_ = &operation;
     const Observed observed(observer_, static_cast<int>(index), step, acted_for);
     if (operation.captured) {
       launch_graph(acted_for);
@@ -51,6 +52,7 @@ void CudaStep::issue_step(std::int64_t step) {
       issue(prepared, acted_for);
     }
   }
+  issuing_ = nullptr;
 }
 
 void CudaStep::launch_graph(std::int64_t step) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// What an error of CUDA means to whoever runs scenarios, and what to do about it. Asks no GPU and
+// needs no toolkit: facts come in as numbers and words, a sentence goes out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/environment.h"
+
+namespace stepgate {
+
+// Values of cudaError_t, the same since CUDA 10; check.cpp compares them with the toolkit's.
+namespace cuda_codes {
+constexpr int memory_allocation = 2;
+constexpr int stub_library = 34;
+constexpr int insufficient_driver = 35;
+constexpr int devices_unavailable = 46;
+constexpr int no_device = 100;
+constexpr int ecc_uncorrectable = 214;
+constexpr int nvlink_uncorrectable = 220;
+constexpr int illegal_address = 700;
+constexpr int launch_timeout = 702;
+constexpr int assertion = 710;
+constexpr int hardware_stack = 714;
+constexpr int illegal_instruction = 715;
+constexpr int misaligned_address = 716;
+constexpr int invalid_address_space = 717;
+constexpr int invalid_pc = 718;
+constexpr int launch_failure = 719;
+constexpr int system_not_ready = 802;
+constexpr int system_driver_mismatch = 803;
+constexpr int compat_not_supported = 804;
+constexpr int mps_connection_failed = 805;
+constexpr int mps_client_terminated = 810;
+constexpr int unknown = 999;
+}  // namespace cuda_codes
+
+// An error as CUDA tells it.
+struct CudaFailure {
+  int code = 0;
+  std::string name;  // "cudaErrorLaunchFailure"
+  std::string text;  // "unspecified launch failure"
+};
+
+// What to do about it; empty where the error says nothing beyond its text.
+std::string_view way_out_of(int code);
+
+// Of a device that answers every call with that failure: what noticed it, the failure unless it is
+// named there, what that means for the run, what to do.
+std::string lost_in_words(const std::string& noticed, const CudaFailure&);
+
+// Why a GPU that should be there cannot be used.
+struct NoGpu {
+  std::string reason;     // in words
+  bool is_fault = false;  // there should be one: its driver fails, or it is hidden
+  std::string way_out{};  // empty: what always helps
+};
+
+// What a driver and this build say of themselves when CUDA does not start.
+struct DriverFacts {
+  CudaFailure failure;
+  int driver_version = 0;   // of CUDA, 12040, that the driver supports; 0 where there is no driver
+  int runtime_version = 0;  // of CUDA, 13000, in this build
+  std::string kernel_module;  // "550.54.15"; empty where it does not tell
+};
+NoGpu reason_of(const DriverFacts&);
+
+// "13.0" of 13000.
+std::string cuda_version_in_words(int version);
+
+// Who has the memory of a device, as far as one process can know.
+struct MemoryHolders {
+  std::int64_t total_bytes = 0;
+  std::int64_t free_bytes = 0;
+  std::int64_t own_bytes = 0;  // that this process keeps from step to step
+  std::optional<ComputeProcesses> processes;
+};
+
+// "; of 143771 MiB other processes hold 141000 MiB: process 4711 has 141000 MiB". Empty where
+// nobody else has enough to matter.
+std::string held_by_others_in_words(const MemoryHolders&);
+
+}  // namespace stepgate

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A GPU that is a slice of a larger one (MIG), and what can be said of it. Asks no GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stepgate {
+
+// "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb", which is how CUDA names a slice; nothing where
+// the GPU is whole.
+std::optional<std::string> mig_slice_of(std::string_view gpu);
+
+// The GPU's name, and of a slice what is not its own.
+std::string gpu_in_words(const std::string& gpu);
+
+}  // namespace stepgate
