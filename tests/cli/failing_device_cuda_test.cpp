@@ -101,8 +101,11 @@ TEST_F(FailingDevice, WhoseMemoryAnotherProcessHoldsSaysSoAndGoesOn) {
   EXPECT_TRUE(contains(run.out, "1_large: the device failed: variant ")) << run.out;
   EXPECT_TRUE(contains(run.out, " MiB are free; ")) << run.out;
   EXPECT_TRUE(contains(run.out, "other processes")) << run.out;
-  EXPECT_TRUE(contains(run.out, "2_small: holds")) << run.out;
-  EXPECT_TRUE(contains(run.out, "2 scenarios, 1 failed (1_large), 1 holds")) << run.out;
+  // Measured, but beside a process that may compute too: its time decides nothing.
+  EXPECT_TRUE(contains(run.out, "had the GPU open too; measured, but not to be trusted"))
+      << run.out;
+  EXPECT_TRUE(contains(run.out, "2 scenarios, 1 failed (1_large), 1 undecided (2_small.line)"))
+      << run.out;
   EXPECT_EQ(lines("r.json").size(), 3U);
 }
 
