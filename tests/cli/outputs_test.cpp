@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
