@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which blocks the steps get that take turns in a place, on memory that only counts.
+// Which blocks the steps get that take turns in a memory_of_steps, on memory that only counts.
 #include "device/kept_blocks.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Memory {
   std::int64_t bytes = 0;
 };
 
-class Place {
+class KeptMemory {
  public:
   // The addresses that a step gets which asks for these, in this order.
   std::vector<void*> use(const Sizes& sizes) {
@@ -47,32 +47,32 @@ Sizes random_sizes(std::mt19937_64& random) {
 }
 
 TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
-  Place place;
+  KeptMemory memory_of_steps;
   const Sizes sizes = {7, 100, 7, 3};
-  const auto first = place.use(sizes);
-  EXPECT_EQ(place.allocations, 4);
-  EXPECT_EQ(place.use(sizes), first);
-  EXPECT_EQ(place.allocations, 4);
-  EXPECT_EQ(place.blocks.bytes(), 117);
+  const auto first = memory_of_steps.use(sizes);
+  EXPECT_EQ(memory_of_steps.allocations, 4);
+  EXPECT_EQ(memory_of_steps.use(sizes), first);
+  EXPECT_EQ(memory_of_steps.allocations, 4);
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 117);
 }
 
 TEST(KeptBlocks, ServeAStepThatAsksForOneMoreOfThem) {
-  Place place;
-  const auto first = place.use({100, 50, 10});
-  const auto second = place.use({20, 100, 50, 10});
-  EXPECT_EQ(place.allocations, 4);
+  KeptMemory memory_of_steps;
+  const auto first = memory_of_steps.use({100, 50, 10});
+  const auto second = memory_of_steps.use({20, 100, 50, 10});
+  EXPECT_EQ(memory_of_steps.allocations, 4);
   EXPECT_EQ((std::vector<void*>{second.begin() + 1, second.end()}), first);
-  EXPECT_EQ(place.use({100, 50, 10}), first);
-  EXPECT_EQ(place.allocations, 4);
+  EXPECT_EQ(memory_of_steps.use({100, 50, 10}), first);
+  EXPECT_EQ(memory_of_steps.allocations, 4);
 }
 
 TEST(KeptBlocks, HoldALargerBlockInsteadOfASmallerOne) {
-  Place place;
-  for (const std::int64_t bytes : {10, 20, 40}) (void)place.use({bytes});
-  EXPECT_EQ(place.blocks.bytes(), 40);
-  (void)place.use({5});
-  EXPECT_EQ(place.allocations, 3);
-  EXPECT_EQ(place.blocks.asked_bytes(), 5);
+  KeptMemory memory_of_steps;
+  for (const std::int64_t bytes : {10, 20, 40}) (void)memory_of_steps.use({bytes});
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 40);
+  (void)memory_of_steps.use({5});
+  EXPECT_EQ(memory_of_steps.allocations, 3);
+  EXPECT_EQ(memory_of_steps.blocks.asked_bytes(), 5);
 }
 
 // Equal steps share addresses from the first time on, and each step finds its own again: all is
@@ -81,11 +81,11 @@ TEST(KeptBlocks, AreTheSameForTheStepThatMadeThem) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  Place place;
+  KeptMemory memory_of_steps;
   for (int turn = 0; turn < 2000; ++turn) {
     const Sizes sizes = random_sizes(random);
-    const auto addresses = place.use(sizes);
-    ASSERT_EQ(place.use(sizes), addresses);
+    const auto addresses = memory_of_steps.use(sizes);
+    ASSERT_EQ(memory_of_steps.use(sizes), addresses);
   }
 }
 
@@ -94,48 +94,48 @@ TEST(KeptBlocks, AllocateNothingOnceEveryStepHasBeenThere) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 300; ++trial) {
-    Place place;
+    KeptMemory memory_of_steps;
     std::vector<Sizes> steps(1 + random() % 6);
     std::int64_t most_bytes = 0;
     for (Sizes& sizes : steps) {
       sizes = random_sizes(random);
-      (void)place.use(sizes);
+      (void)memory_of_steps.use(sizes);
       for (const std::int64_t bytes : sizes) most_bytes = std::max(most_bytes, bytes);
     }
     std::size_t most_blocks = 0;
     for (const Sizes& sizes : steps) most_blocks = std::max(most_blocks, sizes.size());
-    EXPECT_LE(place.blocks.bytes(), most_bytes * static_cast<std::int64_t>(most_blocks));
-    const int before = place.allocations;
+    EXPECT_LE(memory_of_steps.blocks.bytes(), most_bytes * static_cast<std::int64_t>(most_blocks));
+    const int before = memory_of_steps.allocations;
     std::vector<std::vector<void*>> addresses;
-    for (const Sizes& sizes : steps) addresses.push_back(place.use(sizes));
+    for (const Sizes& sizes : steps) addresses.push_back(memory_of_steps.use(sizes));
     for (int turn = 0; turn < 20; ++turn) {
       const std::size_t step = random() % steps.size();
-      ASSERT_EQ(place.use(steps[step]), addresses[step]);
+      ASSERT_EQ(memory_of_steps.use(steps[step]), addresses[step]);
     }
-    ASSERT_EQ(place.allocations, before);
+    ASSERT_EQ(memory_of_steps.allocations, before);
   }
 }
 
 TEST(KeptBlocks, SayWhatIsMissingBeforeItIsAllocated) {
-  Place place;
-  (void)place.use({10, 50});
-  place.blocks.begin({60, 40, 5});
-  EXPECT_EQ(place.blocks.missing_bytes(), 60);
-  EXPECT_EQ(place.blocks.bytes(), 60);
-  place.blocks.give_up_all();
-  place.blocks.begin({60, 40, 5});
-  EXPECT_EQ(place.blocks.missing_bytes(), 105);
-  EXPECT_EQ(place.blocks.bytes(), 0);
+  KeptMemory memory_of_steps;
+  (void)memory_of_steps.use({10, 50});
+  memory_of_steps.blocks.begin({60, 40, 5});
+  EXPECT_EQ(memory_of_steps.blocks.missing_bytes(), 60);
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 60);
+  memory_of_steps.blocks.give_up_all();
+  memory_of_steps.blocks.begin({60, 40, 5});
+  EXPECT_EQ(memory_of_steps.blocks.missing_bytes(), 105);
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 0);
 }
 
 TEST(KeptBlocks, ForgetWhatCouldNotBeAllocated) {
-  Place place;
-  const auto first = place.use({10});
-  place.blocks.begin({10, 1000});
+  KeptMemory memory_of_steps;
+  const auto first = memory_of_steps.use({10});
+  memory_of_steps.blocks.begin({10, 1000});
   const auto refuse = [](std::int64_t) { return std::unique_ptr<Memory>(); };
-  EXPECT_EQ(place.blocks.take(1000, refuse), nullptr);
-  EXPECT_EQ(place.use({10}), first);
-  EXPECT_EQ(place.blocks.bytes(), 10);
+  EXPECT_EQ(memory_of_steps.blocks.take(1000, refuse), nullptr);
+  EXPECT_EQ(memory_of_steps.use({10}), first);
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 10);
 }
 
 }  // namespace
