@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which blocks the steps get that take turns in a memory_of_steps, on memory that only counts.
+// Which blocks the steps get that take turns in a place, on memory that only counts.
 #include "device/kept_blocks.h"
 
 #include <gtest/gtest.h>

@@ -44,8 +44,7 @@ class Gates {
  public:
   Gates(const Planned& planned, const StepPlan& plan, const DeviceIdentity& device,
         const Arguments& arguments, std::uint64_t seed)
-      : planned_(planned),
-        plan_(plan),
+      : plan_(plan),
         // The best device there is was chosen by the first process: no later one is to choose anew.
         device_(arguments.device.spec.empty() ? std::string(name_of(device.kind))
                                               : arguments.device.spec),
@@ -74,7 +73,6 @@ class Gates {
          std::string(name_of(site.kind)), "--step-ns", std::to_string(site.step_time.count())});
   }
 
-  const Planned& planned_;
   const StepPlan& plan_;
   std::string device_;
   const Arguments& arguments_;
