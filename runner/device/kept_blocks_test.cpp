@@ -17,7 +17,7 @@ struct Memory {
   std::int64_t bytes = 0;
 };
 
-class KeptMemory {
+class StepsMemory {
  public:
   // The addresses that a step gets which asks for these, in this order.
   std::vector<void*> use(const Sizes& sizes) {
@@ -47,7 +47,7 @@ Sizes random_sizes(std::mt19937_64& random) {
 }
 
 TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   const Sizes sizes = {7, 100, 7, 3};
   const auto first = memory_of_steps.use(sizes);
   EXPECT_EQ(memory_of_steps.allocations, 4);
@@ -57,7 +57,7 @@ TEST(KeptBlocks, GiveEqualStepsTheSameAddresses) {
 }
 
 TEST(KeptBlocks, ServeAStepThatAsksForOneMoreOfThem) {
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   const auto first = memory_of_steps.use({100, 50, 10});
   const auto second = memory_of_steps.use({20, 100, 50, 10});
   EXPECT_EQ(memory_of_steps.allocations, 4);
@@ -67,7 +67,7 @@ TEST(KeptBlocks, ServeAStepThatAsksForOneMoreOfThem) {
 }
 
 TEST(KeptBlocks, HoldALargerBlockInsteadOfASmallerOne) {
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   for (const std::int64_t bytes : {10, 20, 40}) (void)memory_of_steps.use({bytes});
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 40);
   (void)memory_of_steps.use({5});
@@ -81,7 +81,7 @@ TEST(KeptBlocks, AreTheSameForTheStepThatMadeThem) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   for (int turn = 0; turn < 2000; ++turn) {
     const Sizes sizes = random_sizes(random);
     const auto addresses = memory_of_steps.use(sizes);
@@ -94,7 +94,7 @@ TEST(KeptBlocks, AllocateNothingOnceEveryStepHasBeenThere) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 300; ++trial) {
-    KeptMemory memory_of_steps;
+    StepsMemory memory_of_steps;
     std::vector<Sizes> steps(1 + random() % 6);
     std::int64_t most_bytes = 0;
     for (Sizes& sizes : steps) {
@@ -117,7 +117,7 @@ TEST(KeptBlocks, AllocateNothingOnceEveryStepHasBeenThere) {
 }
 
 TEST(KeptBlocks, SayWhatIsMissingBeforeItIsAllocated) {
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   (void)memory_of_steps.use({10, 50});
   memory_of_steps.blocks.begin({60, 40, 5});
   EXPECT_EQ(memory_of_steps.blocks.missing_bytes(), 60);
@@ -129,7 +129,7 @@ TEST(KeptBlocks, SayWhatIsMissingBeforeItIsAllocated) {
 }
 
 TEST(KeptBlocks, ForgetWhatCouldNotBeAllocated) {
-  KeptMemory memory_of_steps;
+  StepsMemory memory_of_steps;
   const auto first = memory_of_steps.use({10});
   memory_of_steps.blocks.begin({10, 1000});
   const auto refuse = [](std::int64_t) { return std::unique_ptr<Memory>(); };
