@@ -245,6 +245,7 @@ struct StepPlan {
   std::int64_t launch_host_nanoseconds =
       0;  // busy host time before every launch; a graph pays it once
   std::optional<std::int64_t> keep_bytes;  // release threshold of the async pool; absent: keep all
+  std::optional<std::int64_t> cap_bytes;   // what all of it may take on the device
   std::optional<std::int64_t> pool_cap_bytes;  // what the async pool may take; absent: everything
   // The cap is this share of a device's memory, and nobody has said yet how much that is; such a
   // plan is only looked at.

@@ -207,6 +207,14 @@ struct Calibration {
   double within = 0;  // relative
 };
 
+// What a variant's own table says about a knob.
+struct VariantOverride {
+  std::string variant;
+  std::string knob;   // "sync.where"
+  std::string value;  // as files write it
+  Place place;        // of the key
+};
+
 struct Scenario {
   std::string name;  // the file's name without its folder and ending
   std::string file;  // as given
@@ -215,11 +223,12 @@ struct Scenario {
   std::vector<std::string> tags;  // "no_gpu": see is_planned_only
   Requirements requirements;
   MeasureKnobs measure;
-  std::vector<Variant> variants;         // in the file's order, at least one
-  std::optional<Calibration> calibrate;  // absent too when the knob was given its value
-  std::vector<Expectation> regime;       // false: timed sentences are skipped
-  std::vector<Expectation> expect;       // in the file's order
-  std::vector<Diagnostic> former_names;  // that its files still say; of no consequence
+  std::vector<Variant> variants;           // in the file's order, at least one
+  std::optional<Calibration> calibrate;    // absent too when the knob was given its value
+  std::vector<Expectation> regime;         // false: timed sentences are skipped
+  std::vector<Expectation> expect;         // in the file's order
+  std::vector<VariantOverride> overrides;  // in the order of the variants
+  std::vector<Diagnostic> former_names;    // that its files still say; of no consequence
   std::uint64_t fingerprint =
       0;  // of all knobs and sentences; comments and order of keys do not change it
 };

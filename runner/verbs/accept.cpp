@@ -23,7 +23,7 @@
 #include "support/toml/toml_text.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
-#include "verbs/trace_all.h"
+#include "verbs/trace/trace_all.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

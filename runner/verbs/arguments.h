@@ -71,6 +71,7 @@ struct Arguments {
   bool verbose = false;                    // run: the full story of what holds, too
   std::filesystem::path json;
   bool as_json = false;           // list
+  bool strict = false;            // check: refuse what could not fail
   std::filesystem::path junit;    // run: for CI systems
   std::filesystem::path summary;  // run: Markdown
   std::filesystem::path report;   // run: one page for people, as HTML

@@ -180,7 +180,13 @@ class CommandLine {
         ->add_flag("--json", arguments_.as_json,
                    "one JSON object a file: its name, tags and lines, also of files with faults");
     takes_scenarios(
-        verb("check", "read and plan, report every fault, run nothing", check_scenarios));
+        verb("check", "read and plan, report every fault, run nothing", check_scenarios))
+        ->add_flag("--strict", arguments_.strict,
+                   "refuse what no machine could refute: overrides that no sentence needs, "
+                   "sentences that cannot fail, variants that are the same; on a simulated device");
+    takes_tags(takes_device(takes_scenarios(
+        verb("mutate", "would the scenarios notice? each override of a variant removed in turn",
+             mutate_scenarios))));
     CLI::App* plan =
         takes_scenarios(verb("plan", "the step that a scenario describes", print_plans));
     plan->add_option("--variant", arguments_.variant, "only this one");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verbs that run nothing: list, check, plan, fields.
+// The verbs that run nothing: list, plan, fields.
 #include <iostream>
 #include <sstream>
 #include <utility>
@@ -23,12 +23,6 @@
 #include "verbs/verbs.h"
 
 namespace stepgate {
-
-int check_scenarios(const Arguments& arguments) {
-  const std::vector<Planned> all = plan_all(arguments, 1);
-  for (const Planned& planned : all) print_checked(std::cout, planned.scenario);
-  return 0;
-}
 
 namespace {
 

@@ -18,7 +18,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
-#include "verbs/trace_all.h"
+#include "verbs/trace/trace_all.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

@@ -11,6 +11,7 @@ using Verb = int (*)(const Arguments&);
 
 int list_scenarios(const Arguments&);
 int check_scenarios(const Arguments&);
+int mutate_scenarios(const Arguments&);
 int print_plans(const Arguments&);
 int print_fields(const Arguments&);
 int run_scenarios(const Arguments&);

@@ -29,9 +29,11 @@ MetricUnit unit_of(const std::string& metric) {
   return known ? row_of(*known).unit : MetricUnit::count;
 }
 
-// Less arithmetic is no better step but another one.
-bool less_is_better(const std::string& metric) {
-  return metric_named(metric) != Metric::flops_per_step;
+// Less arithmetic is no better step but another one. What only describes a step costs nothing.
+bool may_become(const std::string& metric, double base, double head) {
+  const std::optional<Metric> known = metric_named(metric);
+  if (known && describes_the_step(*known)) return true;
+  return head < base && known != Metric::flops_per_step;
 }
 
 std::string from_to(double base, double head, MetricUnit unit) {
@@ -80,9 +82,8 @@ struct Compared {
 
   void add(const std::string& metric, double base, double head, bool by_trace) const {
     const MetricUnit unit = unit_of(metric);
-    const bool better = head < base && less_is_better(metric);
     Finding finding{.kind = FindingKind::counts,
-                    .severity = better ? Severity::note : Severity::blocks,
+                    .severity = may_become(metric, base, head) ? Severity::note : Severity::blocks,
                     .work = pair.work,
                     .what = metric,
                     .base = base,

@@ -69,6 +69,21 @@ TEST(CompareCounts, LessIsANoteButLessArithmeticIsAnotherStep) {
   EXPECT_EQ(about(findings, "flops_per_step")->severity, Severity::blocks);
 }
 
+TEST(CompareCounts, WhatDescribesAStepIsANoteEitherWay) {
+  CountedPair pair = pair_of_equals();
+  pair.base.planned["streams"] = 2;
+  pair.base.planned["loader_threads"] = 0;
+  pair.base.planned["requests_per_step"] = 8;
+  pair.head.planned["streams"] = 1;
+  pair.head.planned["loader_threads"] = 2;
+  pair.head.planned["requests_per_step"] = 9;
+  const std::vector<Finding> findings = compare_counts(pair);
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(about(findings, "streams")->severity, Severity::note);
+  EXPECT_EQ(about(findings, "loader_threads")->severity, Severity::note);
+  EXPECT_EQ(about(findings, "requests_per_step")->severity, Severity::blocks);
+}
+
 TEST(CompareCounts, BlocksOtherLosses) {
   CountedPair pair = pair_of_equals();
   pair.head.losses[1] = "3f000001";

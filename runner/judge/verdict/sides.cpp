@@ -181,13 +181,6 @@ std::vector<MetricOf> metrics_in(const Side& side) {
   return metrics;
 }
 
-std::vector<MetricOf> metrics_in(const Expectation& sentence) {
-  std::vector<MetricOf> metrics = metrics_in(sentence.left);
-  const std::vector<MetricOf> right = metrics_in(sentence.right);
-  metrics.insert(metrics.end(), right.begin(), right.end());
-  return metrics;
-}
-
 std::optional<MetricOf> unknown_metric(const Expectation& sentence, const Sources& sources) {
   for (const MetricOf& metric : metrics_in(sentence)) {
     if (!side_value({{metric}}, sources)) return metric;

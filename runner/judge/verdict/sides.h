@@ -51,7 +51,6 @@ std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const Plan
 
 // The metrics of a side or of a sentence, in order.
 std::vector<MetricOf> metrics_in(const Side&);
-std::vector<MetricOf> metrics_in(const Expectation&);
 
 // The first metric of the sentence that is not known there, if there is one.
 std::optional<MetricOf> unknown_metric(const Expectation&, const Sources&);

@@ -198,9 +198,9 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   build_allocations(plan, knobs.alloc);
   check_size(plan);
   if (knobs.alloc.with == Allocator::arena && !find_race(plan)) plan = in_arena(std::move(plan));
-  const auto allowed = cap_bytes(plan, cap);
-  plan.allocator = allocator_plan(knobs.alloc, allowed);
-  plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, allowed);
+  plan.cap_bytes = cap_bytes(plan, cap);
+  plan.allocator = allocator_plan(knobs.alloc, plan.cap_bytes);
+  plan.pool_cap_bytes = pool_cap_bytes(plan, knobs.alloc, plan.cap_bytes);
   plan.counted_steps = scenario.measure.steps;
   return plan;
 }
@@ -239,9 +239,9 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
 }
 
 // What the step's allocator will do; in words why there cannot be a step.
-std::optional<CannotLoad> count_allocations(StepPlan& plan, const MemoryCap& cap) {
+std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
-    const auto allowed = cap_bytes(plan, cap);
+    const auto& allowed = plan.cap_bytes;
     const std::int64_t held = held_memory(plan).most_bytes;
     if (!allowed || held <= *allowed) return std::nullopt;
     return CannotLoad{std::string("its buffers and its ") +
@@ -275,7 +275,7 @@ std::optional<Diagnostic> wrong_cap(const Scenario& scenario, const Variant& var
 
 // Why the plan cannot be carried out. Counts what its allocator will do.
 std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant& variant,
-                                         StepPlan& plan, const MemoryCap& cap) {
+                                         StepPlan& plan) {
   const std::string who = "variant '" + variant.name + "' ";
   if (const auto error = find_capture_error(plan)) {
     return Diagnostic{
@@ -288,7 +288,7 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
         "rotate over two device buffers ('transfer.buffers = 2'), which hands them off "
         "with events"};
   }
-  if (const auto refused = count_allocations(plan, cap)) {
+  if (const auto refused = count_allocations(plan)) {
     return Diagnostic{variant.place, who + "has no memory to start with: " + refused->reason,
                       refused->way_out};
   }
@@ -327,7 +327,7 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
     }
     if (variant.knobs.alloc.cap.of == CapOf::device && !device_memory_bytes)
       plan.cap_of_device = variant.knobs.alloc.cap.amount;
-    fault = reason_against(scenario, variant, plan, cap);
+    fault = reason_against(scenario, variant, plan);
     if (fault) wrong.push_back(*std::move(fault));
     plans.push_back(std::move(plan));
   }

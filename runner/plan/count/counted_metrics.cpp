@@ -147,6 +147,44 @@ std::set<Metric> that_may_differ(const StepPlan& plan) {
   return gives_back ? all : std::set{Metric::device_allocs_per_step};
 }
 
+// Of a share of a device's memory only once there is one.
+std::optional<double> memory_cap(const StepPlan& plan) {
+  if (plan.cap_of_device) return std::nullopt;
+  return static_cast<double>(plan.cap_bytes.value_or(0));
+}
+
+// Divided last, as the tallies are.
+double requests_per_step(const StepPlan& plan) {
+  std::map<std::int64_t, double> requests;  // by how many steps pass between two times
+  for (const Operation& operation : plan.operations) {
+    if (std::holds_alternative<Allocate>(operation.action)) requests[operation.every] += 1;
+  }
+  double a_step = 0;
+  for (const auto& [every, sum] : requests) a_step += sum / static_cast<double>(every);
+  return a_step;
+}
+
+double streams_in_use(const StepPlan& plan) {
+  std::set<int> used;
+  for (const Operation& operation : plan.operations) used.insert(operation.stream);
+  return static_cast<double>(used.size());
+}
+
+double advised_bytes(const StepPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.advice != ManagedAdvice::none) bytes += buffer.bytes;
+  }
+  return static_cast<double>(bytes);
+}
+
+// What a host wait is besides a wait.
+void count_kinds_of_waits(const StepPlan& plan, PlanFacts& facts) {
+  const double waits = facts.counts.at(Metric::host_waits_per_step);
+  facts.counts[Metric::spinning_waits_per_step] = plan.wait_style == SyncWait::spin ? waits : 0;
+  facts.counts[Metric::pool_returns_per_step] = plan.keep_bytes ? waits : 0;
+}
+
 void count_operations(const StepPlan& plan, PlanFacts& facts) {
   const Tally a_step = per_step(plan, facts, [](const Operation&) { return true; });
   for (const TallyRow& row : tally_table) facts.counts[row.metric] = a_step.*row.amount;
@@ -170,6 +208,9 @@ void count_memory(const StepPlan& plan, PlanFacts& facts) {
   if (reserved) put(Metric::reserve_overhead, *reserved / live - 1);
   put(Metric::fragmentation_peak, fragmentation_peak(plan, live));
   put(Metric::live_after_empty_cache, live_after_empty_cache(plan, facts.growth_bytes_per_step));
+  put(Metric::memory_cap, memory_cap(plan));
+  put(Metric::requests_per_step, requests_per_step(plan));
+  put(Metric::advised_bytes, advised_bytes(plan));
   put(Metric::host_pinned, static_cast<double>(facts.held.pinned_bytes));
   // Of batches that take turns, the largest needs the most.
   const bool turns = plan.batch_sizes.size() > 1;
@@ -194,6 +235,10 @@ void count(const StepPlan& plan, PlanFacts& facts) {
   count_memory(plan, facts);
   if (const auto sectors = sectors_per_request(plan))
     facts.counts[Metric::sectors_per_request] = *sectors;
+  facts.counts[Metric::streams] = streams_in_use(plan);
+  facts.counts[Metric::loader_threads] =
+      plan.loader.depth > 0 ? static_cast<double>(plan.loader.workers) : 0;
+  count_kinds_of_waits(plan, facts);
   facts.may_differ = that_may_differ(plan);
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scenario/knobs/field_value.h"
+#include "scenario/knobs/other_values.h"
 
 namespace stepgate {
 namespace {
@@ -109,6 +110,40 @@ TEST(Fields, AllowTheirLimitsAndNothingBeyond) {
     EXPECT_FALSE(read_field_value(field, written(field, std::to_string(most + 1)), diagnostics));
     EXPECT_EQ(diagnostics.size(), 2U);
   }
+}
+
+TEST(OtherValues, AreSomeForEveryFieldAndAllCanBeWritten) {
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != FieldScope::variant) continue;
+    if (field.values.kind == FieldKind::integers) continue;
+    const FieldValue now = default_of(field);
+    const std::vector<FieldValue> others = other_values(field, now);
+    EXPECT_FALSE(others.empty()) << field.name;
+    for (const FieldValue& other : others) {
+      EXPECT_NE(other, now) << field.name;
+      const std::string text = field_value_text(field, other);
+      std::vector<Diagnostic> diagnostics;
+      const auto read = read_field_value(field, written(field, text), diagnostics);
+      ASSERT_TRUE(read) << to_string(diagnostics.front());
+      EXPECT_EQ(*read, other) << field.name << ' ' << text;
+    }
+  }
+}
+
+TEST(OtherValues, AreAllOthersOfAChoiceAndLargerAndSmallerNumbers) {
+  const auto of = [](std::string_view name) {
+    const Field& field = *field_named(name);
+    std::vector<std::string> texts;
+    for (const FieldValue& other : other_values(field, default_of(field)))
+      texts.push_back(field_value_text(field, other));
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(of("sync.wait"), (Texts{"yield", "block"}));
+  EXPECT_EQ(of("transfer.blocking"), (Texts{"true"}));
+  EXPECT_EQ(of("sync.every"), (Texts{"2", "16"})) << "none below its least, none twice";
+  EXPECT_EQ(of("batch.size"), (Texts{"128", "32", "1024", "4"}));
+  EXPECT_EQ(of("alloc.leak_bytes"), (Texts{"1 MiB", "512 KiB", "16 MiB", "64 KiB"}));
 }
 
 }  // namespace

@@ -13,4 +13,8 @@ namespace stepgate {
 // scenario without a counted sentence, which says how much and never why.
 std::vector<Diagnostic> lint(const Scenario&);
 
+// Variants that are the same step as an earlier one, unless a sentence names both: a tie is a
+// claim.
+std::vector<Diagnostic> identical_variants(const Scenario&);
+
 }  // namespace stepgate

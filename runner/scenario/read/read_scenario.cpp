@@ -9,11 +9,13 @@
 #include <unordered_map>
 
 #include "scenario/knobs/check_knobs.h"
+#include "scenario/knobs/field_value.h"
 #include "scenario/knobs/fingerprint.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_override.h"
 #include "scenario/read/scenario_draft.h"
 #include "scenario/sentences/parse_expectation.h"
+#include "support/require.h"
 #include "support/text/nearest.h"
 #include "support/text/visible_text.h"
 #include "support/toml/toml.h"
@@ -33,7 +35,7 @@ class ScenarioReader {
   explicit ScenarioReader(const BaseReader& base) : base_(base) {}
 
   Scenario read(std::string_view text, const std::string& file,
-                std::span<const std::string> overrides) {
+                std::span<const std::string> overrides, const VariantChange* change) {
     // It names baselines, tests and lines of logs.
     const std::string name = std::filesystem::path(file).stem().string();
     if (one_line(file) != file || one_line(name) != name) {
@@ -48,6 +50,7 @@ class ScenarioReader {
         overrides_.push_back(std::move(*setting));
       }
     }
+    if (change != nullptr) apply(*change);
     Scenario scenario = resolved(file);
     if (!diagnostics_.empty()) throw RequestError(std::move(diagnostics_));
     scenario.fingerprint = fingerprint_of(scenario);
@@ -100,6 +103,18 @@ class ScenarioReader {
     return parse_toml(std::get<std::string>(text), name, diagnostics_);
   }
 
+  void apply(const VariantChange& change) {
+    const Field* field = field_named(change.knob);
+    const auto variant = std::ranges::find(draft_.variants, change.variant, &VariantDraft::name);
+    require(field != nullptr && variant != draft_.variants.end(), "a change is of what there is");
+    if (change.value) {
+      variant->settings.push_back({field, *change.value, variant->place});
+    } else {
+      std::erase_if(variant->settings,
+                    [&](const Setting& setting) { return setting.field == field; });
+    }
+  }
+
   // --- from the draft ---
 
   Scenario resolved(const std::string& file) {
@@ -122,6 +137,11 @@ class ScenarioReader {
     scenario.requirements = whole.requirements;
     for (const VariantDraft& variant : draft_.variants) {
       scenario.variants.push_back(resolved_variant(variant, settings));
+      for (const Setting& setting : variant.settings) {
+        scenario.overrides.push_back({variant.name, std::string(setting.field->name),
+                                      field_value_text(*setting.field, setting.value),
+                                      setting.place});
+      }
     }
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
@@ -316,18 +336,20 @@ TextOrProblem no_base(const std::string& file) {
 }
 
 Scenario parse_scenario(std::string_view text, const std::string& file, const BaseReader& base,
-                        std::span<const std::string> overrides) {
-  return ScenarioReader(base).read(text, file, overrides);
+                        std::span<const std::string> overrides, const VariantChange* change) {
+  return ScenarioReader(base).read(text, file, overrides, change);
 }
 
-Scenario read_scenario(const std::filesystem::path& path, std::span<const std::string> overrides) {
+Scenario read_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
+                       const VariantChange* change) {
   const TextOrProblem text = read_file(path, kind_of_file);
   if (const auto* problem = std::get_if<Diagnostic>(&text)) throw RequestError(*problem);
   const BaseReader base = [folders = BaseFolders(path)](const std::string& file) -> TextOrProblem {
     if (auto outside = folders.reason_against(file)) return *std::move(outside);
     return read_file(file, kind_of_file);
   };
-  return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides);
+  return parse_scenario(std::get<std::string>(text), path.generic_string(), base, overrides,
+                        change);
 }
 
 }  // namespace stepgate

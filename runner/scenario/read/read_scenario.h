@@ -4,14 +4,24 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "scenario/knobs/fields.h"
 #include "scenario/scenario.h"
 #include "support/files/read_file.h"
 
 namespace stepgate {
+
+// A variant that says something else about a knob than its files do, where somebody asks whether
+// that would be noticed.
+struct VariantChange {
+  std::string variant;
+  std::string knob;
+  std::optional<FieldValue> value;  // absent: what the files say is not said
+};
 
 // Gives the text of a file that `extends` names, already relative to where we are.
 using BaseReader = std::function<TextOrProblem(const std::string& file)>;
@@ -23,12 +33,15 @@ TextOrProblem no_base(const std::string& file);
 // Later wins: the fields' defaults, the base files, the file itself, `like`, the variant, the
 // overrides. `overrides` are "batch.size=128" each; they hold for every variant, even for one that
 // sets the same knob, since they are what the user says now.
+// A change is of the variant's own table.
 // Throws RequestError with everything that is wrong.
 Scenario parse_scenario(std::string_view text, const std::string& file,
                         const BaseReader& base = no_base,
-                        std::span<const std::string> overrides = {});
+                        std::span<const std::string> overrides = {},
+                        const VariantChange* change = nullptr);
 
 // The same for a file, which may extend files of its own repository alone (bases.h).
-Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {});
+Scenario read_scenario(const std::filesystem::path&, std::span<const std::string> overrides = {},
+                       const VariantChange* change = nullptr);
 
 }  // namespace stepgate

@@ -405,5 +405,45 @@ TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
   }
 }
 
+TEST(ReadScenario, KnowsWhatEachVariantsOwnTableSays) {
+  const Scenario scenario = scenario_of(good);
+  std::vector<std::string> said;
+  for (const VariantOverride& one : scenario.overrides)
+    said.push_back(fmt::format("{}:{}: {} = {}", one.place.line, one.variant, one.knob, one.value));
+  EXPECT_EQ(said,
+            (std::vector<std::string>{"20:zeta: sync.where = step", "20:zeta: sync.how = item",
+                                      "26:again: sync.every = 2"}))
+      << "neither what all share nor what `like` brings";
+}
+
+TEST(ReadScenario, ChangesOneVariantWhereSomebodyAsks) {
+  const auto changed = [](const VariantChange& change) {
+    return parse_scenario(good, "scenarios/good.toml", no_base, {}, &change);
+  };
+  const Scenario removed = changed({"zeta", "sync.where", std::nullopt});
+  EXPECT_EQ(removed.variants[0].knobs.sync.where, SyncWhere::none);
+  EXPECT_EQ(removed.variants[2].knobs.sync.where, SyncWhere::none) << "it is like zeta";
+  EXPECT_EQ(removed.variants[0].knobs.sync.how, SyncHow::item);
+  const Scenario turned = changed({"fix", "batch.size", FieldValue(std::int64_t{64})});
+  EXPECT_EQ(turned.variants[1].knobs.batch.size, 64);
+  EXPECT_EQ(turned.variants[0].knobs.batch.size, 32);
+}
+
+std::string identical_in(const std::string& text) {
+  std::string told;
+  for (const Diagnostic& one : identical_variants(scenario_of(text))) told += to_string(one) + '\n';
+  return told;
+}
+
+TEST(Lint, FindsVariantsThatAreTheSameStep) {
+  EXPECT_EQ(identical_in(good), "");
+  const std::string twice = replaced(good, "sync.every = 2", "");
+  EXPECT_EQ(identical_in(twice),
+            "scenarios/good.toml:24:10: variant 'again' is the same step as 'zeta'; remove one, or "
+            "claim in a sentence that they tie\n");
+  EXPECT_EQ(identical_in(twice + "tie = \"again.samples_per_s ~= zeta.samples_per_s within 5%\"\n"),
+            "");
+}
+
 }  // namespace
 }  // namespace stepgate

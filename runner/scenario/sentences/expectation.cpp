@@ -5,9 +5,8 @@
 #include <algorithm>
 
 namespace stepgate {
-namespace {
 
-std::vector<MetricOf> metrics_of(const Expectation& expectation) {
+std::vector<MetricOf> metrics_in(const Expectation& expectation) {
   std::vector<MetricOf> metrics;
   for (const Side* side : {&expectation.left, &expectation.right}) {
     for (const Product& product : *side) {
@@ -18,8 +17,6 @@ std::vector<MetricOf> metrics_of(const Expectation& expectation) {
   }
   return metrics;
 }
-
-}  // namespace
 
 const MetricOf* only_metric(const Side& side) {
   const MetricOf* found = nullptr;
@@ -35,14 +32,14 @@ const MetricOf* only_metric(const Side& side) {
 
 Evidence evidence_of(const Expectation& expectation) {
   Evidence least_exact = Evidence::plan;
-  for (const MetricOf& of : metrics_of(expectation)) {
+  for (const MetricOf& of : metrics_in(expectation)) {
     least_exact = std::max(least_exact, row_of(of.metric).evidence);
   }
   return least_exact;
 }
 
 bool mixes_timed_and_traced(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   const auto names = [&](Evidence evidence) {
     return std::any_of(metrics.begin(), metrics.end(),
                        [&](const MetricOf& of) { return row_of(of.metric).evidence == evidence; });
@@ -51,12 +48,12 @@ bool mixes_timed_and_traced(const Expectation& expectation) {
 }
 
 bool names_this_run(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return !of.stored; });
 }
 
 bool names_stored(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return of.stored; });
 }
 

@@ -49,6 +49,9 @@ struct Expectation {
   std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
 };
 
+// The metrics of both sides, in order.
+std::vector<MetricOf> metrics_in(const Expectation&);
+
 // The metric of a side that is one product of it and numbers; null for any other side.
 const MetricOf* only_metric(const Side&);
 

@@ -62,6 +62,17 @@ constexpr std::array metric_rows{
     row(Metric::sectors_per_request, plan, count,
         "elementwise: most sectors of 32 bytes that a warp touches at once; 4 is all useful "
         "in fp32"),
+    row(Metric::memory_cap, plan, bytes, "device memory that a step may hold; 0 where nobody says"),
+    row(Metric::requests_per_step, plan, count,
+        "blocks of device memory that a step asks for, whoever serves them"),
+    row(Metric::streams, plan, count, "streams that a step's operations are in"),
+    row(Metric::advised_bytes, plan, bytes, "managed memory that the driver is told how to treat"),
+    row(Metric::loader_threads, plan, count,
+        "threads that make batches ahead of the step; 0 where it makes them itself"),
+    row(Metric::spinning_waits_per_step, plan, count,
+        "host waits that ask again and again and leave the processor to nobody"),
+    row(Metric::pool_returns_per_step, plan, count,
+        "host waits at which an async pool with a threshold gives what lies above it back"),
     row(Metric::gpu_idle, traced, ratio, "share of the time in which no kernel, copy or fill runs"),
     row(Metric::kernel_idle, traced, ratio, "share of the time in which no kernel runs"),
     row(Metric::copy_overlap, traced, ratio, "share of the copy time that kernels hide"),
@@ -118,6 +129,20 @@ bool is_step_time(Metric metric) {
     case Metric::step_ms_p95:
     case Metric::step_ms_p99:
     case Metric::samples_per_s:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool describes_the_step(Metric metric) {
+  switch (metric) {
+    case Metric::memory_cap:
+    case Metric::streams:
+    case Metric::advised_bytes:
+    case Metric::loader_threads:
+    case Metric::spinning_waits_per_step:
+    case Metric::pool_returns_per_step:
       return true;
     default:
       return false;

@@ -54,6 +54,13 @@ enum class Metric {
   alloc_retries,
   live_after_empty_cache,
   sectors_per_request,
+  memory_cap,
+  requests_per_step,
+  streams,
+  advised_bytes,
+  loader_threads,
+  spinning_waits_per_step,
+  pool_returns_per_step,
   // traced
   gpu_idle,
   kernel_idle,
@@ -84,6 +91,9 @@ std::optional<Metric> metric_named(std::string_view name);
 
 // How long a step takes, in one form or another.
 bool is_step_time(Metric);
+
+// Whether it says which step it is and costs nothing by itself, so that more of it is no worse.
+bool describes_the_step(Metric);
 
 // Whether a baseline keeps the metric, so that sentences may say `stored.`: what plans count, and
 // times of a step, which are kept relative to a frozen step. Host times have no such reference.

@@ -7,9 +7,9 @@
 #include "judge/judge.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/inject.h"
-#include "verbs/calibrate_planned.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
+#include "verbs/trace/calibrate_planned.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/trace_all.h"
+#include "verbs/trace/trace_all.h"
 
 #include <unistd.h>
 

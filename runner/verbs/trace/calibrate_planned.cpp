@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "verbs/calibrate_planned.h"
+#include "verbs/trace/calibrate_planned.h"
 
 #include "measure/trace/calibrate.h"
 #include "verbs/fit_to_device.h"

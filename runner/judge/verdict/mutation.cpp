@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "judge/verdict/mutation.h"
+
+#include <algorithm>
+
+namespace stepgate {
+
+std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict& after,
+                                           bool refuted_alone) {
+  std::vector<std::string> names;
+  for (const SentenceVerdict& sentence : before.sentences) {
+    if (sentence.outcome != Outcome::holds) continue;
+    const auto now = std::ranges::find(after.sentences, sentence.name, &SentenceVerdict::name);
+    const bool holds = now != after.sentences.end() && now->outcome == Outcome::holds;
+    const bool refuted = now != after.sentences.end() && now->outcome == Outcome::refuted;
+    if (refuted_alone ? refuted : !holds) names.push_back(sentence.name);
+  }
+  return names;
+}
+
+std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFacts& after) {
+  std::vector<ChangedCount> different;
+  for (const auto& [metric, value] : before.counts) {
+    const auto now = after.counts.find(metric);
+    if (now != after.counts.end() && now->second != value)
+      different.push_back({metric, value, now->second});
+  }
+  return different;
+}
+
+MutationEffect effect_of(const Verdict& before, const Verdict& after) {
+  if (after.broken || !no_longer_holding(before, after, true).empty())
+    return MutationEffect::refuted;
+  return no_longer_holding(before, after, false).empty() ? MutationEffect::survives
+                                                         : MutationEffect::undecided;
+}
+
+bool is_survivor(const Mutation& mutation) {
+  return mutation.effect == MutationEffect::undecided ||
+         mutation.effect == MutationEffect::survives ||
+         mutation.effect == MutationEffect::same_step;
+}
+
+bool has_survivors(const Mutations& mutations) {
+  return !mutations.vacuous.empty() || std::ranges::any_of(mutations.mutations, is_survivor);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Whether a scenario would notice that one of its variants is another: what became of its sentences
+// when somebody turned a knob. Making and deciding such scenarios is verbs'.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "judge/verdict/verdict.h"
+#include "plan/plan_facts.h"
+#include "scenario/scenario.h"
+
+namespace stepgate {
+
+enum class MutationEffect {
+  refuted,           // a sentence that held is refuted, or losses disagree
+  refused,           // no such scenario can be read or planned
+  undecided,         // a sentence that held neither holds nor is refuted
+  survives,          // all that held holds
+  same_step,         // the variant is the same without it, and no other one sets the knob
+  said_for_contrast  // the variant is the same without it, and another one sets the knob
+};
+
+// What a sentence about the variant could have said.
+struct ChangedCount {
+  Metric metric = Metric::launches_per_step;
+  double before = 0;
+  double after = 0;
+};
+
+struct Mutation {
+  VariantOverride without;
+  MutationEffect effect = MutationEffect::survives;
+  std::vector<std::string> sentences;   // that held and do not any more
+  std::vector<ChangedCount> different;  // of the variant's plan, in the order of the metrics
+};
+
+// Sentences by which no turn of any knob was noticed.
+struct Mutations {
+  std::string scenario;
+  std::vector<Mutation> mutations;
+  std::vector<SentenceVerdict> not_holding;  // as it is, so nothing is known about them
+  std::vector<SentenceVerdict> vacuous;      // refuted by no change of any knob
+  std::int64_t changes = 0;                  // that were tried for these
+};
+
+// The names of sentences that hold before and do not hold after, of those refuted alone or of any.
+std::vector<std::string> no_longer_holding(const Verdict& before, const Verdict& after,
+                                           bool refuted_alone);
+
+// What plans of both count, and differently.
+std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFacts& after);
+
+// Of two verdicts on different steps.
+MutationEffect effect_of(const Verdict& before, const Verdict& after);
+
+// Whether the scenario would let it pass.
+bool is_survivor(const Mutation&);
+bool has_survivors(const Mutations&);
+
+}  // namespace stepgate

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Verdicts by hand, before and after somebody turned a knob.
+#include "judge/verdict/mutation.h"
+
+#include <gtest/gtest.h>
+
+namespace stepgate {
+namespace {
+
+Verdict verdict_of(std::vector<std::pair<std::string, Outcome>> sentences) {
+  Verdict verdict;
+  for (auto& [name, outcome] : sentences) {
+    verdict.sentences.emplace_back();
+    verdict.sentences.back().name = name;
+    verdict.sentences.back().outcome = outcome;
+  }
+  return verdict;
+}
+
+const Verdict before = verdict_of(
+    {{"faster", Outcome::holds}, {"no_waits", Outcome::holds}, {"open", Outcome::undecided}});
+
+MutationEffect after(Outcome faster, Outcome no_waits, Outcome open = Outcome::undecided) {
+  return effect_of(before,
+                   verdict_of({{"faster", faster}, {"no_waits", no_waits}, {"open", open}}));
+}
+
+TEST(Mutation, IsNoticedByARefutationAlone) {
+  EXPECT_EQ(after(Outcome::holds, Outcome::refuted), MutationEffect::refuted);
+  EXPECT_EQ(after(Outcome::undecided, Outcome::refuted), MutationEffect::refuted);
+  EXPECT_EQ(after(Outcome::undecided, Outcome::holds), MutationEffect::undecided);
+  EXPECT_EQ(after(Outcome::skipped, Outcome::holds), MutationEffect::undecided);
+  EXPECT_EQ(after(Outcome::holds, Outcome::holds), MutationEffect::survives);
+  EXPECT_EQ(after(Outcome::holds, Outcome::holds, Outcome::refuted), MutationEffect::survives)
+      << "a sentence that did not hold before says nothing";
+}
+
+TEST(Mutation, IsNoticedByLossesThatDisagree) {
+  Verdict broken = before;
+  broken.broken = "losses disagree";
+  EXPECT_EQ(effect_of(before, broken), MutationEffect::refuted);
+}
+
+TEST(Mutation, NamesTheSentencesInTheirOrder) {
+  const Verdict now = verdict_of({{"no_waits", Outcome::refuted}, {"faster", Outcome::undecided}});
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(no_longer_holding(before, now, false), (Names{"faster", "no_waits"}));
+  EXPECT_EQ(no_longer_holding(before, now, true), (Names{"no_waits"}));
+  EXPECT_EQ(no_longer_holding(before, verdict_of({}), false), (Names{"faster", "no_waits"}))
+      << "a sentence that is gone does not hold";
+}
+
+TEST(Mutation, TellsWhatPlansCountDifferently) {
+  PlanFacts was;
+  was.counts = {{Metric::launches_per_step, 26}, {Metric::copies_per_step, 1}};
+  PlanFacts is;
+  is.counts = {{Metric::launches_per_step, 26}, {Metric::copies_per_step, 0}};
+  const std::vector<ChangedCount> changed = changed_counts(was, is);
+  ASSERT_EQ(changed.size(), 1U);
+  EXPECT_EQ(changed[0].metric, Metric::copies_per_step);
+  EXPECT_EQ(changed[0].before, 1);
+  EXPECT_EQ(changed[0].after, 0);
+}
+
+TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
+  Mutations mutations;
+  for (const MutationEffect harmless :
+       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::said_for_contrast}) {
+    mutations.mutations = {{.without = {}, .effect = harmless}};
+    EXPECT_FALSE(has_survivors(mutations));
+  }
+  for (const MutationEffect bad :
+       {MutationEffect::survives, MutationEffect::undecided, MutationEffect::same_step}) {
+    mutations.mutations = {{.without = {}, .effect = bad}};
+    EXPECT_TRUE(has_survivors(mutations));
+  }
+  mutations.mutations.clear();
+  mutations.vacuous.emplace_back();
+  EXPECT_TRUE(has_survivors(mutations));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "report/text/print_mutations.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include "judge/verdict/words.h"
+
+namespace stepgate {
+namespace {
+
+std::string what_happens(const Mutation& mutation) {
+  switch (mutation.effect) {
+    case MutationEffect::refuted:
+      return mutation.sentences.empty()
+                 ? "the losses disagree"
+                 : fmt::format("refutes {}", fmt::join(mutation.sentences, ", "));
+    case MutationEffect::refused:
+      return "is refused";
+    case MutationEffect::undecided:
+      return fmt::format("leaves {} open and refutes nothing", fmt::join(mutation.sentences, ", "));
+    case MutationEffect::survives:
+      return "holds all the same";
+    case MutationEffect::same_step:
+      return "is the same: nothing says otherwise";
+    case MutationEffect::said_for_contrast:
+      return "is the same, and says so for contrast";
+  }
+  return "";
+}
+
+// The first of what a sentence could have said.
+std::string what_differs(const Mutation& mutation) {
+  constexpr std::size_t most = 3;
+  if (mutation.different.empty()) return "no count of its plan differs";
+  std::vector<std::string> told;
+  for (const ChangedCount& count : mutation.different) {
+    const MetricRow& row = row_of(count.metric);
+    if (told.size() == most) break;
+    told.push_back(fmt::format("{} {} -> {}", row.name, in_words(count.before, row.unit),
+                               in_words(count.after, row.unit)));
+  }
+  const std::size_t more = mutation.different.size() - told.size();
+  return fmt::format("{}{}", fmt::join(told, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+// What the line of the table ends with.
+std::string told_besides(const Mutation& mutation) {
+  if (!is_survivor(mutation) || mutation.effect == MutationEffect::same_step) return "";
+  return "; " + what_differs(mutation);
+}
+
+Diagnostic fault_of(const Mutation& mutation) {
+  const VariantOverride& without = mutation.without;
+  const std::string what = fmt::format("'{}' of variant '{}'", without.knob, without.variant);
+  if (mutation.effect == MutationEffect::same_step)
+    return {without.place, what + " has no effect: without it the step is the same", "remove it"};
+  return {without.place,
+          fmt::format("{} could be removed and no sentence would be refuted: {}", what,
+                      what_differs(mutation)),
+          "say in a sentence what it is there for, or remove it"};
+}
+
+const char* word_for(const Mutation& mutation) {
+  if (is_survivor(mutation)) return "survives";
+  return mutation.effect == MutationEffect::said_for_contrast ? "same" : "noticed";
+}
+
+}  // namespace
+
+void print_mutations(std::ostream& out, const Mutations& mutations) {
+  std::int64_t survivors = 0;
+  for (const Mutation& mutation : mutations.mutations) survivors += is_survivor(mutation) ? 1 : 0;
+  fmt::print(out, "{}: {} overrides, {} not noticed; {} vacuous sentences\n", mutations.scenario,
+             mutations.mutations.size(), survivors, mutations.vacuous.size());
+  for (const Mutation& mutation : mutations.mutations) {
+    const VariantOverride& without = mutation.without;
+    fmt::print(out, "  {:<9} {} without {} = {} {}{}\n", word_for(mutation), without.variant,
+               without.knob, without.value, what_happens(mutation), told_besides(mutation));
+  }
+  for (const SentenceVerdict& sentence : mutations.vacuous) {
+    fmt::print(out, "  vacuous   {}: {}; no turn of a knob refutes it, of {} that were tried\n",
+               sentence.name, sentence.text, mutations.changes);
+  }
+  for (const SentenceVerdict& sentence : mutations.not_holding) {
+    fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, sentence.text,
+               in_words(sentence.outcome));
+  }
+}
+
+std::vector<Diagnostic> faults_of(const Mutations& mutations) {
+  std::vector<Diagnostic> faults;
+  for (const Mutation& mutation : mutations.mutations) {
+    if (is_survivor(mutation)) faults.push_back(fault_of(mutation));
+  }
+  for (const SentenceVerdict& sentence : mutations.vacuous) {
+    faults.push_back(
+        {sentence.place,
+         fmt::format("'{}' cannot fail: of {} other steps that were tried, none refutes it",
+                     sentence.name, mutations.changes),
+         "claim something that a knob decides, or remove it"});
+  }
+  return faults;
+}
+
+void print_unknown(std::ostream& out, const Mutations& mutations) {
+  for (const SentenceVerdict& sentence : mutations.not_holding) {
+    const Diagnostic note{sentence.place,
+                          fmt::format("'{}' is {} on the simulated device", sentence.name,
+                                      in_words(sentence.outcome)),
+                          "whether it could fail is not known"};
+    fmt::print(out, "warning: {}\n", to_string(note));
+  }
+}
+
+}  // namespace stepgate

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Which mutations of a scenario its sentences notice.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "judge/verdict/mutation.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// A line for the scenario, and below it one for every override: what its removal does.
+void print_mutations(std::ostream&, const Mutations&);
+
+// What is wrong with a scenario of which something survives: each at its line, with a way out.
+std::vector<Diagnostic> faults_of(const Mutations&);
+
+// A warning for every sentence that does not hold on the simulated device.
+void print_unknown(std::ostream&, const Mutations&);
+
+}  // namespace stepgate

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/knobs/other_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepgate {
+namespace {
+
+constexpr double mebibyte = 1024 * 1024;
+
+// Instead of a number that nobody gave: what a step notices.
+double small_amount(const FieldValues& values) {
+  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity) return mebibyte;
+  return values.kind == FieldKind::integer ? 1 : std::min(100.0, values.most);
+}
+
+}  // namespace
+
+std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) {
+  const FieldValues& values = field.values;
+  std::vector<FieldValue> others;
+  const auto add = [&](FieldValue value) {
+    if (value != now && std::find(others.begin(), others.end(), value) == others.end())
+      others.push_back(std::move(value));
+  };
+  if (const auto* truth = std::get_if<bool>(&now)) {
+    add(!*truth);
+  } else if (values.kind == FieldKind::choice) {
+    for (const Choice& choice : values.choices) {
+      if (choice.value) add(*choice.value);
+    }
+  } else if (values.kind == FieldKind::capacity) {
+    add(MemoryCap{CapOf::need, 1.05});
+    add(MemoryCap{CapOf::need, 1.01});
+    add(MemoryCap{CapOf::need, 0.9});
+    add(std::monostate());
+  } else if (values.kind != FieldKind::integers) {
+    const auto* whole = std::get_if<std::int64_t>(&now);
+    const auto* real = std::get_if<double>(&now);
+    const double number = whole ? static_cast<double>(*whole) : real ? *real : 0;
+    const bool is_whole = values.kind == FieldKind::integer || values.kind == FieldKind::bytes;
+    const double some = number == 0 ? small_amount(values) : number;
+    for (const double factor : {number == 0 ? 1.0 : 2.0, 0.5, 16.0, 1.0 / 16}) {
+      const double wanted = factor * some;
+      const double other = std::clamp(wanted, values.least, values.most);
+      if (!is_whole) {
+        add(other);
+        continue;
+      }
+      const auto unit = static_cast<double>(values.multiple_of);
+      const double whole_units = std::max(std::floor(other / unit), 1.0) * unit;
+      if (whole_units <= values.most) add(static_cast<std::int64_t>(whole_units));
+    }
+    if (values.least == 0 && number != 0)
+      add(is_whole ? FieldValue(std::int64_t{0}) : FieldValue(0.0));
+    if (!values.word.empty()) add(std::monostate());
+  }
+  return others;
+}
+
+}  // namespace stepgate

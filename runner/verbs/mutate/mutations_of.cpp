@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/mutate/mutations_of.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "scenario/knobs/other_values.h"
+#include "scenario/read/read_scenario.h"
+#include "verbs/decide.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/trace/trace_planned.h"
+
+namespace stepgate {
+namespace {
+
+// A scenario whose knobs are calibrated is asked with what the device found.
+std::vector<std::string> overrides_of(const Arguments& arguments, const Planned& planned) {
+  std::vector<std::string> overrides = arguments.overrides;
+  if (planned.traced && planned.traced->calibrated) {
+    const Calibrated& found = *planned.traced->calibrated;
+    overrides.push_back(found.knob + "=" + found.value);
+  }
+  return overrides;
+}
+
+std::vector<Knobs> knobs_of(const Scenario& scenario) {
+  std::vector<Knobs> knobs;
+  for (const Variant& variant : scenario.variants) knobs.push_back(variant.knobs);
+  return knobs;
+}
+
+bool is_of_the_step(const Field& field) {
+  return is_built(field) && field.scope == FieldScope::variant && !field.unscored;
+}
+
+class Mutator {
+ public:
+  Mutator(const Planned& planned, const Arguments& arguments, std::uint64_t seed)
+      : arguments_(arguments), seed_(seed) {
+    settings_ = settings_for({{.scenario = planned.scenario, .plans = {}}});
+    original_ = planned;
+    (void)verdict_on(original_);
+    arguments_.overrides = overrides_of(arguments, original_);
+    if (original_.traced && original_.traced->calibrated) original_ = *planned_with(nullptr);
+    before_ = verdict_on(original_);
+  }
+
+  Mutations all() {
+    Mutations result{.scenario = original_.scenario.name};
+    for (const SentenceVerdict& sentence : before_.sentences) {
+      if (sentence.outcome == Outcome::holds) {
+        unnoticed_.insert(sentence.name);
+      } else {
+        result.not_holding.push_back(sentence);
+      }
+    }
+    for (const VariantOverride& without : original_.scenario.overrides) {
+      if (is_of_the_step(*field_named(without.knob))) result.mutations.push_back(mutated(without));
+    }
+    result.changes = swap_variants() + turn_knobs();
+    for (const SentenceVerdict& sentence : before_.sentences) {
+      if (unnoticed_.contains(sentence.name)) result.vacuous.push_back(sentence);
+    }
+    return result;
+  }
+
+ private:
+  // Nothing when there is no such scenario.
+  std::optional<Planned> planned_with(const VariantChange* change) const {
+    try {
+      Scenario scenario = read_scenario(original_.scenario.file, arguments_.overrides, change);
+      Planned planned{.scenario = std::move(scenario), .plans = {}};
+      planned.plans = plans_on(before_.device, planned.scenario, seed_);
+      return planned;
+    } catch (const RequestError&) {
+      return std::nullopt;
+    }
+  }
+
+  // Traced as well, which stays with what was planned.
+  Verdict verdict_on(Planned& planned) const {
+    const OpenedDevice opened = open_device_for(arguments_, seed_);
+    if (!is_planned_only(planned.scenario))
+      planned.traced = trace_planned(*opened.device, arguments_, planned, settings_, seed_);
+    return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
+  }
+
+  // What became of the sentences that held; nothing where the device refuses the step.
+  std::optional<Verdict> decided(Planned& planned) const {
+    try {
+      return verdict_on(planned);
+    } catch (const DeviceError&) {
+      return std::nullopt;
+    } catch (const RequestError&) {
+      return std::nullopt;
+    }
+  }
+
+  std::vector<ChangedCount> what_differs(const Planned& changed, const std::string& variant) const {
+    const auto of_it = [&](const Planned& planned) {
+      return std::ranges::find(planned.plans, variant,
+                               [](const StepPlan& plan) { return plan.variant; })
+          ->facts();
+    };
+    return changed_counts(of_it(original_), of_it(changed));
+  }
+
+  bool set_elsewhere(const VariantOverride& override) const {
+    return std::ranges::any_of(original_.scenario.overrides, [&](const VariantOverride& other) {
+      return other.knob == override.knob && other.variant != override.variant;
+    });
+  }
+
+  Mutation mutated(const VariantOverride& without) {
+    const VariantChange change{without.variant, without.knob, std::nullopt};
+    Mutation mutation{.without = without};
+    std::optional<Planned> planned = planned_with(&change);
+    if (planned) mutation.different = what_differs(*planned, without.variant);
+    if (!planned) {
+      mutation.effect = MutationEffect::refused;
+    } else if (knobs_of(planned->scenario) == knobs_of(original_.scenario)) {
+      mutation.effect =
+          set_elsewhere(without) ? MutationEffect::said_for_contrast : MutationEffect::same_step;
+    } else if (const auto after = decided(*planned)) {
+      mutation.effect = effect_of(before_, *after);
+      mutation.sentences =
+          no_longer_holding(before_, *after, mutation.effect == MutationEffect::refuted);
+      for (const std::string& name : no_longer_holding(before_, *after, true))
+        unnoticed_.erase(name);
+    } else {
+      mutation.effect = MutationEffect::refused;
+    }
+    return mutation;
+  }
+
+  // Whatever its regime: a sentence that is skipped has not been tried.
+  void notice(Planned planned) {
+    planned.scenario.regime.clear();
+    const auto after = decided(planned);
+    if (!after) return;
+    for (const std::string& name : no_longer_holding(before_, *after, true)) unnoticed_.erase(name);
+  }
+
+  // Each variant as if it were each other one. Returns how many were tried, until every sentence
+  // was refuted once.
+  std::int64_t swap_variants() {
+    std::int64_t tried = 0;
+    const std::vector<Variant>& variants = original_.scenario.variants;
+    for (std::size_t changed = 0; changed < variants.size(); ++changed) {
+      for (const Variant& other : variants) {
+        if (unnoticed_.empty()) return tried;
+        if (other.knobs == variants[changed].knobs) continue;
+        Planned planned{.scenario = original_.scenario, .plans = {}};
+        planned.scenario.variants[changed].knobs = other.knobs;
+        planned.plans = plans_on(before_.device, planned.scenario, seed_);
+        ++tried;
+        notice(std::move(planned));
+      }
+    }
+    return tried;
+  }
+
+  // Likewise, with every other value of every knob.
+  std::int64_t turn_knobs() {
+    std::int64_t tried = 0;
+    for (const Variant& variant : original_.scenario.variants) {
+      for (const Field& field : field_table()) {
+        if (!is_of_the_step(field)) continue;
+        const Settings settings{.knobs = variant.knobs};
+        if (field.condition != nullptr && !field.condition->holds(variant.knobs)) continue;
+        for (FieldValue& value : other_values(field, field.get(settings))) {
+          if (unnoticed_.empty()) return tried;
+          const VariantChange change{variant.name, std::string(field.name), std::move(value)};
+          std::optional<Planned> planned = planned_with(&change);
+          if (!planned) continue;
+          ++tried;
+          notice(*std::move(planned));
+        }
+      }
+    }
+    return tried;
+  }
+
+  Arguments arguments_;
+  std::uint64_t seed_;
+  JudgeSettings settings_;
+  Planned original_;
+  Verdict before_;
+  std::set<std::string> unnoticed_;  // sentences that nothing refuted so far
+};
+
+}  // namespace
+
+void mutate_each(const Arguments& given, const EachMutated& each) {
+  Arguments arguments = given;
+  if (arguments.device.spec.empty()) arguments.device.spec = "simulated";
+  arguments.device.tracing = true;
+  const std::uint64_t seed = arguments.seed.value_or(1);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  const OpenedDevice opened = open_device_for(arguments, seed);
+  if (opened.device->identity().kind != DeviceKind::simulated) {
+    throw RequestError("mutations are decided by the simulated device, hundreds of them",
+                       "leave --device out, or name --device simulated:<profile>");
+  }
+  fit_to_device(all, opened.device->identity(), seed);
+  for (const Planned& planned : all) each(planned, mutations_of(planned, arguments, seed));
+}
+
+Mutations mutations_of(const Planned& planned, const Arguments& arguments, std::uint64_t seed) {
+  return Mutator(planned, arguments, seed).all();
+}
+
+}  // namespace stepgate

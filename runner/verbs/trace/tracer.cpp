@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// `stepgate tracer`: the other end of trace_all. A line on standard input names the file for the
+// next scenario's traces, a line on standard output says that it is there.
+#include <iostream>
+#include <string>
+
+#include "measure/trace/traced_file.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/planned.h"
+#include "verbs/trace/trace_all.h"
+#include "verbs/trace/trace_planned.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+
+int trace_for_run(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  choice.tracing = true;
+  const OpenedDevice opened = open_device(choice);
+  fit_to_device(all, opened.device->identity(), seed);
+  const JudgeSettings settings = settings_for(all);
+  std::string file;
+  for (const std::size_t index : tracing_order(all)) {
+    const Planned& planned = all[index];
+    if (!std::getline(std::cin, file) || file.empty()) break;
+    Traced result;
+    bool is_lost = false;
+    try {
+      result = trace_planned(*opened.device, arguments, planned, settings, seed);
+    } catch (const DeviceLost& error) {
+      result.unavailable = error.what();
+      is_lost = true;
+    } catch (const DeviceError& error) {
+      result.unavailable = error.what();
+    }
+    write_traced(file, result);
+    std::cout << (is_lost ? tracer_lost_its_device : "traced") << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Would a scenario notice? `mutate` and `check --strict` on planted ones, each with the fault that
+// they are for, and on a scenario of the suite from which a sentence is taken.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using Mutate = CommandLine;
+
+// Line 3 begins the baseline, line 5 the fix, line 7 the sentences.
+std::string waits(const std::string& baseline, const std::string& fix, const std::string& expect) {
+  return "claim = \"waiting every step is a wait every step\"\n"
+         "model = { layers = 2, hidden = 64 }\n"
+         "[variant.baseline]\n" +
+         baseline + "\n[variant.fix]\n" + fix + "\n[expect]\n" + expect + "\n";
+}
+
+const std::string where = "sync = { where = \"step\", every = 2 }";
+const std::string exact = "waits = \"baseline.host_waits_per_step == 0.5\"";
+
+TEST_F(Mutate, IsContentWhereEveryOverrideIsNoticed) {
+  write("a.toml", waits(where, "", exact));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_EQ(table.out,
+            "a: 2 overrides, 0 not noticed; 0 vacuous sentences\n"
+            "  noticed   baseline without sync.where = step refutes waits\n"
+            "  noticed   baseline without sync.every = 2 refutes waits\n");
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_EQ(checked.out, "a.toml: 2 variants, 1 sentence\n");
+}
+
+TEST_F(Mutate, FindsAnOverrideThatNoSentenceNeeds) {
+  write("a.toml", waits(where, "log = { every = 1, via = \"item\" }", exact));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 1);
+  EXPECT_TRUE(contains(table.out, "a: 4 overrides, 2 not noticed; 0 vacuous sentences\n"));
+  EXPECT_TRUE(
+      contains(table.out,
+               "  survives  fix without log.every = 1 holds all the same; copies_per_step 1 -> 0"))
+      << table.out;
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_TRUE(contains(checked.err,
+                       "a.toml:6:9: 'log.every' of variant 'fix' could be removed and no sentence "
+                       "would be refuted: copies_per_step 1 -> 0"))
+      << checked.err;
+  EXPECT_TRUE(contains(checked.err, "say in a sentence what it is there for, or remove it"));
+  EXPECT_EQ(stepgate({"check", "a.toml"}).exit_code, 0) << "who is not strict may go on";
+}
+
+TEST_F(Mutate, FindsAnOverrideWithoutEffect) {
+  write("a.toml", waits(where, "batch.size = 64", exact));
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_EQ(checked.err,
+            "a.toml:6:7: 'batch.size' of variant 'fix' has no effect: without it the step is the "
+            "same; remove it\n");
+  // A value for contrast with another variant's is worth its line.
+  write("a.toml", waits(where, "sync.where = \"none\"", exact));
+  EXPECT_EQ(stepgate({"check", "--strict", "a.toml"}).exit_code, 0);
+}
+
+TEST_F(Mutate, FindsSentencesThatCannotFail) {
+  write("a.toml", waits(where, "",
+                        exact + "\nitself = \"fix.samples_per_s >= 0.5 * fix.samples_per_s\""
+                                "\nnothing = \"fix.host_waits_per_step >= 0\""));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 1);
+  EXPECT_TRUE(contains(table.out, "; 2 vacuous sentences\n")) << table.out;
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2);
+  for (const char* fault :
+       {"a.toml:9:11: 'itself' cannot fail: of ", "a.toml:10:12: 'nothing' cannot "})
+    EXPECT_TRUE(contains(checked.err, fault)) << checked.err;
+}
+
+TEST_F(Mutate, FindsVariantsThatAreTheSame) {
+  write("a.toml", waits(where, "", exact) + "[variant.again]\n");
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_TRUE(contains(checked.err, "a.toml:9:10: variant 'again' is the same step as 'fix'; "))
+      << checked.err;
+}
+
+TEST_F(Mutate, SaysOfWhatItKnowsNothing) {
+  write("a.toml", waits(where, "", exact + "\nwrong = \"fix.host_waits_per_step == 3\""));
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_TRUE(
+      contains(checked.out,
+               "warning: a.toml:9:10: 'wrong' is refuted on the simulated device; whether it "
+               "could fail is not known\n"))
+      << checked.out;
+}
+
+TEST_F(Mutate, IsDecidedByASimulatedDeviceAlone) {
+  write("a.toml", waits(where, "", exact));
+  const Finished other = stepgate({"mutate", "a.toml", "--device", "reference"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "mutations are decided by the simulated device")) << other.err;
+}
+
+// What the suite says, less one sentence, and the override that nothing is left to notice.
+struct Taken {
+  const char* scenario;
+  const char* sentence;
+  const char* survivor;
+};
+
+TEST_F(Mutate, MissesEachOfTheseSentencesOfTheSuite) {
+  for (const Taken& taken :
+       {Taken{"capped_share", "is_a_cap", "survives  capped without alloc.cap = 60% of device"},
+        Taken{"sync_every_step", "in_disguise", ""},
+        Taken{"caching_churn", "recreated", "survives  baseline without alloc.when = "},
+        Taken{"pin_each_step", "one_copy", "survives  fix without transfer.host = pinned"}}) {
+    const std::string file = std::string(taken.scenario) + ".toml";
+    std::ifstream suite(STEPGATE_SOURCE_DIR "/scenarios/" + file);
+    std::string text;
+    bool found = false;
+    for (std::string line; std::getline(suite, line);) {
+      const bool is_it = line.starts_with(taken.sentence + std::string(" "));
+      found = found || is_it;
+      if (!is_it) text += line + '\n';
+    }
+    ASSERT_TRUE(found) << taken.sentence;
+    write(file, text);
+    const Finished table = stepgate({"mutate", file});
+    EXPECT_EQ(table.exit_code, 1) << table.out << table.err;
+    EXPECT_TRUE(contains(table.out, taken.survivor)) << table.out;
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
