@@ -3,9 +3,11 @@
 #include "judge/sentences/reasons.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "judge/sentence_test.h"
 #include "judge/sentences/estimate.h"
@@ -163,6 +165,11 @@ std::string absent_reason(const MetricOf& metric) {
     case Metric::step_ms_p95:
     case Metric::step_ms_p99:
       return "this device does not time single steps";
+    case Metric::mfu:
+      return fmt::format(
+          "no data sheet's peak rate for the dtype of '{}' is known of this device, so it has no "
+          "mfu",
+          metric.variant);
     case Metric::kernel_gbps:
       return fmt::format(
           "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",
@@ -171,7 +178,7 @@ std::string absent_reason(const MetricOf& metric) {
       return fmt::format(
           "the {} of '{}' do not tell its {}",
           row_of(metric.metric).evidence == Evidence::timed ? "rounds" : "traced steps",
-          metric.variant, row_of(metric.metric).name);
+          metric.variant, metric_text(metric));
   }
 }
 
@@ -181,6 +188,22 @@ std::string changing_count_reason(const MetricOf& metric, double first, double v
   return fmt::format(
       "{}.{} is {} in the first traced round and {} in round {}: no count to rely on",
       metric.variant, row.name, in_words(first, row.unit), in_words(value, row.unit), round);
+}
+
+std::string class_reason(const Expectation& sentence, std::span<const Sources> rounds) {
+  std::map<double, std::int64_t> times;  // by the class's number
+  for (const Sources& round : rounds) ++times[side_value(sentence.left, round).value()];
+  std::vector<std::string> words;
+  for (const auto& [bound, count] : times)
+    words.push_back(fmt::format("{} in {}", in_words(bound, MetricUnit::bound_class),
+                                rounds_in_words(count, Evidence::traced)));
+  const double wanted = side_value(sentence.right, rounds.front()).value();
+  const std::string missing =
+      std::ssize(rounds) < fewest_rounds_of_a_level
+          ? fmt::format("; {} are the fewest that can decide it", fewest_rounds_of_a_level)
+          : "";
+  return fmt::format("{}; {}{}", fmt::join(words, ", "),
+                     limit_in_words(sentence, in_words(wanted, MetricUnit::bound_class)), missing);
 }
 
 std::string no_rounds_reason() {

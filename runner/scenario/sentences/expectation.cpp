@@ -5,9 +5,13 @@
 #include <algorithm>
 
 namespace stepgate {
-namespace {
 
-std::vector<MetricOf> metrics_of(const Expectation& expectation) {
+std::string metric_text(const MetricOf& of) {
+  const std::string name(row_of(of.metric).name);
+  return of.kernel.empty() ? name : name + '(' + of.kernel + ')';
+}
+
+std::vector<MetricOf> metrics_in(const Expectation& expectation) {
   std::vector<MetricOf> metrics;
   for (const Side* side : {&expectation.left, &expectation.right}) {
     for (const Product& product : *side) {
@@ -19,7 +23,10 @@ std::vector<MetricOf> metrics_of(const Expectation& expectation) {
   return metrics;
 }
 
-}  // namespace
+bool names_a_bound(const Expectation& expectation) {
+  return std::ranges::any_of(metrics_in(expectation),
+                             [](const MetricOf& of) { return of.metric == Metric::bound; });
+}
 
 const MetricOf* only_metric(const Side& side) {
   const MetricOf* found = nullptr;
@@ -35,14 +42,14 @@ const MetricOf* only_metric(const Side& side) {
 
 Evidence evidence_of(const Expectation& expectation) {
   Evidence least_exact = Evidence::plan;
-  for (const MetricOf& of : metrics_of(expectation)) {
+  for (const MetricOf& of : metrics_in(expectation)) {
     least_exact = std::max(least_exact, row_of(of.metric).evidence);
   }
   return least_exact;
 }
 
 bool mixes_timed_and_traced(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   const auto names = [&](Evidence evidence) {
     return std::any_of(metrics.begin(), metrics.end(),
                        [&](const MetricOf& of) { return row_of(of.metric).evidence == evidence; });
@@ -51,20 +58,20 @@ bool mixes_timed_and_traced(const Expectation& expectation) {
 }
 
 bool names_this_run(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return !of.stored; });
 }
 
 bool names_stored(const Expectation& expectation) {
-  const std::vector<MetricOf> metrics = metrics_of(expectation);
+  const std::vector<MetricOf> metrics = metrics_in(expectation);
   return std::any_of(metrics.begin(), metrics.end(), [](const MetricOf& of) { return of.stored; });
 }
 
 bool compares_two_variants(const Expectation& expectation) {
   const MetricOf* left = only_metric(expectation.left);
   const MetricOf* right = only_metric(expectation.right);
-  return left && right && left->metric == right->metric && left->variant != right->variant &&
-         !left->stored && !right->stored;
+  return left && right && left->metric == right->metric && left->kernel == right->kernel &&
+         left->variant != right->variant && !left->stored && !right->stored;
 }
 
 bool has_error_rate(const Expectation& expectation) {
