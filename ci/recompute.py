@@ -43,13 +43,13 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     subject = next(v for v in report["measurement"]["variants"] if v["name"] == variant)
     own = [segment for segment in here if segment["variant"] == variant]
     steps, elapsed = (sum(segment[key] for segment in own) for key in ("steps", "elapsed_ns"))
-    host = sum(math.nan if segment["host_busy_ns"] is None else segment["host_busy_ns"] for segment in own)
+    host, processor = (sum(math.nan if segment.get(key) is None else segment[key] for segment in own) for key in ("host_busy_ns", "host_processor_ns"))
     times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
     return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "tokens_per_s": subject.get("tokens", 0) / step,
             "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
-            "host_us": host / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
+            "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
 def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
     times = sorted(own["step_times_ns"])[own["steps"] // 10:own["steps"] - own["steps"] // 10]

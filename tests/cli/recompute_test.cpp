@@ -134,6 +134,7 @@ TEST_F(Recompute, AgreesOnRatesPhasesKernelsAndClasses) {
         "rate = \"baseline.tokens_per_s <= 1000\"\n"
         "mfu = \"slow.mfu <= 0.95 * baseline.mfu\"\n"
         "low = \"baseline.mfu >= 90 %\"\n"
+        "spins = \"slow.host_cpu_us >= 1.5 * baseline.host_cpu_us\"\n"
         "forward = \"slow.forward_us + slow.backward_us >= 1 us\"\n"
         "kernel = \"slow.kernel_us(matmul) <= 0.5 * baseline.kernel_us(matmul)\"\n"
         "waits = \"slow.bound == host\"\n"
@@ -148,6 +149,7 @@ TEST_F(Recompute, AgreesOnRatesPhasesKernelsAndClasses) {
   EXPECT_EQ(outcome("rate"), "refuted");
   EXPECT_EQ(outcome("mfu"), "holds");
   EXPECT_EQ(outcome("low"), "refuted");
+  EXPECT_EQ(outcome("spins"), "holds");
   EXPECT_EQ(outcome("forward"), "holds");
   EXPECT_EQ(outcome("kernel"), "refuted");
   EXPECT_EQ(outcome("waits"), "holds");

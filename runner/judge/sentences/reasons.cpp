@@ -159,6 +159,7 @@ std::string absent_reason(const MetricOf& metric) {
           "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
           metric.variant, row_of(metric.metric).name);
     case Metric::host_us:
+    case Metric::host_cpu_us:
     case Metric::host_share:
       return "this device does not know host time";
     case Metric::step_ms_p50:

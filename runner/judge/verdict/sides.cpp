@@ -20,8 +20,15 @@ struct Totals {
   double elapsed_seconds = 0;
   double log_step_seconds = 0;  // mean over the segments
   std::optional<double> host_seconds = 0;
+  std::optional<double> processor_seconds = 0;
   std::vector<double> step_seconds;
 };
+
+// A sum of which one part is not known is not known.
+void add(const std::optional<std::chrono::nanoseconds>& time, std::optional<double>& sum) {
+  if (!time) sum.reset();
+  if (sum) *sum += seconds(*time);
+}
 
 Totals totals_of(const Round& round, int variant) {
   Totals totals;
@@ -33,8 +40,8 @@ Totals totals_of(const Round& round, int variant) {
     totals.steps += steps;
     totals.elapsed_seconds += seconds(segment.elapsed);
     totals.log_step_seconds += std::log(std::max(seconds(segment.elapsed), 1e-12) / steps);
-    if (!segment.host_busy) totals.host_seconds.reset();
-    if (totals.host_seconds) *totals.host_seconds += seconds(*segment.host_busy);
+    add(segment.host_busy, totals.host_seconds);
+    add(segment.host_processor, totals.processor_seconds);
     for (const auto time : segment.step_times) totals.step_seconds.push_back(seconds(time));
   }
   require(segments > 0, "every round has segments of every variant");
@@ -133,6 +140,8 @@ std::optional<double> round_value(const Round& round, int variant, double amount
       return percentile(totals, 0.99);
     case Metric::host_us:
       return per(totals.host_seconds, totals.steps);
+    case Metric::host_cpu_us:
+      return per(totals.processor_seconds, totals.steps);
     case Metric::host_share:
       return per(totals.host_seconds, totals.elapsed_seconds);
     default:

@@ -396,6 +396,7 @@ class Run {
                     .steps = result.steps,
                     .elapsed = *result.elapsed,
                     .host_busy = result.host_busy,
+                    .host_processor = result.host_processor,
                     .sm_clock_hertz = result.sm_clock_hertz,
                     .step_times = std::move(result.step_times)};
     if (follows_itself) {
@@ -442,6 +443,7 @@ class Run {
                                 .steps = result.steps,
                                 .elapsed = *result.elapsed,
                                 .host_busy = result.host_busy,
+                                .host_processor = result.host_processor,
                                 .sm_clock_hertz = result.sm_clock_hertz,
                                 .step_times = std::move(result.step_times)});
     }

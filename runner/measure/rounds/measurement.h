@@ -25,6 +25,7 @@ struct Segment {
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
   std::optional<std::chrono::nanoseconds> host_busy = {};
+  std::optional<std::chrono::nanoseconds> host_processor = {};
   // Mean over the scored steps; when interleaved, from the first step to the last of anybody.
   std::optional<double> sm_clock_hertz = {};
   std::vector<std::chrono::nanoseconds> step_times = {};

@@ -146,6 +146,8 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"steps", segment.steps},
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
+          {"host_processor_ns",
+           segment.host_processor ? Json(segment.host_processor->count()) : Json(nullptr)},
           {"sm_clock_hz", json_or_null(segment.sm_clock_hertz)},
           {"own_steps", segment.own_steps},
           {"own_elapsed_ns", segment.own_elapsed.count()},

@@ -36,6 +36,9 @@ constexpr std::array metric_rows{
         "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet"),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
     row(Metric::host_share, timed, ratio, "host_us over the time of a step"),
+    row(Metric::host_cpu_us, timed, seconds,
+        "processor time of the thread that issues a step; its waits count as far as they spin "
+        "(`sync.wait`), those that only keep it from running ahead do not"),
     row(Metric::launches_per_step, plan, count,
         "kernel launches and graph launches; one call of a library is one launch"),
     row(Metric::copies_per_step, plan, count, "copies in either direction"),

@@ -45,6 +45,7 @@ enum class Metric {
   mfu,
   host_us,
   host_share,
+  host_cpu_us,
   // plan: known before anything runs; the trace must agree where it counts the same thing
   launches_per_step,
   copies_per_step,
