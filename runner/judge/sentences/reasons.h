@@ -21,9 +21,6 @@ MetricUnit unit_of(const Expectation&);
 // "the limit is 1.05x", "it must be within 3 % of 1x".
 std::string limit_in_words(const Expectation&, const std::string& limit);
 
-// Which classes the traced rounds show, of a sentence about one: "copy in 7 traced rounds; it must
-// be compute". At least one round, of known values.
-std::string class_reason(const Expectation&, std::span<const Sources> rounds);
 std::string no_rounds_reason();
 
 // Why there are no traced rounds, in words; nothing when there are.

@@ -261,7 +261,8 @@ TEST(ClassOf, CountsWaitsAndLaunchesTogetherAsTheHosts) {
 }
 
 // "fix.bound == copy", of so many rounds of a step that copies and so many of one that waits.
-SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting) {
+SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
+                                const JudgeSettings& settings = {}) {
   const Expectation is_copy =
       sentence("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::copy}});
   const TracedStep copies = traced_step({.math = 60, .copies = 40});
@@ -271,7 +272,8 @@ SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting) {
   for (const TracedRound& round : traced_rounds({copies, waits}, waiting).rounds)
     measurement.traced->rounds.push_back(round);
   measurement.traced->timelines.resize(2);
-  return judge(scenario_of({is_copy}), counted_by_script(), measurement, {}).sentences.front();
+  return judge(scenario_of({is_copy}), counted_by_script(), measurement, settings)
+      .sentences.front();
 }
 
 TEST(ClassSentence, HoldsWhereEveryRoundShowsThatClass) {
@@ -290,14 +292,24 @@ TEST(ClassSentence, IsRefutedWhereNoRoundShowsIt) {
 TEST(ClassSentence, IsUndecidedWhereRoundsDiffer) {
   const SentenceVerdict verdict = verdict_on_copy(6, 1);
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
-  EXPECT_EQ(verdict.reason, "copy in 6 traced rounds, host in 1 traced round; it must be copy");
+  EXPECT_EQ(
+      verdict.reason,
+      "copy in 6 traced rounds, host in 1 traced round; it must be copy; its rounds do not agree");
+}
+
+TEST(ClassSentence, GoesOnFromRoundsOfEarlierRuns) {
+  JudgeSettings settings;
+  settings.earlier.expect["class"] = {0, 0, 0, 0};
+  EXPECT_EQ(verdict_on_copy(2, 0, settings).reason, "copy in 6 traced rounds; it must be copy");
+  EXPECT_EQ(verdict_on_copy(0, 2, settings).outcome, Outcome::undecided);
 }
 
 TEST(ClassSentence, IsUndecidedByTooFewRounds) {
   const SentenceVerdict verdict = verdict_on_copy(2, 0);
   EXPECT_EQ(verdict.outcome, Outcome::undecided);
   EXPECT_EQ(verdict.reason,
-            "copy in 2 traced rounds; it must be copy; 5 are the fewest that can decide it");
+            "copy in 2 traced rounds; it must be copy; 2 traced rounds cannot decide it, 5 are the "
+            "fewest that can");
 }
 
 }  // namespace
