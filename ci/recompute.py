@@ -8,10 +8,11 @@ they decide nothing: estimates and intervals, which follow from contrasts, `cloc
 import json, math, operator, re, statistics as st, sys
 BETS, STAKE = ((0.25, 0.1), (0.5, 0.2), (1.0, 0.3), (2.0, 0.4)), 0.95  # multipliers and weights: stats/e_process.h
 UNITS = {"": 1, "%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB/s": 1e9}
-NOTHING = {"exposed_copy_us": 1e-9, "host_blocked_us": 1e-9, "migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
+NOTHING = {"migrated_bytes_per_step": 1e-3, "h2d_gbps": 1e-12, "kernel_gbps": 1e-12}
 FROM_WORST = {"refuted": 1, "failed": 3, "broken": 2, "machine slower": 4, "not comparable": 4, "no baseline": 4, "not gated": 4, "undecided": 77, "skipped": 77, "holds": 0}  # exit codes
 RELATION = re.compile(r"(.+?)(<=|>=|==|~=|<|>)(.+?)(?:\bwithin\s*([\d.eE+-]+)\s*%\s*)?$")
-FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*)")
+FACTOR = re.compile(r"(\d[\d.]*(?:[eE][+-]?\d+)?)\s*([A-Za-z%/]*)|([A-Za-z_][\w.]*(?:\(\w+\))?)")
+CLASSES = ("data", "copy", "compute", "host")  # of a variant.bound
 
 class Sentence:  # two sides, each a sum of products of numbers, variant.metric and sizes: scenarios/README.md
     def __init__(self, text):
@@ -28,20 +29,27 @@ class Sentence:  # two sides, each a sum of products of numbers, variant.metric 
     def keeps(self, contrast, strictly=True):
         return all(way * (contrast - at) > 0 or (contrast == at and not strictly) for way, at in self.bounds)
 
+def traced_value(metric, here, time):  # the class by judge/verdict/mechanism.h
+    kernel, host = here.get("work", {}).get(metric[10:-1], {"seconds": math.nan}), time["idle_for_host"] + time["idle_after_wait"]
+    most, bound = max((time["idle_for_data"], "data"), (time["copies"], "copy"), (host, "host"), key=operator.itemgetter(0))
+    bound = CLASSES.index(bound if most >= 0.2 * time["step"] else "compute") + 1
+    return bound if metric == "bound" else kernel["seconds"] if metric.startswith("kernel_us(") else here["values"].get(metric, math.nan)
 def value(name, report, here=None, in_total=False):  # of a size, or of variant.metric in a round, or in segments of several
     variant, _, metric = name.rpartition(".")
+    if metric in CLASSES: return 1 + CLASSES.index(metric)
     counts = next((v["counts"] for v in report["variants"] if v["name"] == variant), report)
     if metric in counts or not here: return counts.get(metric, math.nan)
-    if isinstance(here, dict): return here[variant]["values"].get(metric, math.nan)  # traced
-    batch = next(v["batch_size"] for v in report["measurement"]["variants"] if v["name"] == variant)
+    if isinstance(here, dict): return traced_value(metric, here[variant], here[variant]["time"])
+    subject = next(v for v in report["measurement"]["variants"] if v["name"] == variant)
     own = [segment for segment in here if segment["variant"] == variant]
     steps, elapsed = (sum(segment[key] for segment in own) for key in ("steps", "elapsed_ns"))
-    host = sum(math.nan if segment["host_busy_ns"] is None else segment["host_busy_ns"] for segment in own)
+    host, processor = (sum(math.nan if segment.get(key) is None else segment[key] for segment in own) for key in ("host_busy_ns", "host_processor_ns"))
     times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
-    return {"step_ms_mean": step, "samples_per_s": batch / step, "host_us": host / 1e9 / steps,
-            "host_share": host / elapsed}.get(metric, math.nan)
+    return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "tokens_per_s": subject.get("tokens", 0) / step,
+            "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
+            "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
 def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
     times = sorted(own["step_times_ns"])[own["steps"] // 10:own["steps"] - own["steps"] // 10]
@@ -85,12 +93,12 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
         true = {"<": gap < -slack, "<=": gap <= slack, ">": gap > slack, ">=": gap >= -slack}.get(sentence.relation, abs(gap) <= slack)
         return {"left": left, "right": right, "outcome": "undecided" if math.isnan(gap) else "holds" if true else "refuted"}
     def log_ratio(*where):  # a side of nothing counts as very little
-        least = 1e-12 if timed else NOTHING.get(sentence.metrics[0], 1e-6)
+        least = 1e-12 if timed else 1e-9 if "_us" in sentence.metrics[0] else NOTHING.get(sentence.metrics[0], 1e-6)
         return operator.sub(*(math.log(max(side, least)) for side in sentence.values(report, *where)))
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
     rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]
     contrasts, totals, replayed = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], 0
-    if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s"):
+    if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s", "tokens_per_s", "mfu"):
         replayed, totals[len(earlier):] = len(earlier), [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
         if measured["interleaved"]: contrasts = [log_ratio([*map(trimmed, here)]) for here in rounds]
     if sentence.compares and timed:

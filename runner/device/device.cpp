@@ -43,6 +43,7 @@ std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> ste
       run.step_times.clear();
       if (run.elapsed) run.elapsed = std::chrono::nanoseconds(0);
       if (run.host_busy) run.host_busy = std::chrono::nanoseconds(0);
+      if (run.host_processor) run.host_processor = std::chrono::nanoseconds(0);
     }
     if (!results[of]) {
       results[of] = std::move(run);
@@ -52,6 +53,7 @@ std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> ste
     sum.steps += run.steps;
     if (run.elapsed) *sum.elapsed += *run.elapsed;
     if (run.host_busy) *sum.host_busy += *run.host_busy;
+    if (run.host_processor) *sum.host_processor += *run.host_processor;
     sum.step_times.insert(sum.step_times.end(), run.step_times.begin(), run.step_times.end());
     sum.losses.insert(sum.losses.end(), run.losses.begin(), run.losses.end());
   }

@@ -107,6 +107,9 @@ struct StepResult {
   std::optional<double> sm_clock_hertz;
   // Host time spent issuing the scored steps, with the waits taken out.
   std::optional<std::chrono::nanoseconds> host_busy;
+  // Processor time of the thread that issues them: also in waits of the step's own as far as they
+  // hold a processor, and not while the device is kept from falling behind the host.
+  std::optional<std::chrono::nanoseconds> host_processor;
   // Time from step to step, one for each scored step; the first needs a step of wash-out before it.
   // Empty where unknown.
   std::vector<std::chrono::nanoseconds> step_times;

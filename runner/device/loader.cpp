@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "device/loader.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/random.h"
@@ -29,9 +30,14 @@ std::uint64_t loader_seed(const StepPlan& plan, const LoadDraw& draw) {
 
 void pass_time(std::chrono::nanoseconds duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
-  if (duration > wake_up_margin) std::this_thread::sleep_for(duration - wake_up_margin);
+  const auto sleep = sleep_within(duration);
+  if (sleep.count() > 0) std::this_thread::sleep_for(sleep);
   while (std::chrono::steady_clock::now() < end) {
   }
+}
+
+std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds duration) {
+  return std::max(duration - wake_up_margin, std::chrono::nanoseconds(0));
 }
 
 Loader::Loader(const LoaderPlan& plan, std::uint64_t seed, std::int64_t first)

@@ -24,6 +24,8 @@ std::uint64_t loader_seed(const StepPlan&, const LoadDraw&);
 
 // Occupies the calling thread for this long: sleeps while that is safe, spins at the end.
 void pass_time(std::chrono::nanoseconds);
+// What it sleeps of this.
+std::chrono::nanoseconds sleep_within(std::chrono::nanoseconds);
 
 class Loader {
  public:

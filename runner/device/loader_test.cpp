@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "device/thread_clock.h"
+
 namespace stepgate {
 namespace {
 
@@ -82,6 +84,17 @@ TEST(Loader, DrawsAnewInEveryLoadAndTheSameForAllThatShareIt) {
   EXPECT_EQ(loader_seed(plan, {}), plan.seed);
   EXPECT_NE(loader_seed(plan, {.loader = 1}), loader_seed(plan, {.loader = 2}));
   EXPECT_EQ(loader_seed(plan, {.loader = 1}), loader_seed(other, {.loader = 1}));
+}
+
+TEST(ThreadProcessorTime, PassesWhileTheThreadSpinsAndNotWhileItSleeps) {
+  const nanoseconds before = thread_processor_time();
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_LT(thread_processor_time() - before, milliseconds(10));
+  const auto begin = steady_clock::now();
+  while (thread_processor_time() - before < milliseconds(20)) {
+  }
+  EXPECT_GE(steady_clock::now() - begin, milliseconds(10))
+      << "no faster than the clock on the wall";
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
     fill_in_timed_sides(sentence, rounds, ratio_of(verdict), verdict);
   }
   if (rounds.empty() && verdict.right) verdict.left = *verdict.right * ratio_of(verdict);
-  verdict.estimate = estimate_of(sentence, verdict);
+  // A class is no number to estimate.
+  if (!names_a_bound(sentence)) verdict.estimate = estimate_of(sentence, verdict);
   if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(sentence, measurement);
   verdict.reason = reason_by_rounds(sentence, verdict, measurement, scenario.measure.confidence,
                                     fewest_rounds(settings.beta));

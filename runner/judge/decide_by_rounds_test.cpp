@@ -250,5 +250,82 @@ TEST(Level, SaysItsRangeAndNoErrorRate) {
       << between.reason;
 }
 
+// Steps of 1 ms that need 494.7e9 FLOPs, on a GPU whose peak for tf32 is 494.7e12 a second.
+SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit) {
+  std::vector<PlannedStep> plans;
+  for (StepPlan& plan : plans_named({"baseline", "fix"})) {
+    plan.tokens_per_sample = 128;
+    plan.dtype = DType::tf32;
+    PlanFacts facts;
+    facts.model_flops = 494.7e9 / 2;
+    plans.emplace_back(std::move(plan), std::move(facts));
+  }
+  const Scenario scenario =
+      scenario_of({sentence("rate", {{of("fix", metric)}}, Relation::at_least, {{limit}})});
+  Measurement measurement;
+  measurement.device.name = gpu;
+  for (int round = 0; round < 7; ++round) {
+    measurement.rounds.emplace_back();
+    for (const int variant : {0, 1}) {
+      measurement.rounds.back().segments.push_back({.variant = variant,
+                                                    .slot = variant,
+                                                    .steps = 10,
+                                                    .elapsed = std::chrono::milliseconds(10)});
+    }
+  }
+  measurement.variants = {{.name = "baseline"}, {.name = "fix"}};
+  return judge(scenario, plans, measurement, {}).sentences.front();
+}
+
+TEST(Rates, CountTheTokensOfEverySample) {
+  const SentenceVerdict verdict =
+      verdict_on_rate(Metric::tokens_per_s, "a device", 64 * 128 / 1e-3);
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+  EXPECT_NEAR(verdict.left.value(), 64 * 128 / 1e-3, 1);
+  EXPECT_EQ(verdict_on_rate(Metric::tokens_per_s, "a device", 65 * 128 / 1e-3).outcome,
+            Outcome::refuted);
+}
+
+TEST(Rates, MfuIsTheShareOfTheDataSheetsPeak) {
+  const SentenceVerdict verdict = verdict_on_rate(Metric::mfu, "NVIDIA H200", 0.49);
+  EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
+  EXPECT_NEAR(verdict.left.value(), 0.5, 1e-9);
+  EXPECT_EQ(verdict_on_rate(Metric::mfu, "NVIDIA H200", 0.51).outcome, Outcome::refuted);
+}
+
+TEST(Rates, MfuIsNotDecidedWhereThePeakIsNotKnown) {
+  const SentenceVerdict verdict = verdict_on_rate(Metric::mfu, "a device", 0.01);
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(
+      verdict.reason,
+      "no data sheet's peak rate for the dtype of 'fix' is known of this device, so it has no "
+      "mfu");
+}
+
+// The same time per launch in every round but for one kernel.
+TEST(KernelTime, IsComparedBetweenVariantsByTheKernelThatTheSentenceNames) {
+  TracedStep slow = traced_step({.math = 100});
+  TracedStep fast = traced_step({.math = 100});
+  slow.work = {{"layer_norm", {.times = 4, .seconds = 40e-6}},
+               {"matmul", {.times = 9, .seconds = 1e-3}}};
+  fast.work = {{"layer_norm", {.times = 4, .seconds = 10e-6}},
+               {"matmul", {.times = 9, .seconds = 1e-3}}};
+  const auto outcome_of = [&](const std::string& kernel) {
+    const auto metric = [&](const char* variant) -> Factor {
+      return MetricOf{.variant = variant, .metric = Metric::kernel_us, .kernel = kernel};
+    };
+    Measurement measurement;
+    measurement.traced = traced_rounds({slow, fast}, 12);
+    measurement.traced->timelines.resize(2);
+    return judge(scenario_of({sentence("kernel", {{metric("fix")}}, Relation::at_most,
+                                       {{0.5, metric("baseline")}})}),
+                 counted_by_script(), measurement, {})
+        .sentences.front();
+  };
+  EXPECT_EQ(outcome_of("layer_norm").outcome, Outcome::holds) << outcome_of("layer_norm").reason;
+  EXPECT_EQ(outcome_of("matmul").outcome, Outcome::refuted) << outcome_of("matmul").reason;
+  EXPECT_EQ(outcome_of("sgd").reason, "the traced steps of 'fix' do not tell its kernel_us(sgd)");
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -75,7 +75,7 @@ class Watch {
     for (; rounds_seen_ < measurement.rounds.size(); ++rounds_seen_) {
       const Round& round = measurement.rounds[rounds_seen_];
       if (round.environment_after) environment_.add(*round.environment_after);
-      const Sources sources{.plans = plans_, .round = &round};
+      const Sources sources{.plans = plans_, .round = &round, .device = &measurement.device};
       for (std::vector<SentenceTest>* tests : {&regime_, &expect_}) {
         for (SentenceTest& test : *tests) test.add(sources);
       }

@@ -161,6 +161,20 @@ TEST(JudgeEnvironment, LeavesTimedSentencesUndecidedAndCountedOnesAlone) {
   }
 }
 
+TEST(JudgeEnvironment, LeavesAClassUndecided) {
+  Script script;
+  script.step_time = noisy(1, 3);
+  script.environment = [](std::int64_t) { return with_event(ClockEvent::hardware_power_brake); };
+  const Scenario scenario = scenario_of(
+      {sentence("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::compute}})});
+  const SentenceVerdict verdict = measure_and_judge(scenario, script, 3).verdict.sentences.front();
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_TRUE(verdict.in_doubt);
+  EXPECT_NE(verdict.reason.find("measured, but not to be trusted: compute in 7 traced rounds"),
+            std::string::npos)
+      << verdict.reason;
+}
+
 TEST(JudgeEnvironment, StopsMeasuringOnceDisturbed) {
   const Judged judged = judged_with(1 / 1.05, [](std::int64_t reading) {
     return with_processes(

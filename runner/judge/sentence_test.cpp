@@ -41,7 +41,7 @@ Round trimmed(const Round& round) {
 bool is_about_step_time(const Expectation& sentence) {
   if (!compares_two_variants(sentence)) return false;
   const Metric metric = only_metric(sentence.left)->metric;
-  return metric == Metric::step_ms_mean || metric == Metric::samples_per_s;
+  return metric == Metric::step_ms_mean || is_rate(metric);
 }
 
 SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedStep> plans,
@@ -70,7 +70,7 @@ void SentenceTest::add(const Sources& round) {
   if (!known_) return;
   if (!test_) return contrasts_.push_back(*contrast);
   contrasts_.push_back(round.round ? less_places(*contrast, *round.round) : *contrast);
-  test_->add(contrasts_.back(), round.round ? contrast_in_total(*round.round) : std::nullopt);
+  test_->add(contrasts_.back(), contrast_in_total(round));
 }
 
 std::optional<double> SentenceTest::contrast_of_trimmed_means(const Sources& round) const {
@@ -93,9 +93,9 @@ double SentenceTest::less_places(double contrast, const Round& round) {
   return rest;
 }
 
-std::optional<double> SentenceTest::contrast_in_total(const Round& round) {
-  if (!is_about_step_time(sentence_)) return std::nullopt;
-  for (const Segment& segment : round.segments) {
+std::optional<double> SentenceTest::contrast_in_total(const Sources& round) {
+  if (!round.round || !is_about_step_time(sentence_)) return std::nullopt;
+  for (const Segment& segment : round.round->segments) {
     auto sum = std::find_if(total_.segments.begin(), total_.segments.end(),
                             [&](const Segment& one) { return one.variant == segment.variant; });
     if (sum == total_.segments.end()) {
@@ -105,7 +105,9 @@ std::optional<double> SentenceTest::contrast_in_total(const Round& round) {
     sum->steps += segment.steps;
     sum->elapsed += segment.elapsed;
   }
-  return contrast_of(sentence_, {.plans = plans_, .round = &total_});
+  Sources sources = round;
+  sources.round = &total_;
+  return contrast_of(sentence_, sources);
 }
 
 bool SentenceTest::is_inside(double contrast) const {

@@ -50,7 +50,7 @@ class SentenceTest {
   // of ten steps. What holds by these and not by all stays undecided: contrast_in_total.
   std::optional<double> contrast_of_trimmed_means(const Sources&) const;
   double less_places(double contrast, const Round&);
-  std::optional<double> contrast_in_total(const Round&);
+  std::optional<double> contrast_in_total(const Sources&);
   bool is_inside(double contrast) const;
   bool all_rounds_are(bool inside) const;
 

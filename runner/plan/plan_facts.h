@@ -112,6 +112,7 @@ struct PlanFacts {
   std::set<Metric> may_differ;      // of counts: a trace may have others (counted_metrics.cpp)
   std::vector<OperationFacts> operations;
   std::array<Tally, phase_count> phases{};  // of the operations of each, on average a step
+  double model_flops = 0;                   // a step: what mfu counts (count/counted_metrics.cpp)
   StepMemory memory;  // of the step as it is, with all turns that batches take
   HeldMemory held;
   double growth_bytes_per_step = 0;  // allocated and never released, on average

@@ -196,6 +196,8 @@ struct Operation {
   std::int64_t turn = 0;   // below `every`
   int ahead = 0;
   bool captured = false;  // part of the step's graph; captured operations are contiguous
+  // Of its arithmetic, what the model itself needs: nothing of what is computed a second time.
+  double model_share = 1;
   std::vector<BufferUse> keeps = {};  // needed until it is over, though it touches none of them
 };
 
@@ -256,6 +258,7 @@ struct StepPlan {
   std::int64_t counted_steps = 0;         // of a segment, or of a scenario without a GPU
   std::vector<std::int64_t> batch_sizes;  // samples of the steps, in turns; at least one
   std::int64_t batch_bytes = 0;           // of the largest
+  std::int64_t tokens_per_sample = 0;     // 0: samples are no sequences
   std::int64_t param_bytes = 0;
   DType dtype = DType::fp32;
   SyncWait wait_style = SyncWait::spin;                // of all waits of the step
@@ -286,6 +289,11 @@ inline double mean_batch_size(const StepPlan& plan) {
   double sum = 0;
   for (const std::int64_t size : plan.batch_sizes) sum += static_cast<double>(size);
   return sum / static_cast<double>(plan.batch_sizes.size());
+}
+
+// Tokens a step, on average.
+inline double mean_tokens(const StepPlan& plan) {
+  return mean_batch_size(plan) * static_cast<double>(plan.tokens_per_sample);
 }
 
 }  // namespace stepgate

@@ -202,6 +202,7 @@ TEST_P(DeviceContract, RunsStepsInterleaved) {
     for (const auto time : result.step_times) sum += time;
     EXPECT_EQ(sum, *result.elapsed);
     EXPECT_GE(*result.host_busy, result.steps * std::chrono::microseconds(20));
+    EXPECT_GE(*result.host_processor, result.steps * std::chrono::microseconds(10));
     EXPECT_EQ(loaded[index]->run({0, 1}).first_step, 3 * cycles);
   }
 }

@@ -27,7 +27,8 @@ Knobs gemms(std::int64_t hidden, std::int64_t batch) {
 }
 
 struct ClassCase {
-  std::string_view bound;  // as the diagnosis begins
+  std::string_view bound;    // as the diagnosis begins
+  BoundClass bound_class{};  // in the words of sentences
   Knobs knobs;
 };
 
@@ -49,8 +50,12 @@ std::vector<ClassCase> class_cases() {
   // GEMMs of a tiny batch only read weights, and the optimizer reads three times as much.
   Knobs memory = gemms(4096, 8);
   memory.optim.kind = OptimKind::adamw;
-  return {{"sync-bound", sync},     {"copy-bound", copy},     {"data-bound", data},
-          {"launch-bound", launch}, {"memory-bound", memory}, {"compute-bound", gemms(4096, 4096)}};
+  return {{"sync-bound", BoundClass::host, sync},
+          {"copy-bound", BoundClass::copy, copy},
+          {"data-bound", BoundClass::data, data},
+          {"launch-bound", BoundClass::host, launch},
+          {"memory-bound", BoundClass::compute, memory},
+          {"compute-bound", BoundClass::compute, gemms(4096, 4096)}};
 }
 
 class DiagnosisOf : public testing::TestWithParam<DeviceCase> {};
@@ -66,6 +71,7 @@ TEST_P(DiagnosisOf, StepsThatWereBuiltToBeOfAClassIsThatClass) {
     const Mechanism mechanism = mechanism_of(plans, traced, {});
     const std::string& diagnosis = mechanism.variants.at(0).diagnosis;
     EXPECT_EQ(diagnosis.substr(0, diagnosis.find(':')), built.bound) << diagnosis;
+    EXPECT_EQ(mechanism.variants.at(0).bound_class, built.bound_class) << diagnosis;
   }
 }
 

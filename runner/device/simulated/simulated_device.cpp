@@ -83,6 +83,7 @@ class SimulatedStep : public LoadedStep {
     const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
     const Nanoseconds host_begin = timeline_.host_now();
     const Nanoseconds waited_begin = timeline_.host_waited();
+    const Nanoseconds idle_begin = timeline_.host_idle();
     std::optional<Nanoseconds> previous;
     if (observe.wash_out_steps > 0) previous = timeline_.stamp(next_step_ - 1);
     for (std::int64_t done = 0; done < observe.steps; ++done) {
@@ -93,6 +94,8 @@ class SimulatedStep : public LoadedStep {
     }
     const Nanoseconds waited = timeline_.host_waited() - waited_begin;
     result.host_busy = std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
+    const Nanoseconds idle = timeline_.host_idle() - idle_begin;
+    result.host_processor = std::chrono::nanoseconds(timeline_.host_now() - host_begin - idle);
     result.elapsed = std::chrono::nanoseconds(
         std::max(timeline_.compute_end(), timeline_.host_now()) - first_mark);
     if (observe.trace) {
@@ -115,6 +118,7 @@ class SimulatedStep : public LoadedStep {
     result.first_step = next_step_;
     result.elapsed = std::chrono::nanoseconds(0);
     result.host_busy = std::chrono::nanoseconds(0);
+    result.host_processor = std::chrono::nanoseconds(0);
     result.sm_clock_hertz = sm_clock_hertz_;
     return result;
   }
@@ -127,6 +131,7 @@ class SimulatedStep : public LoadedStep {
     run_steps(how.wash_out_steps);
     const Nanoseconds host_begin = timeline_.host_now();
     const Nanoseconds waited_begin = timeline_.host_waited();
+    const Nanoseconds idle_begin = timeline_.host_idle();
     for (std::int64_t done = 0; done < how.steps; ++done) {
       run_steps(1);
       if (!scored) continue;
@@ -136,7 +141,11 @@ class SimulatedStep : public LoadedStep {
     }
     const Nanoseconds waited = timeline_.host_waited() - waited_begin;
     const Nanoseconds busy = timeline_.host_now() - host_begin - waited;
-    if (scored) *result.host_busy += std::chrono::nanoseconds(busy);
+    const Nanoseconds idle = timeline_.host_idle() - idle_begin;
+    if (scored) {
+      *result.host_busy += std::chrono::nanoseconds(busy);
+      *result.host_processor += std::chrono::nanoseconds(timeline_.host_now() - host_begin - idle);
+    }
     result.steps = std::ssize(result.step_times);
     machine_->now = timeline_.host_now();
     return timeline_.compute_end();

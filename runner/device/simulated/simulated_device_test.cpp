@@ -141,9 +141,40 @@ TEST(SimulatedDevice, ReportsStepTimesThatAddUpAndHostTimeWithoutWaits) {
   ASSERT_EQ(result.step_times.size(), 50u);
   for (const nanoseconds time : result.step_times) EXPECT_EQ(time, microseconds(502));
   EXPECT_EQ(*result.host_busy, microseconds(50 * 12));
+  EXPECT_EQ(*result.host_processor, microseconds(50 * 12)) << "held back by nobody but the runner";
   EXPECT_EQ(result.first_step, 0);
   EXPECT_EQ(step->run({.wash_out_steps = 0, .steps = 1}).first_step, 60);
   EXPECT_TRUE(result.losses.empty());
+}
+
+nanoseconds processor_time_of_a_step(const Knobs& knobs) {
+  const std::vector<StepPlan> plans = plans_of(knobs);
+  const auto device = make_simulated_device(round_profile());
+  return *device->load(plans.front())->run({.wash_out_steps = 10, .steps = 50}).host_processor / 50;
+}
+
+// A step of 500 us that the host waits for.
+TEST(SimulatedDevice, WaitsThatSpinTakeProcessorTimeAndThoseThatBlockDoNot) {
+  Knobs knobs = spinning(10, 50);
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
+  for (const SyncWait wait : {SyncWait::spin, SyncWait::yield}) {
+    knobs.sync.wait = wait;
+    EXPECT_GE(processor_time_of_a_step(knobs), microseconds(500));
+  }
+  knobs.sync.wait = SyncWait::block;
+  EXPECT_LT(processor_time_of_a_step(knobs), microseconds(20));
+  knobs.sync.how = SyncHow::poll;
+  EXPECT_GE(processor_time_of_a_step(knobs), microseconds(500)) << "polls spin whatever waits do";
+}
+
+TEST(SimulatedDevice, ALoaderThatIsAwaitedSleepsAllButTheEnd) {
+  Knobs knobs = spinning(1, 1);
+  knobs.loader.wait_us = 1000;
+  const nanoseconds inline_loader = processor_time_of_a_step(knobs);
+  EXPECT_GE(inline_loader, microseconds(150));
+  EXPECT_LT(inline_loader, microseconds(200));
+  knobs.loader.depth = 2;
+  EXPECT_LT(processor_time_of_a_step(knobs), microseconds(50));
 }
 
 std::string refusal_of(const std::function<void()>& load) {

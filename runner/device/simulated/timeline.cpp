@@ -85,7 +85,7 @@ void Timeline::throttle(std::int64_t step) {
   if (oldest <= host_) return;
   recorder_.begin_span(-1, step, step, host_);
   recorder_.begin_call(call_of(HostWaits{WaitFor::event}), host_);
-  wait_until(oldest);
+  wait_until(oldest, Processor::given_up);
   recorder_.end_call(host_);
   recorder_.end_span(host_);
 }
@@ -143,10 +143,11 @@ Nanoseconds Timeline::wake_up_time(Nanoseconds waited) const {
 }
 
 // A wait for work that is already done returns at once.
-void Timeline::wait_until(Nanoseconds when) {
+void Timeline::wait_until(Nanoseconds when, Processor processor) {
   const Nanoseconds begin = host_;
   if (when > host_) host_ = when + wake_up_time(when - host_);
   waited_ += host_ - begin;
+  if (processor == Processor::given_up) idle_ += host_ - begin;
 }
 
 // When the operation may start on its stream: after what is queued there and in the streams that it
@@ -300,8 +301,10 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
       wait_until(ready(operation));
       break;
     case WaitFor::event:
-    case WaitFor::poll:
       wait_until(event_at(waits.event, step));
+      break;
+    case WaitFor::poll:
+      wait_until(event_at(waits.event, step), Processor::held);
       break;
   }
   recorder_.end_call(host_);
@@ -317,6 +320,7 @@ void Timeline::take_batch(std::int64_t step) {
   if (plan_.loader.depth == 0) {
     host_ += cost;
     waited_ += cost;
+    idle_ += sleep_within(std::chrono::nanoseconds(cost)).count();
     return;
   }
   // The worker that is free first makes the batch, as soon as there is a place for it.
@@ -326,6 +330,7 @@ void Timeline::take_batch(std::int64_t step) {
   const Nanoseconds begin = host_;
   host_ = std::max(host_, worker);
   waited_ += host_ - begin;
+  idle_ += host_ - begin;
   place = host_;
 }
 

@@ -51,6 +51,8 @@ class Timeline {
 
   Nanoseconds host_now() const { return host_; }
   Nanoseconds host_waited() const { return waited_; }
+  // Of that, what is no processor time of the step: asleep, or held back by the runner.
+  Nanoseconds host_idle() const { return idle_; }
   // End of the work that is queued on the compute stream.
   Nanoseconds compute_end() const { return streams_[compute_stream]; }
   // When the step's stamp was taken, for steps issued so far; indexed by step modulo the plan's
@@ -91,7 +93,12 @@ class Timeline {
   void call(const CallMade&, Nanoseconds cost);
   Nanoseconds launch_graph();
   const Buffer& buffer(int index) const { return plan_.buffers[static_cast<std::size_t>(index)]; }
-  void wait_until(Nanoseconds when);
+  enum class Processor { held, given_up };
+  Processor while_waiting() const {
+    return plan_.wait_style == SyncWait::block ? Processor::given_up : Processor::held;
+  }
+  void wait_until(Nanoseconds when) { wait_until(when, while_waiting()); }
+  void wait_until(Nanoseconds when, Processor);
   Nanoseconds wake_up_time(Nanoseconds waited) const;
   Nanoseconds ready(const Operation&);
   void finish(const Operation&, Nanoseconds end);
@@ -111,6 +118,7 @@ class Timeline {
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;
+  Nanoseconds idle_ = 0;
   std::vector<Nanoseconds> streams_;  // end of what is queued, by stream
   Nanoseconds to_device_engine_ = 0;
   Nanoseconds from_device_engine_ = 0;

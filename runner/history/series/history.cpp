@@ -97,7 +97,7 @@ class Eras {
 std::optional<double> limit_by(const Expectation& sentence, const std::string& variant) {
   if (!compares_with_itself(sentence)) return std::nullopt;
   const MetricOf metric = *only_metric(sentence.left);
-  const bool is_rate = metric.metric == Metric::samples_per_s;
+  const bool of_rate = is_rate(metric.metric);
   if (metric.variant != variant || stored_time_of(metric.metric) != Metric::step_ms_mean)
     return std::nullopt;
   if (sentence.relation == Relation::about) return std::log1p(sentence.within.value_or(0));
@@ -106,9 +106,9 @@ std::optional<double> limit_by(const Expectation& sentence, const std::string& v
   const bool asks_for_less =
       sentence.relation == Relation::at_most || sentence.relation == Relation::less;
   // A limit from above of this run's time: a floor of its rate, with the sides turned otherwise.
-  if (!(is_rate != metric.stored ? asks_for_more : asks_for_less)) return std::nullopt;
+  if (!(of_rate != metric.stored ? asks_for_more : asks_for_less)) return std::nullopt;
   const double limit = std::log(limit_of(sentence));
-  return is_rate != metric.stored ? -limit : limit;
+  return of_rate != metric.stored ? -limit : limit;
 }
 
 std::optional<double> limit_of_variant(const Scenario& scenario, const std::string& variant) {

@@ -136,6 +136,18 @@ class Mean {
             .copying = mean(&PhaseSplit::copying)};
   }
 
+  WorkTimes work() const {
+    WorkTimes means;
+    const auto rounds = static_cast<double>(traced_.rounds.size());
+    for (const TracedRound& round : traced_.rounds) {
+      for (const auto& [name, time] : round.variants[variant_].work) {
+        means[name].times += time.times / rounds;
+        means[name].seconds += time.seconds / rounds;
+      }
+    }
+    return means;
+  }
+
   std::map<Metric, double> values() const {
     std::map<Metric, double> means;
     for (const MetricRow& row : metric_table()) {
@@ -166,7 +178,9 @@ VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t varia
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     mechanism.phases[phase] = mean.phase(phase);
   }
+  mechanism.work = mean.work();
   mechanism.bound_by = bound_of(mechanism.time);
+  mechanism.bound_class = class_of(mechanism.time);
   mechanism.diagnosis = diagnosis_of(mechanism.time, mechanism.values);
   const bool timed = variant < summaries.size() && summaries[variant].step_seconds_mean;
   if (timed && *summaries[variant].step_seconds_mean > 0 && mechanism.time.step > 0) {

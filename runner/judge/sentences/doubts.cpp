@@ -31,7 +31,7 @@ class Doubts {
         evidence_(evidence),
         left_(static_cast<int>(plan_named(plans, only_metric(sentence.left)->variant))),
         right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
-        is_rate_(only_metric(sentence.left)->metric == Metric::samples_per_s),
+        is_rate_(is_rate(only_metric(sentence.left)->metric)),
         way_to_limit_(way_to_limit(sentence, evidence.ratio)),
         negligible_(negligible_share * std::abs(way_to_limit_)),
         matters_(share_that_matters * std::abs(way_to_limit_)) {}

@@ -3,9 +3,11 @@
 #include "judge/sentences/reasons.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "judge/sentence_test.h"
 #include "judge/sentences/estimate.h"
@@ -76,12 +78,13 @@ std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
   return words;
 }
 
-std::string missing_in_words(const Level& level, Evidence evidence) {
+std::string missing_in_words(const Expectation& sentence, const Level& level, Evidence evidence) {
   const std::int64_t rounds = std::ssize(level.contrasts);
   if (rounds < fewest_rounds_of_a_level) {
     return fmt::format("; {} cannot decide it, {} are the fewest that can",
                        rounds_in_words(rounds, evidence), fewest_rounds_of_a_level);
   }
+  if (names_a_bound(sentence)) return "; its rounds do not agree";
   return "; its rounds lie on both sides of the limit";
 }
 
@@ -109,6 +112,19 @@ std::string total_in_words(const Expectation& sentence, const SentenceVerdict& v
   if (apart <= negligible_share * std::abs(way_to_limit(sentence, timed.ratio))) return "";
   const double value = value_at(*timed.total_ratio, *verdict.estimate, verdict);
   return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
+}
+
+// "copy in 6 traced rounds, host in 1 traced round; it must be copy".
+std::string classes_in_words(const Expectation& sentence, const Level& level) {
+  const double wanted = side_value(sentence.right, {}).value();
+  std::map<std::string, std::int64_t> rounds;  // by class
+  for (const double contrast : level.contrasts)
+    ++rounds[in_words(wanted * std::exp(contrast), MetricUnit::bound_class)];
+  std::vector<std::string> words;
+  for (const auto& [bound, count] : rounds)
+    words.push_back(fmt::format("{} in {}", bound, rounds_in_words(count, Evidence::traced)));
+  return fmt::format("{}; {}", fmt::join(words, ", "),
+                     limit_in_words(sentence, in_words(wanted, MetricUnit::bound_class)));
 }
 
 }  // namespace
@@ -157,12 +173,18 @@ std::string absent_reason(const MetricOf& metric) {
           "no kernel of '{}' had a launch call of its own in the traced steps, so it has no {}",
           metric.variant, row_of(metric.metric).name);
     case Metric::host_us:
+    case Metric::host_cpu_us:
     case Metric::host_share:
       return "this device does not know host time";
     case Metric::step_ms_p50:
     case Metric::step_ms_p95:
     case Metric::step_ms_p99:
       return "this device does not time single steps";
+    case Metric::mfu:
+      return fmt::format(
+          "no data sheet's peak rate for the dtype of '{}' is known of this device, so it has no "
+          "mfu",
+          metric.variant);
     case Metric::kernel_gbps:
       return fmt::format(
           "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",
@@ -171,7 +193,7 @@ std::string absent_reason(const MetricOf& metric) {
       return fmt::format(
           "the {} of '{}' do not tell its {}",
           row_of(metric.metric).evidence == Evidence::timed ? "rounds" : "traced steps",
-          metric.variant, row_of(metric.metric).name);
+          metric.variant, metric_text(metric));
   }
 }
 
@@ -194,6 +216,7 @@ std::string counted_reason(const Expectation& sentence, const SentenceVerdict& v
 
 std::string measured_in_words(const Expectation& sentence, const SentenceVerdict& verdict,
                               double confidence) {
+  if (names_a_bound(sentence)) return classes_in_words(sentence, *verdict.level);
   const Estimate& estimate = *verdict.estimate;
   const auto words_of = [&](double value) { return value_in_words(value, estimate); };
   const std::string limit = limit_in_words(sentence, limit_in_words(estimate));
@@ -221,7 +244,7 @@ std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict&
                              std::int64_t fewest_rounds) {
   std::string words = measured_in_words(sentence, verdict, confidence);
   if (verdict.outcome != Outcome::undecided) return words;
-  return words + (verdict.level ? missing_in_words(*verdict.level, verdict.evidence)
+  return words + (verdict.level ? missing_in_words(sentence, *verdict.level, verdict.evidence)
                                 : missing_in_words(*verdict.timed, verdict.evidence, measurement,
                                                    fewest_rounds));
 }

@@ -30,7 +30,8 @@ bool keeps(const Bound& bound, double contrast) {
 
 std::vector<Bound> bounds_of(const Expectation& sentence) {
   const Relation relation = sentence.relation;
-  require(relation != Relation::equal, "the parser refuses == between timed metrics");
+  require(relation != Relation::equal || names_a_bound(sentence),
+          "the parser refuses == between timed metrics");
   const double within = sentence.within.value_or(0);
   std::vector<Bound> bounds;
   if (relation != Relation::at_most && relation != Relation::less)

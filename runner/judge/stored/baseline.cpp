@@ -82,7 +82,7 @@ StoredAs stored_as(const MetricRow& row) {
 }
 
 Metric stored_time_of(Metric metric) {
-  return metric == Metric::samples_per_s ? Metric::step_ms_mean : metric;
+  return is_rate(metric) ? Metric::step_ms_mean : metric;
 }
 
 std::optional<double> contrast_to_anchor(const Round& round, int variant, int anchor,

@@ -219,9 +219,9 @@ class TimedAgainstStored {
 
   // How log(left / right) changes with the log of the time of this run.
   double direction() const {
-    const bool is_rate = metric_.metric == Metric::samples_per_s;
+    const bool of_rate = is_rate(metric_.metric);
     const bool is_right = only_metric(sentence_.left)->stored;
-    return is_rate == is_right ? 1 : -1;
+    return of_rate == is_right ? 1 : -1;
   }
 
   double normalised_difference(const Looks& looks) const {
@@ -266,8 +266,9 @@ class TimedAgainstStored {
 
   double in_units_of_metric(double log_seconds) const {
     const double seconds = std::exp(log_seconds);
-    const StepPlan& plan = plans_[static_cast<std::size_t>(variant_)];
-    return metric_.metric == Metric::samples_per_s ? mean_batch_size(plan) / seconds : seconds;
+    if (!is_rate(metric_.metric)) return seconds;
+    const PlannedStep& plan = plans_[static_cast<std::size_t>(variant_)];
+    return amount_per_step(plan, nullptr, metric_.metric).value() / seconds;
   }
 
   // Mean of log(left / right); fills in the sides.

@@ -237,6 +237,28 @@ TEST(StoredSentence, AsksForARefreshWhereItIsBetterByMoreThanItTolerates) {
   EXPECT_FALSE(says(on_a_machine(1, 0.8, gain), "refresh"));
 }
 
+// A rate of tokens is stored as the time of a step, as that of samples is.
+TEST(StoredSentence, JudgesTokensAsItJudgesSamples) {
+  for (const Metric metric : {Metric::tokens_per_s, Metric::samples_per_s}) {
+    Scenario scenario = scenario_of_one({fix_against_stored(metric, Relation::at_least, 0.98)});
+    Knobs& knobs = scenario.variants.front().knobs;
+    knobs.model = {
+        .kind = ModelKind::transformer, .layers = 1, .hidden = 32, .seq = 128, .heads = 2};
+    knobs.optim.kind = OptimKind::adamw;
+    const auto verdict_of = [&](double contrast) {
+      return judged(scenario, baseline_of(scenario, quiet),
+                    measured(plans_with_anchors(scenario), contrast));
+    };
+    EXPECT_EQ(verdict_of(1).outcome, Outcome::holds);
+    const SentenceVerdict slower = verdict_of(1.05);
+    EXPECT_EQ(slower.outcome, Outcome::refuted);
+    const double samples =
+        static_cast<double>(knobs.batch.size) / (anchor_seconds * std::exp(1.05));
+    EXPECT_NEAR(slower.left.value(), samples * (metric == Metric::tokens_per_s ? 128 : 1),
+                1e-3 * samples);
+  }
+}
+
 // Stored runs on a machine that wanders: beside its anchor the step is the same in all of them.
 TEST(StoredSentence, DoesNotHoldWhereTheRawValueIsNotShownToBeWithin) {
   const Scenario scenario = scenario_of_one({no_slide});

@@ -82,8 +82,11 @@ inline Traced traced_by_script() {
   TracedStep baseline = traced_step({.math = 1200, .memory = 400, .idle_after_wait = 400},
                                     {{Metric::host_waits_per_step, 1}, {Metric::gpu_idle, 0.2}});
   baseline.phases[static_cast<std::size_t>(Phase::sync)].host_waits = 1;
-  const TracedStep fix = traced_step({.math = 1200, .memory = 400},
-                                     {{Metric::host_waits_per_step, 0}, {Metric::gpu_idle, 0}});
+  TracedStep fix = traced_step({.math = 1200, .memory = 400},
+                               {{Metric::host_waits_per_step, 0}, {Metric::gpu_idle, 0}});
+  baseline.work = {{"matmul", {.times = 12, .seconds = 1.2e-3}},
+                   {"adamw", {.times = 1, .seconds = 4e-4}}};
+  fix.work = baseline.work;
   return traced_rounds({baseline, fix});
 }
 

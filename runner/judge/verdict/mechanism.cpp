@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "judge/verdict/mechanism.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "support/require.h"
 
 namespace stepgate {
@@ -24,6 +27,15 @@ double part_of(const TimeBreakdown& split, TimePart part) {
   }
   require(false, "a time split has seven parts");
   return 0;
+}
+
+BoundClass class_of(const TimeBreakdown& time) {
+  const std::pair<double, BoundClass> parts[] = {
+      {time.idle_for_data, BoundClass::data},
+      {time.copies, BoundClass::copy},
+      {time.idle_for_host + time.idle_after_wait, BoundClass::host}};
+  const auto& largest = *std::ranges::max_element(parts, {}, &std::pair<double, BoundClass>::first);
+  return largest.first >= share_that_binds * time.step ? largest.second : BoundClass::compute;
 }
 
 }  // namespace stepgate

@@ -33,16 +33,27 @@ constexpr int time_part_count = 7;
 // In seconds a step.
 double part_of(const TimeBreakdown&, TimePart);
 
+// A step is bound by what keeps kernels from running when that takes at least this share of it. One
+// that loses less gains less than 1.25x by losing nothing.
+inline constexpr double share_that_binds = 0.2;
+
+// The class in the words of sentences. Of the time in which no kernel runs the largest part, if it
+// binds: for data, by copies, or by the host, whose waits it counts with its launches. Compute
+// otherwise: what is left are kernels, fills, and the device's own pauses.
+BoundClass class_of(const TimeBreakdown&);
+
 struct VariantMechanism {
   std::string variant;
   // The part that bounds the step: math makes it compute-bound, memory memory-bound, copies
   // copy-bound, and what the device idles for sync-, data- or launch-bound (pauses in the queue are
   // those between launches). Absent when no single one does.
   std::optional<TimePart> bound_by;
+  BoundClass bound_class = BoundClass::compute;  // class_of(time)
   std::string diagnosis;                         // a sentence with the numbers
   TimeBreakdown time;                            // mean over the traced rounds
   std::array<PhaseSplit, phase_count> phases{};  // likewise
   std::map<Metric, double> values;               // likewise, of those that every round tells
+  WorkTimes work;                                // likewise, of what any round has
   std::optional<double> slowdown;                // time of a traced step over that of a timed one
   MemoryUse planned;  // by the plan; what it cannot know of reserved bytes is 0
   MemoryUse memory;   // as the device booked it in the last round

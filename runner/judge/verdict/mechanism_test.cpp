@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "judge/judge.h"
 #include "judge/mechanism/conformance.h"
 #include "judge/mechanism/diagnose.h"
 #include "judge/mechanism/separate.h"
@@ -239,6 +240,76 @@ TEST(Mechanism, IsPartOfTheVerdict) {
   ASSERT_EQ(verdict.mechanism->separations.size(), 1U);
   EXPECT_EQ(verdict.mechanism->rounds, 7);
   EXPECT_FALSE(measure_and_judge(scenario_of({}), script, 1, std::nullopt).verdict.mechanism);
+}
+
+BoundClass class_of(const PartsByHand& parts) {
+  return class_of(traced_step(parts).time);
+}
+
+TEST(ClassOf, IsWhatKeepsKernelsWaitingForAFifthOfTheStep) {
+  EXPECT_EQ(class_of({.math = 80, .idle_for_data = 20}), BoundClass::data);
+  EXPECT_EQ(class_of({.math = 80.1, .idle_for_data = 19.9}), BoundClass::compute);
+  EXPECT_EQ(class_of({.math = 45, .copies = 30, .idle_for_data = 25}), BoundClass::copy);
+  EXPECT_EQ(class_of({.memory = 100}), BoundClass::compute);
+  EXPECT_EQ(class_of({.math = 30, .idle_in_queue = 70}), BoundClass::compute);
+}
+
+TEST(ClassOf, CountsWaitsAndLaunchesTogetherAsTheHosts) {
+  EXPECT_EQ(class_of({.math = 70, .idle_after_wait = 15, .idle_for_host = 15}), BoundClass::host);
+  EXPECT_EQ(class_of({.math = 41, .copies = 29, .idle_after_wait = 15, .idle_for_host = 15}),
+            BoundClass::host);
+}
+
+// "fix.bound == copy", of so many rounds of a step that copies and so many of one that waits.
+SentenceVerdict verdict_on_copy(std::size_t copying, std::size_t waiting,
+                                const JudgeSettings& settings = {}) {
+  const Expectation is_copy =
+      sentence("class", {{of("fix", Metric::bound)}}, Relation::equal, {{BoundClass::copy}});
+  const TracedStep copies = traced_step({.math = 60, .copies = 40});
+  const TracedStep waits = traced_step({.math = 60, .idle_after_wait = 40});
+  Measurement measurement;
+  measurement.traced = traced_rounds({copies, copies}, copying);
+  for (const TracedRound& round : traced_rounds({copies, waits}, waiting).rounds)
+    measurement.traced->rounds.push_back(round);
+  measurement.traced->timelines.resize(2);
+  return judge(scenario_of({is_copy}), counted_by_script(), measurement, settings)
+      .sentences.front();
+}
+
+TEST(ClassSentence, HoldsWhereEveryRoundShowsThatClass) {
+  const SentenceVerdict verdict = verdict_on_copy(7, 0);
+  EXPECT_EQ(verdict.outcome, Outcome::holds);
+  EXPECT_EQ(verdict.reason, "copy in 7 traced rounds; it must be copy");
+  EXPECT_FALSE(verdict.estimate);
+}
+
+TEST(ClassSentence, IsRefutedWhereNoRoundShowsIt) {
+  const SentenceVerdict verdict = verdict_on_copy(0, 7);
+  EXPECT_EQ(verdict.outcome, Outcome::refuted);
+  EXPECT_EQ(verdict.reason, "host in 7 traced rounds; it must be copy");
+}
+
+TEST(ClassSentence, IsUndecidedWhereRoundsDiffer) {
+  const SentenceVerdict verdict = verdict_on_copy(6, 1);
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(
+      verdict.reason,
+      "copy in 6 traced rounds, host in 1 traced round; it must be copy; its rounds do not agree");
+}
+
+TEST(ClassSentence, GoesOnFromRoundsOfEarlierRuns) {
+  JudgeSettings settings;
+  settings.earlier.expect["class"] = {0, 0, 0, 0};
+  EXPECT_EQ(verdict_on_copy(2, 0, settings).reason, "copy in 6 traced rounds; it must be copy");
+  EXPECT_EQ(verdict_on_copy(0, 2, settings).outcome, Outcome::undecided);
+}
+
+TEST(ClassSentence, IsUndecidedByTooFewRounds) {
+  const SentenceVerdict verdict = verdict_on_copy(2, 0);
+  EXPECT_EQ(verdict.outcome, Outcome::undecided);
+  EXPECT_EQ(verdict.reason,
+            "copy in 2 traced rounds; it must be copy; 2 traced rounds cannot decide it, 5 are the "
+            "fewest that can");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device/peak_rates.h"
+#include "judge/verdict/mechanism.h"
 #include "stats/quantile.h"
 #include "support/require.h"
 #include "support/seconds.h"
@@ -18,8 +20,15 @@ struct Totals {
   double elapsed_seconds = 0;
   double log_step_seconds = 0;  // mean over the segments
   std::optional<double> host_seconds = 0;
+  std::optional<double> processor_seconds = 0;
   std::vector<double> step_seconds;
 };
+
+// A sum of which one part is not known is not known.
+void add(const std::optional<std::chrono::nanoseconds>& time, std::optional<double>& sum) {
+  if (!time) sum.reset();
+  if (sum) *sum += seconds(*time);
+}
 
 Totals totals_of(const Round& round, int variant) {
   Totals totals;
@@ -31,8 +40,8 @@ Totals totals_of(const Round& round, int variant) {
     totals.steps += steps;
     totals.elapsed_seconds += seconds(segment.elapsed);
     totals.log_step_seconds += std::log(std::max(seconds(segment.elapsed), 1e-12) / steps);
-    if (!segment.host_busy) totals.host_seconds.reset();
-    if (totals.host_seconds) *totals.host_seconds += seconds(*segment.host_busy);
+    add(segment.host_busy, totals.host_seconds);
+    add(segment.host_processor, totals.processor_seconds);
     for (const auto time : segment.step_times) totals.step_seconds.push_back(seconds(time));
   }
   require(segments > 0, "every round has segments of every variant");
@@ -60,14 +69,19 @@ std::optional<double> metric_value(const MetricOf& metric, const Sources& source
     case Evidence::exact:
       return sources.traced ? traced_value(*sources.traced, variant, metric.metric)
                             : plan.facts().count(metric.metric);
-    case Evidence::timed:
-      if (!sources.round) return std::nullopt;
-      return round_value(*sources.round, static_cast<int>(variant), mean_batch_size(plan),
-                         metric.metric);
+    case Evidence::timed: {
+      const auto amount = amount_per_step(plan, sources.device, metric.metric);
+      if (!sources.round || !amount) return std::nullopt;
+      return round_value(*sources.round, static_cast<int>(variant), *amount, metric.metric);
+    }
     case Evidence::traced:
-      return sources.traced ? traced_value(*sources.traced, variant, metric.metric) : std::nullopt;
+      return sources.traced ? traced_value(*sources.traced, variant, metric) : std::nullopt;
   }
   return std::nullopt;
+}
+
+double number_of(BoundClass bound) {
+  return static_cast<double>(bound) + 1;
 }
 
 double nearly_nothing(const Expectation& sentence) {
@@ -89,6 +103,7 @@ double nearly_nothing(const Expectation& sentence) {
 std::optional<double> factor_value(const Factor& factor, const Sources& sources) {
   if (const auto* number = std::get_if<double>(&factor)) return *number;
   if (const auto* metric = std::get_if<MetricOf>(&factor)) return metric_value(*metric, sources);
+  if (const auto* bound = std::get_if<BoundClass>(&factor)) return number_of(*bound);
   const StepPlan& first = sources.plans.front();
   const bool batch = std::get<PlanSize>(factor) == PlanSize::batch_bytes;
   return static_cast<double>(batch ? first.batch_bytes : first.param_bytes);
@@ -103,14 +118,20 @@ std::size_t plan_named(std::span<const PlannedStep> plans, const std::string& va
   return static_cast<std::size_t>(found - plans.begin());
 }
 
-std::optional<double> round_value(const Round& round, int variant, double batch_size,
-                                  Metric metric) {
+std::optional<double> amount_per_step(const PlannedStep& plan, const DeviceIdentity* device,
+                                      Metric metric) {
+  if (metric == Metric::tokens_per_s) return mean_tokens(plan);
+  if (metric != Metric::mfu) return mean_batch_size(plan);
+  if (!device) return std::nullopt;
+  return per(plan.facts().model_flops, peak_flops_per_second(*device, plan->dtype).value_or(0));
+}
+
+std::optional<double> round_value(const Round& round, int variant, double amount, Metric metric) {
   const Totals totals = totals_of(round, variant);
+  if (is_rate(metric)) return amount / std::exp(totals.log_step_seconds);
   switch (metric) {
     case Metric::step_ms_mean:
       return std::exp(totals.log_step_seconds);
-    case Metric::samples_per_s:
-      return batch_size / std::exp(totals.log_step_seconds);
     case Metric::step_ms_p50:
       return percentile(totals, 0.50);
     case Metric::step_ms_p95:
@@ -119,6 +140,8 @@ std::optional<double> round_value(const Round& round, int variant, double batch_
       return percentile(totals, 0.99);
     case Metric::host_us:
       return per(totals.host_seconds, totals.steps);
+    case Metric::host_cpu_us:
+      return per(totals.processor_seconds, totals.steps);
     case Metric::host_share:
       return per(totals.host_seconds, totals.elapsed_seconds);
     default:
@@ -131,6 +154,16 @@ std::optional<double> traced_value(const TracedRound& round, std::size_t variant
   const std::map<Metric, double>& values = round.variants[variant].values;
   const auto found = values.find(metric);
   return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<double> traced_value(const TracedRound& round, std::size_t variant,
+                                   const MetricOf& metric) {
+  if (variant >= round.variants.size()) return std::nullopt;
+  const TracedStep& step = round.variants[variant];
+  if (metric.metric == Metric::bound) return number_of(class_of(step.time));
+  if (metric.metric != Metric::kernel_us) return traced_value(round, variant, metric.metric);
+  const auto found = step.work.find(metric.kernel);
+  return found == step.work.end() ? std::nullopt : std::optional(found->second.seconds);
 }
 
 std::optional<double> side_value(const Side& side, const Sources& sources) {
@@ -161,7 +194,7 @@ std::vector<Sources> rounds_that_decide(const Expectation& sentence,
   std::vector<Sources> all;
   if (evidence_of(sentence) != Evidence::traced) {
     for (const Round& round : measurement.rounds) {
-      all.push_back({.plans = plans, .round = &round});
+      all.push_back({.plans = plans, .round = &round, .device = &measurement.device});
     }
   } else if (measurement.traced) {
     for (const TracedRound& round : measurement.traced->rounds) {

@@ -21,6 +21,7 @@ struct Sources {
   std::span<const PlannedStep> plans;
   const Round* round = nullptr;
   const TracedRound* traced = nullptr;
+  const DeviceIdentity* device = nullptr;  // of those rounds: whose peak rate an mfu is of
   // Of a metric with `stored.`; empty where there is no baseline, which knows nothing.
   std::function<std::optional<double>(const MetricOf&)> stored = {};
 };
@@ -28,13 +29,19 @@ struct Sources {
 // The index of the variant's plan, which exists.
 std::size_t plan_named(std::span<const PlannedStep>, const std::string& variant);
 
-// Of a timed metric, for one variant of one round: mean and rates from the geometric mean of its
-// segments, shares and host time from their totals, percentiles by nearest rank over the steps
-// of both. Nothing where the device does not know.
-std::optional<double> round_value(const Round&, int variant, double batch_size, Metric);
+// What a rate counts, so much a step: samples, tokens, or for mfu the seconds that its FLOPs take
+// at the device's peak rate. Nothing where that rate is not known.
+std::optional<double> amount_per_step(const PlannedStep&, const DeviceIdentity*, Metric);
+
+// Of a timed metric, for one variant of one round: mean and rates, of this amount a step, from the
+// geometric mean of its segments, shares and host time from their totals, percentiles by nearest
+// rank over the steps of both. Nothing where the device does not know.
+std::optional<double> round_value(const Round&, int variant, double amount, Metric);
 
 // Of a metric, for one variant of one traced round. Nothing where the trace does not tell.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metric);
+// The same, the time of one kernel and the class included.
+std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
 
 // In base units. Nothing when a metric of the side is unknown.
 std::optional<double> side_value(const Side&, const Sources&);
@@ -49,7 +56,7 @@ std::optional<double> contrast_of(const Expectation&, const Sources&);
 std::vector<Sources> rounds_that_decide(const Expectation&, std::span<const PlannedStep>,
                                         const Measurement&);
 
-// The metrics of a side or of a sentence, in order.
+// The metrics of a side, in order.
 std::vector<MetricOf> metrics_in(const Side&);
 
 // The first metric of the sentence that is not known there, if there is one.

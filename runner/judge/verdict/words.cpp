@@ -64,6 +64,8 @@ std::string in_words(double value, MetricUnit unit, int more_digits) {
       return scaled(value, decimal_scales, " ", more_digits) + "B/s";
     case MetricUnit::flops:
       return scaled(value, decimal_scales, " ", more_digits) + "flop";
+    case MetricUnit::bound_class:
+      return std::string(name_of(static_cast<BoundClass>(std::lround(value) - 1)));
   }
   return {};
 }

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "device/peak_rates.h"
 #include "measure/rounds/carry_over.h"
 #include "measure/rounds/loss_ledger.h"
 #include "measure/schedule.h"
@@ -66,10 +67,14 @@ class Run {
     result_.scenario = plans.front()->scenario;
     result_.scenario_fingerprint = request.scenario_fingerprint;
     result_.seed = request.seed;
-    for (const StepPlan& plan : plans) {
-      result_.variants.push_back({.name = plan.variant,
-                                  .batch_size = mean_batch_size(plan),
-                                  .libraries = device.libraries_for(plan)});
+    for (const PlannedStep& plan : plans) {
+      result_.variants.push_back(
+          {.name = plan->variant,
+           .batch_size = mean_batch_size(plan),
+           .tokens = mean_tokens(plan),
+           .model_flops = plan.facts().model_flops,
+           .peak_flops_per_second = peak_flops_per_second(result_.device, plan->dtype),
+           .libraries = device.libraries_for(plan)});
     }
   }
 
@@ -391,6 +396,7 @@ class Run {
                     .steps = result.steps,
                     .elapsed = *result.elapsed,
                     .host_busy = result.host_busy,
+                    .host_processor = result.host_processor,
                     .sm_clock_hertz = result.sm_clock_hertz,
                     .step_times = std::move(result.step_times)};
     if (follows_itself) {
@@ -437,6 +443,7 @@ class Run {
                                 .steps = result.steps,
                                 .elapsed = *result.elapsed,
                                 .host_busy = result.host_busy,
+                                .host_processor = result.host_processor,
                                 .sm_clock_hertz = result.sm_clock_hertz,
                                 .step_times = std::move(result.step_times)});
     }

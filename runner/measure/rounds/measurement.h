@@ -25,6 +25,7 @@ struct Segment {
   std::int64_t steps = 0;
   std::chrono::nanoseconds elapsed{0};
   std::optional<std::chrono::nanoseconds> host_busy = {};
+  std::optional<std::chrono::nanoseconds> host_processor = {};
   // Mean over the scored steps; when interleaved, from the first step to the last of anybody.
   std::optional<double> sm_clock_hertz = {};
   std::vector<std::chrono::nanoseconds> step_times = {};
@@ -45,8 +46,8 @@ struct Round {
   std::optional<EnvironmentReading> environment_after = {};  // read when the last one had ended
 };
 
-// What keeping a round takes, about: its segments, a number for every scored step, and as much again
-// for what is concluded from it.
+// What keeping a round takes, about: its segments, a number for every scored step, and as much
+// again for what is concluded from it.
 std::int64_t bytes_kept(const Round&);
 
 // A measurement ends when its rounds take so much, whatever it was allowed: memory is bounded, and
@@ -63,7 +64,10 @@ struct ExpectedCost {
 
 struct VariantSubject {
   std::string name;
-  double batch_size = 0;  // samples a step, on average
+  double batch_size = 0;   // samples a step, on average
+  double tokens = 0;       // a step, on average; 0: samples are no sequences
+  double model_flops = 0;  // a step: PlanFacts::model_flops
+  std::optional<double> peak_flops_per_second = {};  // of the device: device/peak_rates.h
   // What its steps depend on besides the device, and which kernels they got: device.h. A choice
   // that a later load made otherwise stands behind the first.
   std::vector<DeviceKey> libraries = {};

@@ -177,6 +177,24 @@ void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values
   }
 }
 
+// Pauses between pieces of a phase's work are not its own, and pieces side by side count once.
+void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
+  constexpr std::pair<Phase, Metric> phases[] = {{Phase::h2d, Metric::h2d_us},
+                                                 {Phase::forward, Metric::forward_us},
+                                                 {Phase::backward, Metric::backward_us},
+                                                 {Phase::optimizer, Metric::optimizer_us}};
+  const auto steps = static_cast<double>(trace.steps);
+  for (const auto& [phase, metric] : phases) {
+    std::vector<Interval> work;
+    for (const DeviceWork& piece : trace.work) {
+      if (piece.operation >= 0 && operation_at(plan, piece.operation).phase == phase)
+        work.push_back({piece.begin.count(), piece.end.count()});
+    }
+    values[metric] = seconds(length_of(union_of(std::move(work)))) / steps;
+  }
+  values[Metric::data_wait_us] = loader_seconds(trace, plan) / steps;
+}
+
 TimeBreakdown add_times(const Trace& trace, const PlannedStep& plan, Values& values) {
   const TraceWindow window = window_of(trace, plan);
   const DeviceTime device = device_time(trace, plan, window);
@@ -200,6 +218,7 @@ TimeBreakdown add_times(const Trace& trace, const PlannedStep& plan, Values& val
   add_short_kernels(trace, values);
   add_copy_speed(trace, values);
   add_kernel_speed(trace, plan, values);
+  add_phase_times(trace, plan, values);
   return split;
 }
 
@@ -244,6 +263,26 @@ std::vector<CopyTally> copies_of(const Trace& trace) {
     copies.push_back({ends.first, ends.second, tally.copies / steps, tally.bytes / steps});
   }
   return copies;
+}
+
+// A launch that takes several kernels is one.
+WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
+  WorkTimes times;
+  std::set<std::pair<int, std::int64_t>> launches;
+  for (const DeviceWork& work : trace.work) {
+    if (work.operation < 0) continue;
+    const auto* launch = std::get_if<LaunchKernel>(&operation_at(plan, work.operation).action);
+    const std::string_view beside = work.kind == WorkKind::copy ? "(copies)" : "(fills)";
+    WorkTime& time = times[std::string(launch ? launch->kernel.name() : beside)];
+    time.seconds += seconds(work);
+    if (!launch || launches.emplace(work.operation, work.step).second) time.times += 1;
+  }
+  const auto steps = static_cast<double>(trace.steps);
+  for (auto& [name, time] : times) {
+    time.times /= steps;
+    time.seconds /= steps;
+  }
+  return times;
 }
 
 }  // namespace
@@ -295,6 +334,7 @@ TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
   summary.time = add_times(trace, plan, summary.values);
   summary.phases = phases_of(trace, plan);
   summary.copies = copies_of(trace);
+  summary.work = work_of(trace, plan);
   summary.memory = trace.memory;
   for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
   return summary;

@@ -155,5 +155,44 @@ TEST(TraceMetrics, PassesOnMemoryAndWhatIsNotSteady) {
   EXPECT_EQ(step.unsteady.at(UnsteadyKind::module_loading), 2);
 }
 
+// Two kernels of the forward pass side by side for 1 us, then a pause; the copy is beside them.
+TEST(TraceMetrics, TimesAPhaseByTheUnionOfItsWork) {
+  TraceByHand by_hand_trace(2);
+  by_hand_trace.span(by_hand::take, 0, 0, 3)
+      .span(by_hand::take, 1, 10, 14)
+      .work(by_hand::copy, 0, to_device, 2, 6)
+      .work(by_hand::math, 0, caused_by(1), 3, 6)
+      .work(by_hand::math, 1, caused_by(2), 5, 8)
+      .work(by_hand::memory, 1, caused_by(3), 20, 21)
+      .work(by_hand::fill, 1, a_fill, 21, 23)
+      .work(-1, 1, a_kernel, 30, 40);
+  const std::map<Metric, double> values = summary_of(by_hand_trace.trace(), plan_by_hand()).values;
+  EXPECT_NEAR(values.at(Metric::data_wait_us), 7 * microsecond / 2, close);
+  EXPECT_NEAR(values.at(Metric::h2d_us), 4 * microsecond / 2, close);
+  EXPECT_NEAR(values.at(Metric::forward_us), 5 * microsecond / 2, close);
+  EXPECT_NEAR(values.at(Metric::backward_us), 2 * microsecond / 2, close);
+  EXPECT_NEAR(values.at(Metric::optimizer_us), 1 * microsecond / 2, close);
+}
+
+TEST(TraceMetrics, AddsUpTheTimeOfEachKernelByItsNameInTheCatalogue) {
+  TraceByHand by_hand_trace(2);
+  by_hand_trace.work(by_hand::math, 0, caused_by(1), 3, 6)
+      .work(by_hand::math, 0, caused_by(2), 5, 8)  // of the same launch
+      .work(by_hand::math, 1, caused_by(3), 9, 10)
+      .work(by_hand::memory, 1, caused_by(4), 20, 21)
+      .work(by_hand::copy, 0, to_device, 2, 6)
+      .work(by_hand::copy, 1, to_host, 12, 13)
+      .work(by_hand::fill, 1, a_fill, 21, 23)
+      .work(-1, 1, a_kernel, 30, 40);
+  const WorkTimes work = summary_of(by_hand_trace.trace(), plan_by_hand()).work;
+  ASSERT_EQ(work.size(), 4u);
+  EXPECT_EQ(work.at("spin").times, 1);
+  EXPECT_NEAR(work.at("spin").seconds, 7 * microsecond / 2, close);
+  EXPECT_NEAR(work.at("sgd").seconds, 1 * microsecond / 2, close);
+  EXPECT_EQ(work.at("(copies)").times, 1);
+  EXPECT_NEAR(work.at("(copies)").seconds, 5 * microsecond / 2, close);
+  EXPECT_NEAR(work.at("(fills)").seconds, 2 * microsecond / 2, close);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -47,12 +47,20 @@ struct CopyTally {
   double bytes = 0;
 };
 
+// What one kernel of the catalogue, or all copies or fills, take of a step.
+struct WorkTime {
+  double times = 0;    // a step: of a kernel, its launches
+  double seconds = 0;  // a step, added up
+};
+using WorkTimes = std::map<std::string, WorkTime>;  // by kernel; "(copies)" and "(fills)" are none
+
 // One trace of one variant.
 struct TracedStep {
   std::map<Metric, double> values;  // of every metric that the trace can tell, in base units
   TimeBreakdown time;
   std::array<PhaseSplit, phase_count> phases{};
   std::vector<CopyTally> copies;  // of the kinds that there are, in the order of the ends
+  WorkTimes work;                 // of all that ran
   MemoryUse memory;
   std::map<UnsteadyKind, std::int64_t> unsteady;  // how often
 };

@@ -47,6 +47,15 @@ Split split_from(const TraceJson& json, double Split::*const (&parts)[count]) {
   return split;
 }
 
+TraceJson json_of(const WorkTime& time) {
+  return {time.times, time.seconds};
+}
+
+WorkTime work_time_from(const TraceJson& json) {
+  if (json.size() != 2) throw WrongTrace("has work without its time");
+  return {.times = json.at(0).get<double>(), .seconds = json.at(1).get<double>()};
+}
+
 TraceJson json_of(const TracedStep& step) {
   TraceJson values = TraceJson::object();
   for (const auto& [metric, value] : step.values) values[std::string(row_of(metric).name)] = value;
@@ -57,13 +66,16 @@ TraceJson json_of(const TracedStep& step) {
     copies.push_back(
         {static_cast<int>(tally.from), static_cast<int>(tally.to), tally.copies, tally.bytes});
   }
+  TraceJson work = TraceJson::object();
+  for (const auto& [name, time] : step.work) work[name] = json_of(time);
   TraceJson unsteady = TraceJson::array();
   for (const auto& [kind, times] : step.unsteady) {
     unsteady.push_back({static_cast<int>(kind), times});
   }
   return {{"values", std::move(values)},    {"time", json_of_parts(step.time, time_parts)},
           {"phases", std::move(phases)},    {"copies", std::move(copies)},
-          {"memory", json_of(step.memory)}, {"unsteady", std::move(unsteady)}};
+          {"work", std::move(work)},        {"memory", json_of(step.memory)},
+          {"unsteady", std::move(unsteady)}};
 }
 
 CopyTally copies_from(const TraceJson& json) {
@@ -90,6 +102,7 @@ TracedStep step_from(const TraceJson& json) {
     step.phases[index] = split_from<PhaseSplit>(phases.at(index), phase_parts);
   }
   for (const TraceJson& copies : json.at("copies")) step.copies.push_back(copies_from(copies));
+  for (const auto& [name, time] : json.at("work").items()) step.work[name] = work_time_from(time);
   step.memory = memory_from(json.at("memory"));
   for (const TraceJson& counted : json.at("unsteady")) {
     TraceRow row(counted, 2);

@@ -87,6 +87,9 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(step.phases[1].device_busy, expected.phases[1].device_busy);
   ASSERT_EQ(step.copies.size(), expected.copies.size());
   EXPECT_EQ(step.copies[0].from, CopyEnd::pageable);
+  ASSERT_TRUE(expected.work.contains("sgd") && step.work.contains("sgd"));
+  EXPECT_EQ(step.work.at("sgd").seconds, expected.work.at("sgd").seconds);
+  EXPECT_EQ(step.work.at("sgd").times, 1);
   EXPECT_EQ(step.memory.allocated_bytes, expected.memory.allocated_bytes);
   const DeviceWork& work = read.timelines[0].work.front();
   EXPECT_EQ(work.name, traced.timelines[0].work.front().name);

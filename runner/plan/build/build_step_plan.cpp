@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "plan/allocate/plan_in_arena.h"
 #include "plan/allocate/run_allocator.h"
@@ -19,6 +20,7 @@
 #include "plan/count/step_memory.h"
 #include "scenario/knobs/field_value.h"
 #include "support/require.h"
+#include "support/text/nearest.h"
 #include "support/text/units.h"
 
 namespace stepgate {
@@ -171,6 +173,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.seed = seed;
   plan.batch_sizes = sizes_in_turns(knobs.batch);
   plan.dtype = knobs.model.dtype;
+  if (knobs.model.kind == ModelKind::transformer) plan.tokens_per_sample = knobs.model.seq;
   plan.keep_bytes = knobs.alloc.keep_bytes;
   plan.launch_host_nanoseconds =
       static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);
@@ -304,6 +307,35 @@ std::optional<Diagnostic> reason_against(const Scenario& scenario, const Variant
   return std::nullopt;
 }
 
+// By name, each once, in the order of their first launches.
+std::vector<std::string_view> kernels_of(const StepPlan& plan) {
+  std::vector<std::string_view> names;
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch && std::ranges::find(names, launch->kernel.name()) == names.end())
+      names.push_back(launch->kernel.name());
+  }
+  return names;
+}
+
+// A sentence may name kernels that the variant launches.
+void check_named_kernels(const Scenario& scenario, std::span<const StepPlan> plans,
+                         std::vector<Diagnostic>& wrong) {
+  for (const auto* sentences : {&scenario.regime, &scenario.expect}) {
+    for (const Expectation& sentence : *sentences) {
+      for (const MetricOf& of : metrics_in(sentence)) {
+        if (of.kernel.empty()) continue;
+        const auto launched = kernels_of(*std::ranges::find(plans, of.variant, &StepPlan::variant));
+        if (std::ranges::find(launched, of.kernel) != launched.end()) continue;
+        wrong.push_back({sentence.place,
+                         fmt::format("'{}' launches no kernel '{}'", of.variant, of.kernel),
+                         did_you_mean(of.kernel, launched,
+                                      fmt::format("it launches {}", fmt::join(launched, ", ")))});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t seed,
@@ -331,6 +363,7 @@ std::vector<StepPlan> build_step_plans(const Scenario& scenario, std::uint64_t s
     if (fault) wrong.push_back(*std::move(fault));
     plans.push_back(std::move(plan));
   }
+  if (wrong.empty()) check_named_kernels(scenario, plans, wrong);
   if (!wrong.empty()) throw RequestError(std::move(wrong));
   return plans;
 }

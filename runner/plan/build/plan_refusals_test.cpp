@@ -127,5 +127,32 @@ TEST(PlanRefusals, RefusesEveryWrongVariantAtOnce) {
   }
 }
 
+// Whose one sentence is about a kernel of this name.
+std::string refusal_of_kernel(const std::string& name) {
+  Scenario scenario = scenario_of(small_mlp());
+  Expectation sentence;
+  sentence.place = {"by_hand.toml", 9, 8};
+  sentence.left = {{MetricOf{.variant = "only", .metric = Metric::kernel_us, .kernel = name}}};
+  sentence.relation = Relation::at_most;
+  sentence.right = {{1e-3}};
+  scenario.expect.push_back(sentence);
+  try {
+    (void)build_step_plans(scenario, 1);
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(PlanRefusals, RefusesTheTimeOfAKernelThatTheVariantDoesNotLaunch) {
+  EXPECT_EQ(refusal_of_kernel("sgd"), "accepted");
+  EXPECT_EQ(refusal_of_kernel("matmull"),
+            "by_hand.toml:9:8: 'only' launches no kernel 'matmull'; did you mean 'matmul'?");
+  const std::string attention = refusal_of_kernel("attention");
+  EXPECT_NE(attention.find("'only' launches no kernel 'attention'; it launches ingest, "),
+            std::string::npos)
+      << attention;
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -105,6 +105,10 @@ class StepBuilder {
   void launch(std::string name, std::string_view kernel, DType, const KernelShape&,
               const std::vector<Operand>&, const KernelAttributes&);
   void act(std::string name, Action action);
+  // Launches that follow compute again what earlier ones did, until it is said otherwise.
+  void compute_again(bool again) { computes_again_ = again; }
+  // Of the arithmetic of the operation added last, the model needs only this share.
+  void need_only(double share) { plan_.operations.back().model_share *= share; }
   // The operation added last also needs these, though it touches none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
 
@@ -120,6 +124,7 @@ class StepBuilder {
   std::int64_t turn_ = 0;
   std::int64_t turns_ = 1;
   std::int64_t turn_of_enter_ = 0;
+  bool computes_again_ = false;
   std::string own_name_;  // what such buffers are called besides; empty: they are all shared
   std::vector<std::int64_t> needed_bytes_;  // by buffer, in this turn
 };

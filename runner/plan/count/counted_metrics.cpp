@@ -197,6 +197,31 @@ void count_operations(const StepPlan& plan, PlanFacts& facts) {
   }
 }
 
+// Of a GEMM without what is fused behind it.
+double gemm_flops(const LaunchKernel& launch, double flops) {
+  if (!kernel(launch.kernel).is_gemm) return flops;
+  const auto& [rows, columns, depth, groups] = launch.shape;
+  return 2.0 * static_cast<double>(groups) * static_cast<double>(rows) *
+         static_cast<double>(columns) * static_cast<double>(depth);
+}
+
+// The usual count of a model's FLOPs: GEMMs of forward and backward, attention among
+// them.
+double model_flops(const StepPlan& plan, const PlanFacts& facts) {
+  double flops = 0;
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& operation = plan.operations[index];
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    const bool trains = operation.phase == Phase::forward || operation.phase == Phase::backward;
+    if (launch == nullptr || !trains) continue;
+    const Kernel& launched = kernel(launch->kernel);
+    if (!launched.is_gemm && !launched.is_attention) continue;
+    flops += operation.model_share * gemm_flops(*launch, facts.operations[index].tally.flops) /
+             static_cast<double>(operation.every);
+  }
+  return flops;
+}
+
 void count_memory(const StepPlan& plan, PlanFacts& facts) {
   const auto put = [&](Metric metric, std::optional<double> value) {
     if (value) facts.counts[metric] = *value;
@@ -232,6 +257,7 @@ Tally tally_of(const StepPlan& plan, const Operation& operation) {
 
 void count(const StepPlan& plan, PlanFacts& facts) {
   count_operations(plan, facts);
+  facts.model_flops = model_flops(plan, facts);
   count_memory(plan, facts);
   if (const auto sectors = sectors_per_request(plan))
     facts.counts[Metric::sectors_per_request] = *sectors;

@@ -5,6 +5,7 @@
 
 #include "plan/analyse/lifetimes.h"
 #include "plan/count/step_memory.h"
+#include "plan/derive/inject.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
@@ -74,6 +75,67 @@ TEST(FactsOf, SaysOfTheStepWhatWhoeverMeasuresItMustKnow) {
   EXPECT_EQ(step.facts().prefetch_depth, 2);
   EXPECT_NE(step.facts().against_interleaving, "");
   EXPECT_TRUE(step.facts().uses_managed_memory);
+}
+
+double model_flops(const Knobs& knobs) {
+  return facts_of(plan_of(knobs)).model_flops;
+}
+
+// Forward, and backward the gradients of weights and of inputs, of which the first layer has none.
+TEST(ModelFlops, OfLayersAreThoseOfTheirGemms) {
+  Knobs knobs = small_mlp();
+  const double gemm = 2.0 * 8 * 16 * 16;
+  EXPECT_EQ(model_flops(knobs), gemm * (3 + 3 + 2));
+  knobs.model.kind = ModelKind::spin;
+  EXPECT_EQ(model_flops(knobs), 0);
+}
+
+// 6 for every parameter of a GEMM and token, and 6 L (T + 1) d for attention of which half is
+// masked.
+double textbook_flops(const ModelKnobs& model, double samples) {
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double hidden = number(model.hidden);
+  const double parameters =
+      12 * number(model.layers) * hidden * hidden + number(model.vocab) * hidden;
+  const double attention = 6 * number(model.layers) * number(model.seq + 1) * hidden;
+  return (6 * parameters + attention) * samples * number(model.seq);
+}
+
+TEST(ModelFlops, OfATransformerAreTheTextbooksHoweverItIsCarriedOut) {
+  const Knobs knobs = small_transformer();
+  const double expected = textbook_flops(knobs.model, 8);
+  const auto expect_the_same = [&](auto set) {
+    Knobs other = knobs;
+    set(other);
+    EXPECT_NEAR(model_flops(other), expected, 1e-9 * expected);
+  };
+  expect_the_same([](Knobs&) {});
+  expect_the_same([](Knobs& other) { other.launch.fuse = Fuse::none; });
+  expect_the_same([](Knobs& other) { other.launch.fuse = Fuse::attention; });
+  expect_the_same([](Knobs& other) { other.memory.checkpoint_every = 1; });
+  expect_the_same([](Knobs& other) {
+    other.memory.checkpoint_every = 2;
+    other.launch.fuse = Fuse::none;
+  });
+  expect_the_same([](Knobs& other) { other.batch.accumulate = 2; });
+  expect_the_same([](Knobs& other) { other.launch.via = LaunchVia::graph; });
+}
+
+TEST(ModelFlops, AreNoMoreWhereGemmsAreRepeated) {
+  StepPlan repeated = plan_of(small_transformer());
+  const double once = facts_of(repeated).model_flops;
+  inject(repeated, {.kind = InjectionKind::repeated_products, .share = 1});
+  const PlanFacts facts = facts_of(repeated);
+  EXPECT_GT(facts.counts.at(Metric::flops_per_step), 1.5 * once);
+  EXPECT_EQ(facts.model_flops, once);
+}
+
+TEST(MeanTokens, AreThoseOfTheBatchesThatTakeTurns) {
+  Knobs knobs = small_transformer();
+  EXPECT_EQ(mean_tokens(plan_of(knobs)), 8 * 128);
+  knobs.batch.sizes = {4, 8};
+  EXPECT_EQ(mean_tokens(plan_of(knobs)), 6 * 128);
+  EXPECT_EQ(mean_tokens(plan_of(small_mlp())), 0);
 }
 
 }  // namespace

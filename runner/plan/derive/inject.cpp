@@ -71,6 +71,7 @@ void repeat(StepPlan& plan, const Injection& injection) {
     if (!repeats(injection.kind, operations.back())) continue;
     Operation again = operations.back();
     again.name += ", again";
+    again.model_share = 0;
     // One that acts every n steps is not thinned out further.
     if (again.every == 1) {
       again.every = rarity;

@@ -150,8 +150,11 @@ std::string html_mechanism(const Mechanism& mechanism) {
   for (const VariantMechanism& variant : mechanism.variants)
     lines.push_back(variant.variant + ": " + variant.diagnosis);
   for (const Separation& separation : mechanism.separations) lines.push_back(separation.sentence);
-  return html_list(4, "Mechanism", lines) +
-         html_table("Where the time of a traced step goes", time_rows(mechanism));
+  std::string html = html_list(4, "Mechanism", lines) +
+                     html_table("Where the time of a traced step goes", time_rows(mechanism));
+  if (const auto slowest = slowest_rows(mechanism); !slowest.empty())
+    html += html_table("What takes the most of it", slowest);
+  return html;
 }
 
 std::string html_pictures(const ReportedScenario& reported, PictureRoom& room, bool open) {

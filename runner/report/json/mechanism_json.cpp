@@ -53,13 +53,22 @@ Json json_of(const MemoryUse& use) {
           {"pinned_host", use.pinned_bytes}};
 }
 
+Json json_of(const WorkTimes& work) {
+  Json object = Json::object();
+  for (const auto& [name, time] : work)
+    object[name] = {{"times", time.times}, {"seconds", time.seconds}};
+  return object;
+}
+
 Json json_of(const VariantMechanism& variant) {
   return {{"name", variant.variant},
           {"bound_by", name_or_null(variant.bound_by)},
+          {"class", name_of(variant.bound_class)},
           {"diagnosis", variant.diagnosis},
           {"time", json_of(variant.time)},
           {"phases", json_of(variant.phases)},
           {"values", json_of(variant.values)},
+          {"work", json_of(variant.work)},
           {"slowdown", json_or_null(variant.slowdown)},
           {"memory", json_of(variant.memory)},
           {"planned_memory", json_of(variant.planned)}};
@@ -111,7 +120,9 @@ Json json_of_traced_rounds(const Traced& traced, const std::vector<std::string>&
     Json variants = Json::object();
     for (std::size_t index = 0; index < std::min(names.size(), round.variants.size()); ++index) {
       const TracedStep& step = round.variants[index];
-      variants[names[index]] = {{"values", json_of(step.values)}, {"time", json_of(step.time)}};
+      variants[names[index]] = {{"values", json_of(step.values)},
+                                {"time", json_of(step.time)},
+                                {"work", json_of(step.work)}};
     }
     rounds.push_back(std::move(variants));
   }

@@ -146,6 +146,8 @@ Json json_of(const Segment& segment, const Measurement& measurement) {
           {"steps", segment.steps},
           {"elapsed_ns", segment.elapsed.count()},
           {"host_busy_ns", segment.host_busy ? Json(segment.host_busy->count()) : Json(nullptr)},
+          {"host_processor_ns",
+           segment.host_processor ? Json(segment.host_processor->count()) : Json(nullptr)},
           {"sm_clock_hz", json_or_null(segment.sm_clock_hertz)},
           {"own_steps", segment.own_steps},
           {"own_elapsed_ns", segment.own_elapsed.count()},
@@ -178,6 +180,11 @@ void write_rounds(std::ostream& out, const Measurement& measurement) {
   out << (measurement.rounds.empty() ? "[]" : "]");
 }
 
+Json whole_or_not(double number) {
+  const auto whole = static_cast<std::int64_t>(number);
+  return number == static_cast<double>(whole) ? Json(whole) : Json(number);
+}
+
 // All but the rounds.
 Json json_of(const Measurement& measurement) {
   Json environment = Json::array();  // before the first round, then after each
@@ -190,10 +197,11 @@ Json json_of(const Measurement& measurement) {
   }
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const VariantSubject& variant : measurement.variants) {
-    const auto whole = static_cast<std::int64_t>(variant.batch_size);
-    const bool is_whole = variant.batch_size == static_cast<double>(whole);
     variants.push_back({{"name", variant.name},
-                        {"batch_size", is_whole ? Json(whole) : Json(variant.batch_size)},
+                        {"batch_size", whole_or_not(variant.batch_size)},
+                        {"tokens", whole_or_not(variant.tokens)},
+                        {"model_flops", variant.model_flops},
+                        {"peak_flops_per_second", json_or_null(variant.peak_flops_per_second)},
                         {"wash_out_steps", variant.wash_out_steps},
                         {"segment_steps", variant.segment_steps}});
   }

@@ -96,6 +96,8 @@ TEST(WriteJson, HasTheMechanismAndWhatTracedSentencesAreMadeOf) {
   EXPECT_TRUE(mechanism["unavailable"].is_null());
   EXPECT_EQ(mechanism["rounds"], 7);
   EXPECT_EQ(mechanism["variants"][0]["bound_by"], "idle after waits");
+  EXPECT_EQ(mechanism["variants"][0]["class"], "host");
+  EXPECT_NEAR(mechanism["variants"][0]["work"]["matmul"]["seconds"].get<double>(), 1.2e-3, 1e-12);
   EXPECT_NEAR(mechanism["variants"][0]["time"]["idle_after_wait"].get<double>(), 4e-4, 1e-12);
   EXPECT_EQ(mechanism["variants"][0]["phases"]["sync"]["host_waits"], 1);
   EXPECT_EQ(mechanism["separations"][0]["counts"][0]["metric"], "host_waits_per_step");

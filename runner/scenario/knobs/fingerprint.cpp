@@ -67,8 +67,9 @@ void append_side(std::string& text, const Side& side, std::string_view first_var
       if (const auto* number = std::get_if<double>(&factor)) {
         text += fmt::format("{:a}", *number);
       } else if (const auto* of = std::get_if<MetricOf>(&factor)) {
-        text += fmt::format("{}{}.{}", of->stored ? "stored." : "", of->variant,
-                            row_of(of->metric).name);
+        text += fmt::format("{}{}.{}", of->stored ? "stored." : "", of->variant, metric_text(*of));
+      } else if (const auto* bound = std::get_if<BoundClass>(&factor)) {
+        text += name_of(*bound);
       } else {
         // A plan size is that of the first variant, whichever it is.
         text +=

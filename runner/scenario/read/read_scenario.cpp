@@ -146,7 +146,22 @@ class ScenarioReader {
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
+    for (const auto* sentences : {&scenario.regime, &scenario.expect})
+      for (const Expectation& sentence : *sentences) require_its_metrics(sentence, scenario);
     return scenario;
+  }
+
+  void require_its_metrics(const Expectation& sentence, const Scenario& scenario) {
+    for (const MetricOf& of : metrics_in(sentence)) {
+      const auto variant = std::ranges::find(scenario.variants, of.variant, &Variant::name);
+      const ModelKind model = variant->knobs.model.kind;
+      const std::string_view reason = reason_against(of.metric, model);
+      if (reason.empty()) continue;
+      fail(sentence.place,
+           fmt::format("'{}' has no {}: {}", of.variant, row_of(of.metric).name, reason),
+           "compare samples_per_s, or set 'model.kind' to transformer");
+      return;
+    }
   }
 
   void require_the_required(const std::string& file) {
@@ -281,6 +296,11 @@ class ScenarioReader {
            fmt::format("no knob is calibrated to '{}', which is measured when all knobs are set",
                        metric.name),
            "take a metric of the trace, such as h2d_share, data_share or gpu_idle");
+      return std::nullopt;
+    }
+    if (metric.metric == Metric::kernel_us) {
+      fail(draft.sentence.place, "no knob is calibrated to the time of one kernel",
+           "take a metric of the whole step, such as forward_us, h2d_share or gpu_idle");
       return std::nullopt;
     }
     const bool given =

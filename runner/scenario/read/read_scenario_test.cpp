@@ -445,5 +445,30 @@ TEST(Lint, FindsVariantsThatAreTheSameStep) {
             "");
 }
 
+TEST(ReadScenario, RefusesMetricsThatAVariantsModelDoesNotHave) {
+  const auto refusal_of_line = [](const std::string& line) {
+    return refusal(replaced(good, "fix.host_waits_per_step == 0", line));
+  };
+  EXPECT_NE(refusal_of_line("fix.tokens_per_s >= 1000")
+                .find("'fix' has no tokens_per_s: its samples are no sequences of tokens; compare "
+                      "samples_per_s, or set 'model.kind' to transformer"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of_line("fix.mfu >= 40%"), "accepted");
+  const std::string spinning = replaced(good, "kind   = \"mlp\"", "kind   = \"spin\"");
+  const std::string no_products =
+      refusal(replaced(spinning, "fix.host_waits_per_step == 0", "fix.mfu >= 40%"));
+  EXPECT_NE(no_products.find("'fix' has no mfu: it computes no GEMMs"), std::string::npos)
+      << no_products;
+}
+
+TEST(Fingerprint, IsAnotherForAnotherKernelOrClass) {
+  const auto fingerprint = [](const std::string& line) {
+    return fingerprint_of(scenario_of(replaced(good, "fix.host_waits_per_step == 0", line)));
+  };
+  EXPECT_NE(fingerprint("fix.kernel_us(matmul) <= 1 us"),
+            fingerprint("fix.kernel_us(sgd) <= 1 us"));
+  EXPECT_NE(fingerprint("fix.bound == copy"), fingerprint("fix.bound == host"));
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -6,6 +6,11 @@
 
 namespace stepgate {
 
+std::string metric_text(const MetricOf& of) {
+  const std::string name(row_of(of.metric).name);
+  return of.kernel.empty() ? name : name + '(' + of.kernel + ')';
+}
+
 std::vector<MetricOf> metrics_in(const Expectation& expectation) {
   std::vector<MetricOf> metrics;
   for (const Side* side : {&expectation.left, &expectation.right}) {
@@ -16,6 +21,11 @@ std::vector<MetricOf> metrics_in(const Expectation& expectation) {
     }
   }
   return metrics;
+}
+
+bool names_a_bound(const Expectation& expectation) {
+  return std::ranges::any_of(metrics_in(expectation),
+                             [](const MetricOf& of) { return of.metric == Metric::bound; });
 }
 
 const MetricOf* only_metric(const Side& side) {
@@ -60,8 +70,8 @@ bool names_stored(const Expectation& expectation) {
 bool compares_two_variants(const Expectation& expectation) {
   const MetricOf* left = only_metric(expectation.left);
   const MetricOf* right = only_metric(expectation.right);
-  return left && right && left->metric == right->metric && left->variant != right->variant &&
-         !left->stored && !right->stored;
+  return left && right && left->metric == right->metric && left->kernel == right->kernel &&
+         left->variant != right->variant && !left->stored && !right->stored;
 }
 
 bool has_error_rate(const Expectation& expectation) {

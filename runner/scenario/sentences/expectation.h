@@ -6,6 +6,8 @@
 // side        := product { " + " product }
 // product     := factor { " * " factor }
 // factor      := number [unit] | ["stored."] variant "." metric | batch_bytes | param_bytes
+// metric      := name | kernel_us "(" kernel ")"
+// A whole sentence may also be: variant ".bound ==" data | copy | compute | host, in quotes or not.
 // unit        := % ns us ms s B KiB MiB GiB GB/s, optionally /step
 //
 // "within" belongs to ~= and only to it.
@@ -28,6 +30,7 @@ struct MetricOf {
   std::string variant;
   Metric metric;
   bool stored = false;
+  std::string kernel = {};  // with kernel_us: of the catalogue
   bool operator==(const MetricOf&) const = default;
 };
 
@@ -35,7 +38,7 @@ struct MetricOf {
 enum class PlanSize { batch_bytes, param_bytes };
 
 // A number in the base unit of its kind: seconds, bytes, or a plain ratio (5 % is 0.05).
-using Factor = std::variant<double, MetricOf, PlanSize>;
+using Factor = std::variant<double, MetricOf, PlanSize, BoundClass>;
 using Product = std::vector<Factor>;  // at least one
 using Side = std::vector<Product>;    // a sum; at least one
 
@@ -49,8 +52,14 @@ struct Expectation {
   std::optional<double> within;  // only with `about`: 0.03 for "within 3%"
 };
 
+// As written behind the variant: "samples_per_s", "kernel_us(matmul)".
+std::string metric_text(const MetricOf&);
+
 // The metrics of both sides, in order.
 std::vector<MetricOf> metrics_in(const Expectation&);
+
+// Whether it is about the class of a variant.
+bool names_a_bound(const Expectation&);
 
 // The metric of a side that is one product of it and numbers; null for any other side.
 const MetricOf* only_metric(const Side&);

@@ -21,12 +21,24 @@ constexpr MetricRow row(Metric metric, Evidence evidence, MetricUnit unit,
 // In the order of the enum, so that a row is found by its number.
 constexpr std::array metric_rows{
     row(Metric::step_ms_mean, timed, seconds, "time of a step, on average"),
-    row(Metric::step_ms_p50, timed, seconds, "median time of a step"),
+    row(Metric::step_ms_p50, timed, seconds,
+        "median time of a step, from one to the next by the device's clock, over all scored steps "
+        "of a "
+        "round"),
     row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within"),
     row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within"),
     row(Metric::samples_per_s, timed, per_second, "samples trained on in a second"),
+    row(Metric::tokens_per_s, timed, per_second,
+        "transformer: tokens trained on in a second, `model.seq` of every sample"),
+    row(Metric::mfu, timed, ratio,
+        "mlp, transformer: FLOPs that the model needs (GEMMs of forward and backward, "
+        "the part of attention that is not masked; nothing that is computed again) over the mean "
+        "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet"),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
     row(Metric::host_share, timed, ratio, "host_us over the time of a step"),
+    row(Metric::host_cpu_us, timed, seconds,
+        "processor time of the thread that issues a step; its waits count as far as they spin "
+        "(`sync.wait`), those that only keep it from running ahead do not"),
     row(Metric::launches_per_step, plan, count,
         "kernel launches and graph launches; one call of a library is one launch"),
     row(Metric::copies_per_step, plan, count, "copies in either direction"),
@@ -94,6 +106,22 @@ constexpr std::array metric_rows{
     row(Metric::kernel_gbps, traced, bytes_per_second,
         "useful bytes of kernels that memory limits, each input and output once, over their "
         "time"),
+    row(Metric::data_wait_us, traced, seconds,
+        "time of a step that the host spends getting a batch from its loader"),
+    row(Metric::h2d_us, traced, seconds,
+        "time of a step in which work of its transfer to the device runs, beside others or not"),
+    row(Metric::forward_us, traced, seconds,
+        "the same of its forward pass: kernels, copies and fills, without pauses between them"),
+    row(Metric::backward_us, traced, seconds,
+        "the same of its backward pass, what is computed again included"),
+    row(Metric::optimizer_us, traced, seconds, "the same of its optimizer"),
+    row(Metric::kernel_us, traced, seconds,
+        "time of a step that launches of one kernel take together, named as in "
+        "`fix.kernel_us(matmul)`; `stepgate plan` lists a step's kernels"),
+    row(Metric::bound, traced, bound_class,
+        "`fix.bound == copy`: which of `data` (the device idles for a batch), `copy` (copies run "
+        "and no kernel does) and `host` (it idles for launches, or after a wait for it) takes the "
+        "most of a step, and 20 % of it or more; `compute` where none does"),
 };
 
 static_assert([] {
@@ -103,13 +131,16 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 4> not_built_metrics{"tokens_per_s", "comm_overlap",
-                                                            "kernel_us", "wire_bytes_per_step"};
+constexpr std::array<std::string_view, 2> not_built_metrics{"comm_overlap", "wire_bytes_per_step"};
 
 }  // namespace
 
 std::string_view name_of(Evidence evidence) {
   return enumerators<Evidence>[static_cast<std::size_t>(evidence)];
+}
+
+std::string_view name_of(BoundClass bound) {
+  return enumerators<BoundClass>[static_cast<std::size_t>(bound)];
 }
 
 std::span<const MetricRow> metric_table() {
@@ -128,10 +159,9 @@ bool is_step_time(Metric metric) {
     case Metric::step_ms_p50:
     case Metric::step_ms_p95:
     case Metric::step_ms_p99:
-    case Metric::samples_per_s:
       return true;
     default:
-      return false;
+      return is_rate(metric);
   }
 }
 
@@ -149,7 +179,20 @@ bool describes_the_step(Metric metric) {
   }
 }
 
+bool is_rate(Metric metric) {
+  return metric == Metric::samples_per_s || metric == Metric::tokens_per_s || metric == Metric::mfu;
+}
+
+std::string_view reason_against(Metric metric, ModelKind model) {
+  const bool multiplies = model == ModelKind::mlp || model == ModelKind::transformer;
+  if (metric == Metric::tokens_per_s && model != ModelKind::transformer)
+    return "its samples are no sequences of tokens";
+  if (metric == Metric::mfu && !multiplies) return "it computes no GEMMs";
+  return {};
+}
+
 bool can_be_stored(Metric metric) {
+  if (metric == Metric::mfu) return false;
   return is_step_time(metric) || row_of(metric).evidence <= Evidence::exact;
 }
 

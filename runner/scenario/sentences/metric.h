@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "scenario/choices.h"
+
 namespace stepgate {
 
 // In order of exactness. `plan`: computed on the CPU. `exact`: counted by tracing a few steps on
@@ -15,7 +17,21 @@ namespace stepgate {
 enum class Evidence { plan, exact, timed, traced };
 std::string_view name_of(Evidence);
 
-enum class MetricUnit { count, bytes, seconds, ratio, per_second, bytes_per_second, flops };
+enum class MetricUnit {
+  count,
+  bytes,
+  seconds,
+  ratio,
+  per_second,
+  bytes_per_second,
+  flops,
+  bound_class
+};
+
+// What bounds a step, in the words of sentences: `fix.bound == copy`. As a number of a side it is
+// its place, counted from 1.
+enum class BoundClass { data, copy, compute, host };
+std::string_view name_of(BoundClass);
 
 // A value's name here is the metric's in sentences.
 enum class Metric {
@@ -25,8 +41,11 @@ enum class Metric {
   step_ms_p95,
   step_ms_p99,
   samples_per_s,
+  tokens_per_s,
+  mfu,
   host_us,
   host_share,
+  host_cpu_us,
   // plan: known before anything runs; the trace must agree where it counts the same thing
   launches_per_step,
   copies_per_step,
@@ -75,6 +94,13 @@ enum class Metric {
   host_page_faults_per_step,
   migrated_bytes_per_step,
   kernel_gbps,
+  data_wait_us,
+  h2d_us,
+  forward_us,
+  backward_us,
+  optimizer_us,
+  kernel_us,
+  bound,
 };
 
 struct MetricRow {
@@ -95,8 +121,15 @@ bool is_step_time(Metric);
 // Whether it says which step it is and costs nothing by itself, so that more of it is no worse.
 bool describes_the_step(Metric);
 
+// Of these: something that a step has so much of, over its mean time.
+bool is_rate(Metric);
+
+// Why no model of this kind has such a value, in words; empty where it has one.
+std::string_view reason_against(Metric, ModelKind);
+
 // Whether a baseline keeps the metric, so that sentences may say `stored.`: what plans count, and
-// times of a step, which are kept relative to a frozen step. Host times have no such reference.
+// times of a step, which are kept relative to a frozen step. Host times have no such reference, and
+// an mfu is of a peak rate, which no baseline keeps.
 bool can_be_stored(Metric);
 
 // Metrics of the format that this stepgate does not know yet; sentences that name one are refused.

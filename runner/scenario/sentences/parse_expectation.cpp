@@ -12,6 +12,7 @@
 #include "scenario/sentences/sentence_dimensions.h"
 #include "scenario/sentences/sentence_text.h"
 #include "support/text/ascii.h"
+#include "support/text/enumerators.h"
 #include "support/text/nearest.h"
 #include "support/text/units.h"
 
@@ -81,6 +82,7 @@ class SentenceParser {
                         std::string(value_hint));
     }
     if (is_digit(text_.rest().front())) return number(result, powers);
+    if (names_a_bound_ && text_.take("\"")) return quoted_class(result);
     if (is_letter(text_.rest().front()) && text_.word() != within) return name(result, powers);
     return text_.fail(text_.at(), fmt::format("'{}' where a value should stand", text_.seen()),
                       std::string(value_hint));
@@ -134,6 +136,7 @@ class SentenceParser {
     }
     if (!text_.take(".")) {
       if (of.stored) return no_metric(where, word);
+      if (names_a_bound_) return class_named(where, word, result);
       return plan_size(where, word, result, powers);
     }
     if (std::find(variants_.begin(), variants_.end(), word) == variants_.end()) {
@@ -144,6 +147,30 @@ class SentenceParser {
     }
     of.variant = word;
     return metric(std::move(of), result, powers);
+  }
+
+  bool quoted_class(Product& result) {
+    const std::size_t where = text_.at();
+    const std::string_view word = text_.word();
+    text_.skip(word.size());
+    if (!text_.take("\""))
+      return text_.fail(where, "a class without its closing quote", class_hint());
+    return class_named(where, word, result);
+  }
+
+  static std::string class_hint() {
+    return fmt::format("the classes are {}", fmt::join(enumerators<BoundClass>, ", "));
+  }
+
+  bool class_named(std::size_t where, std::string_view word, Product& result) {
+    const auto& names = enumerators<BoundClass>;
+    const auto found = std::ranges::find(names, word);
+    if (found == names.end()) {
+      return text_.fail(where, fmt::format("no class '{}'", word),
+                        did_you_mean(word, names, class_hint()));
+    }
+    result.emplace_back(static_cast<BoundClass>(found - names.begin()));
+    return true;
   }
 
   bool plan_size(std::size_t where, std::string_view word, Product& result, Powers& powers) {
@@ -182,13 +209,27 @@ class SentenceParser {
     }
     if (of.stored && !can_be_stored(*metric)) {
       return text_.fail(text_.at(), fmt::format("a baseline keeps no {}", word),
-                        "it keeps step times, samples_per_s and what plans count");
+                        "it keeps step times, samples_per_s, tokens_per_s and what plans count");
     }
     text_.skip(word.size());
     of.metric = *metric;
+    if (of.metric == Metric::bound) names_a_bound_ = true;
+    if (of.metric == Metric::kernel_us && !kernel_in_brackets(of)) return false;
     powers = powers_of(row_of(*metric).unit);
     result.emplace_back(std::move(of));
     return true;
+  }
+
+  // Which kernels the variant launches is plan's business.
+  bool kernel_in_brackets(MetricOf& of) {
+    const std::size_t where = text_.at();
+    if (text_.take("(")) {
+      of.kernel = text_.word();
+      text_.skip(of.kernel.size());
+      if (!of.kernel.empty() && text_.take(")")) return true;
+    }
+    return text_.fail(where, "'kernel_us' without the name of a kernel",
+                      fmt::format("write {}.kernel_us(matmul)", of.variant));
   }
 
   bool relation(Relation& result) {
@@ -263,6 +304,12 @@ class SentenceParser {
       text_.fail(0, "the sentence names no metric of this run",
                  fmt::format("name one, such as {}.samples_per_s",
                              variants_.empty() ? "fix" : variants_.front()));
+    } else if (names_a_bound_) {
+      if (!is_about_a_class(expectation)) {
+        text_.fail(0, "'bound' is a class, and is compared with nothing else",
+                   fmt::format("write {}.bound == compute; {}",
+                               variants_.empty() ? "fix" : variants_.front(), class_hint()));
+      }
     } else if (!compatible(left, right)) {
       text_.fail(
           relation_at_,
@@ -286,9 +333,18 @@ class SentenceParser {
     }
   }
 
+  static bool is_about_a_class(const Expectation& expectation) {
+    const MetricOf* metric = only_metric(expectation.left);
+    return metric != nullptr && metric->metric == Metric::bound &&
+           expectation.left.front().size() == 1 && expectation.relation == Relation::equal &&
+           expectation.right.size() == 1 && expectation.right.front().size() == 1 &&
+           std::holds_alternative<BoundClass>(expectation.right.front().front());
+  }
+
   SentenceText text_;
   std::span<const std::string_view> variants_;
   std::size_t relation_at_ = 0;
+  bool names_a_bound_ = false;
   std::optional<std::size_t> stored_at_;  // the last value that a baseline gives
 };
 

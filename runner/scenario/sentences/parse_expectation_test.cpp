@@ -45,6 +45,28 @@ TEST(ParseExpectation, ReadsSumsOfProducts) {
       (Side{{of("baseline", Metric::peak_reserved)}, {2.0, PlanSize::batch_bytes}, {1024.0}}));
 }
 
+TEST(ParseExpectation, ReadsTheTimeOfOneKernel) {
+  const Expectation result =
+      parsed("fix.kernel_us(layer_norm) <= 0.5 * baseline.kernel_us(layer_norm)");
+  MetricOf of_fix = of("fix", Metric::kernel_us);
+  of_fix.kernel = "layer_norm";
+  EXPECT_EQ(result.left, (Side{{of_fix}}));
+  EXPECT_EQ(metric_text(of_fix), "kernel_us(layer_norm)");
+  EXPECT_TRUE(compares_two_variants(result));
+  EXPECT_FALSE(compares_two_variants(
+      parsed("fix.kernel_us(layer_norm) <= 0.5 * baseline.kernel_us(rms_norm)")));
+}
+
+TEST(ParseExpectation, ReadsTheClassOfAVariant) {
+  for (const char* text : {"fix.bound == copy", "fix.bound == \"copy\"", "fix.bound==copy"}) {
+    const Expectation result = parsed(text);
+    EXPECT_EQ(result.right, (Side{{BoundClass::copy}})) << text;
+    EXPECT_TRUE(names_a_bound(result));
+    EXPECT_EQ(evidence_of(result), Evidence::traced);
+    EXPECT_FALSE(has_error_rate(result));
+  }
+}
+
 TEST(ParseExpectation, ReadsEveryRelation) {
   const std::array<std::pair<const char*, Relation>, 5> signs{{{"<", Relation::less},
                                                                {"<=", Relation::at_most},
@@ -104,6 +126,10 @@ TEST_P(BadSentences, AreRefusedAtTheWordAtFault) {
 const std::string stored_alone =
     "a stored time is compared with the same metric of the same variant, and nothing else; write "
     "baseline.samples_per_s >= 0.99 * stored.baseline.samples_per_s";
+const std::string classes = "the classes are data, copy, compute, host";
+const std::string not_a_class =
+    "10: 'bound' is a class, and is compared with nothing else; write baseline.bound == compute; " +
+    classes;
 const std::string value_hint =
     "write a number, a metric such as fix.samples_per_s, batch_bytes or param_bytes";
 
@@ -119,10 +145,29 @@ INSTANTIATE_TEST_SUITE_P(
         BadSentence{"slow.peak_live == 0",
                     "10: no variant 'slow'; the variants are baseline, fix, control"},
         BadSentence{"fix.peak_life == 0", "14: no metric 'peak_life'; did you mean 'peak_live'?"},
-        BadSentence{
-            "fix.kernel_us == 0",
-            "14: the metric 'kernel_us' is not built yet; 'stepgate fields' lists those that "
-            "are"},
+        BadSentence{"fix.comm_overlap == 0",
+                    "14: the metric 'comm_overlap' is not built yet; 'stepgate fields' lists those "
+                    "that are"},
+        BadSentence{"fix.kernel_us <= 1 us",
+                    "23: 'kernel_us' without the name of a kernel; write fix.kernel_us(matmul)"},
+        BadSentence{"fix.kernel_us() <= 1 us",
+                    "23: 'kernel_us' without the name of a kernel; write fix.kernel_us(matmul)"},
+        BadSentence{"fix.kernel_us(matmul <= 1 us",
+                    "23: 'kernel_us' without the name of a kernel; write fix.kernel_us(matmul)"},
+        BadSentence{"fix.forward_us(matmul) <= 1 us",
+                    "24: '(' where a comparison should stand; write < <= == >= > or ~= there"},
+        BadSentence{"fix.bound == computed", "23: no class 'computed'; did you mean 'compute'?"},
+        BadSentence{"fix.bound == \"memory\"",
+                    "24: no class 'memory'; the classes are data, copy, compute, host"},
+        BadSentence{"fix.bound == \"copy", "24: a class without its closing quote; " + classes},
+        BadSentence{"fix.bound == 3", not_a_class}, BadSentence{"fix.bound >= copy", not_a_class},
+        BadSentence{"fix.bound == baseline.bound", not_a_class},
+        BadSentence{"2 * fix.bound == copy", not_a_class},
+        BadSentence{"copy == fix.bound", "10: 'copy' is no value; " + value_hint},
+        BadSentence{"fix.bound == copy * copy", not_a_class},
+        BadSentence{"fix.mfu >= 0.99 * stored.fix.mfu",
+                    "39: a baseline keeps no mfu; it keeps step times, samples_per_s, tokens_per_s "
+                    "and what plans count"},
         BadSentence{"peak_live == 0",
                     "10: 'peak_live' without a variant; write baseline.peak_live"},
         BadSentence{"fix.peak_live = 0", "24: no comparison '='; write =="},
@@ -160,11 +205,11 @@ INSTANTIATE_TEST_SUITE_P(
                     "10: the sentence names no metric of this run; name one, such as "
                     "baseline.samples_per_s"},
         BadSentence{"fix.host_us <= 1.1 * stored.fix.host_us",
-                    "42: a baseline keeps no host_us; it keeps step times, samples_per_s and what "
-                    "plans count"},
+                    "42: a baseline keeps no host_us; it keeps step times, samples_per_s, "
+                    "tokens_per_s and what plans count"},
         BadSentence{"fix.gpu_idle <= stored.fix.gpu_idle",
-                    "37: a baseline keeps no gpu_idle; it keeps step times, samples_per_s and what "
-                    "plans count"},
+                    "37: a baseline keeps no gpu_idle; it keeps step times, samples_per_s, "
+                    "tokens_per_s and what plans count"},
         BadSentence{"fix.samples_per_s >= stored.baseline.samples_per_s", "31: " + stored_alone},
         BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_mean", "29: " + stored_alone},
         BadSentence{"fix.step_ms_p95 <= stored.fix.step_ms_p95 + 1 ms", "29: " + stored_alone},

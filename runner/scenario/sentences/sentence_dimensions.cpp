@@ -42,6 +42,7 @@ Powers powers_of(MetricUnit unit) {
     case MetricUnit::ratio:
     case MetricUnit::per_second:
     case MetricUnit::flops:
+    case MetricUnit::bound_class:
       return {0, 0};
   }
   return {0, 0};

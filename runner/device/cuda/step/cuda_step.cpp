@@ -89,11 +89,14 @@ void CudaStep::begin_interleaved() {
   begin_run();
   waited_ = nanoseconds(0);
   issued_ = nanoseconds(0);
+  processor_ = nanoseconds(0);
   unscored_segments_ = 0;
 }
 
 void CudaStep::issue_segment(const Interleaving& how, bool scored) {
   require(how.wash_out_steps >= 1, "a scored step follows one of its own kind");
+  // The clock is read between segments, where what it takes delays no scored step.
+  const nanoseconds processor_before = processor_time();
   run_steps(how.wash_out_steps);
   if (!scored) {
     ++unscored_segments_;
@@ -103,6 +106,7 @@ void CudaStep::issue_segment(const Interleaving& how, bool scored) {
   const auto begin = steady_clock::now();
   run_steps(how.steps);
   issued_ += steady_clock::now() - begin - (waited_ - waited_before);
+  processor_ += processor_time() - processor_before;
 }
 
 // The stamps of a segment lie one after the other, so a scored step's time is that since the stamp
@@ -122,6 +126,7 @@ StepResult CudaStep::end_interleaved(const Interleaving& how) {
   }
   result.steps = std::ssize(result.step_times);
   result.host_busy = issued_;
+  result.host_processor = processor_ * how.steps / length;
   result.sm_clock_hertz = mean_clock_since(0);
   result.losses = losses_;
   running_ = false;
@@ -133,9 +138,11 @@ void CudaStep::run_scored(const Observe& observe, StepResult& result, StepObserv
   observer_ = observer;
   check(cudaEventRecord(first_mark_.get(), stream(compute_stream)), "mark the first scored step");
   waited_ = nanoseconds(0);
+  const nanoseconds processor_before = processor_time();
   const auto begin = steady_clock::now();
   run_steps(observe.steps);
   result.host_busy = steady_clock::now() - begin - waited_;
+  result.host_processor = processor_time() - processor_before;
   check(cudaEventRecord(last_mark_.get(), stream(compute_stream)), "mark the last scored step");
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     check(cudaStreamSynchronize(streams_[index]),
@@ -170,7 +177,7 @@ void CudaStep::run_steps(std::int64_t count) {
     {
       const Observed own(observer_, -1, next_step_, next_step_);
       if (next_step_ - harvested_ == plan_.telemetry.capacity) {
-        waiting([&] { harvest(); });
+        holding_back([&] { harvest(); });
       }
       throttle();
     }
@@ -189,7 +196,7 @@ void CudaStep::throttle() {
   const cudaEvent_t before_last = progress_[static_cast<std::size_t>(next_step_ / half % 2)].get();
   if (cudaEventQuery(before_last) == cudaSuccess) return;
   (void)cudaGetLastError();  // "not ready" must not look like the error of the next launch
-  waiting([&] { check(cudaEventSynchronize(before_last), "wait for earlier steps"); });
+  holding_back([&] { check(cudaEventSynchronize(before_last), "wait for earlier steps"); });
 }
 
 void CudaStep::mark_progress() {

@@ -19,6 +19,7 @@
 #include "device/device.h"
 #include "device/loader.h"
 #include "device/mean_clock.h"
+#include "device/thread_clock.h"
 #include "kernels/kernel.h"
 
 namespace stepgate {
@@ -106,6 +107,17 @@ class CudaStep : public LoadedStep {
     waited_ += std::chrono::steady_clock::now() - begin;
   }
 
+  // A wait that is the runner's own, whose processor time is none of the step's.
+  template <class Call>
+  void holding_back(Call call) {
+    const auto begin = thread_processor_time();
+    waiting(call);
+    held_back_ += thread_processor_time() - begin;
+  }
+
+  // Processor time so far, of what is the step's.
+  std::chrono::nanoseconds processor_time() const { return thread_processor_time() - held_back_; }
+
   const StepPlan& plan_;
   Cupti* cupti_;
   StepObserver* always_watches_;
@@ -129,13 +141,15 @@ class CudaStep : public LoadedStep {
   const Operation* issuing_ = nullptr;  // likewise
   std::int64_t first_step_;
   std::int64_t next_step_;
-  std::int64_t harvested_;              // before which step losses and stamps have been read
-  std::vector<float> losses_;           // of the steps of the current run
-  std::vector<std::uint64_t> stamps_;   // likewise
-  std::vector<std::uint64_t> cycles_;   // likewise, pairs of cycles and multiprocessor
-  std::chrono::nanoseconds waited_{0};  // in the current run
-  std::chrono::nanoseconds issued_{0};  // host time of scored steps, in an interleaved run
-  std::int64_t unscored_segments_ = 0;  // of an interleaved run, before the scored ones
+  std::int64_t harvested_;                 // before which step losses and stamps have been read
+  std::vector<float> losses_;              // of the steps of the current run
+  std::vector<std::uint64_t> stamps_;      // likewise
+  std::vector<std::uint64_t> cycles_;      // likewise, pairs of cycles and multiprocessor
+  std::chrono::nanoseconds waited_{0};     // in the current run
+  std::chrono::nanoseconds issued_{0};     // host time of scored steps, in an interleaved run
+  std::chrono::nanoseconds processor_{0};  // likewise, processor time of whole scored segments
+  std::chrono::nanoseconds held_back_{0};  // processor time of waits that are the runner's own
+  std::int64_t unscored_segments_ = 0;     // of an interleaved run, before the scored ones
 };
 
 }  // namespace stepgate

@@ -253,6 +253,7 @@ class Transformer {
   // Everything of these blocks that the backward pass reads, from the first one's input.
   void recompute(TransformerBlocks& blocks, const std::string& name, std::int64_t first,
                  std::int64_t last) {
+    builder_.compute_again(true);
     for (std::int64_t layer = first; layer <= last; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
       blocks.name_as(name + block_name(layer) + "again: ");
@@ -265,6 +266,7 @@ class Transformer {
       blocks.mlp_up(layer, block);
       if (layer < last) blocks.mlp_down(layer, block);
     }
+    builder_.compute_again(false);
   }
 
   KernelShape embedding_shape() const {

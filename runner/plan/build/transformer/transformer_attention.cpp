@@ -63,6 +63,17 @@ void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
       {whole(block.qkv), whole(block.attended), whole(temporaries.d_hidden), whole(block.log_sums),
        whole(temporaries.attention_scratch), whole(temporaries.d_qkv)},
       {.most_scratch = shape_.attention_workspace_bytes});
+  // One of its five GEMMs makes the scores again.
+  constexpr double share_of_gradients = 4.0 / 5;
+  builder_.need_only(share_of_gradients);
+}
+
+void TransformerBlocks::masked_gemm(const std::string& name, const KernelShape& shape,
+                                    const std::vector<StepBuilder::Operand>& operands,
+                                    const kernels::Matmul::Attributes& attributes) {
+  launch<kernels::Matmul>(name, shape, operands, attributes);
+  const auto tokens = static_cast<double>(shape_.seq);
+  builder_.need_only((tokens + 1) / (2 * tokens));
 }
 
 void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
@@ -72,11 +83,10 @@ void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
   const BufferUse merged = whole(buffers_.temporaries.merged);
   launch<kernels::SplitHeads>("split heads", attention_shape(),
                               {whole(block.qkv), whole(block.heads)}, {.parts = 3});
-  launch<kernels::Matmul>("scores", shapes.scores(), {heads.q(), heads.k(), probabilities},
-                          by_transposed);
+  masked_gemm("scores", shapes.scores(), {heads.q(), heads.k(), probabilities}, by_transposed);
   launch<kernels::CausalSoftmax>("softmax", shapes.softmax(), {probabilities, probabilities},
                                  {.scale = shapes.scale()});
-  launch<kernels::Matmul>("weighted values", shapes.values(), {probabilities, heads.v(), merged});
+  masked_gemm("weighted values", shapes.values(), {probabilities, heads.v(), merged});
   launch<kernels::MergeHeads>("merge heads", attention_shape(), {merged, whole(block.attended)});
 }
 
@@ -90,16 +100,14 @@ void TransformerBlocks::materialised_attention_gradient(const BlockBuffers& bloc
   const BufferUse d_out = whole(temporaries.merged);
   launch<kernels::SplitHeads>("split heads of the gradient", attention_shape(),
                               {whole(temporaries.d_hidden), d_out});
-  launch<kernels::Matmul>("value gradient", shapes.values(), {probabilities, d_out, d_heads.v()},
-                          transposed_by);
-  launch<kernels::Matmul>("probability gradient", shapes.scores(), {d_out, heads.v(), d_scores},
-                          by_transposed);
+  masked_gemm("value gradient", shapes.values(), {probabilities, d_out, d_heads.v()},
+              transposed_by);
+  masked_gemm("probability gradient", shapes.scores(), {d_out, heads.v(), d_scores}, by_transposed);
   launch<kernels::CausalSoftmaxGradient>("softmax gradient", shapes.softmax(),
                                          {probabilities, d_scores, d_scores},
                                          {.scale = shapes.scale()});
-  launch<kernels::Matmul>("query gradient", shapes.values(), {d_scores, heads.k(), d_heads.q()});
-  launch<kernels::Matmul>("key gradient", shapes.values(), {d_scores, heads.q(), d_heads.k()},
-                          transposed_by);
+  masked_gemm("query gradient", shapes.values(), {d_scores, heads.k(), d_heads.q()});
+  masked_gemm("key gradient", shapes.values(), {d_scores, heads.q(), d_heads.k()}, transposed_by);
   launch<kernels::MergeHeads>("merge heads of the gradient", attention_shape(),
                               {whole(temporaries.d_heads), whole(temporaries.d_qkv)}, {.parts = 3});
 }

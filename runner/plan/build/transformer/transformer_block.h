@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "kernels/kernels.h"
 #include "plan/build/step_builder.h"
 #include "plan/build/transformer/transformer_shape.h"
 
@@ -106,6 +107,10 @@ class TransformerBlocks {
                       std::int64_t outputs, std::int64_t inputs);
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
+  // Of each sequence [seq][seq] scores, of which a token needs those of tokens up to it.
+  void masked_gemm(const std::string& name, const KernelShape& shape,
+                   const std::vector<StepBuilder::Operand>& operands,
+                   const kernels::Matmul::Attributes& attributes = {});
   void materialised_attention(const BlockBuffers&);
   void materialised_attention_gradient(const BlockBuffers&);
   KernelShape attention_shape() const;
