@@ -6,6 +6,7 @@
 
 #include "judge/testing/fake_scenario.h"
 #include "judge/testing/stored_runs_by_hand.h"
+#include "judge/verdict/words.h"
 #include "support/random.h"
 
 namespace stepgate {
@@ -90,6 +91,22 @@ TEST(TracedSentence, HoldsForAShareOfNothing) {
                 "in 7 traced rounds, an estimate without an error rate; the limit is 5 %"),
             std::string::npos)
       << verdict.reason;
+}
+
+TEST(TracedSentence, TellsTheValueBesideALimitOfNothing) {
+  const auto reason = [](const char* variant, Relation relation) {
+    return decided(share(variant, Metric::gpu_idle, relation, 0), traced_by_script()).reason;
+  };
+  const double idle =
+      *decided(share("baseline", Metric::gpu_idle, Relation::at_least, 0), traced_by_script()).left;
+  EXPECT_EQ(reason("baseline", Relation::at_least).find(in_words(idle, MetricUnit::ratio) + ", "),
+            0u)
+      << reason("baseline", Relation::at_least);
+  EXPECT_EQ(reason("baseline", Relation::at_most).find(in_words(idle, MetricUnit::ratio) + ", "),
+            0u)
+      << "what is refuted as well";
+  EXPECT_EQ(reason("fix", Relation::at_most).find("0 %, 0 % to 0 % "), 0u)
+      << reason("fix", Relation::at_most);
 }
 
 TEST(TracedSentence, IsRefutedByAShareBeyondTheLimit) {

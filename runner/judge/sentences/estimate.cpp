@@ -18,6 +18,17 @@ double value_at(double ratio, const Estimate& estimate, const SentenceVerdict& v
   return estimate.value * ratio / ratio_of(verdict);
 }
 
+namespace {
+
+// What a ratio of one is worth. Where the right side is nothing, a ratio is of what counts for it.
+double value_of_one(const Expectation& sentence, const SentenceVerdict& verdict,
+                    const Estimate& estimate) {
+  if (estimate.limit != 0 || !verdict.level) return estimate.limit;
+  return nearly_nothing(sentence) / factor_of_single_metric(sentence.left).value_or(1);
+}
+
+}  // namespace
+
 Estimate estimate_of(const Expectation& sentence, const SentenceVerdict& verdict) {
   Estimate estimate;
   estimate.limit = 1;
@@ -29,12 +40,14 @@ Estimate estimate_of(const Expectation& sentence, const SentenceVerdict& verdict
     estimate.limit = verdict.right.value_or(0) / *left;
     estimate.unit = verdict.unit;
   }
-  estimate.value = estimate.limit * ratio_of(verdict);
+  const double one = value_of_one(sentence, verdict, estimate);
+  // No less than that was seen where both sides are nothing.
+  const auto at = [&](double ratio) { return ratio == 1 ? estimate.limit : one * ratio; };
+  estimate.value = at(ratio_of(verdict));
   const std::optional<RatioInterval>& interval =
       verdict.timed ? verdict.timed->interval : std::optional(verdict.level->range);
   if (interval) {
-    estimate.interval = {.low = estimate.limit * interval->low,
-                         .high = estimate.limit * interval->high};
+    estimate.interval = {.low = at(interval->low), .high = at(interval->high)};
   }
   return estimate;
 }

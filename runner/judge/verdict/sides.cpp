@@ -84,22 +84,6 @@ double number_of(BoundClass bound) {
   return static_cast<double>(bound) + 1;
 }
 
-double nearly_nothing(const Expectation& sentence) {
-  if (evidence_of(sentence) != Evidence::traced) return 1e-12;
-  const std::vector<MetricOf> metrics = metrics_in(sentence);
-  switch (row_of(metrics.front().metric).unit) {
-    case MetricUnit::ratio:
-    case MetricUnit::count:
-      return 1e-6;
-    case MetricUnit::bytes:
-      return 1e-3;
-    case MetricUnit::seconds:
-      return 1e-9;
-    default:
-      return 1e-12;
-  }
-}
-
 std::optional<double> factor_value(const Factor& factor, const Sources& sources) {
   if (const auto* number = std::get_if<double>(&factor)) return *number;
   if (const auto* metric = std::get_if<MetricOf>(&factor)) return metric_value(*metric, sources);
@@ -178,6 +162,22 @@ std::optional<double> side_value(const Side& side, const Sources& sources) {
     sum += product;
   }
   return sum;
+}
+
+double nearly_nothing(const Expectation& sentence) {
+  if (evidence_of(sentence) != Evidence::traced) return 1e-12;
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  switch (row_of(metrics.front().metric).unit) {
+    case MetricUnit::ratio:
+    case MetricUnit::count:
+      return 1e-6;
+    case MetricUnit::bytes:
+      return 1e-3;
+    case MetricUnit::seconds:
+      return 1e-9;
+    default:
+      return 1e-12;
+  }
 }
 
 std::optional<double> contrast_of(const Expectation& sentence, const Sources& sources) {

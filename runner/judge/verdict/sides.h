@@ -50,6 +50,8 @@ std::optional<double> side_value(const Side&, const Sources&);
 // stays a number: of a traced share as a millionth, of a traced time as a nanosecond, which is as
 // fine as traces are, otherwise as a trillionth.
 std::optional<double> contrast_of(const Expectation&, const Sources&);
+// What nothing counts for there, in base units.
+double nearly_nothing(const Expectation&);
 
 // The rounds whose contrasts decide a sentence of timed or traced evidence, as sources of values:
 // the timed ones or the traced ones. What it was given must outlive it.

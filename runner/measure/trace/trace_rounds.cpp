@@ -108,8 +108,12 @@ class Tracing {
 
 std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time) {
   std::set<std::int64_t> periods;
+  std::int64_t ahead = 0;  // of the step that issues it, at most: what the last steps do no more
   for (const StepPlan& plan : plans) {
-    for (const Operation& operation : plan.operations) periods.insert(operation.every);
+    for (const Operation& operation : plan.operations) {
+      periods.insert(operation.every);
+      ahead = std::max<std::int64_t>(ahead, operation.ahead);
+    }
   }
   std::int64_t common = 1;
   for (const std::int64_t period : periods) {
@@ -117,8 +121,8 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_traced_steps) common = both;
   }
-  const std::int64_t fewest =
-      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most_short_steps);
+  const std::int64_t fewest = std::clamp<std::int64_t>(
+      time_to_trace / step_time, fewest_long_steps + ahead, most_short_steps + ahead);
   return (fewest + common - 1) / common * common;
 }
 

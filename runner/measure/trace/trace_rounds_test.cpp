@@ -73,6 +73,15 @@ TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
   EXPECT_EQ(traced_steps(plans_with_periods({201}), nanoseconds(1000)), 20);
 }
 
+TEST(TraceRounds, TracesStepsThatStillCopyHoweverFarAhead) {
+  std::vector<PlannedStep> plans = plans_with_periods({1});
+  StepPlan ahead = plans.front();
+  ahead.operations.front().ahead = 3;
+  plans.push_back(with_facts(ahead));
+  EXPECT_EQ(traced_steps(plans, seconds(1)), 7);
+  EXPECT_EQ(traced_steps(plans, nanoseconds(1000)), 23);
+}
+
 TEST(TraceRounds, TracesFewerOfLongSteps) {
   EXPECT_EQ(traced_steps(plans_with_periods({}), std::chrono::milliseconds(1)), 10);
   EXPECT_EQ(traced_steps(plans_with_periods({}), seconds(1)), 4);
