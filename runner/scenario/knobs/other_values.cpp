@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/text/units.h"
+
 namespace stepgate {
 namespace {
 
-constexpr double mebibyte = 1024 * 1024;
-
 // Instead of a number that nobody gave: what a step notices.
 double small_amount(const FieldValues& values) {
-  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity) return mebibyte;
+  if (values.kind == FieldKind::bytes || values.kind == FieldKind::capacity)
+    return static_cast<double>(mebibyte);
   return values.kind == FieldKind::integer ? 1 : std::min(100.0, values.most);
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The suite on GPUs that nobody has measured: what does not hold there, by name, so that a limit
+// that only one GPU keeps is seen when it is written.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line.h"
+#include "tests/golden.h"
+
+namespace stepgate {
+namespace {
+
+const std::string source = STEPGATE_SOURCE_DIR;
+
+using Guessed = CommandLine;
+
+// "scenario.sentence outcome" a line; what is skipped is counted, by scenario.
+std::string what_does_not_hold(std::istream& results) {
+  std::string text;
+  std::string skipped;
+  for (std::string line; std::getline(results, line);) {
+    const nlohmann::json result = nlohmann::json::parse(line);
+    if (!result.contains("expect")) continue;
+    const std::string scenario = result["scenario"];
+    if (result["outcome"] == "skipped") skipped += ' ' + scenario;
+    for (const nlohmann::json& sentence : result["expect"]) {
+      const std::string outcome = sentence["outcome"];
+      if (outcome == "holds" || outcome == "skipped") continue;
+      text += scenario + '.' + std::string(sentence["name"]) + ' ' + outcome + '\n';
+    }
+  }
+  return text + "skipped:" + skipped + '\n';
+}
+
+TEST_F(Guessed, ProfilesRefuteWhatIsWrittenDownAndNothingElse) {
+  for (const char* gpu : {"h100", "a100", "l4", "rtx4090", "rtx5060"}) {
+    const Finished run =
+        stepgate({"--baselines", source + "/tests/profiles", "run", source + "/scenarios",
+                  "--device", std::string("simulated:") + gpu, "--seed", "1", "--json", "r.json"});
+    EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 1) << gpu << run.err;
+    std::ifstream results(place() / "r.json");
+    expect_golden(std::filesystem::path(source) / "tests" / "golden" / "guessed_profiles" /
+                      (std::string(gpu) + ".txt"),
+                  what_does_not_hold(results));
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
