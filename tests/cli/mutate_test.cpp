@@ -28,7 +28,7 @@ TEST_F(Mutate, IsContentWhereEveryOverrideIsNoticed) {
   const Finished table = stepgate({"mutate", "a.toml"});
   EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
   EXPECT_EQ(table.out,
-            "a: 2 overrides, 0 not noticed; 0 vacuous sentences\n"
+            "a: overrides 2, not noticed 0, vacuous sentences 0\n"
             "  noticed   baseline without sync.where = step refutes waits\n"
             "  noticed   baseline without sync.every = 2 refutes waits\n");
   const Finished checked = stepgate({"check", "--strict", "a.toml"});
@@ -40,7 +40,7 @@ TEST_F(Mutate, FindsAnOverrideThatNoSentenceNeeds) {
   write("a.toml", waits(where, "log = { every = 1, via = \"item\" }", exact));
   const Finished table = stepgate({"mutate", "a.toml"});
   EXPECT_EQ(table.exit_code, 1);
-  EXPECT_TRUE(contains(table.out, "a: 4 overrides, 2 not noticed; 0 vacuous sentences\n"));
+  EXPECT_TRUE(contains(table.out, "a: overrides 4, not noticed 2, vacuous sentences 0\n"));
   EXPECT_TRUE(
       contains(table.out,
                "  survives  fix without log.every = 1 holds all the same; copies_per_step 1 -> 0"))
@@ -73,7 +73,7 @@ TEST_F(Mutate, FindsSentencesThatCannotFail) {
                                 "\nnothing = \"fix.host_waits_per_step >= 0\""));
   const Finished table = stepgate({"mutate", "a.toml"});
   EXPECT_EQ(table.exit_code, 1);
-  EXPECT_TRUE(contains(table.out, "; 2 vacuous sentences\n")) << table.out;
+  EXPECT_TRUE(contains(table.out, ", vacuous sentences 2\n")) << table.out;
   const Finished checked = stepgate({"check", "--strict", "a.toml"});
   EXPECT_EQ(checked.exit_code, 2);
   for (const char* fault :
@@ -98,6 +98,35 @@ TEST_F(Mutate, SaysOfWhatItKnowsNothing) {
                "warning: a.toml:9:10: 'wrong' is refuted on the simulated device; whether it "
                "could fail is not known\n"))
       << checked.out;
+}
+
+TEST_F(Mutate, BlamesNoOverrideOfWhichOnlySpeaksWhatDoesNotHoldHere) {
+  const std::string never = "[regime]\nshort = \"fix.step_ms_mean <= 1 ns\"\n";
+  write("a.toml", "claim = \"a longer step takes longer\"\nmodel = { layers = 2, hidden = 64 }\n" +
+                      never +
+                      "[variant.baseline]\nmodel.layers = 8\n[variant.fix]\n[expect]\n"
+                      "faster = \"fix.samples_per_s >= 1.5 * baseline.samples_per_s\"\n");
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_TRUE(contains(table.out,
+                       "  unknown   baseline without model.layers = 8 holds all the same, as far"))
+      << table.out;
+  EXPECT_EQ(stepgate({"check", "--strict", "a.toml"}).exit_code, 0);
+}
+
+TEST_F(Mutate, KnowsACalibratedScenarioOfAShareOfTheDevice) {
+  write("a.toml",
+        "claim = \"copies of a size that is found\"\n"
+        "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
+        "batch = { size = 64, sample_bytes = \"64 KiB\" }\n"
+        "alloc = { with = \"caching\", cap = \"60% of device\" }\n"
+        "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 40% within 10%\"\n"
+        "[variant.fix]\ntransfer.host = \"pinned\"\n"
+        "[expect]\none = \"fix.copies_per_step == 1\"\n");
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_TRUE(contains(table.out, "  noticed   fix without transfer.host = pinned refutes one\n"))
+      << table.out;
 }
 
 TEST_F(Mutate, IsDecidedByASimulatedDeviceAlone) {

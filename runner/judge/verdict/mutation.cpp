@@ -29,7 +29,7 @@ std::vector<ChangedCount> changed_counts(const PlanFacts& before, const PlanFact
 }
 
 MutationEffect effect_of(const Verdict& before, const Verdict& after) {
-  if (after.broken || !no_longer_holding(before, after, true).empty())
+  if ((after.broken && !before.broken) || !no_longer_holding(before, after, true).empty())
     return MutationEffect::refuted;
   return no_longer_holding(before, after, false).empty() ? MutationEffect::survives
                                                          : MutationEffect::undecided;
@@ -42,7 +42,8 @@ bool is_survivor(const Mutation& mutation) {
 }
 
 bool has_survivors(const Mutations& mutations) {
-  return !mutations.vacuous.empty() || std::ranges::any_of(mutations.mutations, is_survivor);
+  return (mutations.all_tried && !mutations.vacuous.empty()) ||
+         std::ranges::any_of(mutations.mutations, is_survivor);
 }
 
 }  // namespace stepgate

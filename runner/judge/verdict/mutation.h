@@ -14,12 +14,13 @@
 namespace stepgate {
 
 enum class MutationEffect {
-  refuted,           // a sentence that held is refuted, or losses disagree
-  refused,           // no such scenario can be read or planned
-  undecided,         // a sentence that held neither holds nor is refuted
-  survives,          // all that held holds
-  same_step,         // the variant is the same without it, and no other one sets the knob
-  said_for_contrast  // the variant is the same without it, and another one sets the knob
+  refuted,            // a sentence that held is refuted, or losses disagree
+  refused,            // no such scenario can be read or planned
+  undecided,          // a sentence that held neither holds nor is refuted
+  survives,           // all that held holds
+  same_step,          // the variant is the same without it, and no other one sets the knob
+  said_for_contrast,  // the variant is the same without it, and another one sets the knob
+  unknown             // all that held holds, and what does not hold speaks of the variant
 };
 
 // What a sentence about the variant could have said.
@@ -41,8 +42,9 @@ struct Mutations {
   std::string scenario;
   std::vector<Mutation> mutations;
   std::vector<SentenceVerdict> not_holding;  // as it is, so nothing is known about them
-  std::vector<SentenceVerdict> vacuous;      // refuted by no change of any knob
-  std::int64_t changes = 0;                  // that were tried for these
+  std::vector<SentenceVerdict> vacuous;      // refuted by no change that was tried
+  std::int64_t changes = 0;                  // that were decided for these
+  bool all_tried = true;                     // or there were too many for these
 };
 
 // The names of sentences that hold before and do not hold after, of those refuted alone or of any.

@@ -39,6 +39,7 @@ TEST(Mutation, IsNoticedByLossesThatDisagree) {
   Verdict broken = before;
   broken.broken = "losses disagree";
   EXPECT_EQ(effect_of(before, broken), MutationEffect::refuted);
+  EXPECT_EQ(effect_of(broken, broken), MutationEffect::survives) << "they did so before";
 }
 
 TEST(Mutation, NamesTheSentencesInTheirOrder) {
@@ -65,7 +66,8 @@ TEST(Mutation, TellsWhatPlansCountDifferently) {
 TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
   Mutations mutations;
   for (const MutationEffect harmless :
-       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::said_for_contrast}) {
+       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::said_for_contrast,
+        MutationEffect::unknown}) {
     mutations.mutations = {{.without = {}, .effect = harmless}};
     EXPECT_FALSE(has_survivors(mutations));
   }
@@ -77,6 +79,8 @@ TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
   mutations.mutations.clear();
   mutations.vacuous.emplace_back();
   EXPECT_TRUE(has_survivors(mutations));
+  mutations.all_tried = false;
+  EXPECT_FALSE(has_survivors(mutations)) << "what was not tried is not known";
 }
 
 }  // namespace

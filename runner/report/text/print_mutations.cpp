@@ -26,6 +26,8 @@ std::string what_happens(const Mutation& mutation) {
       return "is the same: nothing says otherwise";
     case MutationEffect::said_for_contrast:
       return "is the same, and says so for contrast";
+    case MutationEffect::unknown:
+      return "holds all the same, as far as anything holds here";
   }
   return "";
 }
@@ -33,7 +35,7 @@ std::string what_happens(const Mutation& mutation) {
 // The first of what a sentence could have said.
 std::string what_differs(const Mutation& mutation) {
   constexpr std::size_t most = 3;
-  if (mutation.different.empty()) return "no count of its plan differs";
+  if (mutation.different.empty()) return "no count that both plans have differs";
   std::vector<std::string> told;
   for (const ChangedCount& count : mutation.different) {
     const MetricRow& row = row_of(count.metric);
@@ -65,6 +67,7 @@ Diagnostic fault_of(const Mutation& mutation) {
 
 const char* word_for(const Mutation& mutation) {
   if (is_survivor(mutation)) return "survives";
+  if (mutation.effect == MutationEffect::unknown) return "unknown";
   return mutation.effect == MutationEffect::said_for_contrast ? "same" : "noticed";
 }
 
@@ -73,16 +76,18 @@ const char* word_for(const Mutation& mutation) {
 void print_mutations(std::ostream& out, const Mutations& mutations) {
   std::int64_t survivors = 0;
   for (const Mutation& mutation : mutations.mutations) survivors += is_survivor(mutation) ? 1 : 0;
-  fmt::print(out, "{}: {} overrides, {} not noticed; {} vacuous sentences\n", mutations.scenario,
-             mutations.mutations.size(), survivors, mutations.vacuous.size());
+  fmt::print(out, "{}: overrides {}, not noticed {}, vacuous sentences {}\n", mutations.scenario,
+             mutations.mutations.size(), survivors,
+             mutations.all_tried ? mutations.vacuous.size() : 0);
   for (const Mutation& mutation : mutations.mutations) {
     const VariantOverride& without = mutation.without;
     fmt::print(out, "  {:<9} {} without {} = {} {}{}\n", word_for(mutation), without.variant,
                without.knob, without.value, what_happens(mutation), told_besides(mutation));
   }
   for (const SentenceVerdict& sentence : mutations.vacuous) {
-    fmt::print(out, "  vacuous   {}: {}; no turn of a knob refutes it, of {} that were tried\n",
-               sentence.name, sentence.text, mutations.changes);
+    fmt::print(out, "  {:<9} {}: {}; no other step refutes it, of {} that were tried\n",
+               mutations.all_tried ? "vacuous" : "unknown", sentence.name, sentence.text,
+               mutations.changes);
   }
   for (const SentenceVerdict& sentence : mutations.not_holding) {
     fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, sentence.text,
@@ -95,6 +100,7 @@ std::vector<Diagnostic> faults_of(const Mutations& mutations) {
   for (const Mutation& mutation : mutations.mutations) {
     if (is_survivor(mutation)) faults.push_back(fault_of(mutation));
   }
+  if (!mutations.all_tried) return faults;
   for (const SentenceVerdict& sentence : mutations.vacuous) {
     faults.push_back(
         {sentence.place,

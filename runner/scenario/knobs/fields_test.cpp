@@ -115,7 +115,6 @@ TEST(Fields, AllowTheirLimitsAndNothingBeyond) {
 TEST(OtherValues, AreSomeForEveryFieldAndAllCanBeWritten) {
   for (const Field& field : field_table()) {
     if (!is_built(field) || field.scope != FieldScope::variant) continue;
-    if (field.values.kind == FieldKind::integers) continue;
     const FieldValue now = default_of(field);
     const std::vector<FieldValue> others = other_values(field, now);
     EXPECT_FALSE(others.empty()) << field.name;
@@ -143,6 +142,9 @@ TEST(OtherValues, AreAllOthersOfAChoiceAndLargerAndSmallerNumbers) {
   EXPECT_EQ(of("transfer.blocking"), (Texts{"true"}));
   EXPECT_EQ(of("sync.every"), (Texts{"2", "16"})) << "none below its least, none twice";
   EXPECT_EQ(of("batch.size"), (Texts{"128", "32", "1024", "4"}));
+  EXPECT_EQ(other_values(*field_named("batch.sizes"), std::vector<std::int64_t>{64, 32}),
+            (std::vector<FieldValue>{std::vector<std::int64_t>{64},
+                                     std::vector<std::int64_t>{64, 32, 16}}));
   EXPECT_EQ(of("alloc.leak_bytes"), (Texts{"1 MiB", "512 KiB", "16 MiB", "64 KiB"}));
 }
 

@@ -36,7 +36,17 @@ std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) 
     add(MemoryCap{CapOf::need, 1.01});
     add(MemoryCap{CapOf::need, 0.9});
     add(std::monostate());
-  } else if (values.kind != FieldKind::integers) {
+  } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&now)) {
+    // As many as batches may take turns (field_value.cpp).
+    constexpr std::size_t fewest = 2;
+    constexpr std::size_t most = 64;
+    const auto small = static_cast<std::int64_t>(values.least);
+    std::vector<std::int64_t> longer = *list;
+    longer.push_back(list->empty() ? 2 * small : std::max(list->back() / 2, small));
+    if (longer.size() < fewest) longer.push_back(small);
+    if (longer.size() <= most) add(std::move(longer));
+    if (list->size() > fewest) add(std::vector(list->begin(), list->end() - 1));
+  } else {
     const auto* whole = std::get_if<std::int64_t>(&now);
     const auto* real = std::get_if<double>(&now);
     const double number = whole ? static_cast<double>(*whole) : real ? *real : 0;

@@ -30,6 +30,14 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
   return knobs;
 }
 
+// Of a sentence that no override's removal refutes: after so many, nobody knows.
+constexpr std::int64_t most_changes = 2000;
+
+bool names(const Expectation& sentence, const std::string& variant) {
+  const std::vector<MetricOf> metrics = metrics_in(sentence);
+  return std::ranges::find(metrics, variant, &MetricOf::variant) != metrics.end();
+}
+
 bool is_of_the_step(const Field& field) {
   return is_built(field) && field.scope == FieldScope::variant && !field.unscored;
 }
@@ -40,9 +48,10 @@ class Mutator {
       : arguments_(arguments), seed_(seed) {
     settings_ = settings_for({{.scenario = planned.scenario, .plans = {}}});
     original_ = planned;
-    (void)verdict_on(original_);
+    before_ = verdict_on(original_);
+    if (!original_.traced || !original_.traced->calibrated) return;
     arguments_.overrides = overrides_of(arguments, original_);
-    if (original_.traced && original_.traced->calibrated) original_ = *planned_with(nullptr);
+    original_ = plan_with(nullptr);
     before_ = verdict_on(original_);
   }
 
@@ -58,7 +67,10 @@ class Mutator {
     for (const VariantOverride& without : original_.scenario.overrides) {
       if (is_of_the_step(*field_named(without.knob))) result.mutations.push_back(mutated(without));
     }
-    result.changes = swap_variants() + turn_knobs();
+    swap_variants();
+    turn_knobs();
+    result.changes = changes_;
+    result.all_tried = changes_ < most_changes;
     for (const SentenceVerdict& sentence : before_.sentences) {
       if (unnoticed_.contains(sentence.name)) result.vacuous.push_back(sentence);
     }
@@ -66,13 +78,17 @@ class Mutator {
   }
 
  private:
+  Planned plan_with(const VariantChange* change) const {
+    Scenario scenario = read_scenario(original_.scenario.file, arguments_.overrides, change);
+    Planned planned{.scenario = std::move(scenario), .plans = {}};
+    planned.plans = plans_on(before_.device, planned.scenario, seed_);
+    return planned;
+  }
+
   // Nothing when there is no such scenario.
   std::optional<Planned> planned_with(const VariantChange* change) const {
     try {
-      Scenario scenario = read_scenario(original_.scenario.file, arguments_.overrides, change);
-      Planned planned{.scenario = std::move(scenario), .plans = {}};
-      planned.plans = plans_on(before_.device, planned.scenario, seed_);
-      return planned;
+      return plan_with(change);
     } catch (const RequestError&) {
       return std::nullopt;
     }
@@ -112,6 +128,14 @@ class Mutator {
     });
   }
 
+  // By a sentence that does not hold here, and might where it does.
+  bool is_told_of(const std::string& variant) const {
+    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& sentence) {
+      const auto now = std::ranges::find(before_.sentences, sentence.name, &SentenceVerdict::name);
+      return now->outcome != Outcome::holds && names(sentence, variant);
+    });
+  }
+
   Mutation mutated(const VariantOverride& without) {
     const VariantChange change{without.variant, without.knob, std::nullopt};
     Mutation mutation{.without = without};
@@ -124,6 +148,8 @@ class Mutator {
           set_elsewhere(without) ? MutationEffect::said_for_contrast : MutationEffect::same_step;
     } else if (const auto after = decided(*planned)) {
       mutation.effect = effect_of(before_, *after);
+      if (mutation.effect == MutationEffect::survives && is_told_of(without.variant))
+        mutation.effect = MutationEffect::unknown;
       mutation.sentences =
           no_longer_holding(before_, *after, mutation.effect == MutationEffect::refuted);
       for (const std::string& name : no_longer_holding(before_, *after, true))
@@ -139,47 +165,42 @@ class Mutator {
     planned.scenario.regime.clear();
     const auto after = decided(planned);
     if (!after) return;
+    ++changes_;
     for (const std::string& name : no_longer_holding(before_, *after, true)) unnoticed_.erase(name);
   }
 
-  // Each variant as if it were each other one. Returns how many were tried, until every sentence
-  // was refuted once.
-  std::int64_t swap_variants() {
-    std::int64_t tried = 0;
+  bool is_done() const { return unnoticed_.empty() || changes_ >= most_changes; }
+
+  // Each variant as if it were each other one, until every sentence was refuted once.
+  void swap_variants() {
     const std::vector<Variant>& variants = original_.scenario.variants;
     for (std::size_t changed = 0; changed < variants.size(); ++changed) {
       for (const Variant& other : variants) {
-        if (unnoticed_.empty()) return tried;
+        if (is_done()) return;
         if (other.knobs == variants[changed].knobs) continue;
         Planned planned{.scenario = original_.scenario, .plans = {}};
         planned.scenario.variants[changed].knobs = other.knobs;
         planned.plans = plans_on(before_.device, planned.scenario, seed_);
-        ++tried;
         notice(std::move(planned));
       }
     }
-    return tried;
   }
 
   // Likewise, with every other value of every knob.
-  std::int64_t turn_knobs() {
-    std::int64_t tried = 0;
+  void turn_knobs() {
     for (const Variant& variant : original_.scenario.variants) {
       for (const Field& field : field_table()) {
         if (!is_of_the_step(field)) continue;
         const Settings settings{.knobs = variant.knobs};
         if (field.condition != nullptr && !field.condition->holds(variant.knobs)) continue;
         for (FieldValue& value : other_values(field, field.get(settings))) {
-          if (unnoticed_.empty()) return tried;
+          if (is_done()) return;
           const VariantChange change{variant.name, std::string(field.name), std::move(value)};
           std::optional<Planned> planned = planned_with(&change);
-          if (!planned) continue;
-          ++tried;
-          notice(*std::move(planned));
+          if (planned) notice(*std::move(planned));
         }
       }
     }
-    return tried;
   }
 
   Arguments arguments_;
@@ -188,6 +209,7 @@ class Mutator {
   Planned original_;
   Verdict before_;
   std::set<std::string> unnoticed_;  // sentences that nothing refuted so far
+  std::int64_t changes_ = 0;         // that were decided, besides the removals
 };
 
 }  // namespace
