@@ -142,9 +142,11 @@ TEST(OtherValues, AreAllOthersOfAChoiceAndLargerAndSmallerNumbers) {
   EXPECT_EQ(of("transfer.blocking"), (Texts{"true"}));
   EXPECT_EQ(of("sync.every"), (Texts{"2", "16"})) << "none below its least, none twice";
   EXPECT_EQ(of("batch.size"), (Texts{"128", "32", "1024", "4"}));
-  EXPECT_EQ(other_values(*field_named("batch.sizes"), std::vector<std::int64_t>{64, 32}),
-            (std::vector<FieldValue>{std::vector<std::int64_t>{64},
-                                     std::vector<std::int64_t>{64, 32, 16}}));
+  using Sizes = std::vector<std::int64_t>;
+  const Field& sizes = *field_named("batch.sizes");
+  EXPECT_EQ(other_values(sizes, Sizes{64, 32}), (std::vector<FieldValue>{Sizes{64, 32, 16}}));
+  EXPECT_EQ(other_values(sizes, Sizes{64, 32, 16}),
+            (std::vector<FieldValue>{Sizes{64, 32, 16, 8}, Sizes{64, 32}}));
   EXPECT_EQ(of("alloc.leak_bytes"), (Texts{"1 MiB", "512 KiB", "16 MiB", "64 KiB"}));
 }
 
