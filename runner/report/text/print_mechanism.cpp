@@ -130,8 +130,12 @@ std::vector<std::string> slowest_first(const Mechanism& mechanism) {
   return names;
 }
 
-// "24x 1.2 ms 34.1 %"; work side by side adds up to more than the step.
-std::string cell_of(const WorkTime& work, const TimeBreakdown& time) {
+constexpr std::size_t most_whole_columns = 5;
+
+// "24x 1.2 ms 34.1 %", or the time alone where many variants stand side by side; work side by side
+// adds up to more than the step.
+std::string cell_of(const WorkTime& work, const TimeBreakdown& time, bool whole) {
+  if (!whole) return in_words(work.seconds, MetricUnit::seconds);
   const std::string share =
       time.step > 0 ? fmt::format(" {:.1f} %", 100 * work.seconds / time.step) : "";
   return fmt::format("{:.4g}x {}{}", work.times, in_words(work.seconds, MetricUnit::seconds),
@@ -164,12 +168,13 @@ std::vector<std::vector<std::string>> slowest_rows(const Mechanism& mechanism) {
   Rows rows(1);
   rows[0].emplace_back("slowest, a step");
   for (const VariantMechanism& variant : mechanism.variants) rows[0].push_back(variant.variant);
+  const bool whole = mechanism.variants.size() <= most_whole_columns;
   for (const std::string& name : names) {
     rows.push_back({name});
     for (const VariantMechanism& variant : mechanism.variants) {
       const auto found = variant.work.find(name);
-      rows.back().push_back(found == variant.work.end() ? "-"
-                                                        : cell_of(found->second, variant.time));
+      rows.back().push_back(
+          found == variant.work.end() ? "-" : cell_of(found->second, variant.time, whole));
     }
   }
   return rows;

@@ -123,7 +123,7 @@ TEST(OtherValues, AreSomeForEveryFieldAndAllCanBeWritten) {
       const std::string text = field_value_text(field, other);
       std::vector<Diagnostic> diagnostics;
       const auto read = read_field_value(field, written(field, text), diagnostics);
-      ASSERT_TRUE(read) << to_string(diagnostics.front());
+      ASSERT_TRUE(read) << text << ' ' << to_string(diagnostics.front());
       EXPECT_EQ(*read, other) << field.name << ' ' << text;
     }
   }
@@ -144,9 +144,10 @@ TEST(OtherValues, AreAllOthersOfAChoiceAndLargerAndSmallerNumbers) {
   EXPECT_EQ(of("batch.size"), (Texts{"128", "32", "1024", "4"}));
   using Sizes = std::vector<std::int64_t>;
   const Field& sizes = *field_named("batch.sizes");
-  EXPECT_EQ(other_values(sizes, Sizes{64, 32}), (std::vector<FieldValue>{Sizes{64, 32, 16}}));
+  const FieldValue none;
+  EXPECT_EQ(other_values(sizes, Sizes{64, 32}), (std::vector<FieldValue>{Sizes{64, 32, 16}, none}));
   EXPECT_EQ(other_values(sizes, Sizes{64, 32, 16}),
-            (std::vector<FieldValue>{Sizes{64, 32, 16, 8}, Sizes{64, 32}}));
+            (std::vector<FieldValue>{Sizes{64, 32, 16, 8}, Sizes{64, 32}, none}));
   EXPECT_EQ(of("alloc.leak_bytes"), (Texts{"1 MiB", "512 KiB", "16 MiB", "64 KiB"}));
 }
 

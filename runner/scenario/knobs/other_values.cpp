@@ -16,6 +16,21 @@ double small_amount(const FieldValues& values) {
   return values.kind == FieldKind::integer ? 1 : std::min(100.0, values.most);
 }
 
+// One more and one less, of as many as batches may take turns (read_field_value.cpp).
+std::vector<std::vector<std::int64_t>> other_lists(const FieldValues& values,
+                                                   const FieldValue& now) {
+  constexpr std::size_t fewest = 2;
+  constexpr std::size_t most = 64;
+  const auto small = static_cast<std::int64_t>(values.least);
+  const auto* given = std::get_if<std::vector<std::int64_t>>(&now);
+  std::vector<std::vector<std::int64_t>> others;
+  std::vector<std::int64_t> longer = given ? *given : std::vector<std::int64_t>{2 * small};
+  longer.push_back(std::max(longer.back() / 2, small));
+  if (longer.size() <= most) others.push_back(std::move(longer));
+  if (given && given->size() > fewest) others.emplace_back(given->begin(), given->end() - 1);
+  return others;
+}
+
 }  // namespace
 
 std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) {
@@ -36,16 +51,9 @@ std::vector<FieldValue> other_values(const Field& field, const FieldValue& now) 
     add(MemoryCap{CapOf::need, 1.01});
     add(MemoryCap{CapOf::need, 0.9});
     add(std::monostate());
-  } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&now)) {
-    // As many as batches may take turns (field_value.cpp).
-    constexpr std::size_t fewest = 2;
-    constexpr std::size_t most = 64;
-    const auto small = static_cast<std::int64_t>(values.least);
-    std::vector<std::int64_t> longer = *list;
-    longer.push_back(list->empty() ? 2 * small : std::max(list->back() / 2, small));
-    if (longer.size() < fewest) longer.push_back(small);
-    if (longer.size() <= most) add(std::move(longer));
-    if (list->size() > fewest) add(std::vector(list->begin(), list->end() - 1));
+  } else if (values.kind == FieldKind::integers) {
+    for (std::vector<std::int64_t>& other : other_lists(values, now)) add(std::move(other));
+    if (!values.word.empty()) add(std::monostate());
   } else {
     const auto* whole = std::get_if<std::int64_t>(&now);
     const auto* real = std::get_if<double>(&now);
