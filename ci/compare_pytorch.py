@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Times stepgate's transformer and PyTorch's side by side on the local GPU, and prints a table.
 
-    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,d768b32,d1024,d2048] [--repeats 3] [--eager] [--heuristic]
+    ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama768b8,llama2048] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
 
-The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh, an untied head, AdamW, bf16 with fp32 master
+The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head, or (llama...) blocks with RMSNorm,
+rotary positions, a SwiGLU of one GEMM for gate and up, biases and a tied head; AdamW, bf16 with fp32 master
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
@@ -23,21 +24,32 @@ import subprocess
 import sys
 import tempfile
 
-SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch
+SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the name: blocks as Llama has them
     "d512": (32768, 256, 512, 6, 8, 16),
     "d768b8": (50304, 1024, 768, 12, 12, 8),
     "d768b32": (50304, 1024, 768, 12, 12, 32),
     "d1024": (50304, 1024, 1024, 24, 16, 16),
     "d2048": (32768, 2048, 2048, 16, 16, 8),
+    "llama768b8": (32768, 1024, 768, 12, 12, 8),
+    "llama2048": (32768, 2048, 2048, 16, 16, 8),
 }
-BOUND_BY_LAUNCHES = {"d512", "d768b8"}  # where CUDA graphs may help
+BOUND_BY_LAUNCHES = {"d512", "d768b8", "llama768b8"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
-def flops_of(shape):
+def is_llama(name):
+    return name.startswith("llama")
+
+
+def ffn_of(name, hidden):
+    """Width of the MLP, stepgate's "auto": 4 times the hidden size, of a SwiGLU 8/3 of it up to a multiple of 64."""
+    return -(-8 * hidden // (3 * 64)) * 64 if is_llama(name) else 4 * hidden
+
+
+def flops_of(name):
     """Of the model itself: 6 a parameter of a GEMM and a token, and causal attention (6 L T d)."""
-    vocab, seq, hidden, layers, _, batch = shape
-    parameters = 12 * layers * hidden**2 + vocab * hidden
+    vocab, seq, hidden, layers, _, batch = SHAPES[name]
+    parameters = layers * (4 * hidden**2 + (3 if is_llama(name) else 2) * hidden * ffn_of(name, hidden)) + vocab * hidden
     return (6 * parameters + 6 * layers * seq * hidden) * batch * seq
 
 
@@ -47,38 +59,62 @@ def flops_of(shape):
 PHASES = ("forward", "backward", "optimizer")
 
 
-def run_pytorch(shape, way):
+def run_pytorch(name, way):
     import torch
     import torch.nn as nn
     import torch.nn.functional as F
 
-    vocab, seq, hidden, layers, heads, batch = shape
+    vocab, seq, hidden, layers, heads, batch = SHAPES[name]
+    llama, ffn, width = is_llama(name), ffn_of(name, hidden), hidden // heads
+    norm = nn.RMSNorm if llama else nn.LayerNorm
+
+    def turned(x, cos, sin):  # RoPE, numbers i and i + width / 2 of a head together
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
 
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
+            self.norm1, self.norm2 = norm(hidden), norm(hidden)
             self.qkv, self.projection = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
-            self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
+            self.up, self.down = nn.Linear(hidden, (2 if llama else 1) * ffn), nn.Linear(ffn, hidden)
 
-        def forward(self, x):
+        def mlp(self, x):
+            if not llama:
+                return self.down(F.gelu(self.up(x), approximate="tanh"))
+            gate, up = self.up(x).chunk(2, dim=-1)
+            return self.down(F.silu(gate) * up)
+
+        def forward(self, x, turns):
             b, t, _ = x.shape
             q, k, v = self.qkv(self.norm1(x)).view(b, t, 3, heads, -1).permute(2, 0, 3, 1, 4)
+            if llama:
+                q, k = turned(q, *turns), turned(k, *turns)
             a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.projection(a.transpose(1, 2).reshape(b, t, -1))
-            return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+            return x + self.mlp(self.norm2(x))
 
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.tokens, self.positions = nn.Embedding(vocab, hidden), nn.Embedding(seq, hidden)
+            self.tokens = nn.Embedding(vocab, hidden)
+            self.positions = None if llama else nn.Embedding(seq, hidden)
             self.blocks = nn.ModuleList(Block() for _ in range(layers))
-            self.norm, self.head = nn.LayerNorm(hidden), nn.Linear(hidden, vocab, bias=False)
+            self.norm, self.head = norm(hidden), nn.Linear(hidden, vocab, bias=False)
+            if llama:
+                self.head.weight = self.tokens.weight
+                frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2) / width)
+                angles = torch.arange(seq)[:, None] * frequencies
+                # Of 16 bits as queries and keys are: autocast would widen them otherwise.
+                self.register_buffer("cos", angles.cos().to(torch.bfloat16), persistent=False)
+                self.register_buffer("sin", angles.sin().to(torch.bfloat16), persistent=False)
 
         def forward(self, x, y):
-            h = self.tokens(x) + self.positions.weight
+            h = self.tokens(x)
+            if not llama:
+                h = h + self.positions.weight
             for block in self.blocks:
-                h = block(h)
+                h = block(h, (self.cos, self.sin) if llama else None)
             return F.cross_entropy(self.head(self.norm(h)).view(-1, vocab), y.view(-1))
 
     torch.manual_seed(0)
@@ -147,7 +183,7 @@ hidden = {2}
 layers = {3}
 heads = {4}
 dtype = "bf16"
-[batch]
+{7}[batch]
 size = {5}
 [optim]
 kind = "adamw"
@@ -162,6 +198,11 @@ max_seconds = 300
 [expect]
 {6}
 """
+LLAMA = """norm = "rms"
+mlp = "swiglu"
+position = "rope"
+tied = true
+"""
 OWN_WAYS = {  # what to set in the scenario
     "graph": ["launch.via=graph"],
     "stream": ["launch.via=stream"],
@@ -171,11 +212,15 @@ TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 
-def phases_of_stepgate(program, shape, device):
+def scenario_of(name, sentence):
+    return SCENARIO.format(*SHAPES[name], sentence, LLAMA if is_llama(name) else "")
+
+
+def phases_of_stepgate(program, name, device):
     """Milliseconds a step of the device's timeline, by phase."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
-        scenario.write_text(SCENARIO.format(*shape, TRACED))
+        scenario.write_text(scenario_of(name, TRACED))
         done = subprocess.run([program, "run", scenario, "--device", device, "--trace", pathlib.Path(folder, "trace")],
                               capture_output=True, text=True)
         if done.returncode != 0:
@@ -189,10 +234,10 @@ def phases_of_stepgate(program, shape, device):
     return sums
 
 
-def time_stepgate(program, shape, way):
+def time_stepgate(program, name, way):
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
-        scenario.write_text(SCENARIO.format(*shape, TIMED))
+        scenario.write_text(scenario_of(name, TIMED))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
             [program, "run", scenario, "--no-trace", "--device", "cuda", "--json", result,
@@ -214,7 +259,7 @@ def compare(program, name, repeats, eager, heuristic):
     shape = SHAPES[name]
     times = {}
     for _ in range(repeats):
-        measured = {way: time_stepgate(program, shape, way) for way in own_ways}
+        measured = {way: time_stepgate(program, name, way) for way in own_ways}
         measured |= {way: found["milliseconds"] for way in ways if (found := time_pytorch(name, way))}
         for way, milliseconds in measured.items():
             times.setdefault(way, []).append(milliseconds)
@@ -223,14 +268,15 @@ def compare(program, name, repeats, eager, heuristic):
     theirs = min(medians[way] for way in ways if way in medians)
     tokens = shape[5] * shape[1]
     print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
-    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} h{shape[4]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms "
-            f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(shape) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
+    blocks = "Llama " if is_llama(name) else ""
+    return (f"| {blocks}V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} h{shape[4]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms "
+            f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(name) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
 
 
 def compare_phases(program, name):
     theirs = time_pytorch(name, "compile")["phases"]
-    ours = phases_of_stepgate(program, SHAPES[name], "cuda")
-    simulated = phases_of_stepgate(program, SHAPES[name], "simulated")
+    ours = phases_of_stepgate(program, name, "cuda")
+    simulated = phases_of_stepgate(program, name, "simulated")
     print("| phase | torch.compile | stepgate | at the rates of the profile |\n|---|---|---|---|")
     for phase in PHASES:
         print(f"| {phase} | {theirs[phase]:.2f} ms | {ours[phase]:.2f} ms | {simulated[phase]:.2f} ms |")
@@ -239,7 +285,7 @@ def compare_phases(program, name):
 
 def main():
     if sys.argv[1:2] == ["--pytorch"]:
-        return run_pytorch(SHAPES[sys.argv[2]], sys.argv[3])
+        return run_pytorch(sys.argv[2], sys.argv[3])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stepgate")
     parser.add_argument("--shapes", default=",".join(SHAPES))

@@ -107,6 +107,7 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   Verdict verdict;
   verdict.scenario = scenario.name;
   verdict.claim = scenario.claim;
+  verdict.steps = described_steps(scenario.variants);
   verdict.device = device;
   verdict.alpha = settings.alpha;
   verdict.suite_alpha = settings.suite_alpha;

@@ -8,6 +8,7 @@
 #include "plan/allocate/run_allocator.h"
 #include "plan/analyse/access.h"
 #include "plan/count/facts_of.h"
+#include "report/json/write_listed.h"
 #include "report/picture/draw_memory.h"
 #include "report/picture/draw_timeline.h"
 #include "report/text/print_list.h"

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "judge/environment/certificate.h"
 #include "judge/verdict/mechanism.h"
+#include "scenario/knobs/described_step.h"
 #include "scenario/sentences/expectation.h"
 
 namespace stepgate {
@@ -170,6 +171,7 @@ struct VariantSummary {
 struct Verdict {
   std::string scenario;
   std::string claim;
+  std::vector<DescribedStep> steps;  // of the variants, in the words of a scenario file
   DeviceIdentity device;
   bool planned_only = false;  // no device took part
   std::vector<VariantSummary> variants;

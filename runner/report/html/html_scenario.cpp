@@ -12,6 +12,7 @@
 #include "report/html/embedded_picture.h"
 #include "report/text/print_certificate.h"
 #include "report/text/print_mechanism.h"
+#include "report/text/print_step.h"
 #include "report/text/verdict_words.h"
 #include "support/seconds.h"
 #include "support/text/number_words.h"
@@ -192,6 +193,19 @@ std::string html_cost(const Verdict& verdict) {
   return html_paragraph("Cost: " + words + rates_in_words(verdict), "dim");
 }
 
+// The five things; where variants differ is marked.
+std::string html_steps(const std::vector<DescribedStep>& steps) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedThing& thing : compared_things(steps)) {
+    for (const AlikeVariants& alike : thing.groups) {
+      const std::string words = html_text(described_in_words(alike));
+      rows.push_back({html_text(thing.thing), html_paragraph(variants_in_words(thing, alike)),
+                      "<p>" + (thing.differs() ? "<mark>" + words + "</mark>" : words) + "</p>"});
+    }
+  }
+  return html_table_of_html("The step", {"", "variants", "what it is"}, rows, "words");
+}
+
 std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bool open) {
   const Verdict& verdict = *reported.verdict;
   std::string html = html_paragraph(verdict.claim);
@@ -209,6 +223,7 @@ std::string html_verdict(const ReportedScenario& reported, PictureRoom& room, bo
                                        found.knob, found.value, in_words(found.metric, found.unit),
                                        found.aim));
   }
+  html += html_steps(verdict.steps);
   html += html_sentences(reported);
   html += html_regime(reported);
   html += html_pictures(reported, room, open);

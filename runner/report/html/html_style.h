@@ -60,6 +60,7 @@ td,tbody th{white-space:nowrap}td p{white-space:normal}
 tbody th{font-weight:500}
 table.facts{width:100%}table.facts th,table.facts td{text-align:left;white-space:normal;overflow-wrap:anywhere;vertical-align:top}
 table.facts th{width:14rem;color:var(--dim)}
+mark{color:var(--open);background:var(--openpale)}
 td p{margin:0;min-width:14rem;text-align:left}
 figure{margin:.6rem 0}figcaption{margin:.2rem 0 .5rem}
 svg.interval{display:block;width:100%;max-width:21rem;height:auto}

@@ -159,6 +159,26 @@ std::string page_of(const std::vector<Verdict>& verdicts, UndecidedPolicy policy
   return out.str();
 }
 
+TEST(HtmlReport, MarksWhatVariantsDoDifferently) {
+  Verdict verdict = verdict_on_page("waits", {Outcome::holds});
+  std::vector<Variant> variants(2);
+  variants[0].name = "baseline";
+  variants[1].name = "fix";
+  verdict.steps = described_steps(variants);
+  const std::string alike = page_of({verdict});
+  EXPECT_TRUE(shows(alike, "<p>mlp, layers 4, hidden 1024, fp32</p>")) << alike;
+  EXPECT_FALSE(shows(alike, "<mark>"));
+  variants[0].knobs.sync.where = SyncWhere::step;
+  verdict.steps = described_steps(variants);
+  const std::string page = page_of({verdict});
+  EXPECT_TRUE(shows(page,
+                    "<th scope=\"row\">sync</th><td><p>baseline</p></td>"
+                    "<td><p><mark>step</mark></p></td>"))
+      << page;
+  EXPECT_TRUE(shows(page, "<td><p>fix</p></td><td><p><mark>none</mark></p></td>"));
+  EXPECT_FALSE(shows(page, "<mark>mlp"));
+}
+
 struct Ended {
   Outcome outcome;
   const char* words;

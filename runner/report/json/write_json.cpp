@@ -14,6 +14,7 @@
 #include "report/json/environment_json.h"
 #include "report/json/json_of_evidence.h"
 #include "report/json/mechanism_json.h"
+#include "report/json/steps_json.h"
 #include "support/require.h"
 #include "support/text/json_line.h"
 
@@ -257,6 +258,7 @@ void write_json(std::ostream& out, const RunInfo& run, const Verdict& verdict,
               {"run", json_of(run)},
               {"scenario", verdict.scenario},
               {"claim", verdict.claim},
+              {"steps", steps_json(verdict.steps)},
               {"fingerprint", fmt::format("{:016x}", measurement.scenario_fingerprint)},
               {"seed", fmt::format("{:016x}", measurement.seed)},
               // Null where no device took part: the plans decided.

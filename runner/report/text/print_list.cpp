@@ -5,11 +5,10 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <ostream>
 
+#include "report/text/print_step.h"
 #include "scenario/read/lint.h"
-#include "support/text/json_line.h"
 #include "support/text/visible_text.h"
 
 namespace stepgate {
@@ -24,32 +23,13 @@ std::string counted_noun(std::size_t count, std::string_view noun) {
 void print_listed(std::ostream& out, const Scenario& scenario) {
   fmt::print(out, "{}  [{}]\n  {}\n", scenario.name, fmt::join(scenario.tags, ", "),
              one_line(scenario.claim));
+  print_steps(out, described_steps(scenario.variants));
   std::vector<std::string_view> variants;
   for (const Variant& variant : scenario.variants) variants.push_back(variant.name);
   std::vector<std::string_view> sentences;
   for (const Expectation& expectation : scenario.expect) sentences.push_back(expectation.name);
   fmt::print(out, "  variants: {}\n  expects:  {}\n", fmt::join(variants, ", "),
              fmt::join(sentences, ", "));
-}
-
-void write_listed(std::ostream& out, const Scenario& scenario) {
-  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  for (const Expectation& sentence : scenario.expect) {
-    lines.push_back(
-        {{"name", sentence.name}, {"line", sentence.place.line}, {"text", sentence.text}});
-  }
-  const nlohmann::ordered_json listed{{"name", scenario.name},
-                                      {"file", scenario.file},
-                                      {"tags", scenario.tags},
-                                      {"lines", std::move(lines)}};
-  out << json_line(listed) << '\n';
-}
-
-void write_unlisted(std::ostream& out, const std::string& file, const RequestError& error) {
-  const nlohmann::ordered_json unlisted{{"name", std::filesystem::path(file).stem().string()},
-                                        {"file", file},
-                                        {"error", error.what()}};
-  out << json_line(unlisted) << '\n';
 }
 
 void print_checked(std::ostream& out, const Scenario& scenario) {

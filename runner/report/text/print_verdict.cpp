@@ -18,6 +18,7 @@
 #include "report/text/coloured.h"
 #include "report/text/print_certificate.h"
 #include "report/text/print_mechanism.h"
+#include "report/text/print_step.h"
 #include "report/text/table.h"
 #include "report/text/verdict_words.h"
 #include "support/seconds.h"
@@ -165,6 +166,8 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
                        found.knob, found.value, in_words(found.metric, found.unit), found.aim,
                        found.trials);
   }
+  if (!verdict.steps.empty()) out << "\nstep\n";
+  print_steps(out, verdict.steps);
   print_variants(out, verdict.variants);
   print_sentences(out, "regime", verdict.regime, style);
   print_sentences(out, "expect", verdict.sentences, style);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Scenarios for programs, which `list --json` writes.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "scenario/scenario.h"
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+
+// One JSON object a line: name, file, tags, the steps in words, and of every sentence its name,
+// line and text. Of a file with faults the name and what is wrong with it: whoever makes tests of
+// scenarios must not lose one.
+void write_listed(std::ostream&, const Scenario&);
+void write_unlisted(std::ostream&, const std::string& file, const RequestError&);
+
+}  // namespace stepgate

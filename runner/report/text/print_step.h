@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What the steps of a scenario are, five things first; where variants differ is marked.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "scenario/knobs/described_step.h"
+
+namespace stepgate {
+
+// A line a thing, indented by two, and of a thing in which variants differ a line for those that
+// are alike, the first marked by a star:
+//   model      mlp, layers 4, hidden 1024, tf32
+//   sync     * baseline  step
+//              fix       none
+// Nothing without steps.
+void print_steps(std::ostream&, const std::vector<DescribedStep>&);
+
+// "all" of a thing in which none differs, else "baseline, item".
+std::string variants_in_words(const ComparedThing&, const AlikeVariants&);
+
+// What is empty is said in a word too: "nothing else".
+std::string described_in_words(const AlikeVariants&);
+
+}  // namespace stepgate

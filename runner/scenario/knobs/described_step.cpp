@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/knobs/described_step.h"
+
+#include <algorithm>
+
+#include "scenario/knobs/field_value.h"
+#include "scenario/knobs/fields.h"
+
+namespace stepgate {
+namespace {
+
+// What is said of a step even at its default. Without their names: those whose values speak for
+// themselves.
+struct SaidAlways {
+  std::string_view field;
+  bool named = true;
+};
+constexpr std::array said_always{
+    SaidAlways{"model.kind", false},    SaidAlways{"model.layers"},
+    SaidAlways{"model.hidden"},         SaidAlways{"model.kernels"},
+    SaidAlways{"model.dtype", false},   SaidAlways{"model.seq"},
+    SaidAlways{"model.vocab"},          SaidAlways{"batch.size"},
+    SaidAlways{"transfer.host", false}, SaidAlways{"sync.where", false},
+    SaidAlways{"alloc.with", false}};
+
+void add(std::string& words, const std::string& more) {
+  if (!words.empty()) words += ", ";
+  words += more;
+}
+
+std::string_view without_group(const Field& field) {
+  return field.name.substr(group_of(field).size() + 1);
+}
+
+DescribedStep described(const Variant& variant) {
+  DescribedStep step{.variant = variant.name, .words = {}, .other = {}};
+  const Settings settings{.knobs = variant.knobs, .measure = {}, .requirements = {}, .gate = {}};
+  for (const Field& field : field_table()) {
+    if (!is_built(field) || field.scope != FieldScope::variant) continue;
+    if (field.condition != nullptr && !field.condition->holds(variant.knobs)) continue;
+    const auto thing = std::ranges::find(five_things, group_of(field));
+    const auto always = std::ranges::find(said_always, field.name, &SaidAlways::field);
+    const FieldValue value = field.get(settings);
+    if (always == said_always.end() && value == default_of(field)) continue;
+    const std::string text = field_value_text(field, value);
+    if (thing == five_things.end()) {
+      add(step.other, std::string(field.name) + ' ' + text);
+      continue;
+    }
+    const bool named = always == said_always.end() || always->named;
+    add(step.words[static_cast<std::size_t>(thing - five_things.begin())],
+        named ? std::string(without_group(field)) + ' ' + text : text);
+  }
+  return step;
+}
+
+}  // namespace
+
+std::vector<DescribedStep> described_steps(const std::vector<Variant>& variants) {
+  std::vector<DescribedStep> steps;
+  for (const Variant& variant : variants) steps.push_back(described(variant));
+  return steps;
+}
+
+std::vector<ComparedThing> compared_things(const std::vector<DescribedStep>& steps) {
+  const auto grouped = [&](std::string_view thing, auto words_of) {
+    ComparedThing compared{.thing = thing, .groups = {}};
+    for (const DescribedStep& step : steps) {
+      const std::string& words = words_of(step);
+      auto alike = std::ranges::find(compared.groups, words, &AlikeVariants::words);
+      if (alike == compared.groups.end())
+        alike = compared.groups.insert(alike, {.variants = {}, .words = words});
+      alike->variants.push_back(step.variant);
+    }
+    return compared;
+  };
+  std::vector<ComparedThing> things;
+  if (steps.empty()) return things;
+  for (std::size_t at = 0; at < five_things.size(); ++at) {
+    things.push_back(grouped(five_things[at], [&](const DescribedStep& step) -> const std::string& {
+      return step.words[at];
+    }));
+  }
+  ComparedThing other = grouped(
+      other_things, [](const DescribedStep& step) -> const std::string& { return step.other; });
+  if (other.differs() || !other.groups.front().words.empty()) things.push_back(std::move(other));
+  return things;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "scenario/knobs/described_step.h"
+
+#include <gtest/gtest.h>
+
+#include "scenario/knobs/fields.h"
+#include "scenario/knobs/other_values.h"
+
+namespace stepgate {
+namespace {
+
+Variant variant_named(const std::string& name, const Knobs& knobs = {}) {
+  return {.name = name, .knobs = knobs, .place = {}};
+}
+
+TEST(DescribedStep, FiveThingsAreSaidEvenAtTheirDefaults) {
+  const DescribedStep step = described_steps({variant_named("fix")}).front();
+  EXPECT_EQ(step.variant, "fix");
+  EXPECT_EQ(step.words[0], "mlp, layers 4, hidden 1024, fp32");
+  EXPECT_EQ(step.words[1], "size 64");
+  EXPECT_EQ(step.words[2], "resident");
+  EXPECT_EQ(step.words[3], "none");
+  EXPECT_EQ(step.words[4], "static");
+  EXPECT_EQ(step.other, "");
+}
+
+TEST(DescribedStep, WhatHasNoEffectIsNotSaid) {
+  Knobs knobs;
+  knobs.model.kind = ModelKind::spin;  // which has neither layers nor tokens
+  knobs.batch.sizes = {16, 24};        // instead of one size
+  knobs.host.step_us = 100;
+  const DescribedStep step = described_steps({variant_named("a", knobs)}).front();
+  EXPECT_EQ(step.words[0].find("layers"), std::string::npos) << step.words[0];
+  EXPECT_EQ(step.words[0].find("seq"), std::string::npos) << step.words[0];
+  EXPECT_EQ(step.words[1].find("size 64"), std::string::npos) << step.words[1];
+  EXPECT_EQ(step.other, "host.step_us 100");
+}
+
+// Whatever somebody turns can be read: no knob of a step may change without a word of it.
+TEST(DescribedStep, EveryKnobThatHasAnEffectShows) {
+  Knobs transformer;
+  transformer.model.kind = ModelKind::transformer;
+  int turned = 0;
+  for (const Knobs& knobs : {Knobs{}, transformer}) {
+    const DescribedStep before = described_steps({variant_named("v", knobs)}).front();
+    for (const Field& field : field_table()) {
+      if (!is_built(field) || field.scope != FieldScope::variant) continue;
+      if (field.name.starts_with("gate.")) continue;  // no part of the step
+      Settings settings{.knobs = knobs, .measure = {}, .requirements = {}, .gate = {}};
+      const std::vector<FieldValue> others = other_values(field, field.get(settings));
+      ASSERT_FALSE(others.empty()) << field.name;
+      field.set(settings, others.front());
+      if (field.condition != nullptr && !field.condition->holds(settings.knobs)) continue;
+      const DescribedStep after = described_steps({variant_named("v", settings.knobs)}).front();
+      EXPECT_TRUE(after.words != before.words || after.other != before.other) << field.name;
+      ++turned;
+    }
+  }
+  EXPECT_GT(turned, 80);
+}
+
+TEST(DescribedStep, VariantsThatAreAlikeStandTogether) {
+  Knobs waits;
+  waits.sync.where = SyncWhere::step;
+  const std::vector<ComparedThing> things = compared_things(described_steps(
+      {variant_named("baseline", waits), variant_named("fix"), variant_named("again", waits)}));
+  ASSERT_EQ(things.size(), five_things.size());  // nobody turned anything else
+  for (const ComparedThing& thing : things)
+    EXPECT_EQ(thing.differs(), thing.thing == "sync") << thing.thing;
+  const ComparedThing& sync = things[3];
+  ASSERT_EQ(sync.groups.size(), 2u);
+  EXPECT_EQ(sync.groups[0].variants, (std::vector<std::string>{"baseline", "again"}));
+  EXPECT_EQ(sync.groups[0].words, "step");
+  EXPECT_EQ(sync.groups[1].variants, (std::vector<std::string>{"fix"}));
+  EXPECT_EQ(sync.groups[1].words, "none");
+}
+
+TEST(DescribedStep, OthersAreComparedOnceAnyVariantTurnsThem) {
+  Knobs busy;
+  busy.host.step_us = 50;
+  const auto things =
+      compared_things(described_steps({variant_named("baseline"), variant_named("fix", busy)}));
+  ASSERT_EQ(things.size(), five_things.size() + 1);
+  EXPECT_EQ(things.back().thing, other_things);
+  EXPECT_TRUE(things.back().differs());
+  EXPECT_TRUE(compared_things({}).empty());
+}
+
+}  // namespace
+}  // namespace stepgate
