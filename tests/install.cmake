@@ -28,6 +28,12 @@ if(NOT version MATCHES "^stepgate [0-9.]+, commit ")
   message(SEND_ERROR "--version says ${version}")
 endif()
 
+# What `new` writes is in the program: it needs none of what lies beside it.
+execute_process(COMMAND ${CMAKE_COMMAND} -E copy "${prefix}/bin/stepgate" ${PLACE}/alone COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${PLACE}/alone new --like sync ${PLACE}/own.toml OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${PLACE}/own.toml "${prefix}/share/stepgate/scenarios/start/sync.toml"
+  COMMAND_ERROR_IS_FATAL ANY)
+
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CONSUMER} -B ${PLACE}/consumer "-DCMAKE_PREFIX_PATH=${prefix}"
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 function(expect_ctest expected words)

@@ -61,6 +61,12 @@ struct TrialGateArguments {
   std::int64_t step_nanoseconds = 0;
 };
 
+// Of `stepgate new` alone.
+struct StarterArguments {
+  std::string like;
+  std::filesystem::path file;
+};
+
 struct Arguments {
   std::vector<std::filesystem::path> files;
   std::vector<std::string> overrides;
@@ -102,6 +108,7 @@ struct Arguments {
   GateArguments gate;
   WorkerArguments worker;
   TrialGateArguments trial_gate;
+  StarterArguments starter;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

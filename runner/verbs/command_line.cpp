@@ -9,6 +9,7 @@
 
 #include "support/text/diagnostic.h"
 #include "support/text/nearest.h"
+#include "verbs/starters.h"
 #include "verbs/version.h"
 
 namespace stepgate {
@@ -81,6 +82,7 @@ class CommandLine {
     app_.require_subcommand(0, 1);  // none is refused by main, in better words
     app_.set_version_flag("--version", version_text());
     declare_looking();
+    declare_new();
     declare_devices();
     declare_run();
     declare_tracer();
@@ -199,6 +201,15 @@ class CommandLine {
         ->needs(memory);
     verb("fields", "every knob that a scenario may set", print_fields)
         ->add_option("filter", arguments_.filter, "part of a name");
+  }
+
+  void declare_new() {
+    CLI::App* added = verb("new", "write a scenario to begin with, with comments", new_scenario);
+    added->add_option("file", arguments_.starter.file, "the *.toml to write; - is standard output");
+    std::string words;
+    for (const Starter& starter : starters())
+      words += (words.empty() ? "" : ", ") + std::string(starter.word);
+    added->add_option("--like", arguments_.starter.like, "what it is about: one of " + words);
   }
 
   void declare_devices() {

@@ -14,6 +14,7 @@ int check_scenarios(const Arguments&);
 int mutate_scenarios(const Arguments&);
 int print_plans(const Arguments&);
 int print_fields(const Arguments&);
+int new_scenario(const Arguments&);
 int run_scenarios(const Arguments&);
 int accept_runs(const Arguments&);
 int show_history(const Arguments&);

@@ -21,7 +21,8 @@ using Refused = CommandLine;
 TEST_F(CommandLine, PrintsItsHelp) {
   const Finished help = stepgate({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"list", "check", "plan", "fields", "devices", "run", "duel", "worker"}) {
+  for (const char* verb :
+       {"list", "check", "plan", "fields", "new", "devices", "run", "duel", "worker"}) {
     EXPECT_TRUE(contains(help.out, std::string("\n  ") + verb + " ")) << help.out;
   }
   EXPECT_EQ(help.err, "");

@@ -232,4 +232,22 @@ void write_file(const std::filesystem::path& path, std::string_view text) {
   if (directory.descriptor() >= 0) (void)::fsync(directory.descriptor());
 }
 
+void write_new_file(const std::filesystem::path& path, std::string_view text) {
+  make_folder_of(path);
+  // Not beside it and renamed: that would replace what somebody else made in between.
+  OpenFile file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.descriptor() < 0 && errno == EEXIST) {
+    throw RequestError(Diagnostic{Place{path.generic_string(), 0, 0},
+                                  "is there already, and is not written over",
+                                  "name another file, or move this one away"});
+  }
+  if (file.descriptor() < 0) refuse_to_write(path, std::strerror(errno));
+  if (!write_all(file.descriptor(), text) || ::fsync(file.descriptor()) != 0 || file.close() != 0) {
+    const std::string reason = std::strerror(errno);
+    ::unlink(path.c_str());
+    refuse_to_write(path, reason);
+  }
+  note_written(path);
+}
+
 }  // namespace stepgate

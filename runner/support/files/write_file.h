@@ -22,6 +22,11 @@ constexpr std::string_view standard_output = "-";
 // permissions refuse, Interrupted while it waits for the reader of a pipe.
 void write_file(const std::filesystem::path&, std::string_view text);
 
+// A file that is not there yet, for somebody to change: what is there, be it a link to nowhere,
+// stays as it is and is refused. Makes missing folders; leaves nothing where the disk refuses the
+// text.
+void write_new_file(const std::filesystem::path&, std::string_view text);
+
 // Throws what write_file would throw, as far as that can be known before there is a text: for a
 // long run, which should not end with nowhere to put its result. Makes missing folders and leaves
 // an existing file as it is.

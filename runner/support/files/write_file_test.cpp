@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/files/read_file.h"
 #include "support/interruption.h"
@@ -58,6 +60,47 @@ TEST_F(WriteFile, SaysWhichFileItCouldNotReplaceAndLeavesNothingBeside) {
                   "space");
   }
   EXPECT_EQ(files(), 1);
+}
+
+TEST_F(WriteFile, WritesANewFileAsTheUmaskSaysAndMakesItsFolders) {
+  const mode_t before = ::umask(027);
+  write_new_file(folder / "b" / "c" / "a.txt", "text");
+  ::umask(before);
+  EXPECT_EQ(content(folder / "b" / "c" / "a.txt"), "text");
+  struct stat made {};
+  ASSERT_EQ(::stat((folder / "b" / "c" / "a.txt").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777, 0640U);
+}
+
+TEST_F(WriteFile, WritesNoNewFileWhereSomethingIs) {
+  write_file(folder / "a.txt", "first");
+  std::filesystem::create_symlink("a.txt", folder / "link");
+  std::filesystem::create_symlink("nowhere", folder / "dangling");
+  std::filesystem::create_directory(folder / "inside");
+  for (const char* name : {"a.txt", "link", "dangling", "inside"})
+    EXPECT_THROW(write_new_file(folder / name, "second"), RequestError) << name;
+  EXPECT_EQ(content(folder / "a.txt"), "first");
+  EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
+  EXPECT_EQ(files(), 4);
+}
+
+// Of two that begin at once one writes, and what it wrote stays.
+TEST_F(WriteFile, LetsOneOfSeveralMakeANewFile) {
+  std::atomic<int> written = 0;
+  std::vector<std::thread> writers;
+  for (const char letter : {'a', 'b', 'c', 'd'}) {
+    writers.emplace_back([&, letter] {
+      try {
+        write_new_file(folder / "a.txt", std::string(1000, letter));
+        ++written;
+      } catch (const RequestError&) {
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(written, 1);
+  const std::string text = content(folder / "a.txt");
+  EXPECT_EQ(text, std::string(1000, text.front()));
 }
 
 // A rename over /dev/null by root would leave a machine without one.

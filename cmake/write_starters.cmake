@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# Run as `cmake -D FOLDER=<scenarios/start> "-DWORDS=<word>;..." -D OUT=<file> -P write_starters.cmake` when a starter
+# has changed: puts the scenarios that `stepgate new` writes into the program, which may be installed without them.
+set(delimiter "starter")
+set(rows "")
+foreach(word IN LISTS WORDS)
+  file(READ ${FOLDER}/${word}.toml text)
+  string(FIND "${text}" ")${delimiter}\"" end_of_literal)
+  if(NOT end_of_literal EQUAL -1)
+    message(FATAL_ERROR "${FOLDER}/${word}.toml: has )${delimiter}\" in it, which ends a literal of C++; write something else")
+  endif()
+  string(APPEND rows "    {\"${word}\", R\"${delimiter}(${text})${delimiter}\"},\n")
+endforeach()
+file(WRITE ${OUT} "// Written by cmake/write_starters.cmake from scenarios/start.
+#include \"verbs/starters.h\"
+
+#include <array>
+
+namespace stepgate {
+
+std::span<const Starter> starters() {
+  static constexpr auto all = std::to_array<Starter>({
+${rows}  });
+  return all;
+}
+
+}  // namespace stepgate
+")

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// The verb that writes a scenario for somebody to change.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "report/exit_code.h"
+#include "scenario/read/read_scenario.h"
+#include "support/files/write_file.h"
+#include "support/process/command.h"
+#include "support/text/diagnostic.h"
+#include "support/text/nearest.h"
+#include "support/text/visible_text.h"
+#include "verbs/starters.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+// Everything there is, each with what it claims.
+[[noreturn]] void refuse_none() {
+  std::vector<Diagnostic> lines{{{}, "--like is missing", "say what the file begins with:"}};
+  for (const Starter& starter : starters()) {
+    const std::string word(starter.word);
+    lines.push_back(
+        {{}, fmt::format("--like {}: {}", word, parse_scenario(starter.text, word).claim), ""});
+  }
+  throw RequestError(std::move(lines));
+}
+
+const Starter& starter_like(const std::string& like) {
+  if (like.empty()) refuse_none();
+  const auto found = std::ranges::find(starters(), like, &Starter::word);
+  if (found != starters().end()) return *found;
+  std::vector<std::string_view> words;
+  for (const Starter& starter : starters()) words.push_back(starter.word);
+  throw RequestError("there is no --like '" + like + "'",
+                     did_you_mean(like, words, "`stepgate new` lists what there is"));
+}
+
+void refuse_as_name(const std::filesystem::path& file, const std::string& own_name) {
+  std::error_code unknown;
+  if (!file.has_filename() || std::filesystem::is_directory(file, unknown)) {
+    throw RequestError({{file.generic_string(), 0, 0},
+                        "is a folder",
+                        "name the file in it: " + (file / own_name).generic_string()});
+  }
+  if (file.extension() == ".toml") return;
+  // Named itself, any file is read: the ending would be missed in silence, on the day that somebody
+  // names the folder.
+  std::filesystem::path named = file;
+  throw RequestError({{file.generic_string(), 0, 0},
+                      "does not end in .toml, and of a folder only files that do are scenarios",
+                      "say " + named.replace_extension(".toml").generic_string()});
+}
+
+}  // namespace
+
+int new_scenario(const Arguments& arguments) {
+  const std::filesystem::path& file = arguments.starter.file;
+  const Starter& starter = starter_like(arguments.starter.like);
+  const std::string own_name = std::string(starter.word) + ".toml";
+  if (file.empty()) {
+    throw RequestError("no file to write",
+                       fmt::format("say `stepgate new --like {} {}`", starter.word, own_name));
+  }
+  if (is_standard_output(file)) {
+    std::cout << starter.text;
+    return status_of(ExitCode::holds);
+  }
+  refuse_as_name(file, own_name);
+  write_new_file(file, starter.text);
+  const std::string name = file.string();
+  std::cout << one_line(name) << ": change what its comments speak of, then `"
+            << one_line(to_text({"stepgate", "check", "--strict", name})) << "` and `"
+            << one_line(to_text({"stepgate", "run", name})) << "`\n";
+  return status_of(ExitCode::holds);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// What `stepgate new` writes and refuses, and that every scenario of scenarios/start is one to
+// begin with: strict, true on the simulated device, short, and about all five things of a step.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+const std::filesystem::path scenarios = STEPGATE_SOURCE_DIR "/scenarios";
+
+// By the files that there are; which of them the program knows is what the first tests compare.
+std::vector<std::string> words() {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(scenarios / "start"))
+    found.push_back(entry.path().stem().string());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string starter(const std::string& word) {
+  return text_of(scenarios / "start" / (word + ".toml"));
+}
+
+using New = CommandLine;
+
+TEST_F(New, ListsEveryStarterWhereNoneIsNamed) {
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"new"}, {"new", "my.toml"}, {"new", "--like", "", "my.toml"}}) {
+    const Finished listed = stepgate(call);
+    EXPECT_EQ(listed.exit_code, 2);
+    EXPECT_EQ(listed.out, "");
+    EXPECT_TRUE(listed.err.starts_with("--like is missing; say what the file begins with:\n"));
+    for (const std::string& word : words())
+      EXPECT_TRUE(contains(listed.err, "\n--like " + word + ": ")) << listed.err;
+    EXPECT_EQ(std::count(listed.err.begin(), listed.err.end(), '\n'), 1 + std::ssize(words()));
+  }
+  EXPECT_EQ(words().size(), 5U);
+  EXPECT_FALSE(exists("my.toml"));
+}
+
+TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
+  for (const std::string& word : words()) {
+    const std::string file = "steps/" + word + ".toml";
+    const Finished written = stepgate({"new", "--like", word, file});
+    EXPECT_EQ(written.exit_code, 0) << written.err;
+    EXPECT_EQ(written.out, file +
+                               ": change what its comments speak of, then `stepgate check "
+                               "--strict " +
+                               file + "` and `stepgate run " + file + "`\n");
+    EXPECT_EQ(text_of(place() / file), starter(word));
+    const Finished shown = stepgate({"new", "--like", word, "-"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_EQ(shown.out, starter(word));
+  }
+}
+
+// What it says next can be typed.
+TEST_F(New, QuotesANameWithABlank) {
+  const Finished written = stepgate({"new", "--like", "sync", "my step.toml"});
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  EXPECT_TRUE(contains(written.out, "`stepgate check --strict \"my step.toml\"`")) << written.out;
+}
+
+TEST_F(New, LeavesWhatIsThereAsItIs) {
+  write("mine.toml", "mine");
+  std::filesystem::create_directory(place() / "folder.toml");
+  std::filesystem::create_symlink("mine.toml", place() / "link.toml");
+  std::filesystem::create_symlink("nowhere.toml", place() / "dangling.toml");
+  for (const std::string file : {"mine.toml", "link.toml", "dangling.toml"}) {
+    const Finished refusal = stepgate({"new", "--like", "sync", file});
+    EXPECT_EQ(refusal.exit_code, 2);
+    EXPECT_EQ(refusal.out, "");
+    EXPECT_EQ(refusal.err, file +
+                               ": is there already, and is not written over; name another file, "
+                               "or move this one away\n");
+  }
+  EXPECT_EQ(text_of(place() / "mine.toml"), "mine");
+  EXPECT_TRUE(std::filesystem::is_symlink(place() / "link.toml"));
+  EXPECT_TRUE(std::filesystem::is_symlink(place() / "dangling.toml"));
+  EXPECT_FALSE(exists("nowhere.toml"));
+  EXPECT_EQ(stepgate({"new", "--like", "sync", "folder.toml"}).exit_code, 2);
+  EXPECT_TRUE(std::filesystem::is_empty(place() / "folder.toml"));
+}
+
+struct Refusal {
+  std::vector<std::string> arguments;
+  std::string says;
+};
+
+TEST_F(New, SaysWhatIsWrongWithACallAndWhatToSayInstead) {
+  write("a.toml", "a file");
+  std::filesystem::create_directory(place() / "steps");
+  const std::string no_ending =
+      ": does not end in .toml, and of a folder only files that do are scenarios; say ";
+  for (const Refusal& refusal : std::vector<Refusal>{
+           {{"--like", "snyc", "b.toml"}, "there is no --like 'snyc'; did you mean 'sync'?\n"},
+           {{"--like", "zebra", "b.toml"},
+            "there is no --like 'zebra'; `stepgate new` lists what there is\n"},
+           {{"--like", "sync"}, "no file to write; say `stepgate new --like sync sync.toml`\n"},
+           {{"--like", "sync", ""}, "no file to write; say `stepgate new --like sync sync.toml`\n"},
+           {{"--like", "sync", "b"}, "b" + no_ending + "b.toml\n"},
+           {{"--like", "sync", "b.tml"}, "b.tml" + no_ending + "b.toml\n"},
+           {{"--like", "sync", "steps"},
+            "steps: is a folder; name the file in it: steps/sync.toml\n"},
+           {{"--like", "sync", "none/"},
+            "none/: is a folder; name the file in it: none/sync.toml\n"},
+           {{"--like", "sync", "a.toml/b.toml"},
+            "a.toml/b.toml: cannot be written: Not a directory; check the folder's permissions and "
+            "free space\n"}}) {
+    std::vector<std::string> call = refusal.arguments;
+    call.insert(call.begin(), "new");
+    const Finished refused_call = stepgate(call);
+    EXPECT_EQ(refused_call.exit_code, 2);
+    EXPECT_EQ(refused_call.out, "");
+    EXPECT_EQ(refused_call.err, refusal.says);
+  }
+  const Finished mistyped = stepgate({"new", "--lik", "sync", "b.toml"});
+  EXPECT_EQ(mistyped.exit_code, 2);
+  EXPECT_TRUE(contains(mistyped.err, "\ndid you mean '--like'?\n")) << mistyped.err;
+  EXPECT_FALSE(exists("b.toml"));
+  EXPECT_FALSE(exists("none"));
+}
+
+// They are examples: a suite of 55 stays one.
+TEST_F(New, HasStartersThatARunOfTheSuiteDoesNotTakeUp) {
+  const Finished listed = stepgate({"list", "--json", scenarios.string()});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_TRUE(contains(listed.out, "/sync_every_step.toml"));
+  EXPECT_FALSE(contains(listed.out, "/start/"));
+}
+
+class Starters : public CommandLine {
+ protected:
+  Finished strictly(const std::string& text) const {
+    write("a.toml", text);
+    return stepgate(
+        {"--baselines", STEPGATE_SOURCE_DIR "/baselines", "check", "--strict", "a.toml"});
+  }
+};
+
+TEST_F(Starters, AreStrict) {
+  for (const std::string& word : words()) {
+    const Finished checked = strictly(starter(word));
+    EXPECT_EQ(checked.exit_code, 0) << word << ": " << checked.err;
+    EXPECT_EQ(std::count(checked.out.begin(), checked.out.end(), '\n'), 1)
+        << word << ": " << checked.out;
+  }
+}
+
+TEST_F(Starters, WouldBeRefusedWithASentenceThatCannotFailOrAnOverrideForNothing) {
+  for (const std::string& word : words()) {
+    const std::string text = starter(word);
+    const Finished vacuous = strictly(text + "nothing = \"fix.host_waits_per_step >= 0\"\n");
+    EXPECT_EQ(vacuous.exit_code, 2) << word;
+    EXPECT_TRUE(contains(vacuous.err, "'nothing' cannot fail")) << word << ": " << vacuous.err;
+    const std::string fix = "[variant.fix]";
+    std::string idle = text;
+    idle.replace(idle.find(fix), fix.size(), fix + "\nmemory.zero_grad = \"memset\" #");
+    const Finished unneeded = strictly(idle);
+    EXPECT_EQ(unneeded.exit_code, 2) << word;
+    EXPECT_TRUE(contains(unneeded.err, "'memory.zero_grad' of variant 'fix' could be removed"))
+        << word << ": " << unneeded.err;
+  }
+}
+
+// None is skipped: each lies well within its regime.
+TEST_F(Starters, HoldOnTheSimulatedDevice) {
+  for (const std::string& word : words()) {
+    const std::string file = (scenarios / "start" / (word + ".toml")).string();
+    for (const char* seed : {"1", "2", "3"}) {
+      const Finished run = stepgate({"--baselines", STEPGATE_SOURCE_DIR "/baselines", "run", file,
+                                     "--device", "simulated", "--seed", seed});
+      EXPECT_EQ(run.exit_code, 0) << word << ": " << run.out << run.err;
+      EXPECT_TRUE(contains(run.out, "SIMULATED 1 scenario, 1 holds\n")) << run.out;
+    }
+  }
+}
+
+// On a GPU that nobody has measured it may be skipped, with its regime as the reason.
+TEST_F(Starters, AreRefutedOnNoGuessedGpu) {
+  for (const std::string& word : words()) {
+    const std::string file = (scenarios / "start" / (word + ".toml")).string();
+    for (const char* gpu : {"h100", "a100", "l4", "rtx4090", "rtx5060"}) {
+      const Finished run =
+          stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/profiles", "run", file, "--device",
+                    std::string("simulated:") + gpu, "--seed", "1"});
+      EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 77) << word << ": " << run.out << run.err;
+    }
+  }
+}
+
+// How much, why and when, in few enough lines to be read; and nothing that a file elsewhere lacks.
+TEST_F(Starters, AreWholeAndShortAndSayEachOfTheFiveThings) {
+  for (const std::string& word : words()) {
+    const std::string text = starter(word);
+    const auto lines = std::count(text.begin(), text.end(), '\n');
+    EXPECT_GE(lines, 25) << word;
+    EXPECT_LE(lines, 45) << word;
+    for (const std::string& thing : words())
+      EXPECT_TRUE(contains(text, "\n[" + thing + "]\n") || contains(text, "\n" + thing + "."))
+          << word << " does not say " << thing;
+    for (const char* part : {"\n[variant.baseline]", "\n[variant.fix]", "\n[regime]", "\n[expect]",
+                             ".samples_per_s >= "})
+      EXPECT_TRUE(contains(text, part)) << word << " has no " << part;
+    EXPECT_FALSE(contains(text, "extends")) << word;
+    EXPECT_TRUE(contains(text, "`stepgate fields " + word + "`")) << word;
+    EXPECT_EQ(stepgate({"fields", word}).exit_code, 0);
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
