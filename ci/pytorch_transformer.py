@@ -27,6 +27,23 @@ CASES = [
     dict(name="rms", layers=3, hidden=16, heads=1, seq=5, vocab=11, batch=2, norm="rms", clip=0.0),
 ]
 
+# What a case does not say: the knobs of [model] by their names, ffn None where it is "auto".
+USUAL = dict(mlp="gelu", ffn=None, position="learned", tied=False)
+ROPE_BASE = 10000.0
+
+
+def knob(case, name):
+    return case.get(name, USUAL[name])
+
+
+def ffn_of(case):
+    """Width of the MLP: as told, or 4 times the hidden size, of swiglu 8/3 of it up to a multiple of 64."""
+    if knob(case, "ffn") is not None:
+        return knob(case, "ffn")
+    hidden = case["hidden"]
+    return 4 * hidden if knob(case, "mlp") == "gelu" else math.ceil(8 * hidden / (3 * 64)) * 64
+
+
 # --- stepgate's random numbers (support/random.h, device/contents.cpp) -------------------------------
 
 
@@ -55,7 +72,7 @@ def uniform_signed(seed, count, first=0):
 
 def tensors_of(case):
     """Name, shape, centre and scale of each; where it begins."""
-    hidden, vocab, seq = case["hidden"], case["vocab"], case["seq"]
+    hidden, vocab, seq, ffn = case["hidden"], case["vocab"], case["seq"], ffn_of(case)
     rows, first = [], 0
 
     def add(name, shape, scale, centre=0.0, aligned=True):
@@ -76,17 +93,22 @@ def tensors_of(case):
         add(name + " bias", (outputs,), scale)
 
     add("token embedding", (vocab, hidden), 0.035)
-    add("position embedding", (seq, hidden), 0.035)
+    if knob(case, "position") == "learned":
+        add("position embedding", (seq, hidden), 0.035)
     for layer in range(case["layers"]):
         block = f"block {layer}: "
         norm(block + "norm 1")
         product(block + "qkv", 3 * hidden, hidden)
         product(block + "projection", hidden, hidden)
         norm(block + "norm 2")
-        product(block + "up", 4 * hidden, hidden)
-        product(block + "down", hidden, 4 * hidden)
+        if knob(case, "mlp") == "swiglu":
+            product(block + "gate and up", 2 * ffn, hidden)
+        else:
+            product(block + "up", ffn, hidden)
+        product(block + "down", hidden, ffn)
     norm("final norm")
-    add("head", (vocab, hidden), 1 / math.sqrt(hidden))
+    if not knob(case, "tied"):
+        add("head", (vocab, hidden), 1 / math.sqrt(hidden))
     return rows
 
 
@@ -116,6 +138,16 @@ def batches_of(case):
 # --- the model ---------------------------------------------------------------------------------------
 
 
+def turned(x):
+    """RoPE of [batch, heads, seq, width]: numbers i and i + width / 2 turn together, as in Llama."""
+    seq, width = x.shape[-2:]
+    frequencies = ROPE_BASE ** (-2.0 * torch.arange(width // 2, dtype=x.dtype) / width)
+    angles = torch.arange(seq, dtype=x.dtype)[:, None] * frequencies
+    first, second = x.chunk(2, dim=-1)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
 def loss_of(case, p, tokens, labels):
     batch, seq, heads = case["batch"], case["seq"], case["heads"]
 
@@ -127,16 +159,25 @@ def loss_of(case, p, tokens, labels):
     def linear(x, name):
         return F.linear(x, p[name + " weight"], p[name + " bias"])
 
-    x = p["token embedding"][tokens] + p["position embedding"]
+    def mlp(x, block):
+        if knob(case, "mlp") == "swiglu":
+            gate, up = linear(x, block + "gate and up").chunk(2, dim=-1)
+            return linear(F.silu(gate) * up, block + "down")
+        return linear(F.gelu(linear(x, block + "up"), approximate="tanh"), block + "down")
+
+    x = p["token embedding"][tokens]
+    if knob(case, "position") == "learned":
+        x = x + p["position embedding"]
     for layer in range(case["layers"]):
         block = f"block {layer}: "
         qkv = linear(norm(x, block + "norm 1"), block + "qkv")
         q, k, v = (t.view(batch, seq, heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=-1))
+        if knob(case, "position") == "rope":
+            q, k = turned(q), turned(k)
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + linear(attended.transpose(1, 2).reshape(batch, seq, -1), block + "projection")
-        inner = F.gelu(linear(norm(x, block + "norm 2"), block + "up"), approximate="tanh")
-        x = x + linear(inner, block + "down")
-    logits = F.linear(norm(x, "final norm"), p["head"])
+        x = x + mlp(norm(x, block + "norm 2"), block)
+    logits = F.linear(norm(x, "final norm"), p["token embedding" if knob(case, "tied") else "head"])
     return F.cross_entropy(logits.view(-1, case["vocab"]), labels.reshape(-1))
 
 

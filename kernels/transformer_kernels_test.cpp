@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
+#include <random>
+#include <vector>
 
 #include "kernels/kernels.h"
 #include "kernels/number_format.h"
@@ -46,6 +49,14 @@ TEST(Embedding, AddsTheRowOfTheTokenAndThatOfThePosition) {
            value_at(t, 2, (row % t.shape.groups) * t.shape.columns + column);
   };
   expect_formulas("embedding", {{3, x}});
+}
+
+TEST(TokenEmbedding, IsTheRowOfTheToken) {
+  const Formula x = [](const KernelTrial& t, std::int64_t i) {
+    const auto token = static_cast<std::int64_t>(value_at(t, 0, i / t.shape.columns));
+    return value_at(t, 1, token * t.shape.columns + i % t.shape.columns);
+  };
+  expect_formulas("token_embedding", {{2, x}});
 }
 
 TEST(EmbeddingGradient, AddsTheRowsOfEachTokenToItsRowOfTheTable) {
@@ -94,6 +105,44 @@ TEST(GeluGradient, IsTheSlopeOfGelu) {
   expect_formulas("gelu_gradient", {{2, dx}}, 10);
 }
 
+// silu(gate) up, by tanh instead of an exponential.
+double gated(double gate, double up) {
+  return gate * (1 + std::tanh(gate / 2)) / 2 * up;
+}
+
+// Of element i of rows of F numbers, in rows of F gates and F ups.
+double gate_of(const KernelTrial& t, std::int64_t i) {
+  const std::int64_t columns = t.shape.columns;
+  return value_at(t, 0, i / columns * 2 * columns + i % columns);
+}
+double up_of(const KernelTrial& t, std::int64_t i) {
+  const std::int64_t columns = t.shape.columns;
+  return value_at(t, 0, (i / columns * 2 + 1) * columns + i % columns);
+}
+
+TEST(Swiglu, GatesTheSecondHalfOfARowByTheSiluOfTheFirst) {
+  expect_formulas("swiglu", {{1, [](const KernelTrial& t, std::int64_t i) {
+                                return gated(gate_of(t, i), up_of(t, i));
+                              }}});
+}
+
+TEST(SwigluGradient, IsTheSlopeOfSwigluInItsGateAndInItsUp) {
+  const Formula dx = [](const KernelTrial& t, std::int64_t i) {
+    const std::int64_t columns = t.shape.columns;
+    const std::int64_t element = i / (2 * columns) * columns + i % columns;
+    const double gate = gate_of(t, element), up = up_of(t, element);
+    const double d_y = value_at(t, 1, element);
+    if (i / columns % 2 == 1) return d_y * gated(gate, 1);
+    // A difference of fourth order: off by the fifth derivative times distance^4 / 30.
+    constexpr double distance = 1e-3;
+    const auto difference = [&](double width) {
+      return gated(gate + width, up) - gated(gate - width, up);
+    };
+    return d_y * (8 * difference(distance) - difference(2 * distance)) / (12 * distance);
+  };
+  expect_formulas("swiglu_gradient", {{2, dx}}, 10);
+}
+
 TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
   const auto sum = [](const KernelTrial& t, std::int64_t i) {
     return value_at(t, 0, i) + value_at(t, 1, i % t.shape.columns);
@@ -105,6 +154,56 @@ TEST(BiasGelu, TakesTheGeluOfTheSumAsItIsStored) {
                                              const double pre = stored(t, i);
                                              return pre * logistic_of_inner(pre);
                                            }}});
+}
+
+// --- positions -----------------------------------------------------------------------------------
+
+TEST(Rope, TurnsThePairsOfTheFirstHeadsAsComplexNumbersOfTheHalves) {
+  const Formula turned = [](const KernelTrial& t, std::int64_t i) {
+    const auto rope = t.attributes.as<kernels::Rope>();
+    const std::int64_t column = i % t.shape.columns, half = rope.width / 2;
+    if (column >= t.shape.groups * rope.width) return value_at(t, 0, i);
+    const std::int64_t pair = column % half;
+    const bool second = column % rope.width >= half;
+    const std::int64_t first = second ? i - half : i;
+    const auto position = static_cast<double>(i / t.shape.columns % t.shape.depth);
+    const double frequency =
+        std::exp(-std::log(rope.base) * static_cast<double>(pair) / static_cast<double>(half));
+    const std::complex<double> number(value_at(t, 0, first), value_at(t, 0, first + half));
+    const std::complex<double> result =
+        number * std::polar(1.0, (rope.inverse ? -position : position) * frequency);
+    return second ? result.imag() : result.real();
+  };
+  expect_formulas("rope", {{0, turned}}, 10);  // an angle of thousands is off by its last bits
+}
+
+// What makes the inverse turn the gradient: R' R = 1, and (R x) y = x (R' y).
+TEST(Rope, BackIsItsInverseAndItsTranspose) {
+  constexpr KernelShape shape{.rows = 21, .columns = 3 * 48, .depth = 7, .groups = 6};
+  constexpr std::size_t count = 21 * 3 * 48;
+  const std::uint64_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> x(count), y(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    x[i] = uniform(random);
+    y[i] = uniform(random);
+  }
+  const auto turn = [&](std::vector<float> rows, bool inverse) {
+    run_in_fp32<kernels::Rope>(shape, {.width = 16, .inverse = inverse}, {rows.data()});
+    return rows;
+  };
+  const auto product = [](const std::vector<float>& a, const std::vector<float>& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * b[i];
+    return sum;
+  };
+  const std::vector<float> turned = turn(x, false);
+  EXPECT_NE(turned, x);
+  const std::vector<float> back = turn(turned, true);
+  for (std::size_t i = 0; i < count; ++i) ASSERT_NEAR(back[i], x[i], 3e-7) << "number " << i;
+  EXPECT_NEAR(product(turned, y), product(x, turn(y, true)), 1e-5);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The host side of embedding: operands, work and the reference. Meaning and shapes: embedding.h.
+// The host side of embedding and token_embedding: operands, work and the references. Meaning and
+// shapes: embedding.h.
 #include "kernels/embedding/embedding.h"
 
 #include <algorithm>
@@ -40,13 +41,26 @@ constexpr KernelOperand embedding_operands[] = {
     {"x", Access::write, extent::elements},
 };
 
+constexpr KernelOperand token_embedding_operands[] = {
+    {"tokens", Access::read, extent::rows, OperandFormat::token},
+    {.name = "table",
+     .access = Access::read,
+     .elements = extent::depth_by_columns,
+     .touched = table_touched},
+    {"x", Access::write, extent::elements},
+};
+
 // --- work ----------------------------------------------------------------------------------------
 
 CheckedSize embedding_flops(const CheckedShape& shape, const KernelAttributes&) {
   return elements_of(shape);
 }
 
-// --- reference -----------------------------------------------------------------------------------
+CheckedSize token_embedding_flops(const CheckedShape&, const KernelAttributes&) {
+  return 0;
+}
+
+// --- references ----------------------------------------------------------------------------------
 
 void embedding_reference(const KernelCall& call) {
   const std::int64_t columns = call.shape.columns;
@@ -62,13 +76,25 @@ void embedding_reference(const KernelCall& call) {
   }
 }
 
+void token_embedding_reference(const KernelCall& call) {
+  const std::int64_t columns = call.shape.columns;
+  const auto* tokens = static_cast<const std::int32_t*>(call.buffers[0]);
+  for (std::int64_t i = 0; i < elements_of(call.shape); ++i) {
+    const std::int64_t entry = tokens[i / columns] * columns;
+    set_number(call.buffers[2], call.dtype, i,
+               number_at(call.buffers[1], call.dtype, entry + i % columns));
+  }
+}
+
 }  // namespace
 
-// --- the row -------------------------------------------------------------------------------------
+// --- the rows ------------------------------------------------------------------------------------
 
 std::vector<Kernel> embedding_kernels() {
   return {{kernels::Embedding::name, embedding_operands, embedding_flops, embedding_reference,
-           in_cuda_builds<prepare_embedding>()}};
+           in_cuda_builds<prepare_embedding>()},
+          {kernels::TokenEmbedding::name, token_embedding_operands, token_embedding_flops,
+           token_embedding_reference, in_cuda_builds<prepare_token_embedding>()}};
 }
 
 }  // namespace stepgate

@@ -69,6 +69,17 @@ BenchShape heads(std::string_view kernel, const Step& step) {
   return bench;
 }
 
+// The queries and keys of packed rows.
+BenchShape turned_heads(const Step& step) {
+  BenchShape bench = attention("rope", step);
+  for (KernelShape* shape : {&bench.shape, &bench.verified}) {
+    shape->columns = 3 * step.hidden;
+    shape->groups = 2 * step.heads;
+  }
+  bench.attributes = kernels::Rope::Attributes{.width = step.hidden / step.heads};
+  return bench;
+}
+
 void append_gemms(const Step& step, std::vector<BenchShape>& all) {
   constexpr kernels::Matmul::Attributes forward = {.transpose_b = true}, input = {},
                                         weight = {.transpose_a = true};
@@ -94,10 +105,14 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
     return {.kernel = kernel, .shape = shape, .verified = small};
   };
   all.push_back(embedded("embedding"));
+  all.push_back(embedded("token_embedding"));
   all.push_back(embedded("embedding_gradient"));
   all.push_back(by_rows("add", n, c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
+  // Of Llama's width, 8/3 of the stream's.
+  for (const char* kernel : {"swiglu", "swiglu_gradient"})
+    all.push_back(by_rows(kernel, n, (8 * c + 191) / 192 * 64));
   for (const char* kernel :
        {"layer_norm", "residual_bias_layer_norm", "rms_norm", "residual_bias_rms_norm"})
     all.push_back(by_rows(kernel, n, c, NormAttributes{1e-5}));
@@ -113,6 +128,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   all.push_back(by_rows("bias_gradient", step.samples, step.tokens * c));
   for (const char* kernel : {"cross_entropy", "scaled_cross_entropy"})
     all.push_back(by_rows(kernel, n, step.vocab));
+  all.push_back(turned_heads(step));
   all.push_back(heads("split_heads", step));
   all.push_back(heads("merge_heads", step));
   all.push_back(attention("attention", step));

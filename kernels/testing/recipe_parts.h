@@ -39,6 +39,12 @@ inline std::vector<Shape> sequences_of_heads() {
   return shapes;
 }
 
+// Rows of sequences of T tokens that begin with so many heads of up to 256 numbers; with nothing
+// behind them, with the values of attention, and so that rows are not whole packs.
+inline const std::vector<Shape> rows_of_turned_heads = {
+    {1, 256, 1, 1},    {6, 515, 2, 2},      {14, 768, 7, 2}, {33, 1025, 33, 4},
+    {66, 1300, 33, 5}, {200, 1536, 200, 4}, {3, 2304, 1, 6}, {5000, 264, 5000, 1}};
+
 // G matrices of T x T.
 inline std::vector<Shape> square_matrices() {
   std::vector<Shape> shapes;

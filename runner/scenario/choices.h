@@ -7,6 +7,8 @@ namespace stepgate {
 
 enum class ModelKind { mlp, spin, transformer, elementwise };
 enum class ModelNorm { layer, rms };
+enum class ModelMlp { gelu, swiglu };
+enum class ModelPosition { learned, rope };
 // Written "soa" and "aos" in files: arrays of fields, or an array of records of all fields.
 enum class Layout { arrays, records };
 enum class HostMemory {

@@ -31,6 +31,10 @@ struct ModelKnobs {
   std::int64_t vocab = 8192;                   // tokens there are
   std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
   ModelNorm norm = ModelNorm::layer;
+  ModelMlp mlp = ModelMlp::gelu;
+  std::optional<std::int64_t> ffn = {};  // width of the MLP; absent: what the field's text says
+  ModelPosition position = ModelPosition::learned;
+  bool tied = false;  // the head's weight is the token embedding
   // That a library's gradient of attention may use, which keeps scores there; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
   // elementwise

@@ -36,6 +36,14 @@ void append_transformers(std::vector<ModelCase>& cases) {
   scaled.optim.master = true;
   scaled.launch.fuse = Fuse::none;
   cases.push_back({"fp16_transformer", scaled});
+  Knobs llama = plain;
+  llama.model.norm = ModelNorm::rms;
+  llama.model.mlp = ModelMlp::swiglu;
+  llama.model.ffn = 24;
+  llama.model.position = ModelPosition::rope;
+  llama.model.tied = true;
+  llama.optim.clip = 1;
+  cases.push_back({"fp32_llama", llama});
 }
 
 void append_elementwise(std::vector<ModelCase>& cases) {

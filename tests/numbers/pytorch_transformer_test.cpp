@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -80,6 +81,11 @@ Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
   knobs.model.seq = golden.at("seq");
   knobs.model.vocab = golden.at("vocab");
   knobs.model.norm = golden.at("norm") == "rms" ? ModelNorm::rms : ModelNorm::layer;
+  // What only some cases say, by the names of their knobs.
+  if (golden.value("mlp", "gelu") == "swiglu") knobs.model.mlp = ModelMlp::swiglu;
+  if (golden.contains("ffn")) knobs.model.ffn = golden.at("ffn").get<std::int64_t>();
+  if (golden.value("position", "learned") == "rope") knobs.model.position = ModelPosition::rope;
+  knobs.model.tied = golden.value("tied", false);
   knobs.batch.size = golden.at("batch");
   knobs.optim.kind = OptimKind::adamw;
   knobs.optim.clip = golden.at("clip");
@@ -193,6 +199,26 @@ void expect_as_in_pytorch(Device& device, const Json& golden, const Precision& p
     expect_tensors(first, "gradients", scale, table, golden.at("gradients"), precision.gradient);
   if (precision.dtype != DType::fp16)
     expect_tensors(rest, "weights", 1, table, golden.at("weights"), precision.weight);
+}
+
+// CASES of the script is the one list of cases.
+TEST(PyTorchGoldens, AreOfEveryCaseOfTheScript) {
+  const auto read = read_file(STEPGATE_SOURCE_DIR "/ci/pytorch_transformer.py", "a script");
+  const std::string script = std::get<std::string>(read);
+  const Json goldens = golden_file();
+  std::set<std::string> computed;
+  for (const Json& golden : goldens.at("cases")) computed.insert(golden.at("name"));
+  std::size_t listed = 0;
+  constexpr std::string_view before = "dict(name=\"";
+  for (std::size_t at = script.find(before); at != script.npos; at = script.find(before, at)) {
+    at += before.size();
+    const std::string name = script.substr(at, script.find('"', at) - at);
+    EXPECT_TRUE(computed.contains(name)) << "case \"" << name
+                                         << "\" is missing in the golden file: run "
+                                            "ci/pytorch_transformer.py where there is PyTorch";
+    ++listed;
+  }
+  EXPECT_EQ(listed, goldens.at("cases").size());
 }
 
 TEST_P(PyTorchTransformer, HasTheSameLossesGradientsAndWeights) {

@@ -4,16 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <ostream>
 #include <random>
 
-#include "device/contents.h"
 #include "device/reference/reference_device.h"
-#include "kernels/catalogue.h"
 #include "support/random.h"
 #include "tests/contract/device_contract.h"
+#include "tests/numbers/step_by_hand.h"
 #include "tests/numbers/step_numbers_textbook.h"
 
 namespace stepgate {
@@ -47,80 +45,28 @@ const ShapeCase shapes[] = {{"one_layer", 1, 8, 6, {}},
 
 // --- gradients -----------------------------------------------------------------------------------
 
-// The forward pass of a plan's step 0 on buffers of its own, one operation after the other.
-class Forward {
- public:
-  explicit Forward(const StepPlan& plan) : plan_(plan) {
-    for (const Buffer& buffer : plan.buffers) {
-      std::vector<std::byte>& memory = memory_.emplace_back();
-      if (buffer.purpose == Purpose::workspace) continue;
-      memory.resize(static_cast<std::size_t>(buffer.bytes));
-      fill_contents(buffer, 0, plan.seed, memory);
-    }
+// Which units of the hidden layers are on; where that changes, the loss has a kink.
+std::vector<bool> active_units(const StepPlan& plan, StepByHand& step) {
+  std::vector<bool> active;
+  for (const Buffer& buffer : plan.buffers) {
+    if (!buffer.name.starts_with("hidden ")) continue;
+    for (const float value : step.floats(buffer.name)) active.push_back(value > 0);
   }
-
-  // The mean of the row losses, in double: the step's own loss is rounded once more.
-  double loss() {
-    for (const Operation& operation : plan_.operations) {
-      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-      if (launch && operation.phase == Phase::forward) carry_out(*launch);
-    }
-    const std::vector<float> rows = floats("row losses");
-    return std::accumulate(rows.begin(), rows.end(), 0.0) / static_cast<double>(rows.size());
-  }
-
-  float& weight(std::size_t index) {
-    return reinterpret_cast<float*>(memory_[index_of("weights")].data())[index];
-  }
-
-  // Which units of the hidden layers are on; where that changes, the loss has a kink.
-  std::vector<bool> active_units() const {
-    std::vector<bool> active;
-    for (const Buffer& buffer : plan_.buffers) {
-      if (!buffer.name.starts_with("hidden ")) continue;
-      for (const float value : floats(buffer.name)) active.push_back(value > 0);
-    }
-    return active;
-  }
-
- private:
-  void carry_out(const LaunchKernel& launch) {
-    std::vector<void*> operands;
-    for (const BufferUse& use : launch.operands)
-      operands.push_back(memory_[static_cast<std::size_t>(use.buffer)].data() + use.offset_bytes);
-    kernel(launch.kernel).reference({launch.shape, launch.dtype, launch.attributes, operands});
-  }
-
-  std::size_t index_of(const std::string& name) const {
-    for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
-      if (plan_.buffers[index].name == name) return index;
-    }
-    ADD_FAILURE() << "no buffer is called " << name;
-    return 0;
-  }
-
-  std::vector<float> floats(const std::string& name) const {
-    const std::vector<std::byte>& bytes = memory_[index_of(name)];
-    std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
-  }
-
-  const StepPlan& plan_;
-  std::vector<std::vector<std::byte>> memory_;
-};
+  return active;
+}
 
 // The central difference of the loss; nothing where the loss has a kink in between.
-std::optional<double> slope(Forward& forward, std::size_t index, float distance) {
+std::optional<double> slope(const StepPlan& plan, StepByHand& forward, std::size_t index,
+                            float distance) {
   const float middle = forward.weight(index);
   forward.weight(index) = middle + distance;
   const double up = forward.weight(index);
   const double loss_up = forward.loss();
-  const std::vector<bool> active_up = forward.active_units();
+  const std::vector<bool> active_up = active_units(plan, forward);
   forward.weight(index) = middle - distance;
   const double down = forward.weight(index);
   const double loss_down = forward.loss();
-  const bool kink = active_up != forward.active_units();
+  const bool kink = active_up != active_units(plan, forward);
   forward.weight(index) = middle;
   if (kink) return std::nullopt;
   return (loss_up - loss_down) / (up - down);  // as far apart as rounding has left them
@@ -139,7 +85,7 @@ TEST_P(StepGradients, AgreeWithFiniteDifferencesOfTheLoss) {
   const StepPlan plan = plan_of(knobs_of(shape, OptimKind::sgd));
   const auto device = make_reference_device(1);
   const std::vector<float> gradients = device->load(plan)->run({0, 1, true}).tensors.at(1).values;
-  Forward forward(plan);
+  StepByHand forward(plan);
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   Random random(seed);
@@ -152,7 +98,7 @@ TEST_P(StepGradients, AgreeWithFiniteDifferencesOfTheLoss) {
     for (const std::size_t count : {hidden * hidden, hidden}) {
       for (int trial = 0; trial < trials_a_tensor; ++trial) {
         const std::size_t index = first + random.below(count);
-        const auto expected = slope(forward, index, distance);
+        const auto expected = slope(plan, forward, index, distance);
         kinks += expected ? 0 : 1;
         if (!expected) continue;
         ++compared;

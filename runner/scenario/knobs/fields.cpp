@@ -67,6 +67,22 @@ constexpr std::array field_rows{
         &for_transformer),
     field<&Knobs::model, &ModelKnobs::norm>("model.norm", one_of(choices<ModelNorm>),
                                             "LayerNorm or RMSNorm", &for_transformer),
+    field<&Knobs::model, &ModelKnobs::mlp>(
+        "model.mlp", one_of(choices<ModelMlp>),
+        "the MLP's inside: gelu of up, or silu of a gate times up, both of one GEMM",
+        &for_transformer),
+    field<&Knobs::model, &ModelKnobs::ffn>(
+        "model.ffn", or_word("auto", multiple_of(8, whole(8, 262144))),
+        "width of the MLP; auto is 4 x 'model.hidden', of swiglu 8/3 of it, rounded up to a "
+        "multiple of 64",
+        &for_transformer),
+    field<&Knobs::model, &ModelKnobs::position>(
+        "model.position", one_of(choices<ModelPosition>),
+        "a table of positions that is learned, or queries and keys turned by theirs (base 10000)",
+        &for_transformer),
+    field<&Knobs::model, &ModelKnobs::tied>("model.tied", yes_or_no(),
+                                            "whether the head's weight is the token embedding",
+                                            &for_transformer),
     field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
         "model.attention_workspace", bytes(0, tebibyte),
         "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",

@@ -111,6 +111,13 @@ constexpr std::array clashes{
              },
              "a sample has more tokens ('model.seq') than there are positions",
              "raise 'model.positions', or leave it out"},
+    KnobRule{"model.positions",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.positions &&
+                      knobs.model.position == ModelPosition::rope;
+             },
+             "with model.position = \"rope\" there is no table of positions",
+             "remove 'model.positions', or write model.position = \"learned\""},
     KnobRule{"model.stride", leaves_elements_out,
              "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
              "choose a divisor, such as a power of two up to 8"},

@@ -52,14 +52,20 @@ class Transformer {
  private:
   // --- buffers -----------------------------------------------------------------------------------
 
+  bool is_gated() const { return shape_.mlp == ModelMlp::swiglu; }
+  bool learns_positions() const { return shape_.position == ModelPosition::learned; }
+
   CheckedSize all_rows() const { return knobs_.batch.size * shape_.seq; }
 
   int activation(const std::string& name, CheckedSize bytes) {
     return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
   }
-  // [rows][times * hidden] in the model's storage.
+  // [rows][columns] in the model's storage.
+  int rows_of(const std::string& name, CheckedSize columns) {
+    return activation(name, shape_.rows() * columns * shape_.element_bytes);
+  }
   int rows_of_hidden(const std::string& name, std::int64_t times = 1) {
-    return activation(name, shape_.rows() * times * shape_.hidden * shape_.element_bytes);
+    return rows_of(name, times * shape_.hidden);
   }
 
   void add_parameters() {
@@ -119,8 +125,8 @@ class Transformer {
     block.norm2 = add_norm(name + " second", rows_of_hidden(name + " middle"));
     block.qkv = rows_of_hidden(name + " qkv", 3);
     block.attended = rows_of_hidden(name + " attention");
-    block.up = rows_of_hidden(name + " up", 4);
-    block.activation = rows_of_hidden(name + " gelu", 4);
+    block.up = rows_of(name + " " + up_name(shape_.mlp), shape_.up());
+    block.activation = rows_of(name + (is_gated() ? " swiglu" : " gelu"), shape_.ffn);
     if (knobs_.launch.fuse == Fuse::attention) {
       block.log_sums = activation(name + " log sums", shape_.rows() * shape_.heads * word_bytes);
     } else {
@@ -135,7 +141,9 @@ class Transformer {
     temporaries_.branch = rows_of_hidden("branch");
     temporaries_.d_stream = rows_of_hidden("stream gradient");
     temporaries_.d_hidden = rows_of_hidden("hidden gradient");
-    temporaries_.d_mlp = rows_of_hidden("mlp gradient", 4);
+    temporaries_.d_mlp = rows_of("mlp gradient", shape_.up());
+    temporaries_.d_activation =
+        is_gated() ? rows_of("mlp activation gradient", shape_.ffn) : temporaries_.d_mlp;
     temporaries_.d_qkv = rows_of_hidden("qkv gradient", 3);
     temporaries_.norm_partials =
         activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
@@ -178,10 +186,7 @@ class Transformer {
 
   void forward(TransformerBlocks& blocks, std::int64_t part) {
     const std::string name = prefix(part);
-    builder_.launch<kernels::Embedding>(
-        name + "embedding", embedding_shape(),
-        {words(tokens_, part), weight(table_.embedding()), used_positions(update_.weights),
-         builder_.whole(blocks_[0].norm1.sum)});
+    embed(name, part);
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
       const BlockBuffers& block = blocks_[static_cast<std::size_t>(layer)];
       blocks.name_as(name + block_name(layer));
@@ -198,6 +203,19 @@ class Transformer {
         {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
         {.transpose_b = true});
     launch_loss(name, part);
+  }
+
+  void embed(const std::string& name, std::int64_t part) {
+    const StepBuilder::Operand tokens = words(tokens_, part);
+    const BufferUse table = weight(table_.embedding());
+    const BufferUse stream = builder_.whole(blocks_[0].norm1.sum);
+    if (learns_positions()) {
+      return builder_.launch<kernels::Embedding>(
+          name + "embedding", embedding_shape(),
+          {tokens, table, used_positions(update_.weights), stream});
+    }
+    builder_.launch<kernels::TokenEmbedding>(name + "embedding", embedding_shape(),
+                                             {tokens, table, stream});
   }
 
   // The first block's input comes from the embedding, that of another from the block before it.
@@ -276,13 +294,16 @@ class Transformer {
             .groups = shape_.seq};
   }
 
-  // Positions are columns of a matrix with one row a sample.
+  // Added to what is there: nothing, or, where the head is tied, its gradient of the same table,
+  // which comes first. Positions are columns of a matrix with one row a sample.
   void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
     const BufferUse d_table = gradient(table_.embedding());
     const BufferUse d_stream = builder_.whole(temporaries_.d_stream);
-    if (!accumulate) builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
+    if (!accumulate && !shape_.tied)
+      builder_.act(name + "zero the embedding's gradient", FillZero{d_table});
     builder_.launch<kernels::EmbeddingGradient>(name + "embedding gradient", embedding_shape(),
                                                 {words(tokens_, part), d_stream, d_table});
+    if (!learns_positions()) return;
     builder_.launch<kernels::BiasGradient>(
         name + "position gradient", {.rows = shape_.samples, .columns = shape_.seq * shape_.hidden},
         {d_stream, used_positions(update_.gradients)}, {.accumulate = accumulate});

@@ -49,6 +49,16 @@ KernelShape TransformerBlocks::attention_shape() const {
       .rows = shape_.rows(), .columns = shape_.hidden, .depth = shape_.seq, .groups = shape_.heads};
 }
 
+void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
+  if (shape_.position == ModelPosition::learned) return;
+  launch<kernels::Rope>(name,
+                        {.rows = shape_.rows(),
+                         .columns = 3 * shape_.hidden,
+                         .depth = shape_.seq,
+                         .groups = 2 * shape_.heads},
+                        {whole(qkv)}, {.width = shape_.hidden / shape_.heads, .inverse = inverse});
+}
+
 void TransformerBlocks::attention(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention(block);
   launch<kernels::Attention>("attention", attention_shape(),

@@ -148,6 +148,7 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
   const std::int64_t hidden = shape_.hidden;
   linear("qkv", parameters.qkv, block.norm1.out, block.qkv, 3 * hidden, hidden);
+  rope("rope", block.qkv, false);
   attention(block);
   branch("projection", parameters.projection, block.attended, hidden);
   add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
@@ -155,14 +156,19 @@ void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
 
 void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
   const std::size_t up = table_.block(layer).up;
-  const std::int64_t inner = shape_.inner();
-  const KernelShape shape{.rows = shape_.rows(), .columns = inner};
+  const std::int64_t ffn = shape_.ffn;
+  const KernelShape shape{.rows = shape_.rows(), .columns = ffn};
+  if (shape_.mlp == ModelMlp::swiglu) {
+    // The bias with the GEMM: what reads gates and ups then need not write them back.
+    linear(up_name(shape_.mlp), up, block.norm2.out, block.up, shape_.up(), shape_.hidden);
+    return launch<kernels::Swiglu>("swiglu", shape, {whole(block.up), whole(block.activation)});
+  }
   if (!fuses(Fuse::pointwise)) {
-    linear("up", up, block.norm2.out, block.up, inner, shape_.hidden);
+    linear("up", up, block.norm2.out, block.up, ffn, shape_.hidden);
     return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
   // The bias with the gelu rather than with the GEMM: that pass is there anyway.
-  launch<kernels::Matmul>("up gemm", {shape_.rows(), inner, shape_.hidden},
+  launch<kernels::Matmul>("up gemm", {shape_.rows(), ffn, shape_.hidden},
                           {whole(block.norm2.out), weight(up), whole(block.up)},
                           {.transpose_b = true});
   launch<kernels::BiasGelu>(
@@ -171,26 +177,37 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
 }
 
 void TransformerBlocks::mlp_down(std::int64_t layer, const BlockBuffers& block) {
-  branch("down", table_.block(layer).down, block.activation, shape_.inner());
+  branch("down", table_.block(layer).down, block.activation, shape_.ffn);
+}
+
+void TransformerBlocks::activation_gradient(const BlockBuffers& block) {
+  const KernelShape shape{.rows = shape_.rows(), .columns = shape_.ffn};
+  const BufferUse d_activation = whole(buffers_.temporaries.d_activation);
+  const BufferUse d_mlp = whole(buffers_.temporaries.d_mlp);
+  if (shape_.mlp == ModelMlp::swiglu) {
+    return launch<kernels::SwigluGradient>("swiglu gradient", shape,
+                                           {whole(block.up), d_activation, d_mlp});
+  }
+  launch<kernels::GeluGradient>("gelu gradient", shape, {whole(block.up), d_activation, d_mlp});
 }
 
 void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
   const TemporaryBuffers& temporaries = buffers_.temporaries;
   const std::int64_t hidden = shape_.hidden;
-  const std::int64_t inner = shape_.inner();
-  branch_gradient("down", parameters.down, block.activation, inner);
-  input_gradient("down", parameters.down, temporaries.d_stream, temporaries.d_mlp, hidden, inner);
-  launch<kernels::GeluGradient>(
-      "gelu gradient", {.rows = shape_.rows(), .columns = inner},
-      {whole(block.up), whole(temporaries.d_mlp), whole(temporaries.d_mlp)});
-  linear_gradient("up", parameters.up, temporaries.d_mlp, block.norm2.out, inner, hidden);
-  input_gradient("up", parameters.up, temporaries.d_mlp, temporaries.d_hidden, inner, hidden);
+  const std::string up = up_name(shape_.mlp);
+  branch_gradient("down", parameters.down, block.activation, shape_.ffn);
+  input_gradient("down", parameters.down, temporaries.d_stream, temporaries.d_activation, hidden,
+                 shape_.ffn);
+  activation_gradient(block);
+  linear_gradient(up, parameters.up, temporaries.d_mlp, block.norm2.out, shape_.up(), hidden);
+  input_gradient(up, parameters.up, temporaries.d_mlp, temporaries.d_hidden, shape_.up(), hidden);
   norm_gradient(block.norm2, parameters.norm2, false);
   branch_gradient("projection", parameters.projection, block.attended, hidden);
   input_gradient("projection", parameters.projection, temporaries.d_stream, temporaries.d_hidden,
                  hidden, hidden);
   attention_gradient(block);
+  rope("rope gradient", temporaries.d_qkv, true);
   linear_gradient("qkv", parameters.qkv, temporaries.d_qkv, block.norm1.out, 3 * hidden, hidden);
   input_gradient("qkv", parameters.qkv, temporaries.d_qkv, temporaries.d_hidden, 3 * hidden,
                  hidden);
@@ -210,7 +227,7 @@ CheckedSize norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
 
 CheckedSize bias_partial_elements(const TransformerShape& shape) {
   CheckedSize most;
-  for (const CheckedSize outputs : {shape.hidden, 3 * shape.hidden, shape.inner()})
+  for (const CheckedSize outputs : {shape.hidden, 3 * shape.hidden, shape.up()})
     most = std::max(most, column_parts(shape.rows(), outputs) * outputs);
   return most;
 }

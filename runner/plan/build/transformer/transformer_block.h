@@ -2,7 +2,8 @@
 // One block of a transformer, with the norms first (Xiong et al.: On layer normalization in the
 // transformer architecture, 2020, as GPT-2 has them), forward and backward:
 //   mid = x + projection(attention(qkv(norm1(x))))
-//   out = mid + down(gelu(up(norm2(mid))))
+//   out = mid + down(gelu(up(norm2(mid))))  or  mid + down(silu(gate(norm2(mid))) up(norm2(mid)))
+// Attention turns queries and keys by their positions first, where those are not learned.
 // A block leaves the result of its last GEMM as a branch: whoever comes next adds it to mid. Which
 // blocks there are and which of their buffers are shared is build_transformer.cpp's.
 #pragma once
@@ -36,10 +37,11 @@ struct BlockBuffers {
 
 // What no block keeps.
 struct TemporaryBuffers {
-  int branch = 0;    // the result of the GEMM that is added next
-  int d_stream = 0;  // gradient of the residual stream
-  int d_hidden = 0;  // of something as wide as the stream
-  int d_mlp = 0;     // of the MLP's inside
+  int branch = 0;        // the result of the GEMM that is added next
+  int d_stream = 0;      // gradient of the residual stream
+  int d_hidden = 0;      // of something as wide as the stream
+  int d_mlp = 0;         // of what the GEMM into the MLP leaves
+  int d_activation = 0;  // of the MLP's inside; d_mlp where that is as wide
   int d_qkv = 0;
   int norm_partials = 0;
   int bias_partials = 0;
@@ -105,6 +107,10 @@ class TransformerBlocks {
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);
+  // Of what mlp_up activates, from d_activation to d_mlp.
+  void activation_gradient(const BlockBuffers&);
+  // Turns queries and keys by their positions, or back, unless positions are learned.
+  void rope(const std::string& name, int qkv, bool inverse);
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
   // Of each sequence [seq][seq] scores, of which a token needs those of tokens up to it.

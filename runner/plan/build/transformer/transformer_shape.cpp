@@ -11,6 +11,14 @@ constexpr std::int64_t alignment_elements = 64;
 constexpr double embedding_scale = 0.035;  // as wide as GPT-2's normal numbers of deviation 0.02
 constexpr double norm_scale = 0.1;         // so that a wrong norm shows in the first step
 
+// Two matrices of 4 hidden or three of 8/3 hidden have as many parameters (Touvron et al.: LLaMA,
+// 2023, section 2.2).
+std::int64_t usual_ffn(const ModelKnobs& model) {
+  constexpr std::int64_t unit = 64;
+  if (model.mlp == ModelMlp::gelu) return 4 * model.hidden;
+  return (8 * model.hidden + 3 * unit - 1) / (3 * unit) * unit;
+}
+
 }  // namespace
 
 TransformerShape transformer_shape(const Knobs& knobs) {
@@ -22,16 +30,25 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .vocab = model.vocab,
           .positions = model.positions.value_or(model.seq),
           .norm = model.norm,
+          .mlp = model.mlp,
+          .ffn = model.ffn.value_or(usual_ffn(model)),
+          .position = model.position,
+          .tied = model.tied,
           .samples = knobs.batch.size / knobs.batch.accumulate,
           .dtype = model.dtype,
           .attention_workspace_bytes = model.attention_workspace_bytes,
           .element_bytes = bytes_of(model.dtype)};
 }
 
+std::string up_name(ModelMlp mlp) {
+  return mlp == ModelMlp::swiglu ? "gate and up" : "up";
+}
+
 ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
   const std::int64_t hidden = shape.hidden;
   embedding_ = add_aligned("token embedding", shape.vocab * hidden, embedding_scale);
-  positions_ = add_aligned("position embedding", shape.positions * hidden, embedding_scale);
+  if (shape.position == ModelPosition::learned)
+    positions_ = add_aligned("position embedding", shape.positions * hidden, embedding_scale);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     const std::string name = "block " + std::to_string(layer) + ": ";
     BlockParameters block{};
@@ -39,12 +56,14 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
     block.qkv = add_gemm(name + "qkv", 3 * hidden, hidden);
     block.projection = add_gemm(name + "projection", hidden, hidden);
     block.norm2 = add_norm(name + "norm 2");
-    block.up = add_gemm(name + "up", shape.inner(), hidden);
-    block.down = add_gemm(name + "down", hidden, shape.inner());
+    block.up = add_gemm(name + up_name(shape.mlp), shape.up(), hidden);
+    block.down = add_gemm(name + "down", hidden, shape.ffn);
     blocks_.push_back(block);
   }
   final_norm_ = add_norm("final norm");
-  head_ = add_aligned("head", shape.vocab * hidden, 1 / std::sqrt(static_cast<double>(hidden)));
+  head_ = shape.tied ? embedding_
+                     : add_aligned("head", shape.vocab * hidden,
+                                   1 / std::sqrt(static_cast<double>(hidden)));
   elements_ = (elements_ + alignment_elements - 1) / alignment_elements * alignment_elements;
 }
 

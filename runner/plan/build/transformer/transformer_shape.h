@@ -21,17 +21,25 @@ struct TransformerShape {
   CheckedSize vocab = 0;
   std::int64_t positions = 0;
   ModelNorm norm = ModelNorm::layer;
+  ModelMlp mlp = ModelMlp::gelu;
+  CheckedSize ffn = 0;  // width of the MLP
+  ModelPosition position = ModelPosition::learned;
+  bool tied = false;        // the head's weight is the token embedding
   CheckedSize samples = 0;  // computed with at once: a batch, or a part of it
   DType dtype = DType::fp32;
   std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
 
   CheckedSize rows() const { return samples * seq; }  // tokens
-  CheckedSize inner() const { return 4 * hidden; }    // of the MLP
+  // Outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
+  CheckedSize up() const { return mlp == ModelMlp::swiglu ? 2 * ffn : ffn; }
   CheckedSize norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
 };
 
 TransformerShape transformer_shape(const Knobs&);
+
+// What the GEMM into the MLP is called, its parameters too.
+std::string up_name(ModelMlp);
 
 struct ParameterTensor {
   std::string name;
@@ -42,7 +50,8 @@ struct ParameterTensor {
 };
 
 // Indices into ParameterTable::tensors. A GEMM's weight is [outputs][inputs]; its bias follows.
-// A norm's weight is followed by its bias without a gap; RMSNorm has none.
+// A norm's weight is followed by its bias without a gap; RMSNorm has none. `up` has the gates'
+// outputs before the ups', where there are gates.
 struct BlockParameters {
   std::size_t norm1, qkv, projection, norm2, up, down;
 };
@@ -61,9 +70,9 @@ class ParameterTable {
     return blocks_[static_cast<std::size_t>(layer)];
   }
   std::size_t embedding() const { return embedding_; }
-  std::size_t positions() const { return positions_; }
+  std::size_t positions() const { return positions_; }  // where they are learned
   std::size_t final_norm() const { return final_norm_; }
-  std::size_t head() const { return head_; }
+  std::size_t head() const { return head_; }  // where it is tied, embedding()
 
   // The tensor's first element in a flat buffer.
   std::int64_t first_of(std::size_t tensor) const { return tensors_[tensor].first; }

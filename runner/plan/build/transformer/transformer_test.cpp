@@ -29,6 +29,14 @@ std::int64_t launches_of(const StepPlan& plan, std::string_view kernel) {
                        });
 }
 
+// Everything that a Llama has otherwise than a GPT.
+void make_llama(Knobs& knobs) {
+  knobs.model.norm = ModelNorm::rms;
+  knobs.model.mlp = ModelMlp::swiglu;
+  knobs.model.position = ModelPosition::rope;
+  knobs.model.tied = true;
+}
+
 std::int64_t activation_bytes(const StepPlan& plan) {
   std::int64_t bytes = 0;
   for (const Buffer& buffer : plan.buffers) {
@@ -46,10 +54,39 @@ TEST(Transformer, HasTheParametersOfAGpt) {
   EXPECT_EQ(parameters, 4 * of_a_block + (50 + 128) * c + 2 * c + 50 * c);
 }
 
-TEST(Transformer, FillsItsFlatBuffersWithTensorsThatDoNotOverlap) {
-  for (const ModelNorm norm : {ModelNorm::layer, ModelNorm::rms}) {
+TEST(Transformer, HasTheParametersOfALlamaWithBiases) {
+  Knobs knobs = small_transformer();
+  make_llama(knobs);
+  const ParameterTable table(transformer_shape(knobs));
+  std::int64_t parameters = 0;
+  for (const ParameterTensor& tensor : table.tensors()) parameters += tensor.elements;
+  const std::int64_t c = 32, f = 128;  // 8/3 of 32 up to a multiple of 64
+  const std::int64_t attention = 4 * c * c + 4 * c, mlp = 3 * c * f + 2 * f + c;
+  EXPECT_EQ(parameters, 4 * (attention + mlp + 2 * c) + 50 * c + c) << "no positions, no head";
+  EXPECT_EQ(table.head(), table.embedding());
+}
+
+TEST(Transformer, HasAnMlpAsWideAsItIsTold) {
+  const auto ffn = [](ModelMlp mlp, std::int64_t hidden, std::optional<std::int64_t> told) {
     Knobs knobs = small_transformer();
-    knobs.model.norm = norm;
+    knobs.model.mlp = mlp;
+    knobs.model.hidden = hidden;
+    knobs.model.ffn = told;
+    const TransformerShape shape = transformer_shape(knobs);
+    return std::pair(static_cast<std::int64_t>(shape.ffn), static_cast<std::int64_t>(shape.up()));
+  };
+  using Widths = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(ffn(ModelMlp::gelu, 768, {}), Widths(3072, 3072));
+  EXPECT_EQ(ffn(ModelMlp::gelu, 768, 1000), Widths(1000, 1000));
+  EXPECT_EQ(ffn(ModelMlp::swiglu, 768, {}), Widths(2048, 4096));
+  EXPECT_EQ(ffn(ModelMlp::swiglu, 2048, {}), Widths(5504, 11008));
+  EXPECT_EQ(ffn(ModelMlp::swiglu, 4096, 11008), Widths(11008, 22016));
+}
+
+TEST(Transformer, FillsItsFlatBuffersWithTensorsThatDoNotOverlap) {
+  for (const bool llama : {false, true}) {
+    Knobs knobs = small_transformer();
+    if (llama) make_llama(knobs);
     const ParameterTable table(transformer_shape(knobs));
     std::int64_t end = 0, described = 0;
     for (const ParameterTensor& tensor : table.tensors()) {
@@ -102,6 +139,61 @@ TEST(Transformer, HasNoScoresInMemoryWithTiledAttention) {
       activation_bytes(held(Fuse::pointwise, 512)) - activation_bytes(held(Fuse::pointwise, 128));
   // Scores of four blocks and the gradient of one, 2 heads, 1024 tokens.
   EXPECT_EQ(materialised - tiled, 5 * 2 * 1024 * (512 - 128) * 2);
+}
+
+TEST(Transformer, TurnsQueriesAndKeysOnceForwardAndBackHoweverMuchIsFused) {
+  for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention}) {
+    const StepPlan plan = transformer_with([=](Knobs& knobs) {
+      make_llama(knobs);
+      knobs.launch.fuse = fuse;
+    });
+    EXPECT_EQ(launches_of(plan, "rope"), 2 * 4);
+    EXPECT_EQ(launches_of(plan, "swiglu"), 4);
+    EXPECT_EQ(launches_of(plan, "swiglu_gradient"), 4);
+    EXPECT_EQ(launches_of(plan, "gelu") + launches_of(plan, "bias_gelu"), 0);
+    EXPECT_EQ(launches_of(plan, "embedding"), 0);
+    EXPECT_EQ(launches_of(plan, "token_embedding"), 1);
+    EXPECT_EQ(launches_of(plan, "bias_gradient"), 0) << "no positions learn";
+  }
+  const StepPlan recomputed = transformer_with([](Knobs& knobs) {
+    make_llama(knobs);
+    knobs.memory.checkpoint_every = 1;
+  });
+  EXPECT_EQ(launches_of(recomputed, "rope"), 3 * 4);
+}
+
+// In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
+TEST(Transformer, AddsTheEmbeddingsGradientToThatOfATiedHead) {
+  const auto writers = [](std::int64_t parts, ZeroGrad zero) {
+    const StepPlan plan = transformer_with([=](Knobs& knobs) {
+      knobs.model.tied = true;
+      knobs.batch.accumulate = parts;
+      knobs.memory.zero_grad = zero;
+    });
+    const ParameterTable table(transformer_shape([] {
+      Knobs knobs = small_transformer();
+      knobs.model.tied = true;
+      return knobs;
+    }()));
+    std::string names;
+    for (const Operation& operation : plan.operations) {
+      if (operation.phase != Phase::backward) continue;
+      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+      const BufferUse use =
+          launch ? launch->operands.back() : std::get_if<FillZero>(&operation.action)->what;
+      const bool is_gradient =
+          plan.buffers[static_cast<std::size_t>(use.buffer)].purpose == Purpose::gradients;
+      if (is_gradient && use.offset_bytes == table.first_of(table.embedding()) * 2)
+        names += operation.name + "; ";
+    }
+    return names;
+  };
+  EXPECT_EQ(writers(1, ZeroGrad::none), "head weight gradient; embedding gradient; ");
+  EXPECT_EQ(writers(1, ZeroGrad::memset),
+            "zero the gradients; head weight gradient; embedding gradient; ");
+  EXPECT_EQ(writers(2, ZeroGrad::none),
+            "part 0: head weight gradient; part 0: embedding gradient; "
+            "part 1: head weight gradient; part 1: embedding gradient; ");
 }
 
 TEST(Transformer, ComputesEveryBlockTwiceWhenNoneIsKept) {

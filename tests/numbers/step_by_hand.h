@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Step 0 of a plan on buffers of its own, one operation after the other by the kernels' references:
+// weights can be turned and numbers in between looked at, which no device lets one do.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/contents.h"
+#include "kernels/catalogue.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+class StepByHand {
+ public:
+  // Of fp32 or tf32; keeps the plan, which must live as long.
+  explicit StepByHand(const StepPlan& plan) : plan_(plan) {
+    for (const Buffer& buffer : plan.buffers) {
+      std::vector<std::byte>& memory = memory_.emplace_back();
+      if (buffer.purpose == Purpose::workspace) continue;
+      memory.resize(static_cast<std::size_t>(buffer.bytes));
+      fill_contents(buffer, 0, plan.seed, memory);
+    }
+  }
+
+  // Runs the forward pass. The mean of the row losses, in double: the step's own loss is rounded
+  // once more.
+  double loss() {
+    carry_out([](Phase phase) { return phase == Phase::forward; });
+    const std::span<const float> rows = floats("row losses");
+    return std::accumulate(rows.begin(), rows.end(), 0.0) / static_cast<double>(rows.size());
+  }
+
+  // Runs both passes.
+  std::vector<float> gradients() {
+    carry_out([](Phase phase) { return phase == Phase::forward || phase == Phase::backward; });
+    const std::span<const float> all = floats("gradients");
+    return {all.begin(), all.end()};
+  }
+
+  float& weight(std::size_t index) { return floats("weights")[index]; }
+
+  std::span<float> floats(const std::string& buffer) {
+    const auto found = std::find_if(plan_.buffers.begin(), plan_.buffers.end(),
+                                    [&](const Buffer& one) { return one.name == buffer; });
+    if (found == plan_.buffers.end()) {
+      ADD_FAILURE() << "no buffer is called " << buffer;
+      return {};
+    }
+    std::vector<std::byte>& bytes =
+        memory_[static_cast<std::size_t>(found - plan_.buffers.begin())];
+    return {reinterpret_cast<float*>(bytes.data()), bytes.size() / sizeof(float)};
+  }
+
+ private:
+  // In the plan's order: parts of a batch take turns.
+  template <class Chosen>
+  void carry_out(Chosen chosen) {
+    for (const Operation& operation : plan_.operations) {
+      if (!chosen(operation.phase)) continue;
+      if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
+        std::vector<void*> operands;
+        for (const BufferUse& use : launch->operands) operands.push_back(at(use));
+        kernel(launch->kernel)
+            .reference({launch->shape, launch->dtype, launch->attributes, operands});
+      } else if (const auto* zero = std::get_if<FillZero>(&operation.action)) {
+        std::memset(at(zero->what), 0, static_cast<std::size_t>(zero->what.bytes));
+      }
+    }
+  }
+
+  void* at(const BufferUse& use) {
+    return memory_[static_cast<std::size_t>(use.buffer)].data() + use.offset_bytes;
+  }
+
+  const StepPlan& plan_;
+  std::vector<std::vector<std::byte>> memory_;
+};
+
+}  // namespace stepgate
