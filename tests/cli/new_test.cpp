@@ -2,7 +2,6 @@
 // What `stepgate new` writes and refuses, and that every scenario of scenarios/start is one to
 // begin with: strict, true on the simulated device, short, and about all five things of a step.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include "tests/cli/command_line.h"
 
