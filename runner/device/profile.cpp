@@ -126,9 +126,9 @@ struct Assign {
   bool is_within(double number) const { return number >= limits.least && number <= limits.most; }
 
   bool operator()(std::string* to) const {
-    const auto* text = std::get_if<std::string>(&value.content);
-    if (text) *to = *text;
-    return text != nullptr;
+    const auto* written = std::get_if<std::string>(&value.content);
+    if (written) *to = *written;
+    return written != nullptr;
   }
   bool operator()(std::int64_t* to) const {
     const auto* number = std::get_if<std::int64_t>(&value.content);

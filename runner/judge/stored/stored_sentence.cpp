@@ -409,7 +409,8 @@ std::string raw_words_against_latest(const Baseline& baseline, const Variant& va
 void decide_timed(const Expectation& sentence, const Scenario& scenario,
                   std::span<const PlannedStep> plans, const Measurement& measurement,
                   const JudgeSettings& settings, SentenceVerdict& verdict) {
-  const Variant& variant = variant_named(scenario, first_stored(sentence).variant);
+  const MetricOf first = first_stored(sentence);
+  const Variant& variant = variant_named(scenario, first.variant);
   const std::size_t index = plan_named(plans, variant.name);
   const std::string& anchor = plans[index].facts().anchor;
   const MatchingRuns matching =

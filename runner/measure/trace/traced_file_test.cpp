@@ -12,6 +12,7 @@
 #include "device/simulated/simulated_device.h"
 #include "measure/trace/trace_rounds.h"
 #include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"
 
