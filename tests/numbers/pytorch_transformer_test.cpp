@@ -86,6 +86,7 @@ Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
   if (golden.contains("ffn")) knobs.model.ffn = golden.at("ffn").get<std::int64_t>();
   if (golden.value("position", "learned") == "rope") knobs.model.position = ModelPosition::rope;
   knobs.model.tied = golden.value("tied", false);
+  if (golden.contains("kv_heads")) knobs.model.kv_heads = golden.at("kv_heads").get<std::int64_t>();
   knobs.batch.size = golden.at("batch");
   knobs.optim.kind = OptimKind::adamw;
   knobs.optim.clip = golden.at("clip");
