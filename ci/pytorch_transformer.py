@@ -27,13 +27,17 @@ CASES = [
     dict(name="rms", layers=3, hidden=16, heads=1, seq=5, vocab=11, batch=2, norm="rms", clip=0.0),
 ]
 
-# What a case does not say: the knobs of [model] by their names, ffn None where it is "auto".
-USUAL = dict(mlp="gelu", ffn=None, position="learned", tied=False)
+# What a case does not say: the knobs of [model] by their names, None where they are "auto" or "heads".
+USUAL = dict(mlp="gelu", ffn=None, position="learned", tied=False, kv_heads=None)
 ROPE_BASE = 10000.0
 
 
 def knob(case, name):
     return case.get(name, USUAL[name])
+
+
+def kv_heads_of(case):
+    return knob(case, "kv_heads") or case["heads"]
 
 
 def ffn_of(case):
@@ -98,7 +102,7 @@ def tensors_of(case):
     for layer in range(case["layers"]):
         block = f"block {layer}: "
         norm(block + "norm 1")
-        product(block + "qkv", 3 * hidden, hidden)
+        product(block + "qkv", hidden + 2 * kv_heads_of(case) * (hidden // case["heads"]), hidden)
         product(block + "projection", hidden, hidden)
         norm(block + "norm 2")
         if knob(case, "mlp") == "swiglu":
@@ -149,7 +153,8 @@ def turned(x):
 
 
 def loss_of(case, p, tokens, labels):
-    batch, seq, heads = case["batch"], case["seq"], case["heads"]
+    batch, seq, heads, kv_heads = case["batch"], case["seq"], case["heads"], kv_heads_of(case)
+    width = case["hidden"] // heads
 
     def norm(x, name):
         if case["norm"] == "rms":
@@ -171,9 +176,11 @@ def loss_of(case, p, tokens, labels):
     for layer in range(case["layers"]):
         block = f"block {layer}: "
         qkv = linear(norm(x, block + "norm 1"), block + "qkv")
-        q, k, v = (t.view(batch, seq, heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=-1))
+        parts = qkv.split([heads * width, kv_heads * width, kv_heads * width], dim=-1)
+        q, k, v = (t.view(batch, seq, -1, width).transpose(1, 2) for t in parts)
         if knob(case, "position") == "rope":
             q, k = turned(q), turned(k)
+        k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + linear(attended.transpose(1, 2).reshape(batch, seq, -1), block + "projection")
         x = x + mlp(norm(x, block + "norm 2"), block)

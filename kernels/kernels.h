@@ -29,6 +29,7 @@
 #include "kernels/mean_loss/mean_loss.h"
 #include "kernels/merge_heads/merge_heads.h"
 #include "kernels/relu_gradient/relu_gradient.h"
+#include "kernels/repeat_heads/repeat_heads.h"
 #include "kernels/report_loss/report_loss.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rms_norm_gradient/rms_norm_gradient.h"

@@ -206,5 +206,63 @@ TEST(Rope, BackIsItsInverseAndItsTranspose) {
   EXPECT_NEAR(product(turned, y), product(x, turn(y, true)), 1e-5);
 }
 
+// --- grouped queries -----------------------------------------------------------------------------
+
+// A number of a row of queries, keys and values, by what it belongs to.
+struct HeadNumber {
+  std::int64_t row, part, head, within;
+};
+
+// The index of it in rows of `heads` heads of queries and `kv_heads` of keys and of values.
+std::int64_t index_of(const HeadNumber& number, std::int64_t heads, std::int64_t kv_heads,
+                      std::int64_t width) {
+  const std::int64_t before = number.part == 0 ? 0 : heads + (number.part - 1) * kv_heads;
+  return (number.row * (heads + 2 * kv_heads) + before + number.head) * width + number.within;
+}
+
+HeadNumber number_of(std::int64_t index, std::int64_t heads, std::int64_t kv_heads,
+                     std::int64_t width) {
+  const std::int64_t in_row = index / width % (heads + 2 * kv_heads);
+  HeadNumber number{index / width / (heads + 2 * kv_heads), 0, in_row, index % width};
+  if (in_row >= heads) {
+    number.part = 1 + (in_row - heads) / kv_heads;
+    number.head = (in_row - heads) % kv_heads;
+  }
+  return number;
+}
+
+TEST(RepeatHeads, GivesEveryHeadOfQueriesTheKeysAndValuesOfItsGroup) {
+  expect_formulas("repeat_heads",
+                  {{1, [](const KernelTrial& t, std::int64_t i) {
+                      const std::int64_t heads = t.shape.groups, width = t.shape.columns / heads;
+                      const std::int64_t kv_heads =
+                          t.attributes.as<kernels::RepeatHeads>().kv_heads;
+                      HeadNumber number = number_of(i, heads, heads, width);
+                      if (number.part > 0) number.head = number.head * kv_heads / heads;
+                      return value_at(t, 0, index_of(number, heads, kv_heads, width));
+                    }}});
+}
+
+TEST(RepeatHeadsGradient, AddsUpWhatTheHeadsOfAGroupSend) {
+  expect_formulas(
+      "repeat_heads_gradient",
+      {{1,
+        [](const KernelTrial& t, std::int64_t i) {
+          const std::int64_t heads = t.shape.groups, width = t.shape.columns / heads;
+          const std::int64_t kv_heads = t.attributes.as<kernels::RepeatHeads>().kv_heads;
+          const HeadNumber number = number_of(i, heads, kv_heads, width);
+          double sum = 0;
+          for (std::int64_t head = heads - 1; head >= 0; --head) {
+            HeadNumber repeated = number;
+            repeated.head = head;
+            const std::int64_t sent_to = number.part == 0 ? head : head * kv_heads / heads;
+            if (sent_to == number.head)
+              sum += value_at(t, 0, index_of(repeated, heads, heads, width));
+          }
+          return sum;
+        }}},
+      10);
+}
+
 }  // namespace
 }  // namespace stepgate

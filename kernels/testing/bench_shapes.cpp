@@ -129,6 +129,12 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   for (const char* kernel : {"cross_entropy", "scaled_cross_entropy"})
     all.push_back(by_rows(kernel, n, step.vocab));
   all.push_back(turned_heads(step));
+  // Four heads of queries share a head of keys and values.
+  for (const char* kernel : {"repeat_heads", "repeat_heads_gradient"}) {
+    BenchShape bench = by_rows(kernel, n, c, kernels::RepeatHeads::Attributes{step.heads / 4});
+    bench.shape.groups = bench.verified.groups = step.heads;
+    all.push_back(bench);
+  }
   all.push_back(heads("split_heads", step));
   all.push_back(heads("merge_heads", step));
   all.push_back(attention("attention", step));

@@ -45,6 +45,11 @@ inline const std::vector<Shape> rows_of_turned_heads = {
     {1, 256, 1, 1},    {6, 515, 2, 2},      {14, 768, 7, 2}, {33, 1025, 33, 4},
     {66, 1300, 33, 5}, {200, 1536, 200, 4}, {3, 2304, 1, 6}, {5000, 264, 5000, 1}};
 
+// Rows of H heads of queries, a multiple of 4: heads of one number, of no whole packs, and of some.
+inline const std::vector<Shape> rows_of_shared_heads = {
+    {1, 4, 1, 4},    {3, 32, 1, 4},     {64, 36, 1, 12},  {7, 160, 1, 4},
+    {33, 512, 1, 8}, {130, 1024, 1, 8}, {9, 2048, 1, 16}, {513, 64, 1, 8}};
+
 // G matrices of T x T.
 inline std::vector<Shape> square_matrices() {
   std::vector<Shape> shapes;

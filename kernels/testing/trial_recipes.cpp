@@ -111,6 +111,8 @@ std::vector<TrialRecipe> make_recipes() {
           {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
       recipe<kernels::Rope>(rows_of_turned_heads,
                             {{2}, {8, 10000, true}, {40, 500000}, {64}, {64, 10000, true}, {256}}),
+      recipe<kernels::RepeatHeads>(rows_of_shared_heads, {{1}, {2}, {4}}),
+      recipe<kernels::RepeatHeadsGradient>(rows_of_shared_heads, {{1}, {2}, {4}}),
       recipe<kernels::SplitHeads>(sequences_of_heads(), {{1}, {3}}),
       recipe<kernels::CausalSoftmax>(square_matrices(), {{1}, {0.125}}),
       recipe<kernels::CausalSoftmaxGradient>(square_matrices(), {{1}, {0.125}}),

@@ -26,8 +26,10 @@ struct ModelKnobs {
   bool inplace = true;  // mlp, elementwise: results overwrite what they are made of
   std::int64_t workspace_bytes = 32LL * 1024 * 1024;  // of a GEMM; cuBLAS's for Hopper
   // transformer
-  std::int64_t seq = 256;                      // tokens of a sample
-  std::int64_t heads = 16;                     // of attention; they share `hidden`
+  std::int64_t seq = 256;   // tokens of a sample
+  std::int64_t heads = 16;  // of attention; they share `hidden`
+  // Of keys and of values, each for as many heads of queries; absent: `heads`.
+  std::optional<std::int64_t> kv_heads = {};
   std::int64_t vocab = 8192;                   // tokens there are
   std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
   ModelNorm norm = ModelNorm::layer;

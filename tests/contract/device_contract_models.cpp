@@ -42,6 +42,7 @@ void append_transformers(std::vector<ModelCase>& cases) {
   llama.model.ffn = 24;
   llama.model.position = ModelPosition::rope;
   llama.model.tied = true;
+  llama.model.kv_heads = 1;
   llama.optim.clip = 1;
   cases.push_back({"fp32_llama", llama});
 }

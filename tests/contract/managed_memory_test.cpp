@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/trace/trace_metrics.h"
+#include "plan/count/facts_of.h"
 #include "tests/contract/device_contract.h"
 
 namespace stepgate {

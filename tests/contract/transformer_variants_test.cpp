@@ -3,6 +3,8 @@
 // the bound that a run allows. What the losses are is pytorch_transformer_test.cpp's.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "measure/rounds/loss_ledger.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
@@ -11,6 +13,8 @@
 namespace stepgate {
 namespace {
 
+enum class Blocks { of_a_gpt, of_a_llama };
+
 struct Variant {
   std::string name;
   void (*set)(Knobs&);
@@ -18,7 +22,7 @@ struct Variant {
 
 // Five blocks, so that the last segment of every second and every third is shorter. A GPU gets
 // heads and samples that its tensor cores and cuDNN take.
-Knobs base(DeviceKind kind, DType dtype) {
+Knobs base(DeviceKind kind, DType dtype, Blocks blocks) {
   const bool large = kind == DeviceKind::cuda;
   Knobs knobs;
   knobs.model = {
@@ -29,6 +33,12 @@ Knobs base(DeviceKind kind, DType dtype) {
   knobs.batch.size = 4;
   knobs.optim.kind = OptimKind::adamw;
   knobs.optim.clip = 1;
+  if (blocks == Blocks::of_a_gpt) return knobs;
+  knobs.model.norm = ModelNorm::rms;
+  knobs.model.mlp = ModelMlp::swiglu;
+  knobs.model.position = ModelPosition::rope;
+  knobs.model.tied = true;
+  knobs.model.kv_heads = 1;
   return knobs;
 }
 
@@ -43,7 +53,13 @@ std::vector<PlannedStep> plans_of(const Knobs& knobs, const std::vector<Variant>
   return with_facts(build_step_plans(scenario, 20260412));
 }
 
-class TransformerVariants : public testing::TestWithParam<DType> {};
+class TransformerVariants : public testing::TestWithParam<std::tuple<DType, Blocks>> {
+ protected:
+  static Knobs knobs_for(DeviceKind kind) {
+    const auto [dtype, blocks] = GetParam();
+    return base(kind, dtype, blocks);
+  }
+};
 
 TEST_P(TransformerVariants, AreEqualToTheBitWhereTheSameNumbersAreAddedInTheSameOrder) {
   const std::vector<Variant> variants = {
@@ -57,7 +73,7 @@ TEST_P(TransformerVariants, AreEqualToTheBitWhereTheSameNumbersAreAddedInTheSame
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;  // has no numbers
-    const std::vector<PlannedStep> plans = plans_of(base(test.kind, GetParam()), variants);
+    const std::vector<PlannedStep> plans = plans_of(knobs_for(test.kind), variants);
     const auto device = test.make();
     const std::vector<float> expected = device->load(plans.front())->run({.steps = 4}).losses;
     ASSERT_EQ(expected.size(), 4u);
@@ -75,7 +91,7 @@ TEST_P(TransformerVariants, OfAnotherOrderOfAdditionsPassTheLedgerAndTrainOnEver
   };
   for (const DeviceCase& test : device_cases()) {
     if (test.kind == DeviceKind::simulated) continue;
-    const std::vector<PlannedStep> plans = plans_of(base(test.kind, GetParam()), variants);
+    const std::vector<PlannedStep> plans = plans_of(knobs_for(test.kind), variants);
     const auto device = test.make();
     LossLedger ledger(plans, 0);
     for (std::size_t variant = 0; variant < plans.size(); ++variant)
@@ -94,8 +110,7 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
       {"full", [](Knobs& knobs) { knobs.memory.checkpoint_every = 1; }},
       {"unfused", [](Knobs& knobs) { knobs.launch.fuse = Fuse::none; }},
   };
-  const std::vector<PlannedStep> plans =
-      plans_of(base(DeviceKind::reference, GetParam()), variants);
+  const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
   const auto disagrees = [&](int variant) {
     LossLedger ledger(plans, 0);
     for (int other = 0; other < static_cast<int>(plans.size()); ++other) {
@@ -111,8 +126,10 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryDType, TransformerVariants,
-                         testing::Values(DType::fp32, DType::tf32, DType::bf16, DType::fp16));
+INSTANTIATE_TEST_SUITE_P(EveryDTypeAndBlocks, TransformerVariants,
+                         testing::Combine(testing::Values(DType::fp32, DType::tf32, DType::bf16,
+                                                          DType::fp16),
+                                          testing::Values(Blocks::of_a_gpt, Blocks::of_a_llama)));
 
 }  // namespace
 }  // namespace stepgate

@@ -45,6 +45,8 @@ void make_llama(Knobs& knobs) {
   knobs.model.ffn = 40;
   knobs.model.position = ModelPosition::rope;
   knobs.model.tied = true;
+  knobs.model.heads = 2;
+  knobs.model.kv_heads = 1;
 }
 
 const BlockCase blocks[] = {
@@ -53,6 +55,7 @@ const BlockCase blocks[] = {
     {"swiglu", [](Knobs& knobs) { knobs.model.mlp = ModelMlp::swiglu; }},
     {"rope", [](Knobs& knobs) { knobs.model.position = ModelPosition::rope; }},
     {"tied", [](Knobs& knobs) { knobs.model.tied = true; }},
+    {"grouped_queries", [](Knobs& knobs) { knobs.model.kv_heads = 1; }},
     {"llama", make_llama},
     {"llama_pointwise",
      [](Knobs& knobs) {

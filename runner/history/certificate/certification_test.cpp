@@ -23,7 +23,8 @@ GateResult gate(Outcome outcome, double estimate = 0, double standard_error = 0)
           .site = {.kind = InjectionKind::device_spin, .step_time = std::chrono::nanoseconds(100)}};
 }
 
-const Trial& identical = trial_named(std::string(identical_trial));
+const std::string identical_name(identical_trial);
+const Trial& identical = trial_named(identical_name);
 
 Certificate certificate_of(const std::vector<GateResult>& gates, double margin = 0.005) {
   Certificate certificate;

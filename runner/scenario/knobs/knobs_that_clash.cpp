@@ -104,6 +104,13 @@ constexpr std::array clashes{
              },
              "a head of attention is at most 256 wide",
              "give 'model.heads' at least a 256th of 'model.hidden'"},
+    KnobRule{"model.kv_heads",
+             [](const Knobs& knobs) {
+               return is_transformer(knobs) && knobs.model.kv_heads &&
+                      knobs.model.heads % *knobs.model.kv_heads != 0;
+             },
+             "'model.kv_heads' must divide 'model.heads': equal groups of queries share a head",
+             "choose a divisor of 'model.heads', or remove it"},
     KnobRule{"model.positions",
              [](const Knobs& knobs) {
                return is_transformer(knobs) &&

@@ -145,6 +145,8 @@ class Transformer {
     temporaries_.d_activation =
         is_gated() ? rows_of("mlp activation gradient", shape_.ffn) : temporaries_.d_mlp;
     temporaries_.d_qkv = rows_of_hidden("qkv gradient", 3);
+    if (shape_.shares_heads())
+      temporaries_.shared_qkv = rows_of("qkv of shared heads", shape_.qkv());
     temporaries_.norm_partials =
         activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
     temporaries_.bias_partials =

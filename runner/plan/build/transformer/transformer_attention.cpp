@@ -53,10 +53,26 @@ void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
   if (shape_.position == ModelPosition::learned) return;
   launch<kernels::Rope>(name,
                         {.rows = shape_.rows(),
-                         .columns = 3 * shape_.hidden,
+                         .columns = shape_.qkv(),
                          .depth = shape_.seq,
-                         .groups = 2 * shape_.heads},
+                         .groups = shape_.heads + shape_.kv_heads},
                         {whole(qkv)}, {.width = shape_.hidden / shape_.heads, .inverse = inverse});
+}
+
+void TransformerBlocks::repeat_heads(const BlockBuffers& block) {
+  if (!shape_.shares_heads()) return;
+  launch<kernels::RepeatHeads>(
+      "repeat heads", {.rows = shape_.rows(), .columns = shape_.hidden, .groups = shape_.heads},
+      {whole(buffers_.temporaries.shared_qkv), whole(block.qkv)}, {.kv_heads = shape_.kv_heads});
+}
+
+void TransformerBlocks::repeat_heads_gradient() {
+  if (!shape_.shares_heads()) return;
+  launch<kernels::RepeatHeadsGradient>(
+      "repeat heads gradient",
+      {.rows = shape_.rows(), .columns = shape_.hidden, .groups = shape_.heads},
+      {whole(buffers_.temporaries.d_qkv), whole(buffers_.temporaries.shared_qkv)},
+      {.kv_heads = shape_.kv_heads});
 }
 
 void TransformerBlocks::attention(const BlockBuffers& block) {

@@ -147,8 +147,10 @@ void TransformerBlocks::input_gradient(const std::string& name, std::size_t tens
 void TransformerBlocks::attend(std::int64_t layer, const BlockBuffers& block) {
   const BlockParameters& parameters = table_.block(layer);
   const std::int64_t hidden = shape_.hidden;
-  linear("qkv", parameters.qkv, block.norm1.out, block.qkv, 3 * hidden, hidden);
-  rope("rope", block.qkv, false);
+  const int qkv = qkv_of_gemm(block.qkv);
+  linear("qkv", parameters.qkv, block.norm1.out, qkv, shape_.qkv(), hidden);
+  rope("rope", qkv, false);
+  repeat_heads(block);
   attention(block);
   branch("projection", parameters.projection, block.attended, hidden);
   add_and_norm(block.norm1.sum, parameters.projection, block.norm2, parameters.norm2);
@@ -207,10 +209,11 @@ void TransformerBlocks::backward(std::int64_t layer, const BlockBuffers& block) 
   input_gradient("projection", parameters.projection, temporaries.d_stream, temporaries.d_hidden,
                  hidden, hidden);
   attention_gradient(block);
-  rope("rope gradient", temporaries.d_qkv, true);
-  linear_gradient("qkv", parameters.qkv, temporaries.d_qkv, block.norm1.out, 3 * hidden, hidden);
-  input_gradient("qkv", parameters.qkv, temporaries.d_qkv, temporaries.d_hidden, 3 * hidden,
-                 hidden);
+  repeat_heads_gradient();
+  const int d_qkv = qkv_of_gemm(temporaries.d_qkv);
+  rope("rope gradient", d_qkv, true);
+  linear_gradient("qkv", parameters.qkv, d_qkv, block.norm1.out, shape_.qkv(), hidden);
+  input_gradient("qkv", parameters.qkv, d_qkv, temporaries.d_hidden, shape_.qkv(), hidden);
   norm_gradient(block.norm1, parameters.norm1, false);
 }
 
@@ -227,7 +230,7 @@ CheckedSize norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
 
 CheckedSize bias_partial_elements(const TransformerShape& shape) {
   CheckedSize most;
-  for (const CheckedSize outputs : {shape.hidden, 3 * shape.hidden, shape.up()})
+  for (const CheckedSize outputs : {shape.hidden, shape.qkv(), shape.up()})
     most = std::max(most, column_parts(shape.rows(), outputs) * outputs);
   return most;
 }

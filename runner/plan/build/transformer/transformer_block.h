@@ -3,7 +3,8 @@
 // transformer architecture, 2020, as GPT-2 has them), forward and backward:
 //   mid = x + projection(attention(qkv(norm1(x))))
 //   out = mid + down(gelu(up(norm2(mid))))  or  mid + down(silu(gate(norm2(mid))) up(norm2(mid)))
-// Attention turns queries and keys by their positions first, where those are not learned.
+// Attention turns queries and keys by their positions first, where those are not learned, and then
+// repeats keys and values that several heads of queries share.
 // A block leaves the result of its last GEMM as a branch: whoever comes next adds it to mid. Which
 // blocks there are and which of their buffers are shared is build_transformer.cpp's.
 #pragma once
@@ -43,6 +44,7 @@ struct TemporaryBuffers {
   int d_mlp = 0;         // of what the GEMM into the MLP leaves
   int d_activation = 0;  // of the MLP's inside; d_mlp where that is as wide
   int d_qkv = 0;
+  int shared_qkv = 0;  // shared heads: q, k and v before they are repeated, or their gradients
   int norm_partials = 0;
   int bias_partials = 0;
   int attention_scratch = 0;
@@ -111,6 +113,13 @@ class TransformerBlocks {
   void activation_gradient(const BlockBuffers&);
   // Turns queries and keys by their positions, or back, unless positions are learned.
   void rope(const std::string& name, int qkv, bool inverse);
+  // Where the GEMM of qkv leaves q, k and v, which attention takes from `repeated`, or its gradient
+  // gives back there: the same buffer, unless heads are shared.
+  int qkv_of_gemm(int repeated) const {
+    return shape_.shares_heads() ? buffers_.temporaries.shared_qkv : repeated;
+  }
+  void repeat_heads(const BlockBuffers&);
+  void repeat_heads_gradient();
   void attention(const BlockBuffers&);
   void attention_gradient(const BlockBuffers&);
   // Of each sequence [seq][seq] scores, of which a token needs those of tokens up to it.

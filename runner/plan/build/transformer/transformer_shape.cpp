@@ -26,6 +26,7 @@ TransformerShape transformer_shape(const Knobs& knobs) {
   return {.layers = model.layers,
           .hidden = model.hidden,
           .heads = model.heads,
+          .kv_heads = model.kv_heads.value_or(model.heads),
           .seq = model.seq,
           .vocab = model.vocab,
           .positions = model.positions.value_or(model.seq),
@@ -53,7 +54,7 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
     const std::string name = "block " + std::to_string(layer) + ": ";
     BlockParameters block{};
     block.norm1 = add_norm(name + "norm 1");
-    block.qkv = add_gemm(name + "qkv", 3 * hidden, hidden);
+    block.qkv = add_gemm(name + "qkv", shape.qkv(), hidden);
     block.projection = add_gemm(name + "projection", hidden, hidden);
     block.norm2 = add_norm(name + "norm 2");
     block.up = add_gemm(name + up_name(shape.mlp), shape.up(), hidden);

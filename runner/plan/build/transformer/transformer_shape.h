@@ -17,6 +17,7 @@ struct TransformerShape {
   std::int64_t layers = 0;
   CheckedSize hidden = 0;
   CheckedSize heads = 0;
+  CheckedSize kv_heads = 0;  // of keys and of values
   CheckedSize seq = 0;
   CheckedSize vocab = 0;
   std::int64_t positions = 0;
@@ -30,6 +31,9 @@ struct TransformerShape {
   std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
 
+  // Outputs of the GEMM into attention: queries, keys and values.
+  CheckedSize qkv() const { return hidden + 2 * kv_heads * (hidden / heads); }
+  bool shares_heads() const { return kv_heads != heads; }
   CheckedSize rows() const { return samples * seq; }  // tokens
   // Outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
   CheckedSize up() const { return mlp == ModelMlp::swiglu ? 2 * ffn : ffn; }

@@ -162,6 +162,36 @@ TEST(Transformer, TurnsQueriesAndKeysOnceForwardAndBackHoweverMuchIsFused) {
   EXPECT_EQ(launches_of(recomputed, "rope"), 3 * 4);
 }
 
+TEST(Transformer, SharesHeadsOfKeysAndValues) {
+  const auto of_heads = [](std::optional<std::int64_t> kv_heads) {
+    Knobs knobs = small_transformer();
+    knobs.model.heads = 4;
+    knobs.model.kv_heads = kv_heads;
+    return knobs;
+  };
+  const auto qkv = [&](std::optional<std::int64_t> kv_heads) {
+    const ParameterTable table(transformer_shape(of_heads(kv_heads)));
+    return table.tensors()[table.block(0).qkv].elements;
+  };
+  EXPECT_EQ(qkv({}), 3 * 32 * 32);
+  EXPECT_EQ(qkv(1), (32 + 2 * 8) * 32);
+  EXPECT_EQ(qkv(2), (32 + 2 * 16) * 32);
+  for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention}) {
+    Knobs knobs = of_heads(2);
+    knobs.launch.fuse = fuse;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_EQ(launches_of(plan, "repeat_heads"), 4);
+    EXPECT_EQ(launches_of(plan, "repeat_heads_gradient"), 4);
+  }
+  EXPECT_EQ(launches_of(plan_of(of_heads(4)), "repeat_heads"), 0) << "nothing is shared";
+  const StepPlan plan = plan_of(of_heads(1));
+  const auto shared = std::find_if(plan.buffers.begin(), plan.buffers.end(), [](const Buffer& one) {
+    return one.name == "qkv of shared heads";
+  });
+  ASSERT_NE(shared, plan.buffers.end());
+  EXPECT_EQ(shared->bytes, 8 * 128 * (32 + 2 * 8) * 2) << "once for all blocks";
+}
+
 // In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
 TEST(Transformer, AddsTheEmbeddingsGradientToThatOfATiedHead) {
   const auto writers = [](std::int64_t parts, ZeroGrad zero) {
