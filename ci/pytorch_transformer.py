@@ -25,6 +25,11 @@ CASES = [
     dict(name="gpt", layers=2, hidden=24, heads=3, seq=10, vocab=37, batch=4, norm="layer", clip=0.0),
     dict(name="clipped", layers=1, hidden=16, heads=2, seq=7, vocab=50, batch=3, norm="layer", clip=0.1),
     dict(name="rms", layers=3, hidden=16, heads=1, seq=5, vocab=11, batch=2, norm="rms", clip=0.0),
+    dict(name="llama", layers=2, hidden=24, heads=3, seq=10, vocab=37, batch=4, norm="rms", clip=0.0, mlp="swiglu",
+         position="rope", tied=True),
+    dict(name="grouped", layers=2, hidden=32, heads=4, seq=9, vocab=41, batch=3, norm="rms", clip=0.1, mlp="swiglu",
+         ffn=40, position="rope", kv_heads=2),
+    dict(name="tied", layers=1, hidden=16, heads=2, seq=7, vocab=23, batch=3, norm="layer", clip=0.0, tied=True),
 ]
 
 # What a case does not say: the knobs of [model] by their names, None where they are "auto" or "heads".
