@@ -14,13 +14,18 @@ endforeach()
 file(WRITE ${OUT} "// Written by cmake/write_starters.cmake from scenarios/start.
 #include \"verbs/starters.h\"
 
+#include <algorithm>
 #include <array>
+
+#include \"scenario/knobs/described_step.h\"
 
 namespace stepgate {
 
 std::span<const Starter> starters() {
   static constexpr auto all = std::to_array<Starter>({
 ${rows}  });
+  static_assert(std::ranges::equal(all, five_things, {}, &Starter::word),
+                \"a starter for each of the five things, in their order\");
   return all;
 }
 

@@ -55,6 +55,15 @@ TEST_F(Mutate, FindsAnOverrideThatNoSentenceNeeds) {
   EXPECT_EQ(stepgate({"check", "a.toml"}).exit_code, 0) << "who is not strict may go on";
 }
 
+// No variant can be tried in the place of the other: neither launches the other's kernel.
+TEST_F(Mutate, GoesOnWhereASentenceNamesAKernelThatOnlyOneVariantLaunches) {
+  write("a.toml", waits("optim.kind = \"adamw\"", "",
+                        "rule = \"fix.kernel_us(sgd) <= 2 * baseline.kernel_us(adamw)\""));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_TRUE(contains(table.out, "overrides 1, not noticed 0, vacuous sentences 0")) << table.out;
+}
+
 TEST_F(Mutate, FindsAnOverrideWithoutEffect) {
   write("a.toml", waits(where, "batch.size = 64", exact));
   const Finished checked = stepgate({"check", "--strict", "a.toml"});

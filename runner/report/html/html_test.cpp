@@ -172,10 +172,10 @@ TEST(HtmlReport, MarksWhatVariantsDoDifferently) {
   verdict.steps = described_steps(variants);
   const std::string page = page_of({verdict});
   EXPECT_TRUE(shows(page,
-                    "<th scope=\"row\">sync</th><td><p>baseline</p></td>"
+                    "<th scope=\"row\">sync</th><td><p>baseline</p>\n</td>"
                     "<td><p><mark>step</mark></p></td>"))
       << page;
-  EXPECT_TRUE(shows(page, "<td><p>fix</p></td><td><p><mark>none</mark></p></td>"));
+  EXPECT_TRUE(shows(page, "<td><p>fix</p>\n</td><td><p><mark>none</mark></p></td>"));
   EXPECT_FALSE(shows(page, "<mark>mlp"));
 }
 

@@ -78,11 +78,14 @@ class Mutator {
   }
 
  private:
-  Planned plan_with(const VariantChange* change) const {
-    Scenario scenario = read_scenario(original_.scenario.file, arguments_.overrides, change);
+  Planned planned_as(Scenario scenario) const {
     Planned planned{.scenario = std::move(scenario), .plans = {}};
     planned.plans = plans_on(before_.device, planned.scenario, seed_);
     return planned;
+  }
+
+  Planned plan_with(const VariantChange* change) const {
+    return planned_as(read_scenario(original_.scenario.file, arguments_.overrides, change));
   }
 
   // Nothing when there is no such scenario.
@@ -178,10 +181,13 @@ class Mutator {
       for (const Variant& other : variants) {
         if (is_done()) return;
         if (other.knobs == variants[changed].knobs) continue;
-        Planned planned{.scenario = original_.scenario, .plans = {}};
-        planned.scenario.variants[changed].knobs = other.knobs;
-        planned.plans = plans_on(before_.device, planned.scenario, seed_);
-        notice(std::move(planned));
+        Scenario swapped = original_.scenario;
+        swapped.variants[changed].knobs = other.knobs;
+        try {
+          notice(planned_as(std::move(swapped)));
+        } catch (const RequestError&) {
+          continue;  // such as a sentence on a kernel that only the one launches
+        }
       }
     }
   }
