@@ -45,7 +45,7 @@ show_counter() {
 # configure_and_build <preset> <targets> [cmake argument...]: a line a stage, and a counter on a terminal; logs are in build/ and are
 # shown when something fails.
 # Sixteen files a compilation: a third of the processor time of one each. That every file also compiles by itself is for a
-# plain `cmake --preset host` to show.
+# plain `cmake --preset host` to show, and every night for ci/jobs/sanitizers.
 configure_and_build() {
   local preset=$1 targets=$2
   shift 2
