@@ -257,6 +257,21 @@ TEST(Summary, SaysThatNothingWasMeasured) {
       0U);
 }
 
+TEST(Summary, SaysOfWhatDoesNotHoldWhereItsVariantsDiffer) {
+  std::vector<Variant> variants(8);
+  for (std::size_t at = 0; at < variants.size(); ++at) variants[at].name = "v" + std::to_string(at);
+  variants[0].knobs.sync.where = SyncWhere::step;
+  std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
+  verdicts[0].steps = described_steps(variants);
+  const std::string text = summary_markdown(reported_cases(run_of(verdicts)));
+  EXPECT_TRUE(has(text, "- batch&#58; size 64\n")) << text;
+  EXPECT_TRUE(has(
+      text, "- sync&#58; step &#40;v0&#41;; none &#40;v1, v2, v3, v4, v5, v6 and 1 more&#41;\n"))
+      << text;
+  verdicts[0].outcome = verdicts[0].sentences[0].outcome = Outcome::holds;
+  EXPECT_FALSE(has(summary_markdown(reported_cases(run_of(verdicts))), "- sync"));
+}
+
 TEST(Summary, KeepsForeignTextInItsCell) {
   std::vector<Verdict> verdicts{verdict_named("a", {Outcome::refuted})};
   verdicts[0].claim = hostile;

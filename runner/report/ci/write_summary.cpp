@@ -8,6 +8,7 @@
 
 #include "judge/verdict/words.h"
 #include "report/append.h"
+#include "report/text/print_step.h"
 #include "support/seconds.h"
 #include "support/text/visible_text.h"
 
@@ -129,6 +130,7 @@ std::string summary_details(const Verdict& verdict, const std::string& outcome) 
                                  markdown_text(verdict.scenario), markdown_text(outcome));
   append(text, "{}, {}\n\n", markdown_text(verdict.claim),
          verdict.planned_only ? "by its plans" : "on " + markdown_text(in_words(verdict.device)));
+  append_summary_list(text, "Step", steps_in_words(verdict.steps));
   std::vector<std::string> sentences;
   for (const SentenceVerdict& sentence : verdict.sentences) {
     sentences.push_back(fmt::format("{}: {}: {}: {}", sentence.name, in_words(sentence.outcome),

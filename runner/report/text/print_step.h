@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "scenario/knobs/described_step.h"
@@ -17,7 +18,10 @@ namespace stepgate {
 // Nothing without steps.
 void print_steps(std::ostream&, const std::vector<DescribedStep>&);
 
-// "all" of a thing in which none differs, else "baseline, item".
+// A line a thing for lists: "sync: step (baseline); none (fix, control)".
+std::vector<std::string> steps_in_words(const std::vector<DescribedStep>&);
+
+// "all" of a thing in which none differs, else "baseline, item", of many the first.
 std::string variants_in_words(const ComparedThing&, const AlikeVariants&);
 
 // What is empty is said in a word too: "nothing else".
