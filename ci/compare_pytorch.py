@@ -42,7 +42,7 @@ def is_llama(name):
 
 
 def ffn_of(name, hidden):
-    """Width of the MLP, stepgate's "auto": 4 times the hidden size, of a SwiGLU 8/3 of it up to a multiple of 64."""
+    """Width of the MLP in both: 4 times the hidden size, of a SwiGLU 8/3 of it up to a multiple of 64."""
     return -(-8 * hidden // (3 * 64)) * 64 if is_llama(name) else 4 * hidden
 
 
@@ -200,6 +200,7 @@ max_seconds = 300
 """
 LLAMA = """norm = "rms"
 mlp = "swiglu"
+ffn = {}
 position = "rope"
 tied = true
 """
@@ -213,7 +214,8 @@ TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 
 def scenario_of(name, sentence):
-    return SCENARIO.format(*SHAPES[name], sentence, LLAMA if is_llama(name) else "")
+    llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
+    return SCENARIO.format(*SHAPES[name], sentence, llama)
 
 
 def phases_of_stepgate(program, name, device):
