@@ -209,7 +209,8 @@ TEST_F(AcceptedRuns, StopAndGoOnWithWhoeverWaitsForThem) {
   std::this_thread::sleep_for(300ms);
   const int run = child();
   accept.send(SIGTSTP);
-  wait_until([&] { return state_of(accept.number()) == 'T'; });
+  // A process that runs on another processor stops a moment after it was told to.
+  wait_until([&] { return state_of(accept.number()) == 'T' && state_of(run) == 'T'; });
   EXPECT_EQ(state_of(accept.number()), 'T');
   EXPECT_EQ(state_of(run), 'T');
   accept.send(SIGCONT);
