@@ -16,7 +16,6 @@
 #include "support/process/command.h"
 #include "support/text/diagnostic.h"
 #include "support/text/nearest.h"
-#include "support/text/visible_text.h"
 #include "verbs/starters.h"
 #include "verbs/verbs.h"
 
@@ -74,12 +73,13 @@ int new_scenario(const Arguments& arguments) {
     std::cout << starter.text;
     return status_of(ExitCode::holds);
   }
+  require_a_path_to_show(file.generic_string());
   refuse_as_name(file, own_name);
   write_new_file(file, starter.text);
-  const std::string name = file.string();
-  std::cout << one_line(name) << ": change what its comments speak of, then `"
-            << one_line(to_text({"stepgate", "check", "--strict", name})) << "` and `"
-            << one_line(to_text({"stepgate", "run", name})) << "`\n";
+  const std::string name = file_word(file);
+  std::cout << file.string() << ": change what its comments speak of, then `"
+            << to_text({"stepgate", "check", "--strict", name}) << "` and `"
+            << to_text({"stepgate", "run", name}) << "`\n";
   return status_of(ExitCode::holds);
 }
 

@@ -56,11 +56,37 @@ TEST_F(New, WritesEveryStarterByteForByteAndSaysWhatToDoNext) {
   }
 }
 
-// What it says next can be typed.
-TEST_F(New, QuotesANameWithABlank) {
-  const Finished written = stepgate({"new", "--like", "sync", "my step.toml"});
-  EXPECT_EQ(written.exit_code, 0) << written.err;
-  EXPECT_TRUE(contains(written.out, "`stepgate check --strict \"my step.toml\"`")) << written.out;
+// What it says next can be pasted, and nothing else runs.
+TEST_F(New, SaysCommandsThatAShellRunsWhateverTheNameIs) {
+  const std::string path = std::filesystem::path(STEPGATE_PROGRAM).parent_path().string();
+  const EnvironmentVariable found("PATH", path + ":/usr/bin:/bin");
+  for (const std::string name :
+       {"my step.toml", "it's.toml", "$(touch run).toml", "`touch run`.toml", "a;touch run;.toml",
+        "-v.toml", "~a.toml", "*.toml", "a\\b\"c.toml", "\xc3\xbc.toml"}) {
+    const Finished written = stepgate({"new", "--like", "sync", "--", name});
+    ASSERT_EQ(written.exit_code, 0) << name << ": " << written.err;
+    const std::string first = "then `", second = "` and `";
+    const std::size_t begin = written.out.find(first) + first.size();
+    const std::size_t middle = written.out.rfind(second);
+    const std::string check = written.out.substr(begin, middle - begin);
+    const std::string run = written.out.substr(middle + second.size());
+    EXPECT_TRUE(run.starts_with("stepgate run ") && run.ends_with("`\n")) << written.out;
+    const Finished checked = ChildProcess("/bin/sh", {"-c", check}, place()).wait();
+    EXPECT_EQ(checked.exit_code, 0) << check << ": " << checked.err;
+    EXPECT_TRUE(contains(checked.out, ": 2 variants, ")) << checked.out;
+    EXPECT_FALSE(exists("run")) << check;
+  }
+}
+
+// A file that no other verb would read is not written.
+TEST_F(New, RefusesAPathThatNoScenarioMayHave) {
+  for (const std::string name : {"a\nb.toml", "\x1b[31m.toml", "\xff.toml", "::warning.toml"}) {
+    const Finished refusal = stepgate({"new", "--like", "sync", name});
+    EXPECT_EQ(refusal.exit_code, 2) << refusal.out;
+    EXPECT_EQ(refusal.out, "");
+    EXPECT_TRUE(contains(refusal.err, ": a path with characters that nobody sees")) << refusal.err;
+    EXPECT_FALSE(exists(name));
+  }
 }
 
 TEST_F(New, LeavesWhatIsThereAsItIs) {

@@ -11,12 +11,13 @@
 #include "judge/stored/stored_sentence.h"
 #include "judge/verdict/sides.h"
 #include "judge/verdict/words.h"
+#include "support/process/command.h"
 
 namespace stepgate {
 namespace {
 
 std::string accept_command(const Scenario& scenario, std::string_view options = "") {
-  return fmt::format("`stepgate accept {}{}`", scenario.file, options);
+  return fmt::format("`{}{}`", to_text({"stepgate", "accept", file_word(scenario.file)}), options);
 }
 
 std::string plural(std::size_t count, std::string_view noun) {
@@ -46,7 +47,8 @@ std::string way_to_more(StoredUnit unit, const Scenario& scenario) {
 
 // Two builds on one machine need no history.
 std::string duel_command(const Scenario& scenario) {
-  return fmt::format("`stepgate duel BASE HEAD {}`", scenario.file);
+  return fmt::format("`{}`",
+                     to_text({"stepgate", "duel", "BASE", "HEAD", file_word(scenario.file)}));
 }
 
 std::string new_era(const Scenario& scenario) {

@@ -36,14 +36,7 @@ class ScenarioReader {
 
   Scenario read(std::string_view text, const std::string& file,
                 std::span<const std::string> overrides, const VariantChange* change) {
-    // It names baselines, tests and lines of logs.
-    const std::string name = std::filesystem::path(file).stem().string();
-    if (one_line(file) != file || one_line(name) != name) {
-      throw RequestError(Diagnostic{{file},
-                                    "a path with characters that nobody sees, or that a CI system "
-                                    "takes for a command",
-                                    "rename it"});
-    }
+    require_a_path_to_show(file);
     read_files(text, file);
     for (const std::string& argument : overrides) {
       if (auto setting = read_override(argument, diagnostics_)) {
@@ -349,6 +342,15 @@ class ScenarioReader {
 
 bool is_planned_only(const Scenario& scenario) {
   return std::find(scenario.tags.begin(), scenario.tags.end(), "no_gpu") != scenario.tags.end();
+}
+
+void require_a_path_to_show(const std::string& file) {
+  const std::string name = std::filesystem::path(file).stem().string();
+  if (one_line(file) == file && one_line(name) == name) return;
+  throw RequestError(Diagnostic{{file},
+                                "a path with characters that nobody sees, or that a CI system "
+                                "takes for a command",
+                                "rename it"});
 }
 
 TextOrProblem no_base(const std::string& file) {

@@ -26,6 +26,10 @@ struct VariantChange {
 // Gives the text of a file that `extends` names, already relative to where we are.
 using BaseReader = std::function<TextOrProblem(const std::string& file)>;
 
+// Throws RequestError where no scenario may have this path: it names baselines, tests and lines of
+// logs.
+void require_a_path_to_show(const std::string& file);
+
 // There are no base files.
 TextOrProblem no_base(const std::string& file);
 

@@ -21,16 +21,18 @@ bool is_blank(char letter) {
   return blanks.find(letter) != std::string_view::npos;
 }
 
+// In single quotes a shell finds nothing to run or to replace; one within ends them, stands behind
+// a backslash and begins them again.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "\"";
+  std::string text = "'";
   for (const char letter : word) {
-    if (letter == '"' || letter == '\\') text += '\\';
+    if (letter == '\'') text += "'\\'";
     text += letter;
   }
-  return text + '"';
+  return text + "'";
 }
 
 }  // namespace
@@ -73,6 +75,11 @@ std::string to_text(const Command& command) {
     text += shell_word(word);
   }
   return text;
+}
+
+std::string file_word(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  return name.starts_with('-') ? "./" + name : name;
 }
 
 std::optional<std::filesystem::path> program_file(const Command& command) {

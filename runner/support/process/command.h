@@ -19,8 +19,12 @@ using Command = std::vector<std::string>;
 // RequestError for an open quote or no word at all.
 Command split_command_line(std::string_view text);
 
-// The words with blanks between, quoted where split_command_line needs it.
+// The words with blanks between, quoted where split_command_line or a shell needs it: either reads
+// these words and runs nothing else.
 std::string to_text(const Command&);
+
+// A file as a word that no program takes for an option.
+std::string file_word(const std::filesystem::path&);
 
 // The file that starting the command would run: as written with a slash in it, otherwise the first
 // in the folders of PATH. Nothing when there is none.

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
 #include <fstream>
+#include <memory>
 
 #include "support/text/diagnostic.h"
 
@@ -25,6 +28,24 @@ TEST(CommandText, IsReadBackAsItWasWritten) {
   for (const Command& command :
        {Command{"a", "b c", ""}, Command{"x", "it's", "\"", "\\", "a\\\"b"}, Command{"$HOME;*"}})
     EXPECT_EQ(split_command_line(to_text(command)), command) << to_text(command);
+}
+
+// Text that is printed is pasted: a shell must read the words that were meant, and run none of
+// them.
+TEST(CommandText, RunsNothingElseWhereAShellReadsIt) {
+  for (const std::string word : {"$(echo run)", "`echo run`", "$HOME", "!x", "*", "~", "it's", "''",
+                                 "a\\b\"c", "a;b", "a b", "#a", "\xc3\xbc", "-n"}) {
+    const std::string command = to_text({"printf", "%s", word});
+    const std::unique_ptr<FILE, int (*)(FILE*)> shell(::popen(command.c_str(), "r"), ::pclose);
+    std::array<char, 64> read{};
+    const std::size_t size = std::fread(read.data(), 1, read.size(), shell.get());
+    EXPECT_EQ(std::string(read.data(), size), word) << command;
+  }
+}
+
+TEST(CommandText, TakesNoFileForAnOption) {
+  EXPECT_EQ(file_word("-v.toml"), "./-v.toml");
+  EXPECT_EQ(file_word("a/-v.toml"), "a/-v.toml");
 }
 
 TEST(CommandProgram, IsFoundByItsPathOrInTheFoldersOfPath) {
