@@ -32,12 +32,20 @@ double typical(const Side& side, const std::vector<Sources>& rounds) {
   return quantile(std::move(values), 0.5);
 }
 
-// Geometric mean of the right side, and the left one so that their ratio is the estimate.
+// Geometric mean of the right side, and the left one so that their ratio is the estimate. Where the
+// right side is nothing there is no such mean, and the ratio is to what counts for it.
 void fill_in_timed_sides(const Expectation& sentence, const std::vector<Sources>& rounds,
                          double ratio, SentenceVerdict& verdict) {
   double log_right = 0;
-  for (const Sources& round : rounds)
-    log_right += std::log(std::max(side_value(sentence.right, round).value_or(0), 1e-12));
+  for (const Sources& round : rounds) {
+    const double right = side_value(sentence.right, round).value_or(0);
+    if (right < nearly_nothing(sentence)) {
+      verdict.left = typical(sentence.left, rounds);
+      verdict.right = typical(sentence.right, rounds);
+      return;
+    }
+    log_right += std::log(right);
+  }
   verdict.right = std::exp(log_right / static_cast<double>(rounds.size()));
   verdict.left = *verdict.right * ratio;
 }
@@ -78,7 +86,8 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   } else {
     fill_in_timed_sides(sentence, rounds, ratio_of(verdict), verdict);
   }
-  if (rounds.empty() && verdict.right) verdict.left = *verdict.right * ratio_of(verdict);
+  if (rounds.empty() && verdict.right)
+    verdict.left = std::max(*verdict.right, nearly_nothing(sentence)) * ratio_of(verdict);
   // A class is no number to estimate.
   if (!names_a_bound(sentence)) verdict.estimate = estimate_of(sentence, verdict);
   if (verdict.evidence == Evidence::timed) verdict.clocks = clock_split(sentence, measurement);

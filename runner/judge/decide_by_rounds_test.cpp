@@ -267,6 +267,27 @@ TEST(Level, SaysItsRangeAndNoErrorRate) {
       << between.reason;
 }
 
+TEST(Level, OfATimeBesideALimitOfNothingSaysNothingForTheLimit) {
+  Script script;
+  script.step_time = noisy(1, 1);
+  const auto judged = [&](Relation relation) {
+    return measure_and_judge(scenario_of({share("fix", Metric::step_ms_mean, relation, 0)}), script,
+                             1, std::nullopt)
+        .verdict.sentences.front();
+  };
+  const SentenceVerdict holds = judged(Relation::at_least);
+  EXPECT_EQ(holds.outcome, Outcome::holds);
+  EXPECT_TRUE(holds.reason.ends_with("; the limit is 0 s")) << holds.reason;
+  EXPECT_EQ(holds.right, 0);
+  EXPECT_EQ(holds.estimate->limit, 0);
+  EXPECT_NEAR(*holds.left, holds.estimate->value, 1e-9);
+  EXPECT_EQ(holds.reason.find(in_words(*holds.left, MetricUnit::seconds) + ", "), 0u)
+      << holds.reason;
+  const SentenceVerdict refuted = judged(Relation::at_most);
+  EXPECT_EQ(refuted.outcome, Outcome::refuted);
+  EXPECT_TRUE(refuted.reason.ends_with("; the limit is 0 s")) << refuted.reason;
+}
+
 // Steps of 1 ms that need 494.7e9 FLOPs, on a GPU whose peak for tf32 is 494.7e12 a second.
 SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit) {
   std::vector<PlannedStep> plans;

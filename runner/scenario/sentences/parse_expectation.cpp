@@ -66,6 +66,7 @@ class SentenceParser {
   }
 
   bool product(Product& result, Powers& powers) {
+    const std::size_t where = text_.at();
     do {
       text_.skip_spaces();
       Powers of_factor;
@@ -73,7 +74,11 @@ class SentenceParser {
       powers = times(powers, of_factor);
       text_.skip_spaces();
     } while (text_.take("*"));
-    return true;
+    // Beside it no ratio of the sides says anything.
+    const bool is_nothing = std::ranges::find(result, Factor(0.0)) != result.end();
+    if (!is_nothing || result.size() == 1) return true;
+    return text_.fail(where, "a product with 0 is 0, whatever else is in it",
+                      "write 0 alone, or another factor");
   }
 
   bool factor(Product& result, Powers& powers) {
