@@ -61,7 +61,8 @@ TEST_F(Mutate, GoesOnWhereASentenceNamesAKernelThatOnlyOneVariantLaunches) {
                         "rule = \"fix.kernel_us(sgd) <= 2 * baseline.kernel_us(adamw)\""));
   const Finished table = stepgate({"mutate", "a.toml"});
   EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
-  EXPECT_TRUE(contains(table.out, "overrides 1, not noticed 0, vacuous sentences 0")) << table.out;
+  EXPECT_TRUE(contains(table.out, "overrides 1, not noticed 0, refused 1, vacuous sentences 0"))
+      << table.out;
 }
 
 TEST_F(Mutate, FindsAnOverrideWithoutEffect) {
@@ -96,6 +97,44 @@ TEST_F(Mutate, FindsVariantsThatAreTheSame) {
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_TRUE(contains(checked.err, "a.toml:9:10: variant 'again' is the same step as 'fix'; "))
       << checked.err;
+}
+
+// Nobody noticed what could not be tried; and nobody is to blame for it.
+TEST_F(Mutate, TellsARefusedScenarioFromWhatASentenceNotices) {
+  write("a.toml", waits("loader = { depth = 2, workers = 3 }", "",
+                        "threads = \"baseline.loader_threads == 3\""));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_EQ(
+      table.out,
+      "a: overrides 2, not noticed 0, refused 1, vacuous sentences 0\n"
+      "  refused   baseline without loader.depth = 2 is refused: 'loader.workers' have nowhere to "
+      "put batches when 'loader.depth' is 0\n"
+      "  noticed   baseline without loader.workers = 3 refutes threads\n");
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_EQ(checked.out, "a.toml: 2 variants, 1 sentence\n");
+}
+
+TEST_F(Mutate, KnowsNothingOfAStepThatItsDeviceRefuses) {
+  write("a.toml",
+        "claim = \"two layers fit where 64 do not\"\n"
+        "model = { layers = 64, hidden = 65536, dtype = \"bf16\" }\n"
+        "[variant.fix]\nmodel.layers = 2\n"
+        "[expect]\nnone = \"fix.copies_per_step == 0\"\n");
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
+  EXPECT_TRUE(table.out.starts_with(
+      "a: overrides 1, not noticed 0, unknown 1, vacuous sentences 0\n"
+      "  unknown   fix without model.layers = 2 is refused by the device: variant 'fix' needs "))
+      << table.out;
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_TRUE(contains(checked.out,
+                       "warning: a.toml:4:7: without 'model.layers' of variant 'fix' the simulated "
+                       "device refuses the step: variant 'fix' needs "))
+      << checked.out;
+  EXPECT_TRUE(contains(checked.out, "; whether a sentence would notice is not known\n"));
 }
 
 TEST_F(Mutate, SaysOfWhatItKnowsNothing) {

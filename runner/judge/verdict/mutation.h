@@ -15,7 +15,8 @@ namespace stepgate {
 
 enum class MutationEffect {
   refuted,            // a sentence that held is refuted, or losses disagree
-  refused,            // no such scenario can be read or planned
+  refused,            // no such scenario can be read or planned: no sentence is asked
+  does_not_run,       // the device refuses the step, so nothing of it is known
   undecided,          // a sentence that held neither holds nor is refuted
   survives,           // all that held holds
   same_step,          // the variant is the same without it, and no other one sets the knob
@@ -33,7 +34,8 @@ struct ChangedCount {
 struct Mutation {
   VariantOverride without;
   MutationEffect effect = MutationEffect::survives;
-  std::vector<std::string> sentences;   // that held and do not any more
+  std::vector<std::string> sentences;  // that held and do not any more
+  std::string refusal;  // why there is no such scenario, or why its step does not run
   std::vector<ChangedCount> different;  // of the variant's plan, in the order of the metrics
 };
 

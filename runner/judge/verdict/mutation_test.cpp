@@ -66,8 +66,8 @@ TEST(Mutation, TellsWhatPlansCountDifferently) {
 TEST(Mutation, SurvivesUnlessNoticedRefusedOrSaidForContrast) {
   Mutations mutations;
   for (const MutationEffect harmless :
-       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::said_for_contrast,
-        MutationEffect::unknown}) {
+       {MutationEffect::refuted, MutationEffect::refused, MutationEffect::does_not_run,
+        MutationEffect::said_for_contrast, MutationEffect::unknown}) {
     mutations.mutations = {{.without = {}, .effect = harmless}};
     EXPECT_FALSE(has_survivors(mutations));
   }

@@ -5,7 +5,11 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "judge/verdict/words.h"
+#include "support/text/visible_text.h"
 
 namespace stepgate {
 namespace {
@@ -17,7 +21,9 @@ std::string what_happens(const Mutation& mutation) {
                  ? "the losses disagree"
                  : fmt::format("refutes {}", fmt::join(mutation.sentences, ", "));
     case MutationEffect::refused:
-      return "is refused";
+      return "is refused: " + one_line(mutation.refusal);
+    case MutationEffect::does_not_run:
+      return "is refused by the device: " + one_line(mutation.refusal);
     case MutationEffect::undecided:
       return fmt::format("leaves {} open and refutes nothing", fmt::join(mutation.sentences, ", "));
     case MutationEffect::survives:
@@ -65,19 +71,40 @@ Diagnostic fault_of(const Mutation& mutation) {
           "say in a sentence what it is there for, or remove it"};
 }
 
-const char* word_for(const Mutation& mutation) {
+constexpr std::string_view word_of_refused = "refused";
+constexpr std::string_view word_of_unknown = "unknown";
+
+std::string_view word_for(const Mutation& mutation) {
   if (is_survivor(mutation)) return "survives";
-  if (mutation.effect == MutationEffect::unknown) return "unknown";
-  return mutation.effect == MutationEffect::said_for_contrast ? "same" : "noticed";
+  switch (mutation.effect) {
+    case MutationEffect::refused:
+      return word_of_refused;
+    case MutationEffect::unknown:
+    case MutationEffect::does_not_run:
+      return word_of_unknown;
+    case MutationEffect::said_for_contrast:
+      return "same";
+    default:
+      return "noticed";
+  }
+}
+
+// ", refused 2, unknown 1": of what is neither noticed nor not, where there is any.
+std::string neither_in_words(const std::vector<Mutation>& mutations) {
+  std::string words;
+  for (const std::string_view word : {word_of_refused, word_of_unknown}) {
+    const auto count = std::ranges::count(mutations, word, word_for);
+    if (count > 0) words += fmt::format(", {} {}", word, count);
+  }
+  return words;
 }
 
 }  // namespace
 
 void print_mutations(std::ostream& out, const Mutations& mutations) {
-  std::int64_t survivors = 0;
-  for (const Mutation& mutation : mutations.mutations) survivors += is_survivor(mutation) ? 1 : 0;
-  fmt::print(out, "{}: overrides {}, not noticed {}, vacuous sentences {}\n", mutations.scenario,
-             mutations.mutations.size(), survivors,
+  fmt::print(out, "{}: overrides {}, not noticed {}{}, vacuous sentences {}\n", mutations.scenario,
+             mutations.mutations.size(), std::ranges::count_if(mutations.mutations, is_survivor),
+             neither_in_words(mutations.mutations),
              mutations.all_tried ? mutations.vacuous.size() : 0);
   for (const Mutation& mutation : mutations.mutations) {
     const VariantOverride& without = mutation.without;
@@ -86,11 +113,11 @@ void print_mutations(std::ostream& out, const Mutations& mutations) {
   }
   for (const SentenceVerdict& sentence : mutations.vacuous) {
     fmt::print(out, "  {:<9} {}: {}; no other step refutes it, of {} that were tried\n",
-               mutations.all_tried ? "vacuous" : "unknown", sentence.name, sentence.text,
+               mutations.all_tried ? "vacuous" : "unknown", sentence.name, one_line(sentence.text),
                mutations.changes);
   }
   for (const SentenceVerdict& sentence : mutations.not_holding) {
-    fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, sentence.text,
+    fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, one_line(sentence.text),
                in_words(sentence.outcome));
   }
 }
@@ -112,6 +139,16 @@ std::vector<Diagnostic> faults_of(const Mutations& mutations) {
 }
 
 void print_unknown(std::ostream& out, const Mutations& mutations) {
+  for (const Mutation& mutation : mutations.mutations) {
+    if (mutation.effect != MutationEffect::does_not_run) continue;
+    const VariantOverride& without = mutation.without;
+    const Diagnostic note{without.place,
+                          fmt::format("without '{}' of variant '{}' the simulated device refuses "
+                                      "the step: {}",
+                                      without.knob, without.variant, mutation.refusal),
+                          "whether a sentence would notice is not known"};
+    fmt::print(out, "warning: {}\n", to_string(note));
+  }
   for (const SentenceVerdict& sentence : mutations.not_holding) {
     const Diagnostic note{sentence.place,
                           fmt::format("'{}' is {} on the simulated device", sentence.name,

@@ -16,7 +16,8 @@ void print_mutations(std::ostream&, const Mutations&);
 // What is wrong with a scenario of which something survives: each at its line, with a way out.
 std::vector<Diagnostic> faults_of(const Mutations&);
 
-// A warning for every sentence that does not hold on the simulated device.
+// A warning for every sentence that does not hold on the simulated device, and for every override
+// without which the device refuses the step.
 void print_unknown(std::ostream&, const Mutations&);
 
 }  // namespace stepgate

@@ -88,11 +88,12 @@ class Mutator {
     return planned_as(read_scenario(original_.scenario.file, arguments_.overrides, change));
   }
 
-  // Nothing when there is no such scenario.
-  std::optional<Planned> planned_with(const VariantChange* change) const {
+  // Nothing when there is no such scenario, and then why.
+  std::optional<Planned> planned_with(const VariantChange* change, std::string& refusal) const {
     try {
       return plan_with(change);
-    } catch (const RequestError&) {
+    } catch (const RequestError& error) {
+      refusal = error.diagnostics().front().message;
       return std::nullopt;
     }
   }
@@ -105,15 +106,17 @@ class Mutator {
     return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
   }
 
-  // What became of the sentences that held; nothing where the device refuses the step.
-  std::optional<Verdict> decided(Planned& planned) const {
+  // What became of the sentences that held; nothing where the device refuses the step, and then
+  // why.
+  std::optional<Verdict> decided(Planned& planned, std::string& refusal) const {
     try {
       return verdict_on(planned);
-    } catch (const DeviceError&) {
-      return std::nullopt;
-    } catch (const RequestError&) {
-      return std::nullopt;
+    } catch (const DeviceError& error) {
+      refusal = error.what();
+    } catch (const RequestError& error) {
+      refusal = error.diagnostics().front().message;
     }
+    return std::nullopt;
   }
 
   std::vector<ChangedCount> what_differs(const Planned& changed, const std::string& variant) const {
@@ -142,14 +145,14 @@ class Mutator {
   Mutation mutated(const VariantOverride& without) {
     const VariantChange change{without.variant, without.knob, std::nullopt};
     Mutation mutation{.without = without};
-    std::optional<Planned> planned = planned_with(&change);
+    std::optional<Planned> planned = planned_with(&change, mutation.refusal);
     if (planned) mutation.different = what_differs(*planned, without.variant);
     if (!planned) {
       mutation.effect = MutationEffect::refused;
     } else if (knobs_of(planned->scenario) == knobs_of(original_.scenario)) {
       mutation.effect =
           set_elsewhere(without) ? MutationEffect::said_for_contrast : MutationEffect::same_step;
-    } else if (const auto after = decided(*planned)) {
+    } else if (const auto after = decided(*planned, mutation.refusal)) {
       mutation.effect = effect_of(before_, *after);
       if (mutation.effect == MutationEffect::survives && is_told_of(without.variant))
         mutation.effect = MutationEffect::unknown;
@@ -158,7 +161,7 @@ class Mutator {
       for (const std::string& name : no_longer_holding(before_, *after, true))
         unnoticed_.erase(name);
     } else {
-      mutation.effect = MutationEffect::refused;
+      mutation.effect = MutationEffect::does_not_run;
     }
     return mutation;
   }
@@ -166,7 +169,8 @@ class Mutator {
   // Whatever its regime: a sentence that is skipped has not been tried.
   void notice(Planned planned) {
     planned.scenario.regime.clear();
-    const auto after = decided(planned);
+    std::string unused;
+    const auto after = decided(planned, unused);
     if (!after) return;
     ++changes_;
     for (const std::string& name : no_longer_holding(before_, *after, true)) unnoticed_.erase(name);
@@ -202,7 +206,8 @@ class Mutator {
         for (FieldValue& value : other_values(field, field.get(settings))) {
           if (is_done()) return;
           const VariantChange change{variant.name, std::string(field.name), std::move(value)};
-          std::optional<Planned> planned = planned_with(&change);
+          std::string unused;
+          std::optional<Planned> planned = planned_with(&change, unused);
           if (planned) notice(*std::move(planned));
         }
       }
