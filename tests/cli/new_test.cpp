@@ -149,7 +149,7 @@ TEST_F(New, SaysWhatIsWrongWithACallAndWhatToSayInstead) {
   EXPECT_FALSE(exists("none"));
 }
 
-// They are examples: a suite of 55 stays one.
+// They are examples, and no part of the suite.
 TEST_F(New, HasStartersThatARunOfTheSuiteDoesNotTakeUp) {
   const Finished listed = stepgate({"list", "--json", scenarios.string()});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
