@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Optimal string alignment distance: Levenshtein's with the swap of two neighbours as one edit.
+// Capitals are no edit: SwiGLU is near swiglu.
 #include "support/text/nearest.h"
 
 #include <algorithm>
 #include <vector>
+
+#include "support/text/ascii.h"
 
 namespace stepgate {
 namespace {
@@ -15,13 +18,16 @@ std::size_t edits_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
   std::vector<std::size_t> current(b.size() + 1);
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return small_letter(a[i]) == small_letter(b[j]);
+  };
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     current[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t replaced = last[j - 1] + (same(i - 1, j - 1) ? 0 : 1);
       current[j] = std::min({last[j] + 1, current[j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+      if (i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1)) {
         current[j] = std::min(current[j], before_last[j - 2] + 1);
       }
     }

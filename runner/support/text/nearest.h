@@ -10,8 +10,9 @@
 
 namespace stepgate {
 
-// The candidate with the fewest edits (insert, delete, replace, swap neighbours) from the word, the
-// first of equals; nothing when even that one is more than a third of the word away.
+// The candidate with the fewest edits (insert, delete, replace, swap neighbours; capitals are none)
+// from the word, the first of equals; nothing when even that one is more than a third of the word
+// away.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 

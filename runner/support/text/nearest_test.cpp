@@ -20,6 +20,13 @@ TEST(Nearest, CountsASwapOfNeighboursAsOneEdit) {
   EXPECT_EQ(nearest("acb", short_word), "abc");
 }
 
+TEST(Nearest, TakesCapitalsForNoEdit) {
+  constexpr std::array<std::string_view, 3> names{"gelu", "swiglu", "rms"};
+  EXPECT_EQ(nearest("SwiGLU", names), "swiglu");
+  EXPECT_EQ(nearest("RMS", names), "rms");
+  EXPECT_EQ(nearest("GLEU", names), "gelu");
+}
+
 TEST(Nearest, SuggestsNothingWhenTheWordIsFarFromAll) {
   EXPECT_EQ(nearest("zebra", words), std::nullopt);
   EXPECT_EQ(nearest("", words), std::nullopt);
