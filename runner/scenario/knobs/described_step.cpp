@@ -16,12 +16,12 @@ struct SaidAlways {
   bool named = true;
 };
 constexpr std::array said_always{
-    SaidAlways{"model.kind", false},    SaidAlways{"model.layers"},
-    SaidAlways{"model.hidden"},         SaidAlways{"model.kernels"},
-    SaidAlways{"model.dtype", false},   SaidAlways{"model.seq"},
-    SaidAlways{"model.vocab"},          SaidAlways{"batch.size"},
-    SaidAlways{"transfer.host", false}, SaidAlways{"sync.where", false},
-    SaidAlways{"alloc.with", false}};
+    SaidAlways{"model.kind", false}, SaidAlways{"model.layers"},
+    SaidAlways{"model.hidden"},      SaidAlways{"model.kernels"},
+    SaidAlways{"model.kernel_us"},   SaidAlways{"model.dtype", false},
+    SaidAlways{"model.seq"},         SaidAlways{"model.vocab"},
+    SaidAlways{"batch.size"},        SaidAlways{"transfer.host", false},
+    SaidAlways{"sync.where", false}, SaidAlways{"alloc.with", false}};
 
 void add(std::string& words, const std::string& more) {
   if (!words.empty()) words += ", ";

@@ -24,6 +24,14 @@ TEST(DescribedStep, FiveThingsAreSaidEvenAtTheirDefaults) {
   EXPECT_EQ(step.other, "");
 }
 
+// What a step of any kind of model mostly is.
+TEST(DescribedStep, HowLongSpinKernelsTakeIsSaidEvenAtItsDefault) {
+  Knobs knobs;
+  knobs.model.kind = ModelKind::spin;
+  const DescribedStep step = described_steps({variant_named("a", knobs)}).front();
+  EXPECT_EQ(step.words[0], "spin, hidden 1024, kernels 10, kernel_us 10, fp32");
+}
+
 TEST(DescribedStep, WhatHasNoEffectIsNotSaid) {
   Knobs knobs;
   knobs.model.kind = ModelKind::spin;  // which has neither layers nor tokens
