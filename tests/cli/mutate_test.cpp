@@ -91,6 +91,24 @@ TEST_F(Mutate, FindsSentencesThatCannotFail) {
     EXPECT_TRUE(contains(checked.err, fault)) << checked.err;
 }
 
+// A variant that it does not name cannot refute it: turned, each would cost as much as all of the
+// others together.
+TEST_F(Mutate, TriesASentenceOnStepsOfTheVariantsThatItNames) {
+  const auto tried = [&](const std::string& more) {
+    write("a.toml",
+          waits(where, "", exact + "\nnothing = \"fix.host_waits_per_step >= 0\"") + more);
+    const std::string out = stepgate({"mutate", "a.toml"}).out;
+    const std::string before = "no other step refutes it, of ";
+    const std::size_t at = out.find(before);
+    EXPECT_NE(at, std::string::npos) << out;
+    return std::stoi(out.substr(at + before.size()));
+  };
+  const int two = tried("");
+  const int three = tried("[variant.more]\nbatch.size = 8\n");
+  EXPECT_GT(two, 20);
+  EXPECT_EQ(three, two + 1) << "fix as if it were it";
+}
+
 TEST_F(Mutate, FindsVariantsThatAreTheSame) {
   write("a.toml", waits(where, "", exact) + "[variant.again]\n");
   const Finished checked = stepgate({"check", "--strict", "a.toml"});

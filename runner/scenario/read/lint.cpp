@@ -6,14 +6,9 @@
 namespace stepgate {
 namespace {
 
-bool names(const Expectation& sentence, const std::string& variant) {
-  const std::vector<MetricOf> metrics = metrics_in(sentence);
-  return std::ranges::find(metrics, variant, &MetricOf::variant) != metrics.end();
-}
-
 bool is_compared(const Scenario& scenario, const std::string& left, const std::string& right) {
   return std::ranges::any_of(scenario.expect, [&](const Expectation& sentence) {
-    return names(sentence, left) && names(sentence, right);
+    return names_variant(sentence, left) && names_variant(sentence, right);
   });
 }
 

@@ -23,6 +23,22 @@ std::vector<MetricOf> metrics_in(const Expectation& expectation) {
   return metrics;
 }
 
+bool names_variant(const Expectation& expectation, const std::string& variant) {
+  return std::ranges::any_of(metrics_in(expectation),
+                             [&](const MetricOf& of) { return of.variant == variant; });
+}
+
+bool names_a_plan_size(const Expectation& expectation) {
+  for (const Side* side : {&expectation.left, &expectation.right}) {
+    for (const Product& product : *side) {
+      for (const Factor& factor : product) {
+        if (std::holds_alternative<PlanSize>(factor)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 bool names_a_bound(const Expectation& expectation) {
   return std::ranges::any_of(metrics_in(expectation),
                              [](const MetricOf& of) { return of.metric == Metric::bound; });

@@ -58,6 +58,11 @@ std::string metric_text(const MetricOf&);
 // The metrics of both sides, in order.
 std::vector<MetricOf> metrics_in(const Expectation&);
 
+// Whether it says anything of that variant; and whether it says anything of the first one's sizes,
+// which it does not name.
+bool names_variant(const Expectation&, const std::string& variant);
+bool names_a_plan_size(const Expectation&);
+
 // Whether it is about the class of a variant.
 bool names_a_bound(const Expectation&);
 

@@ -33,11 +33,6 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
 // Of a sentence that no override's removal refutes: after so many, nobody knows.
 constexpr std::int64_t most_changes = 2000;
 
-bool names(const Expectation& sentence, const std::string& variant) {
-  const std::vector<MetricOf> metrics = metrics_in(sentence);
-  return std::ranges::find(metrics, variant, &MetricOf::variant) != metrics.end();
-}
-
 bool is_of_the_step(const Field& field) {
   return is_built(field) && field.scope == FieldScope::variant && !field.unscored;
 }
@@ -138,7 +133,7 @@ class Mutator {
   bool is_told_of(const std::string& variant) const {
     return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& sentence) {
       const auto now = std::ranges::find(before_.sentences, sentence.name, &SentenceVerdict::name);
-      return now->outcome != Outcome::holds && names(sentence, variant);
+      return now->outcome != Outcome::holds && names_variant(sentence, variant);
     });
   }
 
@@ -178,13 +173,22 @@ class Mutator {
 
   bool is_done() const { return unnoticed_.empty() || changes_ >= most_changes; }
 
+  // Whether another step of that variant could refute anything that nothing refuted so far.
+  bool is_of_interest(const Variant& variant) const {
+    const bool is_first = variant.name == original_.scenario.variants.front().name;
+    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& sentence) {
+      return unnoticed_.contains(sentence.name) &&
+             (names_variant(sentence, variant.name) || (is_first && names_a_plan_size(sentence)));
+    });
+  }
+
   // Each variant as if it were each other one, until every sentence was refuted once.
   void swap_variants() {
     const std::vector<Variant>& variants = original_.scenario.variants;
     for (std::size_t changed = 0; changed < variants.size(); ++changed) {
       for (const Variant& other : variants) {
         if (is_done()) return;
-        if (other.knobs == variants[changed].knobs) continue;
+        if (other.knobs == variants[changed].knobs || !is_of_interest(variants[changed])) continue;
         Scenario swapped = original_.scenario;
         swapped.variants[changed].knobs = other.knobs;
         try {
@@ -200,7 +204,7 @@ class Mutator {
   void turn_knobs() {
     for (const Variant& variant : original_.scenario.variants) {
       for (const Field& field : field_table()) {
-        if (!is_of_the_step(field)) continue;
+        if (!is_of_the_step(field) || !is_of_interest(variant)) continue;
         const Settings settings{.knobs = variant.knobs};
         if (field.condition != nullptr && !field.condition->holds(variant.knobs)) continue;
         for (FieldValue& value : other_values(field, field.get(settings))) {
