@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "support/random.h"
 
@@ -11,6 +12,12 @@ namespace {
 
 // A sleeping thread wakes up late by about this much on a busy machine.
 constexpr std::chrono::microseconds wake_up_margin{150};
+
+// The first batch after this one for which the workers start anew; never is beyond all batches.
+std::int64_t next_start(const LoaderPlan& plan, std::int64_t batch) {
+  if (plan.restart_every == 0) return std::numeric_limits<std::int64_t>::max();
+  return (batch / plan.restart_every + 1) * plan.restart_every;
+}
 
 }  // namespace
 
@@ -45,22 +52,37 @@ Loader::Loader(const LoaderPlan& plan, std::uint64_t seed, std::int64_t first)
       seed_(seed),
       next_to_make_(first),
       taken_(first),
+      end_(next_start(plan, first)),
       ready_(static_cast<std::size_t>(plan.depth), -1) {
-  if (plan_.depth == 0) return;
+  if (plan_.depth > 0) start();
+}
+
+Loader::~Loader() {
+  stop();
+}
+
+void Loader::start() {
   for (std::int64_t worker = 0; worker < plan_.workers; ++worker)
     workers_.emplace_back([this] { work(); });
 }
 
-Loader::~Loader() {
+void Loader::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
+  workers_.clear();
+  stopping_ = false;
 }
 
 void Loader::take(std::int64_t index) {
   if (plan_.depth == 0) return pass_time(loading_time(plan_, seed_, index));
+  if (index == end_) {
+    stop();
+    end_ = next_start(plan_, index);
+    start();
+  }
   std::unique_lock lock(mutex_);
   std::int64_t& place = ready_[static_cast<std::size_t>(index % plan_.depth)];
   changed_.wait(lock, [&] { return place == index; });
@@ -71,8 +93,12 @@ void Loader::take(std::int64_t index) {
 
 void Loader::work() {
   std::unique_lock lock(mutex_);
+  // Not asleep in a way that nobody can end: a start may take seconds.
+  const std::chrono::nanoseconds start(plan_.start_nanoseconds);
+  if (start.count() > 0 && changed_.wait_for(lock, start, [&] { return stopping_; })) return;
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || next_to_make_ < taken_ + plan_.depth; });
+    changed_.wait(
+        lock, [&] { return stopping_ || next_to_make_ < std::min(taken_ + plan_.depth, end_); });
     if (stopping_) return;
     const std::int64_t index = next_to_make_++;
     lock.unlock();

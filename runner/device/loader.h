@@ -35,10 +35,13 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Returns when batch `index` is there. Batches are taken in order, each once.
+  // Returns when batch `index` is there. Batches are taken in order, each once. Where the plan has
+  // the workers start anew for it, they end and do so first: none has made a batch beyond.
   void take(std::int64_t index);
 
  private:
+  void start();
+  void stop();
   void work();
 
   LoaderPlan plan_;
@@ -47,6 +50,7 @@ class Loader {
   std::condition_variable changed_;
   std::int64_t next_to_make_;
   std::int64_t taken_;
+  std::int64_t end_;  // the batch before which the workers start anew
   std::vector<std::int64_t>
       ready_;  // batch that lies in each place of the queue, -1 while there is none
   bool stopping_ = false;

@@ -54,6 +54,46 @@ TEST(Loader, EndsWhileItsWorkersWait) {
   }
 }
 
+// Eight batches of 1 ms lie ahead of a step of 2 ms; started anew, each batch waits for the start.
+TEST(Loader, HasNothingAheadWhenItsWorkersStartAnew) {
+  const LoaderPlan stays{.wait_nanoseconds = 1'000'000,
+                         .jitter = 0,
+                         .depth = 8,
+                         .workers = 2,
+                         .restart_every = 0,
+                         .start_nanoseconds = 15'000'000};
+  LoaderPlan restarts = stays;
+  restarts.restart_every = 10;
+  const auto after_the_first = [](const LoaderPlan& plan) {
+    Loader loader(plan, 1, 0);
+    loader.take(0);
+    return time_to_take(loader, 1, 30, milliseconds(2));
+  };
+  EXPECT_GE(after_the_first(restarts), milliseconds(3 * 15)) << "batches 10, 20 and 30";
+  EXPECT_LT(after_the_first(stays), milliseconds(2 * 15));
+}
+
+TEST(Loader, StartsAnewAtTheSameBatchesWhereverItBegins) {
+  const LoaderPlan plan{.wait_nanoseconds = 1000,
+                        .jitter = 0,
+                        .depth = 4,
+                        .workers = 3,
+                        .restart_every = 5,
+                        .start_nanoseconds = 10'000'000};
+  Loader loader(plan, 1, 13);
+  loader.take(13);
+  EXPECT_LT(time_to_take(loader, 14, 1, milliseconds(0)), milliseconds(8));
+  EXPECT_GE(time_to_take(loader, 15, 1, milliseconds(0)), milliseconds(10));
+  EXPECT_LT(time_to_take(loader, 16, 4, milliseconds(0)), milliseconds(8));
+  EXPECT_GE(time_to_take(loader, 20, 1, milliseconds(0)), milliseconds(10));
+}
+
+TEST(Loader, EndsAtOnceWhileItsWorkersStart) {
+  const auto begin = steady_clock::now();
+  { const Loader loader({.depth = 2, .workers = 2, .start_nanoseconds = 10'000'000'000}, 1, 0); }
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(2000));
+}
+
 TEST(LoadingTime, HasTheMeanAndSpreadThatThePlanAsksFor) {
   const LoaderPlan plan{.wait_nanoseconds = 1'000'000, .jitter = 0.5, .depth = 0, .workers = 1};
   constexpr int count = 20000;

@@ -30,7 +30,9 @@ std::optional<std::int64_t> common_period(const StepPlan& plan, std::int64_t mos
     period = std::lcm(period, operation.every);
     if (period > most) return std::nullopt;
   }
-  return period;
+  if (plan.loader.depth > 0 && plan.loader.restart_every > 0)
+    period = std::lcm(period, plan.loader.restart_every);
+  return period > most ? std::nullopt : std::optional(period);
 }
 
 std::int64_t wash_out_steps(const PlannedStep& plan, nanoseconds step_time) {

@@ -68,5 +68,17 @@ TEST(Schedule, DealsEveryPermutationAlike) {
   for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 120);
 }
 
+// Otherwise some segments would have one start of the loader's workers more than others.
+TEST(Segments, HoldAsManyStartsOfTheLoaderAsOthers) {
+  StepPlan plan;
+  plan.operations.push_back(
+      {.name = "log", .phase = Phase::log, .action = HostWork{1}, .every = 20});
+  plan.loader = {.depth = 2, .restart_every = 50};
+  EXPECT_EQ(common_period(plan, 1000), 100);
+  EXPECT_EQ(common_period(plan, 99), std::nullopt);
+  plan.loader.depth = 0;  // no workers to start
+  EXPECT_EQ(common_period(plan, 1000), 20);
+}
+
 }  // namespace
 }  // namespace stepgate

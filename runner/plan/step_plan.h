@@ -211,7 +211,14 @@ struct LoaderPlan {
   double jitter = 0;  // coefficient of variation
   std::int64_t depth = 0;
   std::int64_t workers = 1;
+  std::int64_t restart_every = 0;  // batches; the workers start anew before batches 0, n, 2n, ...
+  std::int64_t start_nanoseconds = 0;  // from a worker's start to its first batch
 };
+
+// Whether all workers start anew for this batch, which is the first that they make.
+inline bool restarts_before(const LoaderPlan& loader, std::int64_t batch) {
+  return loader.depth > 0 && loader.restart_every > 0 && batch % loader.restart_every == 0;
+}
 
 enum class AllocatorKind { caching, first_fit };
 

@@ -61,6 +61,8 @@ struct LoaderKnobs {
   double jitter = 0;       // coefficient of variation of that, seeded
   std::int64_t depth = 0;  // batches ready ahead; 0 loads inline on the step's own thread
   std::int64_t workers = 1;
+  std::int64_t restart_every = 0;  // batches after which the workers start anew; 0: never
+  double start_us = 0;             // from a worker's start to its first batch
   bool operator==(const LoaderKnobs&) const = default;
 };
 

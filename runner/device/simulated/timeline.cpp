@@ -33,7 +33,8 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       step_ends_(static_cast<std::size_t>(plan.steps_in_flight), 0),
       stamps_(static_cast<std::size_t>(plan.telemetry.capacity), 0),
       kernel_times_(plan.operations.size(), 0),
-      worker_free_(static_cast<std::size_t>(plan.loader.workers), start),
+      worker_free_(static_cast<std::size_t>(plan.loader.workers),
+                   start + plan.loader.start_nanoseconds),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);
@@ -322,6 +323,10 @@ void Timeline::take_batch(std::int64_t step) {
     waited_ += cost;
     idle_ += sleep_within(std::chrono::nanoseconds(cost)).count();
     return;
+  }
+  if (step != first_step_ && restarts_before(plan_.loader, step)) {
+    std::ranges::fill(worker_free_, host_ + plan_.loader.start_nanoseconds);
+    std::ranges::fill(taken_, host_);
   }
   // The worker that is free first makes the batch, as soon as there is a place for it.
   Nanoseconds& place = taken_[static_cast<std::size_t>(step) % taken_.size()];

@@ -183,7 +183,10 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
                      static_cast<std::int64_t>(knobs.loader.wait_us * nanoseconds_per_microsecond),
                  .jitter = knobs.loader.jitter,
                  .depth = knobs.loader.depth,
-                 .workers = knobs.loader.workers};
+                 .workers = knobs.loader.workers,
+                 .restart_every = knobs.loader.restart_every,
+                 .start_nanoseconds = static_cast<std::int64_t>(knobs.loader.start_us *
+                                                                nanoseconds_per_microsecond)};
 
   StepBuilder builder(plan);
   // All that there may be, and in one order, so that a stream has one number in the traces of all

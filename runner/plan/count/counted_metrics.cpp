@@ -264,6 +264,10 @@ void count(const StepPlan& plan, PlanFacts& facts) {
   facts.counts[Metric::streams] = streams_in_use(plan);
   facts.counts[Metric::loader_threads] =
       plan.loader.depth > 0 ? static_cast<double>(plan.loader.workers) : 0;
+  if (plan.loader.depth > 0 && plan.loader.restart_every > 0) {
+    facts.counts[Metric::loader_starts_per_step] =
+        static_cast<double>(plan.loader.workers) / static_cast<double>(plan.loader.restart_every);
+  }
   count_kinds_of_waits(plan, facts);
   facts.may_differ = that_may_differ(plan);
 }

@@ -138,5 +138,14 @@ TEST(MeanTokens, AreThoseOfTheBatchesThatTakeTurns) {
   EXPECT_EQ(mean_tokens(plan_of(small_mlp())), 0);
 }
 
+TEST(PlanFacts, CountStartsOfTheLoadersWorkersWhereThereAreAny) {
+  StepPlan plan;
+  plan.batch_sizes = {1};
+  plan.loader = {.depth = 2, .workers = 4};
+  EXPECT_EQ(facts_of(plan).count(Metric::loader_starts_per_step), std::nullopt);
+  plan.loader.restart_every = 50;
+  EXPECT_EQ(facts_of(plan).count(Metric::loader_starts_per_step), 0.08);
+}
+
 }  // namespace
 }  // namespace stepgate

@@ -148,7 +148,11 @@ class Played {
   }
   void operator()(const TakeBatch&) {
     const double wait = nanosecond * static_cast<double>(plan_.loader.wait_nanoseconds);
-    call(plan_.loader.depth > 0 ? wait / static_cast<double>(plan_.loader.workers) : wait);
+    if (plan_.loader.depth == 0) return call(wait);
+    const auto& [every, start] =
+        std::pair(plan_.loader.restart_every, plan_.loader.start_nanoseconds);
+    call(wait / static_cast<double>(plan_.loader.workers) +
+         (every > 0 ? nanosecond * static_cast<double>(start) / static_cast<double>(every) : 0));
   }
   void operator()(const HostWork& work) {
     call(nanosecond * static_cast<double>(work.nanoseconds));

@@ -112,8 +112,11 @@ struct Effect {
     const LoaderPlan& loader = plan.loader;
     const std::string cost = seconds_text(static_cast<double>(loader.wait_nanoseconds) * 1e-9);
     if (loader.depth == 0) return fmt::format("{} inline", cost);
-    return fmt::format("{} each, {} ahead, {} worker{}", cost, loader.depth, loader.workers,
-                       loader.workers == 1 ? "" : "s");
+    std::string words = fmt::format("{} each, {} ahead, {} worker{}", cost, loader.depth,
+                                    loader.workers, loader.workers == 1 ? "" : "s");
+    if (loader.restart_every > 0)
+      words += fmt::format(", started anew every {} batches", loader.restart_every);
+    return words;
   }
   std::string operator()(const HostWork& work) const {
     return fmt::format("{} of busy host",

@@ -54,6 +54,7 @@ std::vector<Knobs> steps_of_every_kind() {
   for (const HostMemory host : {HostMemory::pinned, HostMemory::managed})
     steps.emplace_back().transfer.host = host;
   steps.emplace_back().batch.sizes = {16, 24};
+  steps.emplace_back().loader.depth = 2;
   steps.emplace_back().eval.every = 1;
   steps.emplace_back().memory.offload = Offload::activations;
   return steps;

@@ -135,7 +135,13 @@ constexpr std::array field_rows{
         "loader.depth", whole(0, 64), "batches ready ahead; 0 loads on the step's own thread"),
     field<&Knobs::loader, &LoaderKnobs::workers>("loader.workers", whole(1, 64),
                                                  "threads that load; needs a depth"),
-    not_built("loader.restart_every"),
+    field<&Knobs::loader, &LoaderKnobs::restart_every>(
+        "loader.restart_every", whole(0, 1000000),
+        "batches after which these threads end and start anew, with nothing ahead; 0 never",
+        &with_workers),
+    field<&Knobs::loader, &LoaderKnobs::start_us>(
+        "loader.start_us", number(0, 1e7),
+        "microseconds from such a thread's start to its first batch", &with_workers),
 
     field<&Knobs::host, &HostKnobs::step_us>("host.step_us", number(0, 1e7),
                                              "microseconds once a step"),

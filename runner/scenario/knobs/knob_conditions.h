@@ -98,6 +98,10 @@ inline constexpr KnobCondition where_steps_allocate{
 
 // --- batches and their copies --------------------------------------------------------------------
 
+inline constexpr KnobCondition with_workers{
+    .holds = [](const Knobs& knobs) { return knobs.loader.depth > 0; },
+    .hint = "remove it, or write loader.depth = 2",
+    .message = "'{}' is about threads of the loader, which has none when 'loader.depth' is 0"};
 inline constexpr KnobCondition without_sizes{
     .holds = [](const Knobs& knobs) { return knobs.batch.sizes.empty(); },
     .hint = "keep one of them",

@@ -122,6 +122,8 @@ constexpr std::array metric_rows{
         "`fix.bound == copy`: which of `data` (the device idles for a batch), `copy` (copies run "
         "and no kernel does) and `host` (it idles for launches, or after a wait for it) takes the "
         "most of a step, and 20 % of it or more; `compute` where none does"),
+    row(Metric::loader_starts_per_step, plan, count,
+        "threads that start to make batches; of a loader with `loader.restart_every`"),
 };
 
 static_assert([] {

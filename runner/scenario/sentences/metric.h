@@ -101,6 +101,8 @@ enum class Metric {
   optimizer_us,
   kernel_us,
   bound,
+  // Counted by plans; files keep counts in this order.
+  loader_starts_per_step,
 };
 
 struct MetricRow {
