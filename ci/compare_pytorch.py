@@ -5,7 +5,7 @@
     ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama768b8,llama2048] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
 
-The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head, or (llama...) blocks with RMSNorm,
+The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head (gpt2: a tied one), or (llama...) blocks with RMSNorm,
 rotary positions, a SwiGLU of one GEMM for gate and up, biases and a tied head; AdamW, bf16 with fp32 master
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
@@ -25,6 +25,7 @@ import sys
 import tempfile
 
 SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the name: blocks as Llama has them
+    "gpt2": (50257, 1024, 768, 12, 12, 8),  # 124M as such: an odd vocabulary, and a tied head
     "d512": (32768, 256, 512, 6, 8, 16),
     "d768b8": (50304, 1024, 768, 12, 12, 8),
     "d768b32": (50304, 1024, 768, 12, 12, 32),
@@ -33,12 +34,17 @@ SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the n
     "llama768b8": (32768, 1024, 768, 12, 12, 8),
     "llama2048": (32768, 2048, 2048, 16, 16, 8),
 }
-BOUND_BY_LAUNCHES = {"d512", "d768b8", "llama768b8"}  # where CUDA graphs may help
+BOUND_BY_LAUNCHES = {"gpt2", "d512", "d768b8", "llama768b8"}  # where CUDA graphs may help
 PEAK_FLOPS = 989e12  # H100 and H200, bf16, dense
 
 
 def is_llama(name):
     return name.startswith("llama")
+
+
+def is_tied(name):
+    """The head multiplies by the token embedding."""
+    return is_llama(name) or name == "gpt2"
 
 
 def ffn_of(name, hidden):
@@ -101,8 +107,9 @@ def run_pytorch(name, way):
             self.positions = None if llama else nn.Embedding(seq, hidden)
             self.blocks = nn.ModuleList(Block() for _ in range(layers))
             self.norm, self.head = norm(hidden), nn.Linear(hidden, vocab, bias=False)
-            if llama:
+            if is_tied(name):
                 self.head.weight = self.tokens.weight
+            if llama:
                 frequencies = 10000.0 ** (-2.0 * torch.arange(width // 2) / width)
                 angles = torch.arange(seq)[:, None] * frequencies
                 # Of 16 bits as queries and keys are: autocast would widen them otherwise.
@@ -202,7 +209,6 @@ LLAMA = """norm = "rms"
 mlp = "swiglu"
 ffn = {}
 position = "rope"
-tied = true
 """
 OWN_WAYS = {  # what to set in the scenario
     "graph": ["launch.via=graph"],
@@ -215,7 +221,7 @@ TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 def scenario_of(name, sentence):
     llama = LLAMA.format(ffn_of(name, SHAPES[name][2])) if is_llama(name) else ""
-    return SCENARIO.format(*SHAPES[name], sentence, llama)
+    return SCENARIO.format(*SHAPES[name], sentence, llama + "tied = true\n" * is_tied(name))
 
 
 def phases_of_stepgate(program, name, device):

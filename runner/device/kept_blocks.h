@@ -69,6 +69,10 @@ class KeptBlocks {
   std::int64_t asked_bytes() const { return asked_bytes_; }
 
   void give_up_all() { blocks_.clear(); }
+  // What no step has taken since `begin`.
+  void give_up_free() {
+    std::erase_if(blocks_, [](const Block& block) { return !block.taken; });
+  }
 
  private:
   struct Block {

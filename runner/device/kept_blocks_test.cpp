@@ -128,6 +128,16 @@ TEST(KeptBlocks, SayWhatIsMissingBeforeItIsAllocated) {
   EXPECT_EQ(memory_of_steps.blocks.bytes(), 0);
 }
 
+TEST(KeptBlocks, GiveUpWhatTheStepInThemDoesNotUse) {
+  StepsMemory memory_of_steps;
+  (void)memory_of_steps.use({10, 5000});
+  const auto small = memory_of_steps.use({10});
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 5010);
+  memory_of_steps.blocks.give_up_free();
+  EXPECT_EQ(memory_of_steps.blocks.bytes(), 10);
+  EXPECT_EQ(memory_of_steps.use({10}), small);
+}
+
 TEST(KeptBlocks, ForgetWhatCouldNotBeAllocated) {
   StepsMemory memory_of_steps;
   const auto first = memory_of_steps.use({10});

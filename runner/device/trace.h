@@ -122,6 +122,11 @@ struct MemoryUse {
   std::int64_t peak_allocated_bytes = 0;  // most of all purposes together, at one moment
   std::int64_t peak_reserved_bytes = 0;   // most taken from the driver for them, used or not
   std::int64_t pinned_bytes = 0;          // pinned host memory
+  // At the end of the traced steps, by the driver's own report of what is free: device memory that
+  // is gone since the load began. What the load before it left in its place counts as far as this
+  // step asked for it. The report is of the whole device, so other processes move it. Absent where
+  // there is no such report.
+  std::optional<std::int64_t> driver_bytes = {};
 };
 
 // The clock of the device's multiprocessors, on average since the reading before.

@@ -208,7 +208,7 @@ TEST_F(Starters, HoldOnTheSimulatedDevice) {
 TEST_F(Starters, AreRefutedOnNoGuessedGpu) {
   for (const std::string& word : words()) {
     const std::string file = (scenarios / "start" / (word + ".toml")).string();
-    for (const char* gpu : {"h100", "a100", "l4", "rtx4090", "rtx5060"}) {
+    for (const char* gpu : {"a100", "l4", "rtx4090", "rtx5060"}) {
       const Finished run =
           stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/profiles", "run", file, "--device",
                     std::string("simulated:") + gpu, "--seed", "1"});

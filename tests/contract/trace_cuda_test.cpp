@@ -125,8 +125,13 @@ TEST(CudaTrace, BooksAsMuchMemoryAsTheDriverGave) {
       if (buffer.memory == MemoryKind::device && buffer.allocated_by == AllocatedBy::the_plan)
         stays += buffer.bytes * buffer.slots;
     }
-    fmt::print("{} {}: planned {}, booked {}, taken from the driver {}\n", plan.scenario,
-               plan.variant, stays, trace.memory.peak_reserved_bytes, taken);
+    const std::int64_t reported = trace.memory.driver_bytes.value();
+    fmt::print("{} {}: planned {}, booked {}, taken from the driver {}, reported {}\n",
+               plan.scenario, plan.variant, stays, trace.memory.peak_reserved_bytes, taken,
+               reported);
+    // The streams were there before the report begins.
+    EXPECT_LE(reported, taken + block_bytes) << plan.scenario << ' ' << plan.variant;
+    EXPECT_GE(reported, stays - block_bytes) << plan.scenario << ' ' << plan.variant;
     // A block that the driver had taken for an earlier step may serve this one.
     EXPECT_GE(taken, stays - block_bytes) << plan.scenario << ' ' << plan.variant;
     // Beyond that: blocks, and what the driver takes for modules, streams and graphs.

@@ -234,7 +234,7 @@ class CudaDevice : public Device {
     return results;
   }
 
-  // Slots that nobody is in give up what they keep where the step might lack it.
+  // Slots give up what no step in them uses where this one might lack it.
   void make_room(const StepPlan& plan, const PersistentMemory* own) {
     constexpr double to_spare = 1.25;  // pools and allocators splinter
     std::size_t free_bytes = 0;

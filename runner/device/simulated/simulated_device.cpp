@@ -50,11 +50,21 @@ struct Machine {
   }
 };
 
+// A loaded step has one as long as it is there.
+struct SlotInUse {};
+
+struct SlotMemory {
+  std::int64_t bytes = 0;
+  std::int64_t used_bytes = 0;  // by the step that was loaded last
+  std::weak_ptr<SlotInUse> in_use = {};
+};
+
 class SimulatedStep : public LoadedStep {
  public:
   SimulatedStep(const StepPlan& plan, const LoadDraw& draw, std::shared_ptr<Machine> machine,
-                double slot_factor)
+                double slot_factor, std::shared_ptr<SlotInUse> slot = {})
       : plan_(plan),
+        slot_(std::move(slot)),
         machine_(std::move(machine)),
         faulty_(with_faults(plan, machine_->settings.faults)),
         timeline_(faulty_ ? *faulty_ : plan, machine_->profile, draw, machine_->now),
@@ -107,6 +117,7 @@ class SimulatedStep : public LoadedStep {
       }
     }
     timeline_.drain();
+    if (result.trace) result.trace->memory.driver_bytes = timeline_.driver_bytes();
     machine_->now = timeline_.host_now();
     return result;
   }
@@ -207,6 +218,7 @@ class SimulatedStep : public LoadedStep {
   }
 
   const StepPlan& plan_;
+  std::shared_ptr<SlotInUse> slot_;  // null where it has none
   std::shared_ptr<Machine> machine_;
   std::optional<StepPlan> faulty_;  // the plan and what was planted besides
   Timeline timeline_;
@@ -268,6 +280,7 @@ class SimulatedDevice : public Device {
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
     machine_->refuse_when_lost();
+    make_room(plan, nullptr);
     require_memory(plan, {free_memory(), machine_->profile.memory_bytes});
     machine_->now += time_to_load;
     return std::make_unique<SimulatedStep>(plan, draw, machine_, 1);
@@ -277,11 +290,15 @@ class SimulatedDevice : public Device {
   std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan& plan,
                                         const LoadDraw& draw) override {
     machine_->refuse_when_lost();
-    std::int64_t& held = held_[slot];
-    require_memory(plan, {free_memory() + held, machine_->profile.memory_bytes});
-    held = std::max(held, peak_live_bytes(plan, held_memory(plan)));
+    SlotMemory& own = slots_[slot];
+    make_room(plan, &own);
+    require_memory(plan, {free_memory() + own.bytes, machine_->profile.memory_bytes});
+    own.used_bytes = peak_live_bytes(plan, held_memory(plan));
+    own.bytes = std::max(own.bytes, own.used_bytes);
     machine_->now += time_to_load;
-    return std::make_unique<SimulatedStep>(plan, draw, machine_, machine_->slot_factor(slot));
+    const auto use = std::make_shared<SlotInUse>();
+    own.in_use = use;
+    return std::make_unique<SimulatedStep>(plan, draw, machine_, machine_->slot_factor(slot), use);
   }
 
  private:
@@ -289,12 +306,22 @@ class SimulatedDevice : public Device {
 
   std::int64_t free_memory() const {
     std::int64_t free = machine_->profile.memory_bytes;
-    for (const auto& [slot, bytes] : held_) free -= bytes;
+    for (const auto& [number, slot] : slots_) free -= slot.bytes;
     return free;
   }
 
+  // What steps that are gone left behind does not keep others out, not even in a slot of another.
+  void make_room(const StepPlan& plan, const SlotMemory* own) {
+    const std::int64_t there = free_memory() + (own ? own->bytes : 0);
+    const MemoryUse planned = planned_memory(plan);
+    if (std::max(planned.peak_allocated_bytes, planned.peak_reserved_bytes) <= there) return;
+    for (auto& [number, slot] : slots_) {
+      if (&slot != own) slot.bytes = slot.in_use.expired() ? 0 : slot.used_bytes;
+    }
+  }
+
   std::shared_ptr<Machine> machine_;
-  std::map<int, std::int64_t> held_;  // bytes of each slot
+  std::map<int, SlotMemory> slots_;
   std::int64_t readings_ = 0;
 };
 

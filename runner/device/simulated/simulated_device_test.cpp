@@ -208,12 +208,31 @@ TEST(SimulatedDevice, CountsTheMemoryOfStepsThatAreLoadedTogether) {
   DeviceProfile profile = round_profile();
   profile.memory_bytes = 2 * needed;
   const auto device = make_simulated_device(profile);
-  for (int turn = 0; turn < 2; ++turn) {  // what a slot held serves whoever is next there
-    (void)device->load_into(0, plans.front());
-    (void)device->load_into(1, plans.front());
+  (void)device->load_into(0, plans.front());
+  {  // what a slot held serves whoever is next there
+    const auto one = device->load_into(0, plans.front());
+    const auto other = device->load_into(1, plans.front());
+    const std::string refusal = refusal_of([&] { (void)device->load_into(2, plans.front()); });
+    EXPECT_NE(refusal.find("but only 0 of"), std::string::npos) << refusal;
   }
-  const std::string refusal = refusal_of([&] { (void)device->load_into(2, plans.front()); });
-  EXPECT_NE(refusal.find("but only 0 of"), std::string::npos) << refusal;
+  const auto third = device->load_into(2, plans.front());  // of what nobody uses any more
+  EXPECT_NO_THROW((void)device->load(plans.front())) << "likewise, without a slot";
+}
+
+// A small step in the slot of a larger one that is gone holds no more than it needs.
+TEST(SimulatedDevice, TakesFromASlotInUseWhatALargerStepLeftThere) {
+  Knobs large;
+  large.batch.size = 8192;
+  const StepPlan large_plan = plans_of(large).front();
+  const StepPlan small_plan = plans_of(Knobs{}).front();
+  DeviceProfile profile = round_profile();
+  profile.memory_bytes = static_cast<std::int64_t>(counted(large_plan, Metric::peak_live).value());
+  ASSERT_LE(2 * counted(small_plan, Metric::peak_live).value(),
+            static_cast<double>(profile.memory_bytes));
+  const auto device = make_simulated_device(profile);
+  (void)device->load_into(0, large_plan);
+  const auto one = device->load_into(0, small_plan);
+  EXPECT_NO_THROW((void)device->load_into(1, small_plan));
 }
 
 TEST(CopyCost, IsLinearBetweenSizesAndGoesOnAtTheLastRate) {

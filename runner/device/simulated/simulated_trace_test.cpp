@@ -161,6 +161,33 @@ TEST(SimulatedTrace, SaysWhatMemoryTheStepTakesAndWhatComesAndGoes) {
   EXPECT_FALSE(trace.memory_changes.empty());
 }
 
+// After ten steps and a wash-out of twenty, all of which end with nothing allocated.
+std::int64_t driver_bytes_of(const AllocKnobs& alloc) {
+  Knobs knobs;
+  knobs.model.hidden = 512;
+  knobs.batch.size = 2048;
+  knobs.alloc = alloc;
+  return trace_of(plan_of(knobs), 10).memory.driver_bytes.value();
+}
+
+TEST(SimulatedTrace, SaysWhatADriverWouldReportAsTakenWhenTheStepsAreOver) {
+  const AllocKnobs cached{.with = Allocator::caching, .when = AllocWhen::step};
+  AllocKnobs emptied = cached;
+  emptied.empty_cache_every = 1;
+  const AllocKnobs returned{.with = Allocator::cuda, .when = AllocWhen::step};
+  AllocKnobs leaking = returned;
+  leaking.leak_bytes = 1 << 20;
+  const AllocKnobs pooled{.with = Allocator::cuda_async, .when = AllocWhen::step};
+  AllocKnobs trimmed = pooled;
+  trimmed.keep_bytes = 0;
+  const std::int64_t only_kept = driver_bytes_of(returned);
+  EXPECT_GT(driver_bytes_of(cached), driver_bytes_of(emptied) + (16 << 20));
+  EXPECT_GE(driver_bytes_of(emptied), only_kept);
+  EXPECT_EQ(driver_bytes_of(leaking), only_kept + 30 * (1 << 20));
+  EXPECT_GT(driver_bytes_of(pooled), only_kept + (16 << 20));
+  EXPECT_EQ(driver_bytes_of(trimmed), only_kept);
+}
+
 TEST(SimulatedTrace, ShowsAPlantedFaultAsPartOfTheLastOperationOfItsVariantOnly) {
   const StepPlan plan = plan_of(busy_knobs());
   const auto with = [&](const std::string& variant, InjectionKind kind) {

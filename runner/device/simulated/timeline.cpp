@@ -58,6 +58,7 @@ void Timeline::queue_after(Nanoseconds end) {
 
 void Timeline::drain() {
   wait_until(all_work_end());
+  give_pool_back();
 }
 
 Nanoseconds Timeline::stamp(std::int64_t step) const {

@@ -46,6 +46,10 @@ class Timeline {
     return served_ ? &served_->statistics() : nullptr;
   }
 
+  // Device memory that the step has taken, as a driver would report it: what its allocator has
+  // reserved, or what its plan keeps, what was allocated and not freed, and what a pool holds.
+  std::int64_t driver_bytes() const;
+
   // Told everything that the host and the device do; records once it is started.
   TraceRecorder& recorder() { return recorder_; }
 
@@ -125,6 +129,8 @@ class Timeline {
   bool graph_issued_ = false;
   bool pool_is_empty_ = true;
   std::int64_t pool_live_bytes_ = 0;
+  std::int64_t pool_held_bytes_ = 0;  // from the driver, live or kept
+  std::int64_t cuda_live_bytes_ = 0;  // allocated one by one
   std::vector<std::vector<Nanoseconds>> events_;
   std::vector<Nanoseconds> step_ends_;     // ring of the bounded run-ahead
   std::vector<Nanoseconds> stamps_;        // ring

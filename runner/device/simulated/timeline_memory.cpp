@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What allocating, releasing and locking memory costs the host. The rest of a timeline is
 // timeline.cpp's.
+#include <algorithm>
+
 #include "device/device.h"
 #include "device/simulated/timeline.h"
 #include "plan/allocate/pool_refusal.h"
@@ -83,6 +85,7 @@ void Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
                       "': " + in_words(refusal, taken.name) + "; " + way_out(refusal));
   }
   pool_live_bytes_ = live;
+  pool_held_bytes_ = std::max(pool_held_bytes_, live);
 }
 
 void Timeline::empty_cache() {
@@ -102,6 +105,7 @@ void Timeline::allocate(const Operation& operation, const Allocate& allocate, st
       pool_is_empty_ ? costs.pool_grow_nanoseconds : costs.malloc_async_nanoseconds;
   call(call_of_allocation(taken.allocated_by),
        taken.allocated_by == AllocatedBy::cuda ? costs.malloc_nanoseconds : pooled);
+  if (taken.allocated_by == AllocatedBy::cuda) cuda_live_bytes_ += taken.bytes;
   recorder_.memory(taken.bytes, MemoryKind::device, host_);
 }
 
@@ -116,6 +120,7 @@ void Timeline::release(const Operation& operation, const Release& release, std::
   if (given_back.allocated_by == AllocatedBy::cuda) {
     wait_until(all_work_end());
     pass_host(profile_.host.free_nanoseconds);
+    cuda_live_bytes_ -= given_back.bytes;
   } else {
     pass_host(profile_.host.malloc_async_nanoseconds);
     pool_live_bytes_ -= given_back.bytes;
@@ -141,9 +146,17 @@ void Timeline::unregister_host(const UnregisterHost& unlock) {
   recorder_.memory(-bytes, MemoryKind::pinned, host_);
 }
 
-// A pool that keeps nothing returns its memory whenever the host waits.
+// A pool with a threshold returns what it holds beyond that whenever the host waits.
 void Timeline::give_pool_back() {
-  if (plan_.keep_bytes) pool_is_empty_ = true;
+  if (!plan_.keep_bytes) return;
+  pool_is_empty_ = true;
+  pool_held_bytes_ = std::max(pool_live_bytes_, std::min(pool_held_bytes_, *plan_.keep_bytes));
+}
+
+std::int64_t Timeline::driver_bytes() const {
+  if (served_)
+    return served_->statistics().reserved_bytes.all.current;  // all that the plan keeps too
+  return kept_bytes(plan_) + cuda_live_bytes_ + pool_held_bytes_;
 }
 
 }  // namespace stepgate

@@ -160,10 +160,12 @@ std::int64_t TraceRow::number(std::int64_t least, std::int64_t most) {
 }
 
 TraceJson json_of(const MemoryUse& memory) {
-  return {{"allocated", memory.allocated_bytes},
-          {"peak_allocated", memory.peak_allocated_bytes},
-          {"peak_reserved", memory.peak_reserved_bytes},
-          {"pinned", memory.pinned_bytes}};
+  TraceJson json = {{"allocated", memory.allocated_bytes},
+                    {"peak_allocated", memory.peak_allocated_bytes},
+                    {"peak_reserved", memory.peak_reserved_bytes},
+                    {"pinned", memory.pinned_bytes}};
+  if (memory.driver_bytes) json["driver"] = *memory.driver_bytes;
+  return json;
 }
 
 MemoryUse memory_from(const TraceJson& json) {
@@ -173,6 +175,7 @@ MemoryUse memory_from(const TraceJson& json) {
   memory.peak_allocated_bytes = whole_number(json.at("peak_allocated"));
   memory.peak_reserved_bytes = whole_number(json.at("peak_reserved"));
   memory.pinned_bytes = whole_number(json.at("pinned"));
+  if (json.contains("driver")) memory.driver_bytes = whole_number(json.at("driver"));
   return memory;
 }
 

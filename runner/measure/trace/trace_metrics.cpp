@@ -336,6 +336,8 @@ TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
   summary.copies = copies_of(trace);
   summary.work = work_of(trace, plan);
   summary.memory = trace.memory;
+  if (trace.memory.driver_bytes)
+    summary.values[Metric::driver_used] = static_cast<double>(*trace.memory.driver_bytes);
   for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
   return summary;
 }

@@ -155,6 +155,15 @@ TEST(TraceMetrics, PassesOnMemoryAndWhatIsNotSteady) {
   EXPECT_EQ(step.unsteady.at(UnsteadyKind::module_loading), 2);
 }
 
+TEST(TraceMetrics, KnowsOfTheDriversMemoryWhatTheTraceKnows) {
+  TraceByHand by_hand_trace(1);
+  EXPECT_FALSE(
+      summary_of(by_hand_trace.trace(), plan_by_hand()).values.contains(Metric::driver_used));
+  by_hand_trace.trace().memory.driver_bytes = 3 << 20;
+  const TracedStep step = summary_of(by_hand_trace.trace(), plan_by_hand());
+  EXPECT_EQ(step.values.at(Metric::driver_used), 3 << 20);
+}
+
 // Two kernels of the forward pass side by side for 1 us, then a pause; the copy is beside them.
 TEST(TraceMetrics, TimesAPhaseByTheUnionOfItsWork) {
   TraceByHand by_hand_trace(2);

@@ -92,6 +92,8 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(step.work.at("sgd").seconds, expected.work.at("sgd").seconds);
   EXPECT_EQ(step.work.at("sgd").times, 1);
   EXPECT_EQ(step.memory.allocated_bytes, expected.memory.allocated_bytes);
+  ASSERT_TRUE(expected.memory.driver_bytes);
+  EXPECT_EQ(step.memory.driver_bytes, expected.memory.driver_bytes);
   const DeviceWork& work = read.timelines[0].work.front();
   EXPECT_EQ(work.name, traced.timelines[0].work.front().name);
   EXPECT_EQ(work.grid, (std::array{7, 8, 9}));

@@ -124,6 +124,10 @@ constexpr std::array metric_rows{
         "most of a step, and 20 % of it or more; `compute` where none does"),
     row(Metric::loader_starts_per_step, plan, count,
         "threads that start to make batches; of a loader with `loader.restart_every`"),
+    row(Metric::driver_used, traced, bytes,
+        "device memory that the step has taken and not returned when its last traced step has "
+        "ended, "
+        "by the driver's report of what is free"),
 };
 
 static_assert([] {

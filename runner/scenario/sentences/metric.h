@@ -103,6 +103,8 @@ enum class Metric {
   bound,
   // Counted by plans; files keep counts in this order.
   loader_starts_per_step,
+  // traced
+  driver_used,
 };
 
 struct MetricRow {

@@ -30,6 +30,13 @@ bool comes_and_goes(const Buffer& buffer) {
   return buffer.allocated_by != AllocatedBy::the_plan;
 }
 
+MemoryThere memory_by_the_driver() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  return {static_cast<std::int64_t>(free_bytes), static_cast<std::int64_t>(total_bytes)};
+}
+
 bool is_pinned(const void* memory) {
   cudaPointerAttributes attributes{};
   return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
@@ -76,11 +83,9 @@ CudaBuffers::~CudaBuffers() {
 }
 
 void CudaBuffers::begin_use(PersistentMemory& kept) {
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
-  const auto free = static_cast<std::int64_t>(free_bytes);
-  require_memory(plan_, {free + kept.device_bytes(), static_cast<std::int64_t>(total_bytes)});
+  const auto [free, total] = memory_by_the_driver();
+  free_at_first_ = free + kept.device_bytes();
+  require_memory(plan_, {free_at_first_, total});
   KeptSizes wanted;
   std::int64_t other_bytes = planned_memory(plan_).peak_reserved_bytes;
   for (std::size_t index = 0; index < plan_.buffers.size(); ++index) {
@@ -239,6 +244,8 @@ MemoryUse CudaBuffers::use() const {
   const std::int64_t in_pool = pool_ ? pool_->most_reserved_bytes() : 0;
   use.peak_reserved_bytes = kept_->asked_device_bytes() + from_driver_.most + managed_.bytes() +
                             in_pool + (served_ ? served_->statistics().reserved_bytes.all.peak : 0);
+  const std::int64_t free_now = memory_by_the_driver().free_bytes + kept_->device_bytes();
+  use.driver_bytes = free_at_first_ - free_now + kept_->asked_device_bytes();
   return use;
 }
 

@@ -45,7 +45,7 @@ class CudaBuffers {
   void begin_capture();
   void end_capture();
 
-  // Since it was loaded.
+  // Since it was loaded. Asks the driver too, so all work must be done.
   MemoryUse use() const;
 
   // Copies a slot to host memory, waiting for it.
@@ -68,6 +68,7 @@ class CudaBuffers {
 
   const StepPlan& plan_;
   std::unique_ptr<PersistentMemory, EndOfUse> kept_;
+  std::int64_t free_at_first_ = 0;  // by the driver's report, and what its place kept besides
   std::vector<std::vector<void*>> slots_;     // by buffer, then slot
   std::unique_ptr<CudaDeviceMemory> driver_;  // of the step's own allocator
   std::unique_ptr<StepAllocator> served_;

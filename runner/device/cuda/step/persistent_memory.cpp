@@ -82,7 +82,11 @@ cudaError_t PersistentMemory::take(KeptKind kind, void*& memory, std::int64_t by
 }
 
 void PersistentMemory::give_up_device_memory() {
-  if (!in_use_) device_.give_up_all();
+  if (in_use_) {
+    device_.give_up_free();
+  } else {
+    device_.give_up_all();
+  }
 }
 
 }  // namespace stepgate

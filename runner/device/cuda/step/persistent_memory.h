@@ -36,7 +36,7 @@ class PersistentMemory {
   std::int64_t device_bytes() const { return device_.bytes(); }
   std::int64_t asked_device_bytes() const { return device_.asked_bytes(); }
 
-  // All device memory, unless a step is in it.
+  // All device memory that no step is in; one that is being loaded here must have taken all of its.
   void give_up_device_memory();
 
  private:
