@@ -47,6 +47,7 @@ TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
   const auto step_of = [](std::int64_t footprint) {
     Knobs knobs;
     knobs.model = {.kind = ModelKind::chase, .footprint_bytes = footprint, .accesses = 10000};
+    knobs.batch.size = 8;
     return step_time(knobs, round_profile());
   };
   const ComputeCosts costs = round_profile().compute;
