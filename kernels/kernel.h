@@ -149,6 +149,12 @@ struct LaunchContext {
   std::vector<KernelChoice>* choices = nullptr;
 };
 
+// Loads of which each needs what the one before brought, and the bytes that they are spread over.
+struct DependentLoads {
+  std::int64_t count = 0;
+  std::int64_t footprint_bytes = 0;
+};
+
 // Enqueues one launch on the stream, on device pointers in the operands' order. Never waits, never
 // allocates.
 using Launch = std::function<void(void* const* buffers, CUstream_st* stream)>;
@@ -177,6 +183,8 @@ struct Kernel {
   std::int64_t (*sectors_per_request)(const KernelShape&, DType, const KernelAttributes&) = nullptr;
   // How long it is told to take, whatever it computes; null where nobody tells it.
   double (*delay_microseconds)(const KernelAttributes&) = nullptr;
+  // The loads whose latency limits it; null where they are on their way at once.
+  DependentLoads (*dependent_loads)(const KernelShape&, const KernelAttributes&) = nullptr;
 };
 
 // What a launch with these attributes does with the operand.

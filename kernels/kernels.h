@@ -12,6 +12,7 @@
 #include "kernels/bias_gradient/bias_gradient.h"
 #include "kernels/causal_softmax/causal_softmax.h"
 #include "kernels/causal_softmax_gradient/causal_softmax_gradient.h"
+#include "kernels/chase/chase.h"
 #include "kernels/clip/clip.h"
 #include "kernels/column_parts/column_parts.h"
 #include "kernels/cross_entropy/cross_entropy.h"

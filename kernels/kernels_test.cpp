@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "kernels/catalogue.h"
 #include "kernels/kernels.h"
@@ -303,6 +304,40 @@ TEST(StridedScale, MovesWholeSectors) {
   // 16 times the 2 bytes of a number.
   EXPECT_EQ(moved(16, DType::bf16, one_field),
             std::pair(8 * useful.bytes_read, 8 * useful.bytes_written));
+}
+
+TEST(Chase, HasOneCycleThroughAllLines) {
+  for (const std::uint64_t seed : {0ull, 1ull, 0x123456789abcdefull, ~0ull}) {
+    for (std::int64_t lines = 4; lines <= 1 << 22; lines *= 2) {
+      std::vector<bool> visited(static_cast<std::size_t>(lines));
+      std::uint32_t line = 0;
+      for (std::int64_t access = 0; access < lines; ++access) {
+        ASSERT_FALSE(visited[line]) << lines << " lines, seed " << seed;
+        visited[line] = true;
+        line = next_line(line, lines, seed);
+      }
+      EXPECT_EQ(line, 0u) << lines << " lines, seed " << seed;
+    }
+  }
+}
+
+TEST(Chase, GoesOnWhereTheLastLaunchEnded) {
+  constexpr std::int64_t lines = 64;
+  constexpr std::uint64_t seed = 99;
+  std::vector<std::uint32_t> chain(lines * chase_line_words, 0xffffffff);
+  for (std::uint64_t line = 0; line < lines; ++line)
+    chain[line * chase_line_words] = next_line(line, lines, seed);
+  std::uint32_t position = 5;
+  std::uint32_t expected = position;
+  float fraction = 0;
+  for (const std::int64_t accesses : {1, 0, 7, 64, 200}) {
+    run_in_fp32<kernels::Chase>({.columns = lines}, {.accesses = accesses},
+                                {chain.data(), &position, &fraction});
+    for (std::int64_t access = 0; access < accesses; ++access)
+      expected = next_line(expected, lines, seed);
+    EXPECT_EQ(position, expected) << accesses;
+    EXPECT_EQ(fraction, static_cast<float>(expected) / lines) << accesses;
+  }
 }
 
 TEST(Spin, CountsOnTheHostWithoutSpinning) {

@@ -154,6 +154,8 @@ TEST(Work, AgreesWithHandValues) {
        DType::bf16,
        kernels::StridedScale::Attributes{2, 1, 6},
        {64, 64, 32}},
+      {"chase", {1, 128}, DType::fp32, kernels::Chase::Attributes{20}, {84, 8, 0}},
+      {"chase", {1, 128}, DType::bf16, kernels::Chase::Attributes{200}, {516, 8, 0}},
       {"spin", {}, DType::fp32, kernels::Spin::Attributes{10}, {4, 4, 0}},
   };
   for (const HandValue& value : values) {

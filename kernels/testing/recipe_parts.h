@@ -82,6 +82,18 @@ inline void fill_between_elements(KernelTrial& trial) {
   }
 }
 
+// One cycle through all lines, which begins at one of them; the other words name no line.
+inline void link_lines(KernelTrial& trial) {
+  const std::int64_t lines = trial.shape.columns;
+  auto* chain = reinterpret_cast<std::uint32_t*>(trial.operands[0].data());
+  auto* position = reinterpret_cast<std::uint32_t*>(trial.operands[1].data());
+  constexpr std::uint64_t seed = 0x123456789abcdef;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    chain[line * chase_line_words] = next_line(static_cast<std::uint64_t>(line), lines, seed);
+  }
+  *position %= static_cast<std::uint32_t>(lines);
+}
+
 // Where the sign of Lion's blend is the same in every precision: a result that jumps there is
 // within no bound of rounding.
 inline void keep_from_zero(KernelTrial& trial) {

@@ -162,6 +162,7 @@ std::vector<TrialRecipe> make_recipes() {
                                     {{0.3, 1, 1}, {-2, 6, 6}, {0.75, 1, 6}, {3, 6, 1}}, {},
                                     fill_between_elements),
       recipe<kernels::Spin>({{}}, {{0}, {20}}),
+      recipe<kernels::Chase>({{1, 4}, {1, 128}, {1, 16384}}, {{1000}, {1}}, {}, link_lines),
   };
   append_updates<kernels::Adamw>(all, adamw_rules);
   append_updates<kernels::Lion>(all, lion_rules, keep_from_zero);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
 #include "support/fnv1a.h"
 
@@ -53,6 +54,10 @@ DrawnContent drawn_content(const Buffer& buffer, std::int64_t slot, std::uint64_
               .dtype = buffer.dtype,
               .stretches = weight_stretches(buffer)};
     }
+    case Content::chain:
+      return {.seed = random_bits(seed, fnv1a("chain")),
+              .stretches = {},
+              .chained_lines = buffer.bytes / chase_line_bytes};
     case Content::payload:
       return {.seed = random_bits(seed ^ fnv1a("payload"), static_cast<std::uint64_t>(slot)),
               .dtype = DType::fp32,
@@ -73,6 +78,13 @@ void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
       }
     });
   }
+  in_chunks(content.chained_lines, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::uint32_t next =
+          next_line(static_cast<std::uint64_t>(line), content.chained_lines, content.seed);
+      std::memcpy(bytes.data() + line * chase_line_bytes, &next, sizeof next);
+    }
+  });
 }
 
 std::span<const std::byte> ContentsCache::of(const Buffer& buffer, std::int64_t slot,

@@ -4,6 +4,8 @@
 //   zeros    zero bytes
 //   weights  uniform in [-scale, scale), stored in the buffer's dtype; depends on the seed, the
 //            buffer's name and the element, but on no other part of the plan
+//   chain    every 128 bytes name those that are next, in one cycle through all of the slot
+//            (kernels/chase/chase.h); depends on the seed; its other words are zero
 //   payload  fp32 uniform in [-1, 1); depends on the seed, the slot and the word
 #pragma once
 
@@ -33,6 +35,7 @@ struct DrawnContent {
   std::uint64_t seed = 0;
   DType dtype = DType::fp32;
   std::vector<DrawnStretch> stretches;
+  std::int64_t chained_lines = 0;  // of a chain, which has no stretches
 };
 
 DrawnContent drawn_content(const Buffer&, std::int64_t slot, std::uint64_t seed);

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include <cmath>
 
+#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
 #include "support/random.h"
 
@@ -69,6 +72,28 @@ TEST(Contents, DependOnSeedAndSlotForPayloadsButNotOnTheName) {
   EXPECT_NE(values, contents(buffer, 0, 2));
   buffer.name = "another batch";
   EXPECT_EQ(values, contents(buffer, 0, 1));
+}
+
+TEST(Contents, OfAChainLeadThroughAllLinesAndBack) {
+  constexpr std::int64_t bytes = 64 << 20;
+  Buffer buffer{.name = "chain", .bytes = bytes, .content = Content::chain};
+  std::vector<std::byte> filled(bytes, std::byte{0xa5});
+  fill_contents(buffer, 0, 3, filled);
+  std::vector<std::uint32_t> words(bytes / 4);
+  std::memcpy(words.data(), filled.data(), bytes);
+  std::uint32_t line = 0;
+  std::int64_t steps = 0;
+  do {
+    line = words[line * chase_line_words];
+    ++steps;
+  } while (line != 0 && steps <= bytes / chase_line_bytes);
+  EXPECT_EQ(steps, bytes / chase_line_bytes);
+  for (std::size_t word = 0; word < words.size(); ++word) {
+    if (word % chase_line_words != 0) ASSERT_EQ(words[word], 0u) << word;
+  }
+  std::vector<std::byte> other(bytes);
+  fill_contents(buffer, 0, 4, other);
+  EXPECT_NE(filled, other) << "of another seed";
 }
 
 TEST(Contents, DoNotDependOnHowManyThreadsFilledThem) {

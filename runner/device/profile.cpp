@@ -27,6 +27,7 @@ struct ProfileRow {
   std::string_view key;
   ProfileLimits limits;
   Target (*target)(DeviceProfile&);
+  bool may_be_missing = false;  // then it is what a DeviceProfile has
 };
 
 constexpr ProfileLimits text{};
@@ -89,6 +90,16 @@ constexpr ProfileRow profile_rows[] = {
      [](DeviceProfile& p) -> Target { return &p.compute.tf32_flops_per_second; }},
     {"compute", "bf16_flops_per_second", rates,
      [](DeviceProfile& p) -> Target { return &p.compute.bf16_flops_per_second; }},
+    {"compute", "l1_latency_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.compute.l1_latency_nanoseconds; }, true},
+    {"compute", "l2_latency_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.compute.l2_latency_nanoseconds; }, true},
+    {"compute", "memory_latency_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.compute.memory_latency_nanoseconds; }, true},
+    {"compute", "l1_bytes", staged, [](DeviceProfile& p) -> Target { return &p.compute.l1_bytes; },
+     true},
+    {"compute", "l2_bytes", staged, [](DeviceProfile& p) -> Target { return &p.compute.l2_bytes; },
+     true},
     {"pinned", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pinned.bytes; }},
     {"pinned", "ns", times, [](DeviceProfile& p) -> Target { return &p.pinned.nanoseconds; }},
     {"pageable", "bytes", copied, [](DeviceProfile& p) -> Target { return &p.pageable.bytes; }},
@@ -184,7 +195,7 @@ class ProfileReader {
 
   std::vector<Diagnostic> finish(const std::string& file) {
     for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
-      if (!seen_[index]) {
+      if (!seen_[index] && !profile_rows[index].may_be_missing) {
         fail(file, fmt::format("'{}' is missing", full_name(profile_rows[index])),
              "measure the profile again");
       }
@@ -278,14 +289,17 @@ DeviceProfile read_profile(const std::filesystem::path& file) {
 
 std::string to_toml(const DeviceProfile& profile) {
   DeviceProfile copy = profile;
+  DeviceProfile typical;
   std::string text;
   std::string_view table;
   for (const ProfileRow& row : profile_rows) {
+    const std::string value = text_of(row.target(copy));
+    if (row.may_be_missing && value == text_of(row.target(typical))) continue;
     if (row.table != table) {
       table = row.table;
       text += fmt::format("\n[{}]\n", table);
     }
-    text += fmt::format("{} = {}\n", row.key, text_of(row.target(copy)));
+    text += fmt::format("{} = {}\n", row.key, value);
   }
   return text;
 }

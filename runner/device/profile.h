@@ -48,6 +48,15 @@ struct ComputeCosts {
   double fp32_flops_per_second = 0;
   double tf32_flops_per_second = 0;
   double bf16_flops_per_second = 0;
+  // Of loads that wait for each other. A file may leave them out; then they are typical ones: 30,
+  // 200 and 500 cycles ("CUDA Memory Management for Deep Learning", GPU Memory Hierarchy) at 1.7
+  // GHz, and caches as small as GPUs of data centres have had them since 2020 (A100: 192 KiB, 40
+  // MB).
+  std::int64_t l1_latency_nanoseconds = 18;
+  std::int64_t l2_latency_nanoseconds = 118;
+  std::int64_t memory_latency_nanoseconds = 294;
+  std::int64_t l1_bytes = 192LL * 1024;
+  std::int64_t l2_bytes = 40'000'000;
 };
 
 // Relative standard deviations of step times, and what now and then happens besides.

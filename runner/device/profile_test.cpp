@@ -41,6 +41,11 @@ class ProfileFile : public testing::Test {
     profile.compute.bf16_flops_per_second = 8e14;
     profile.host.launch_nanoseconds = 3400;
     profile.compute.memory_bytes_per_second = 4.25e12;
+    profile.compute.l1_latency_nanoseconds = 21;
+    profile.compute.l2_latency_nanoseconds = 140;
+    profile.compute.memory_latency_nanoseconds = 400;
+    profile.compute.l1_bytes = 262144;
+    profile.compute.l2_bytes = 52428800;
     profile.pinned = {.bytes = {10, 20}, .nanoseconds = {1, 2}};
     profile.pageable = {.bytes = {10, 20, 30}, .nanoseconds = {3, 4, 9}};
     profile.noise.within_rounds = 0.015;
@@ -57,6 +62,15 @@ TEST_F(ProfileFile, IsReadBackAsItWasWritten) {
   DeviceProfile profile = some_profile();
   profile.name = "a \"quoted\" device of C:\\";
   EXPECT_EQ(read_profile(write(to_toml(profile))).name, profile.name);
+}
+
+TEST_F(ProfileFile, LeavesTypicalLatenciesOutAndTakesThemWhereTheyAreMissing) {
+  DeviceProfile profile = some_profile();
+  profile.compute.l1_latency_nanoseconds = ComputeCosts{}.l1_latency_nanoseconds;
+  const std::string text = to_toml(profile);
+  EXPECT_EQ(text.find("l1_latency_ns"), std::string::npos) << text;
+  EXPECT_NE(text.find("l2_latency_ns = 140"), std::string::npos) << text;
+  EXPECT_EQ(read_profile(write(text)).compute.l1_latency_nanoseconds, 18);
 }
 
 TEST_F(ProfileFile, SaysEverythingThatIsWrongAtOnce) {

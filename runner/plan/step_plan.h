@@ -49,7 +49,7 @@ constexpr int purpose_count = 8;
 
 // How a buffer's content comes to be, before the first step. The same seed gives the same numbers
 // on every device.
-enum class Content { zeros, weights, payload };
+enum class Content { zeros, weights, payload, chain };
 
 // step_allocator: StepPlan::allocator, which then also has what the plan keeps.
 enum class AllocatedBy { the_plan, cuda, cuda_async, step_allocator };

@@ -43,6 +43,9 @@ struct ModelKnobs {
   Layout layout = Layout::arrays;
   std::int64_t stride = 1;        // from the element of a thread to that of its neighbour
   std::int64_t extra_copies = 0;  // of the result, one after the other
+  // chase
+  std::int64_t footprint_bytes = 16LL * 1024;  // that loads are spread over, a power of two
+  std::int64_t accesses = 20000;               // loads a step, one after the other
   bool operator==(const ModelKnobs&) const = default;
 };
 

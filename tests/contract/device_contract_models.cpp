@@ -63,6 +63,13 @@ void append_elementwise(std::vector<ModelCase>& cases) {
   cases.push_back({"bf16_records", records});
 }
 
+void append_chase(std::vector<ModelCase>& cases) {
+  Knobs chase;
+  chase.model = {.kind = ModelKind::chase, .footprint_bytes = 4096, .accesses = 7};
+  chase.batch.size = 3;
+  cases.push_back({"chase", chase});
+}
+
 }  // namespace
 
 void PrintTo(const DeviceCase& device, std::ostream* out) {
@@ -93,6 +100,7 @@ std::vector<ModelCase> model_cases() {
   }
   append_transformers(cases);
   append_elementwise(cases);
+  append_chase(cases);
   return cases;
 }
 

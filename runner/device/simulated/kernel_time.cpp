@@ -80,6 +80,22 @@ double moved_bytes(const LaunchKernel& launch) {
   return static_cast<double>(work.bytes_read + work.bytes_written);
 }
 
+// Of the level that holds everything the loads are spread over.
+std::int64_t latency_of(const ComputeCosts& costs, std::int64_t footprint_bytes) {
+  if (footprint_bytes <= costs.l1_bytes) return costs.l1_latency_nanoseconds;
+  if (footprint_bytes <= costs.l2_bytes) return costs.l2_latency_nanoseconds;
+  return costs.memory_latency_nanoseconds;
+}
+
+// One after the other.
+double latency_seconds(const ComputeCosts& costs, const LaunchKernel& launch) {
+  const auto loads_of = kernel(launch.kernel).dependent_loads;
+  if (!loads_of) return 0;
+  const DependentLoads loads = loads_of(launch.shape, launch.attributes);
+  return static_cast<double>(loads.count) *
+         static_cast<double>(latency_of(costs, loads.footprint_bytes)) / nanoseconds_per_second;
+}
+
 }  // namespace
 
 // Beside its work, a kernel takes what the shortest one takes.
@@ -93,7 +109,8 @@ std::int64_t kernel_time(const DeviceProfile& profile, const LaunchKernel& launc
   const double rate =
       flops_per_second(costs, multiplied_as(launch)) * share_of_rate(profile, launch);
   const double math_seconds = static_cast<double>(work.flops) / rate;
-  const double nanoseconds = std::max(memory_seconds, math_seconds) * nanoseconds_per_second;
+  const double seconds = std::max({memory_seconds, math_seconds, latency_seconds(costs, launch)});
+  const double nanoseconds = seconds * nanoseconds_per_second;
   return floor + static_cast<std::int64_t>(
                      std::min(nanoseconds, static_cast<double>(longest_cost_nanoseconds)));
 }

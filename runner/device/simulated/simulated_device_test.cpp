@@ -42,6 +42,22 @@ TEST(SimulatedDevice, MovesWholeSectorsWhereItsCacheHoldsNone) {
   EXPECT_EQ(lost(64, in_records), 0);
 }
 
+// Besides, ingest, the loads and report take the floor of 1 us each.
+TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
+  const auto step_of = [](std::int64_t footprint) {
+    Knobs knobs;
+    knobs.model = {.kind = ModelKind::chase, .footprint_bytes = footprint, .accesses = 10000};
+    knobs.batch.size = 8;
+    return step_time(knobs, round_profile());
+  };
+  const ComputeCosts costs = round_profile().compute;
+  const auto floors = microseconds(3);
+  EXPECT_EQ(step_of(16 << 10), floors + nanoseconds(10000 * costs.l1_latency_nanoseconds));
+  EXPECT_EQ(step_of(128 << 10), step_of(16 << 10));
+  EXPECT_EQ(step_of(2 << 20), floors + nanoseconds(10000 * costs.l2_latency_nanoseconds));
+  EXPECT_EQ(step_of(512 << 20), floors + nanoseconds(10000 * costs.memory_latency_nanoseconds));
+}
+
 // ingest and report take the floor of 1 us each
 TEST(SimulatedDevice, RunsADeviceBoundStepAtTheSpeedOfItsKernels) {
   EXPECT_EQ(step_time(spinning(10, 50), round_profile()), microseconds(10 * 50 + 2));

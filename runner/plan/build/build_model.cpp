@@ -14,15 +14,16 @@
 namespace stepgate {
 namespace {
 
-// Spinning kernels have no features of their own; this many let the batch be read at full speed.
-constexpr std::int64_t most_spin_features = 256;
+// Kernels that spin or wait for loads have no features of their own; this many let the batch be
+// read at full speed.
+constexpr std::int64_t most_plain_features = 256;
 
 // Kernels of a given length on the device's clock; the "loss" is the mean of the batch, so a batch
 // that arrived late or was overwritten shows.
 ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
                       std::int64_t sample_bytes) {
   const std::int64_t words = sample_bytes / word_bytes;
-  const std::int64_t features = std::min<std::int64_t>(words - 1, most_spin_features);
+  const std::int64_t features = std::min<std::int64_t>(words - 1, most_plain_features);
   const std::int64_t rows = knobs.batch.size;
   const ModelEnds ends = add_ends(builder, rows * features);
   const int labels =
@@ -43,6 +44,39 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   return {ends.loss, first_reader};
 }
 
+// Loads that wait for each other, through lines of a footprint. The line that they ended at is a
+// part of the loss, so that a load that was left out shows.
+ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
+                       std::int64_t sample_bytes) {
+  const std::int64_t rows = knobs.batch.size;
+  const std::int64_t words = sample_bytes / word_bytes;
+  const std::int64_t features = std::min<std::int64_t>(words - 1, most_plain_features);
+  const std::int64_t losses = rows * features + 1;
+  const ModelEnds ends = add_ends(builder, losses);
+  const int labels =
+      builder.add({.name = "labels", .purpose = Purpose::activations, .bytes = rows * word_bytes});
+  const int chain = builder.add({.name = "chain",
+                                 .purpose = Purpose::weights,
+                                 .bytes = knobs.model.footprint_bytes,
+                                 .content = Content::chain});
+  const int position =
+      builder.add({.name = "position", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
+  builder.plan().param_bytes = knobs.model.footprint_bytes;
+  builder.enter(Phase::forward);
+  const int first_reader = static_cast<int>(builder.plan().operations.size());
+  builder.launch_as<kernels::Ingest>(
+      DType::fp32, "ingest the batch", {rows, features, words},
+      {builder.whole(batch), StepBuilder::Operand::from(ends.row_losses, 0),
+       builder.whole(labels)});
+  builder.launch_as<kernels::Chase>(DType::fp32, "follow the chain",
+                                    {.columns = knobs.model.footprint_bytes / chase_line_bytes},
+                                    {builder.whole(chain), builder.whole(position),
+                                     StepBuilder::Operand::from(ends.row_losses, losses - 1)},
+                                    {.accesses = knobs.model.accesses});
+  report_loss(builder, ends, losses);
+  return {ends.loss, first_reader};
+}
+
 }  // namespace
 
 std::int64_t model_sample_bytes(const ModelKnobs& model) {
@@ -53,6 +87,7 @@ std::int64_t model_sample_bytes(const ModelKnobs& model) {
     case ModelKind::transformer:  // its tokens, and the one that follows the last
       return (model.seq + 1) * word_bytes;
     case ModelKind::spin:
+    case ModelKind::chase:
       return 2 * word_bytes;
   }
   require(false, "every model kind reads samples");
@@ -70,6 +105,8 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
       return build_spin(builder, knobs, batch, sample_bytes);
     case ModelKind::elementwise:
       return build_elementwise(builder, knobs, batch, sample_bytes);
+    case ModelKind::chase:
+      return build_chase(builder, knobs, batch, sample_bytes);
   }
   require(false, "every model kind is built");
   return {};

@@ -12,6 +12,7 @@ namespace {
 constexpr double call = 5e-6;           // of the driver, and the shortest kernel
 constexpr double driver_memory = 1e-4;  // cudaMalloc, cudaFree
 constexpr double wait = 1e-4;           // and what the host then has to catch up
+constexpr double load = 1e-7;           // that others wait for, from one cache or another
 constexpr double register_bytes_per_second = 5e9;
 constexpr double pinned_bytes_per_second = 5e10;
 constexpr double pageable_bytes_per_second = 1e10;
@@ -77,9 +78,12 @@ double rough_flops_per_second(DType dtype) {
 
 RoughKernelTime rough_time_of(const LaunchKernel& launch) {
   const KernelWork work = work_of(launch);
-  return {
-      .math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
-      .memory = static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second};
+  const auto loads_of = kernel(launch.kernel).dependent_loads;
+  const std::int64_t loads = loads_of ? loads_of(launch.shape, launch.attributes).count : 0;
+  return {.math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
+          .memory = std::max(
+              static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second,
+              static_cast<double>(loads) * load)};
 }
 
 bool is_limited_by_math(const LaunchKernel& launch) {

@@ -19,6 +19,7 @@ constexpr std::array said_always{
     SaidAlways{"model.kind", false}, SaidAlways{"model.layers"},
     SaidAlways{"model.hidden"},      SaidAlways{"model.kernels"},
     SaidAlways{"model.kernel_us"},   SaidAlways{"model.dtype", false},
+    SaidAlways{"model.footprint"},   SaidAlways{"model.accesses"},
     SaidAlways{"model.seq"},         SaidAlways{"model.vocab"},
     SaidAlways{"batch.size"},        SaidAlways{"transfer.host", false},
     SaidAlways{"sync.where", false}, SaidAlways{"alloc.with", false}};

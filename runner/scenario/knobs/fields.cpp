@@ -41,8 +41,8 @@ constexpr std::array groups{
 constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
-        "layers of GEMMs, blocks of a transformer, kernels that only spin, or kernels that only "
-        "move memory"),
+        "layers of GEMMs, blocks of a transformer, kernels that only spin, kernels that only move "
+        "memory, or loads that wait for each other"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
                                               "how many layers or blocks", &with_layers),
     field<&Knobs::model, &ModelKnobs::hidden>(
@@ -106,6 +106,14 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::extra_copies>(
         "model.extra_copies", whole(0, 8), "copies of the result within the device, in a step",
         &for_elementwise),
+    field<&Knobs::model, &ModelKnobs::footprint_bytes>(
+        "model.footprint", bytes(4 * kibibyte, 64 * gibibyte),
+        "bytes that its loads are spread over, a power of two: by it they come from the first "
+        "cache, the second or memory",
+        &for_chase),
+    field<&Knobs::model, &ModelKnobs::accesses>(
+        "model.accesses", whole(1, 10000000),
+        "loads a step by one thread, each of the line that the one before names", &for_chase),
     field<&Knobs::model, &ModelKnobs::workspace_bytes>("model.workspace", bytes(0, gibibyte),
                                                        "memory that a GEMM may use besides",
                                                        &with_workspace),

@@ -35,6 +35,9 @@ inline constexpr KnobCondition for_spin_and_elementwise{
     .holds = model_is<ModelKind::spin, ModelKind::elementwise>,
     .only_for = "spin, elementwise",
     .hint = "remove it, or write model.kind = \"spin\""};
+inline constexpr KnobCondition for_chase{.holds = model_is<ModelKind::chase>,
+                                         .only_for = "chase",
+                                         .hint = "remove it, or write model.kind = \"chase\""};
 inline constexpr KnobCondition for_mlp{.holds = model_is<ModelKind::mlp>,
                                        .only_for = "mlp",
                                        .hint = "remove it, or write model.kind = \"mlp\""};

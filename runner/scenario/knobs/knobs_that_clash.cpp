@@ -2,6 +2,8 @@
 // Knobs that cannot be had together, one row each.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <functional>
 
 #include "scenario/knobs/knob_rules.h"
@@ -128,6 +130,12 @@ constexpr std::array clashes{
     KnobRule{"model.stride", leaves_elements_out,
              "'model.stride' must divide the elements of every batch, batch.size x model.hidden",
              "choose a divisor, such as a power of two up to 8"},
+    KnobRule{"model.footprint",
+             [](const Knobs& knobs) {
+               return !std::has_single_bit(static_cast<std::uint64_t>(knobs.model.footprint_bytes));
+             },
+             "'model.footprint' must be a power of two, where its chain is one cycle",
+             "round it, as in \"16 KiB\" or \"512 MiB\""},
     KnobRule{"model.dtype",
              [](const Knobs& knobs) {
                return knobs.model.kind == ModelKind::mlp && knobs.model.dtype == DType::fp16;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "device/contents.h"
+#include "kernels/chase/chase.h"
 #include "kernels/number_format.h"
 
 namespace stepgate {
@@ -69,6 +70,22 @@ cudaError_t draw_on_device(const DrawnContent& content, std::span<const DrawnStr
   return cudaGetLastError();
 }
 
+__global__ void __launch_bounds__(threads)
+    make_chain(std::uint32_t* chain, std::int64_t lines, std::uint64_t seed) {
+  const std::int64_t together = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
+       line < lines; line += together) {
+    chain[line * chase_line_words] = next_line(static_cast<std::uint64_t>(line), lines, seed);
+  }
+}
+
+cudaError_t chain_on_device(const DrawnContent& content, void* to, cudaStream_t stream) {
+  const std::int64_t lines = content.chained_lines;
+  const auto blocks = static_cast<unsigned>(std::min((lines + threads - 1) / threads, most_blocks));
+  make_chain<<<blocks, threads, 0, stream>>>(static_cast<std::uint32_t*>(to), lines, content.seed);
+  return cudaGetLastError();
+}
+
 std::int64_t drawn_bytes(const DrawnContent& content) {
   std::int64_t elements = 0;
   for (const DrawnStretch& stretch : content.stretches) elements += stretch.elements;
@@ -85,6 +102,7 @@ cudaError_t fill_on_device(const Buffer& buffer, std::int64_t slot, std::uint64_
     if (const cudaError_t status = cudaMemsetAsync(to, 0, bytes, stream); status != cudaSuccess)
       return status;
   }
+  if (content.chained_lines > 0) return chain_on_device(content, to, stream);
   std::span<const DrawnStretch> left = content.stretches;
   while (!left.empty()) {
     const std::size_t count = std::min(left.size(), Stretches::most);

@@ -72,6 +72,13 @@ TEST(FillOnDevice, WritesZeros) {
   }
 }
 
+TEST(FillOnDevice, WritesTheChainOfTheHost) {
+  for (const std::int64_t bytes : {512, 16 << 10, 64 << 20}) {
+    expect_same_bits({.name = "chain", .bytes = bytes, .content = Content::chain}, 0,
+                     random_seed());
+  }
+}
+
 TEST(FillOnDevice, WritesTheWeightsOfTheHostInEveryType) {
   const std::uint64_t seed = random_seed();
   for (const DType dtype : dtypes) {
