@@ -192,6 +192,8 @@ heads = {4}
 dtype = "bf16"
 {7}[batch]
 size = {5}
+[transfer]
+host = "resident"  # as the batch that PyTorch trains on
 [optim]
 kind = "adamw"
 master = true

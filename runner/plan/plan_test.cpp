@@ -31,6 +31,20 @@ TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
   EXPECT_EQ(value(small_mlp(), Metric::launches_per_step), 1 + 3 * 2 + 2 + 3 * 2 + 2 * 2 + 1);
 }
 
+TEST(Plan, OfEveryModelCopiesItsBatchFromPinnedMemoryUnlessToldOtherwise) {
+  for (const ModelKind kind :
+       {ModelKind::mlp, ModelKind::transformer, ModelKind::spin, ModelKind::elementwise}) {
+    Knobs knobs;
+    knobs.model.kind = kind;
+    if (kind == ModelKind::transformer) knobs.optim.kind = OptimKind::adamw;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_EQ(value(plan, Metric::copies_per_step), 1);
+    EXPECT_EQ(value(plan, Metric::pageable_copies_per_step), 0);
+    EXPECT_EQ(value(plan, Metric::copy_bytes_per_step), static_cast<double>(plan.batch_bytes));
+    EXPECT_EQ(value(plan, Metric::host_waits_per_step), 0);
+  }
+}
+
 TEST(Plan, UpdatesEveryTensorByItselfWhenAsked) {
   Knobs knobs = small_mlp();
   const double fused = value(knobs, Metric::launches_per_step);

@@ -76,7 +76,7 @@ struct HostKnobs {
 };
 
 struct TransferKnobs {
-  HostMemory host = HostMemory::resident;
+  HostMemory host = HostMemory::pinned;
   CopyStream stream = CopyStream::compute;
   bool blocking = false;
   std::int64_t buffers = 1;  // device buffers the batches rotate over

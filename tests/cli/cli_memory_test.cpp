@@ -15,6 +15,7 @@ std::string churn(const std::string& tags, const std::string& expect) {
   return "claim = \"a cap refuses the larger batch\"\n" + tags +
          "model = { layers = 2, hidden = 512 }\n"
          "batch = { sizes = [256, 8192] }\n"
+         "transfer.host = \"resident\"\n"
          "alloc = { with = \"caching\", when = \"op\" }\n"
          "[variant.baseline]\nalloc.cap = \"140 MiB\"\n"
          "[variant.fix]\n"
@@ -54,7 +55,7 @@ TEST_F(CommandLine, TimesNoVariantThatIsRefusedMemory) {
   EXPECT_EQ(run.out, "");
   EXPECT_TRUE(
       contains(run.err,
-               "churn.toml:5:10: variant 'baseline' is refused memory in 25 of 50 steps and "
+               "churn.toml:6:10: variant 'baseline' is refused memory in 25 of 50 steps and "
                "cannot be timed: step 1, 'allocate "))
       << run.err;
   EXPECT_TRUE(contains(run.err, "; tag the scenario \"no_gpu\" to have its plans decide it"))

@@ -51,7 +51,7 @@ TEST_F(CommandLine, ListsTheScenariosOfAFolderInOrder) {
       "  []\n  half the kernels take half the time\n"
       "  model    * baseline  spin, hidden 1024, kernels 20, kernel_us 20, fp32\n"
       "             fix       spin, hidden 1024, kernels 10, kernel_us 20, fp32\n"
-      "  batch      size 64\n  transfer   resident\n  sync       none\n  alloc      static\n"
+      "  batch      size 64\n  transfer   pinned\n  sync       none\n  alloc      static\n"
       "  variants: baseline, fix\n  expects:  line\n";
   EXPECT_EQ(listed.out, "a" + rest + "b" + rest);
 }
@@ -71,10 +71,10 @@ TEST_F(CommandLine, ListsForProgramsAlsoWhatCannotBeRead) {
       "good.toml\",\"tags\":[\"nightly\"],\"steps\":[{\"variant\":"
       "\"baseline\",\"model\":\"spin, hidden 1024, kernels 20, kernel_us 20, "
       "fp32\",\"batch\":\"size 64\","
-      "\"transfer\":\"resident\",\"sync\":\"none\",\"alloc\":\"static\",\"other\":\"\"},{"
+      "\"transfer\":\"pinned\",\"sync\":\"none\",\"alloc\":\"static\",\"other\":\"\"},{"
       "\"variant\":\"fix\","
       "\"model\":\"spin, hidden 1024, kernels 10, kernel_us 20, fp32\",\"batch\":\"size 64\","
-      "\"transfer\":\"resident\",\"sync\":\"none\",\"alloc\":\"static\",\"other\":\"\"}],\"lines\":"
+      "\"transfer\":\"pinned\",\"sync\":\"none\",\"alloc\":\"static\",\"other\":\"\"}],\"lines\":"
       "[{\"name\":"
       "\"line\",\"line\":10,\"text\":\"fix.samples_per_s >= 1.5 * baseline.samples_per_s\"}]}\n"))
       << listed.out;

@@ -43,13 +43,13 @@ TEST_F(Mutate, FindsAnOverrideThatNoSentenceNeeds) {
   EXPECT_TRUE(contains(table.out, "a: overrides 4, not noticed 2, vacuous sentences 0\n"));
   EXPECT_TRUE(
       contains(table.out,
-               "  survives  fix without log.every = 1 holds all the same; copies_per_step 1 -> 0"))
+               "  survives  fix without log.every = 1 holds all the same; copies_per_step 2 -> 1"))
       << table.out;
   const Finished checked = stepgate({"check", "--strict", "a.toml"});
   EXPECT_EQ(checked.exit_code, 2);
   EXPECT_TRUE(contains(checked.err,
                        "a.toml:6:9: 'log.every' of variant 'fix' could be removed and no sentence "
-                       "would be refuted: copies_per_step 1 -> 0"))
+                       "would be refuted: copies_per_step 2 -> 1"))
       << checked.err;
   EXPECT_TRUE(contains(checked.err, "say in a sentence what it is there for, or remove it"));
   EXPECT_EQ(stepgate({"check", "a.toml"}).exit_code, 0) << "who is not strict may go on";
@@ -186,6 +186,7 @@ TEST_F(Mutate, KnowsACalibratedScenarioOfAShareOfTheDevice) {
         "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
         "batch = { size = 64, sample_bytes = \"64 KiB\" }\n"
         "alloc = { with = \"caching\", cap = \"60% of device\" }\n"
+        "transfer.host = \"resident\"\n"
         "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 40% within 10%\"\n"
         "[variant.fix]\ntransfer.host = \"pinned\"\n"
         "[expect]\none = \"fix.copies_per_step == 1\"\n");
@@ -214,7 +215,7 @@ TEST_F(Mutate, MissesEachOfTheseSentencesOfTheSuite) {
        {Taken{"capped_share", "is_a_cap", "survives  capped without alloc.cap = 60% of device"},
         Taken{"sync_every_step", "in_disguise", ""},
         Taken{"caching_churn", "recreated", "survives  baseline without alloc.when = "},
-        Taken{"pin_each_step", "one_copy", "survives  fix without transfer.host = pinned"}}) {
+        Taken{"pin_each_step", "pageable", "survives  pageable without transfer.host = "}}) {
     const std::string file = std::string(taken.scenario) + ".toml";
     std::ifstream suite(STEPGATE_SOURCE_DIR "/scenarios/" + file);
     std::string text;

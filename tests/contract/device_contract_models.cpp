@@ -16,6 +16,7 @@ namespace {
 // first gradients of fp16 overflow, and nothing is learned.
 void append_transformers(std::vector<ModelCase>& cases) {
   Knobs plain;
+  plain.transfer.host = HostMemory::resident;
   plain.model = {.kind = ModelKind::transformer, .layers = 3, .hidden = 16};
   plain.model.seq = 5;
   plain.model.heads = 2;
@@ -49,6 +50,7 @@ void append_transformers(std::vector<ModelCase>& cases) {
 
 void append_elementwise(std::vector<ModelCase>& cases) {
   Knobs strided;
+  strided.transfer.host = HostMemory::resident;
   strided.model = {.kind = ModelKind::elementwise, .hidden = 8, .kernels = 3};
   strided.model.stride = 4;
   strided.model.extra_copies = 1;
@@ -82,6 +84,7 @@ void PrintTo(const ModelCase& model, std::ostream* out) {
 
 std::vector<ModelCase> model_cases() {
   Knobs spin;
+  spin.transfer.host = HostMemory::resident;
   spin.model = {.kind = ModelKind::spin, .kernels = 2, .kernel_us = 1};
   spin.batch = {.size = 3, .sample_bytes = 24};
   std::vector<ModelCase> cases = {{"spin", spin}};
@@ -91,6 +94,7 @@ std::vector<ModelCase> model_cases() {
                                           {"tf32_sgd", DType::tf32, OptimKind::sgd},
                                           {"bf16_adamw", DType::bf16, OptimKind::adamw}}) {
     Knobs mlp;
+    mlp.transfer.host = HostMemory::resident;
     // Four layers' activations and moments go round in two places.
     const std::int64_t layers = kind == OptimKind::adamw ? 4 : 2;
     mlp.model = {.layers = layers, .hidden = 8, .dtype = dtype};

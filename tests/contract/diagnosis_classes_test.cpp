@@ -14,6 +14,7 @@ namespace {
 
 Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::spin, .kernels = kernels, .kernel_us = kernel_us};
   knobs.batch = {.size = 16, .sample_bytes = 4096, .tensors = 1};
   return knobs;
@@ -21,6 +22,7 @@ Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
 
 Knobs gemms(std::int64_t hidden, std::int64_t batch) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::mlp, .layers = 4, .hidden = hidden};
   knobs.batch.size = batch;
   return knobs;

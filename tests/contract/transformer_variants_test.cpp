@@ -25,6 +25,7 @@ struct Variant {
 Knobs base(DeviceKind kind, DType dtype, Blocks blocks) {
   const bool large = kind == DeviceKind::cuda;
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {
       .kind = ModelKind::transformer, .layers = 5, .hidden = large ? 128 : 32, .dtype = dtype};
   knobs.model.heads = 2;

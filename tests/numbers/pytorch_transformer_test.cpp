@@ -73,6 +73,7 @@ const Way ways[] = {
 
 Knobs knobs_of(const Json& golden, const Precision& precision, const Way& way) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::transformer,
                  .layers = golden.at("layers"),
                  .hidden = golden.at("hidden"),

@@ -38,6 +38,7 @@ namespace {
 
 Knobs knobs_of(const NumbersCase& numbers) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.layers = numbers.layers, .hidden = numbers.hidden, .dtype = numbers.dtype};
   knobs.batch.size = numbers.samples;
   knobs.optim.kind = numbers.optimizer;

@@ -31,6 +31,7 @@ namespace {
 
 Knobs knobs_of(const ShapeCase& shape, OptimKind optimizer) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.layers = shape.layers, .hidden = shape.hidden};
   knobs.batch = {.size = shape.samples, .sample_bytes = shape.sample_bytes};
   knobs.optim.kind = optimizer;

@@ -30,6 +30,7 @@ namespace {
 
 Knobs small_gpt() {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::transformer, .layers = 2, .hidden = 16};
   knobs.model.heads = 2;
   knobs.model.seq = 6;

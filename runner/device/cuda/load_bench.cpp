@@ -38,6 +38,7 @@ Knobs mlp() {
 // one.
 Knobs transformer() {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::transformer, .layers = 2, .hidden = 768};
   knobs.model.heads = 12;
   knobs.model.seq = 1024;

@@ -41,8 +41,10 @@ inline DeviceProfile round_profile() {
   return profile;
 }
 
+// Kernels alone: the batch is on the device already.
 inline Knobs spinning(std::int64_t kernels, std::int64_t kernel_us) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model.kind = ModelKind::spin;
   knobs.model.kernels = kernels;
   knobs.model.kernel_us = kernel_us;

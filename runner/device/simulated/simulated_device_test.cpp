@@ -20,6 +20,7 @@ using std::chrono::nanoseconds;
 
 Knobs elementwise(std::int64_t samples) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::elementwise, .hidden = 4096, .kernels = 1};
   knobs.batch.size = samples;
   return knobs;

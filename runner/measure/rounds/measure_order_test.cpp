@@ -222,6 +222,7 @@ std::vector<PlannedStep> spinning(std::int64_t kernel_us,
   scenario.name = "by_hand";
   for (const char* name : {"plain", "busy"}) {
     Knobs knobs;
+    knobs.transfer.host = HostMemory::resident;
     knobs.model = {.kind = ModelKind::spin, .kernels = 40, .kernel_us = kernel_us};
     scenario.variants.push_back({name, knobs, {}});
   }

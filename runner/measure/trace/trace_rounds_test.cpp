@@ -32,6 +32,7 @@ std::vector<PlannedStep> plans_with_periods(const std::vector<std::int64_t>& per
 
 std::vector<PlannedStep> spinning_and_waiting() {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::spin, .kernels = 4, .kernel_us = 20};
   Scenario scenario;
   scenario.name = "by_hand";
@@ -119,6 +120,7 @@ TEST(TraceRounds, TracesSteadySteps) {
 // them.
 TEST(TraceRounds, WaitsForALoaderThatIsHardlyFasterThanTheSteps) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 100};
   knobs.loader = {.wait_us = 80, .jitter = 0, .depth = 2, .workers = 1};
   Scenario scenario;

@@ -18,6 +18,7 @@ constexpr std::int64_t elements = 4 * 64;
 
 Knobs elementwise(std::int64_t kernels) {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::elementwise, .hidden = 64, .kernels = kernels};
   knobs.batch.size = 4;
   return knobs;

@@ -18,6 +18,7 @@ Knobs gemm(DType dtype, std::int64_t hidden, std::int64_t layers) {
   Knobs knobs;
   knobs.model = {.kind = ModelKind::mlp, .layers = layers, .hidden = hidden, .dtype = dtype};
   knobs.batch.size = 1024;
+  knobs.transfer.host = HostMemory::resident;
   return knobs;
 }
 
@@ -27,6 +28,7 @@ Knobs memory_traffic() {
   knobs.model = {.kind = ModelKind::mlp, .layers = 2, .hidden = 4096};
   knobs.batch.size = 8;
   knobs.optim.kind = OptimKind::adamw;
+  knobs.transfer.host = HostMemory::resident;
   return knobs;
 }
 
@@ -44,6 +46,7 @@ Knobs launches() {
   knobs.model = {.kind = ModelKind::mlp, .layers = 8, .hidden = 64};
   knobs.batch.size = 8;
   knobs.optim.impl = OptimImpl::per_tensor;
+  knobs.transfer.host = HostMemory::resident;
   return knobs;
 }
 

@@ -9,8 +9,10 @@
 
 namespace stepgate {
 
+// Copies are for the tests that are about them: the batch of these two is on the device already.
 inline Knobs small_mlp() {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model.layers = 3;
   knobs.model.hidden = 16;
   knobs.batch.size = 8;
@@ -19,6 +21,7 @@ inline Knobs small_mlp() {
 
 inline Knobs small_transformer() {
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model = {.kind = ModelKind::transformer, .layers = 4, .hidden = 32, .dtype = DType::bf16};
   knobs.model.heads = 2;
   knobs.model.seq = 128;

@@ -18,7 +18,7 @@ TEST(DescribedStep, FiveThingsAreSaidEvenAtTheirDefaults) {
   EXPECT_EQ(step.variant, "fix");
   EXPECT_EQ(step.words[0], "mlp, layers 4, hidden 1024, fp32");
   EXPECT_EQ(step.words[1], "size 64");
-  EXPECT_EQ(step.words[2], "resident");
+  EXPECT_EQ(step.words[2], "pinned");
   EXPECT_EQ(step.words[3], "none");
   EXPECT_EQ(step.words[4], "static");
   EXPECT_EQ(step.other, "");

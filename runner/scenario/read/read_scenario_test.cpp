@@ -137,8 +137,8 @@ TEST(ReadScenario, AppliesOverridesLastAndToEveryVariant) {
 }
 
 TEST(ReadScenario, ReadsTheFormerNameOfATableAndOfAKnobAndSaysWhatTheyAreNow) {
-  const std::string transfer = "[transfer]\nhost = \"pinned\"\n",
-                    h2d = "[h2d]\nhost = \"pinned\"\n";
+  const std::string transfer = "[transfer]\nhost = \"pageable\"\n",
+                    h2d = "[h2d]\nhost = \"pageable\"\n";
   const std::string gemm = "[launch]\ngemm = \"autotune\"\n";
   const std::string products = "[launch]\nproducts = \"measured\"\n";
   const auto read = [&](const std::string& lines) {
@@ -360,6 +360,7 @@ TEST(Fingerprint, OutlivesANewNameOfAKnobAndOfItsChoiceWhichMayBothStillBeWritte
   EXPECT_EQ(old.variants[0].knobs.launch.gemm, GemmChoice::autotune);
   EXPECT_EQ(old.fingerprint, scenario_of(good, {"launch.gemm=autotune"}).fingerprint);
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;  // the default of that time
   knobs.launch.gemm = GemmChoice::autotune;
   EXPECT_EQ(fingerprint_of(knobs), 0x776f6a077d6ec250U)
       << "as it was when they were the only names";

@@ -17,6 +17,7 @@ namespace {
 StepPlan mlp_plan(std::int64_t hidden, std::int64_t batch) {
   Scenario scenario;
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model.layers = 4;
   knobs.model.hidden = hidden;
   knobs.model.dtype = DType::tf32;

@@ -151,6 +151,7 @@ double median(std::vector<double> values) {
 StepPlan driven_plan(std::int64_t rows) {
   Scenario scenario;
   Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
   knobs.model.layers = layers;
   knobs.model.hidden = hidden;
   knobs.model.dtype = DType::tf32;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The stored runs of this repository are of the steps that its scenarios describe: a knob whose
+// default changed would end them, for a comparison takes a stored variant by the fingerprint of its
+// knobs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "history/baseline/baseline_file.h"
+#include "scenario/knobs/fingerprint.h"
+#include "scenario/read/read_scenario.h"
+
+namespace stepgate {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(StoredRuns, AreOfTheStepsThatScenariosDescribe) {
+  const fs::path source = STEPGATE_SOURCE_DIR;
+  int variants = 0;
+  for (const auto& entry : fs::directory_iterator(source / "baselines" / "nvidia-h200")) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".toml" || name == "device") continue;
+    fs::path file = source / "scenarios" / (name + ".toml");
+    if (!fs::exists(file)) file = source / "scenarios" / "stored" / (name + ".toml");
+    const Scenario scenario = read_scenario(file);
+    if (scenario.calibrate) continue;  // its steps are those of the machine that measured
+    const Baseline baseline = read_baseline_if_any(entry.path(), name).value();
+    ASSERT_FALSE(baseline.runs.empty()) << name;
+    const std::vector<StoredVariant>& stored = baseline.runs.back().variants;
+    for (const Variant& variant : scenario.variants) {
+      const auto same = std::ranges::find(stored, variant.name, &StoredVariant::name);
+      if (same == stored.end()) continue;
+      EXPECT_EQ(same->knobs, fingerprint_of(variant.knobs)) << name << ", " << variant.name;
+      ++variants;
+    }
+  }
+  EXPECT_GE(variants, 80);
+}
+
+}  // namespace
+}  // namespace stepgate
