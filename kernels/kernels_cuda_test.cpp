@@ -221,6 +221,29 @@ TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
   EXPECT_LE(relative_error(got, trial, 3), 1e-5);
 }
 
+// Rows of single numbers, of packs, of a row that shared memory holds, and of one that it does not.
+TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClasses) {
+  const CudaLibraries libraries;
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    for (const std::int64_t columns : {12, 301, 304, 16648, 50304, 131072}) {
+      const std::uint64_t seed = std::random_device{}();
+      const std::int64_t classes = columns - 7;
+      KernelTrial trial = make_trial(trial_recipe("cross_entropy"), {5, columns}, dtype,
+                                     kernels::CrossEntropy::Attributes{.classes = classes}, seed);
+      SCOPED_TRACE(describe(trial, seed));
+      auto* labels = reinterpret_cast<std::int32_t*>(trial.operands[1].data());
+      for (int row = 0; row < 5; ++row) labels[row] %= static_cast<std::int32_t>(classes);
+      const DeviceOperands operands(trial, {});
+      run_cuda(trial, operands, libraries);
+      const KernelTrial got = operands.read_back();
+      run_reference(trial);
+      EXPECT_LE(relative_error(got, trial, 2), dtype == DType::fp32 ? 1e-4 : 1e-2);
+      EXPECT_LE(relative_error(got, trial, 3), 1e-5);
+      for (std::int64_t c = classes; c < columns; ++c) EXPECT_EQ(value_at(got, 2, c), 0) << c;
+    }
+  }
+}
+
 TEST(CudaSpin, LastsAsLongAsItWasTold) {
   const CudaLibraries libraries;
   const KernelTrial trial =

@@ -182,6 +182,35 @@ TEST(ScaledCrossEntropy, ScalesTheGradientButNotTheLoss) {
                   {{3, cross_entropy_gradient(2)}, {4, cross_entropy_loss}});
 }
 
+// A table of more rows than there are tokens, as GEMMs like them: what is beyond is as if it were
+// not there, whatever stands in it.
+TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
+  constexpr std::int64_t rows = 5, classes = 7, columns = 12;
+  KernelTrial padded = make_trial(trial_recipe("cross_entropy"), {rows, columns}, DType::fp32,
+                                  kernels::CrossEntropy::Attributes{.classes = classes}, 3);
+  KernelTrial alone =
+      make_trial(trial_recipe("cross_entropy"), {rows, classes}, DType::fp32, {}, 3);
+  auto* wide = reinterpret_cast<float*>(padded.operands[0].data());
+  auto* narrow = reinterpret_cast<float*>(alone.operands[0].data());
+  auto* wide_labels = reinterpret_cast<std::int32_t*>(padded.operands[1].data());
+  const auto* labels = reinterpret_cast<const std::int32_t*>(alone.operands[1].data());
+  for (std::int64_t row = 0; row < rows; ++row) {
+    wide_labels[row] = labels[row];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      wide[row * columns + c] = c < classes ? narrow[row * classes + c] : 1000.0f;
+    }
+  }
+  run_reference(padded);
+  run_reference(alone);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    EXPECT_EQ(value_at(padded, 3, row), value_at(alone, 3, row));
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double expected = c < classes ? value_at(alone, 2, row * classes + c) : 0;
+      EXPECT_EQ(value_at(padded, 2, row * columns + c), expected) << row << ' ' << c;
+    }
+  }
+}
+
 TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
   const auto mean = [](const KernelTrial& t) {
     double sum = 0;

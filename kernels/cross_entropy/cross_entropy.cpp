@@ -43,11 +43,12 @@ CheckedSize cross_entropy_flops(const CheckedShape& shape, const KernelAttribute
 void differentiate(const KernelCall& call, double scale, void* gradient, float* row_losses) {
   const std::int64_t rows = call.shape.rows;
   const std::int64_t columns = call.shape.columns;
+  const std::int64_t classes = classes_of(call.shape, call.attributes);
   const auto* labels = static_cast<const std::int32_t*>(call.buffers[1]);
   for (std::int64_t row = 0; row < rows; ++row) {
     // A copy, since the gradient may be written over the logits.
-    std::vector<double> logits(static_cast<std::size_t>(columns));
-    for (std::int64_t c = 0; c < columns; ++c) {
+    std::vector<double> logits(static_cast<std::size_t>(classes));
+    for (std::int64_t c = 0; c < classes; ++c) {
       logits[c] = number_at(call.buffers[0], call.dtype, row * columns + c);
     }
     const double largest = *std::max_element(logits.begin(), logits.end());
@@ -55,7 +56,9 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
     for (const double logit : logits) sum += std::exp(logit - largest);
     const std::int64_t label = labels[row];
     row_losses[row] = static_cast<float>(std::log(sum) + largest - logits[label]);
-    for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t c = classes; c < columns; ++c)
+      set_number(gradient, call.dtype, row * columns + c, 0);
+    for (std::int64_t c = 0; c < classes; ++c) {
       const double probability = std::exp(logits[c] - largest) / sum;
       set_number(gradient, call.dtype, row * columns + c,
                  scale * (probability - (c == label ? 1.0 : 0.0)) /

@@ -3,6 +3,7 @@
 #include <cuda_pipeline.h>
 
 #include <cfloat>
+#include <cmath>
 
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/launch.cuh"
@@ -84,8 +85,22 @@ struct Call {
   Number* gradient;
   float* row_losses;
   std::int64_t columns;
+  std::int64_t classes;  // at most as many
   float rows_of_mean;
 };
+
+// The pack that begins at column c, with minus infinity for what is no class: its exponential is 0.
+template <class Number, int count>
+__device__ __forceinline__ Pack<Number, count> of_classes(Pack<Number, count> pack, std::int64_t c,
+                                                          std::int64_t classes) {
+  if (c + count > classes) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      if (c + i >= classes) pack.values[i] = from_float<Number>(-INFINITY);
+    }
+  }
+  return pack;
+}
 
 // What a thread needs to turn logits of its row into gradients.
 struct RowGradient {
@@ -137,12 +152,12 @@ __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number
   const float label_logit = to_float(call.logits[begin + label]);
   Normalizer own;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
-    own.add(load<count>(call.logits, begin + c));
+    own.add(of_classes(load<count>(call.logits, begin + c), c, call.classes));
   }
   const RowGradient row = meet(call, own, label, label_logit);
   const float factor = row.per_row / row.all.sum;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
-    auto pack = load<count>(call.logits, begin + c);
+    auto pack = of_classes(load<count>(call.logits, begin + c), c, call.classes);
     row.turn(pack, static_cast<int>(c), factor);
     store<count>(call.gradient, begin + c, pack);
   }
@@ -186,14 +201,14 @@ __global__ void __launch_bounds__(largest_block, held_blocks)
     __pipeline_wait_prior(stages - 1 - stage);
     const int end = min(packs, (stage + 1) * of_stage);
     for (int pack = stage * of_stage + threadIdx.x; pack < end; pack += largest_block) {
-      own.add(held[pack]);
+      own.add(of_classes(held[pack], pack * count, call.classes));
     }
   }
   const RowGradient row = meet(call, own, label, label_logit);
   const float factor = row.per_row / row.all.sum;
 #pragma unroll 2
   for (int pack = threadIdx.x; pack < packs; pack += largest_block) {
-    Packed turned = held[pack];
+    Packed turned = of_classes(held[pack], pack * count, call.classes);
     row.turn(turned, pack * count, factor);
     store<count>(call.gradient, begin + pack * count, turned);
   }
@@ -255,6 +270,7 @@ Launch prepare(std::string_view name, const KernelShape& shape, DType dtype,
                               static_cast<Number*>(buffers[output]),
                               static_cast<float*>(buffers[output + 1]),
                               shape.columns,
+                              classes_of(shape, attributes),
                               static_cast<float>(rows_of_mean(shape, attributes))};
       launch(name, call, shape.rows, hold, stream);
     };

@@ -31,6 +31,7 @@ struct ModelKnobs {
   // Of keys and of values, each for as many heads of queries; absent: `heads`.
   std::optional<std::int64_t> kv_heads = {};
   std::int64_t vocab = 8192;                   // tokens there are
+  std::int64_t vocab_multiple = 1;             // of which the table's rows are one
   std::optional<std::int64_t> positions = {};  // that have an embedding; absent: `seq`
   ModelNorm norm = ModelNorm::layer;
   ModelMlp mlp = ModelMlp::gelu;

@@ -49,6 +49,7 @@ TEST(SimulatedDevice, TakesForLoadsThatWaitForEachOtherTheLatencyOfTheirLevel) {
     Knobs knobs;
     knobs.model = {.kind = ModelKind::chase, .footprint_bytes = footprint, .accesses = 10000};
     knobs.batch.size = 8;
+    knobs.transfer.host = HostMemory::resident;
     return step_time(knobs, round_profile());
   };
   const ComputeCosts costs = round_profile().compute;

@@ -67,6 +67,11 @@ constexpr std::array field_rows{
         &for_transformer),
     field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576), "tokens there are",
                                              &for_transformer),
+    field<&Knobs::model, &ModelKnobs::vocab_multiple>(
+        "model.vocab_multiple", whole(1, 4096),
+        "rows of the token table and of the head, hence columns of the logits, are as many as "
+        "'model.vocab' rounded up to a multiple of this; those beyond are no tokens",
+        &for_transformer),
     field<&Knobs::model, &ModelKnobs::positions>(
         "model.positions", or_word("seq", whole(1, 1048576)), "positions that have an embedding",
         &for_transformer),

@@ -32,7 +32,7 @@ class Transformer {
         "ingest the batch",
         {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
-        {.vocabulary = shape_.vocab});
+        {.vocabulary = shape_.tokens});
     TransformerBlocks blocks(builder_, shape_, table_,
                              {update_.weights, update_.gradients, temporaries_},
                              knobs_.launch.fuse);
@@ -240,7 +240,8 @@ class Transformer {
     builder_.launch(name + "loss",
                     scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
                     shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
-                    kernels::CrossEntropy::Attributes{.rows_of_mean = all_rows()});
+                    kernels::CrossEntropy::Attributes{.rows_of_mean = all_rows(),
+                                                      .classes = is_padded() ? shape_.tokens : 0});
   }
 
   void backward(TransformerBlocks& blocks, std::int64_t part) {
@@ -268,6 +269,7 @@ class Transformer {
     embedding_gradient(name, part, accumulate);
   }
 
+  bool is_padded() const { return shape_.tokens < shape_.vocab; }
   bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
 
   // Everything of these blocks that the backward pass reads, from the first one's input.

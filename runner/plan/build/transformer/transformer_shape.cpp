@@ -19,6 +19,10 @@ std::int64_t usual_ffn(const ModelKnobs& model) {
   return (8 * model.hidden + 3 * unit - 1) / (3 * unit) * unit;
 }
 
+std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) {
+  return (number + multiple - 1) / multiple * multiple;
+}
+
 }  // namespace
 
 TransformerShape transformer_shape(const Knobs& knobs) {
@@ -28,7 +32,8 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .heads = model.heads,
           .kv_heads = model.kv_heads.value_or(model.heads),
           .seq = model.seq,
-          .vocab = model.vocab,
+          .vocab = rounded_up(model.vocab, model.vocab_multiple),
+          .tokens = model.vocab,
           .positions = model.positions.value_or(model.seq),
           .norm = model.norm,
           .mlp = model.mlp,

@@ -19,7 +19,8 @@ struct TransformerShape {
   CheckedSize heads = 0;
   CheckedSize kv_heads = 0;  // of keys and of values
   CheckedSize seq = 0;
-  CheckedSize vocab = 0;
+  CheckedSize vocab = 0;    // rows of the token table
+  std::int64_t tokens = 0;  // of which so many, the first, are tokens
   std::int64_t positions = 0;
   ModelNorm norm = ModelNorm::layer;
   ModelMlp mlp = ModelMlp::gelu;

@@ -193,6 +193,32 @@ TEST(Transformer, SharesHeadsOfKeysAndValues) {
 }
 
 // In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
+TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {
+  Knobs knobs = small_transformer();
+  knobs.model.vocab = 50;
+  const StepPlan plain = plan_of(knobs);
+  knobs.model.vocab_multiple = 16;
+  const StepPlan padded = plan_of(knobs);
+  int losses = 0;
+  for (const Operation& operation : padded.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr) continue;
+    if (launch->kernel.name() == kernels::IngestTokens::name) {
+      EXPECT_EQ(launch->attributes.as<kernels::IngestTokens>().vocabulary, 50);
+    }
+    if (launch->kernel.name() != kernels::CrossEntropy::name) continue;
+    ++losses;
+    EXPECT_EQ(launch->shape.columns, 64);
+    EXPECT_EQ(launch->attributes.as<kernels::CrossEntropy>().classes, 50);
+  }
+  EXPECT_EQ(losses, 1);
+  EXPECT_GE(padded.param_bytes - plain.param_bytes,
+            2 * 14 * knobs.model.hidden * bytes_of(knobs.model.dtype));
+  knobs.model.vocab_multiple = 50;  // nothing to round
+  EXPECT_EQ(plan_of(knobs).operations.size(), plain.operations.size());
+  EXPECT_EQ(plan_of(knobs).param_bytes, plain.param_bytes);
+}
+
 TEST(Transformer, AddsTheEmbeddingsGradientToThatOfATiedHead) {
   const auto writers = [](std::int64_t parts, ZeroGrad zero) {
     const StepPlan plan = transformer_with([=](Knobs& knobs) {
