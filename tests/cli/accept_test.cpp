@@ -149,7 +149,7 @@ TEST_F(AcceptVerb, LeavesASentenceUndecidedAfterOneRunAndDecidesItAfterFive) {
 const std::string memory_bound =
     "claim = \"as fast as it was\"\n"
     "model = { kind = \"mlp\", layers = 2, hidden = 4096, dtype = \"tf32\" }\n"
-    "batch.size = 256\noptim.kind = \"adamw\"\n"
+    "batch.size = 256\ntransfer.host = \"resident\"\noptim.kind = \"adamw\"\n"
     "[variant.fix]\n[expect]\n"
     "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
 
