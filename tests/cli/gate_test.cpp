@@ -773,7 +773,7 @@ TEST_F(Gates, AHeadThatCrashesFails) {
 TEST_F(Gates, AHeadThatHangsFailsInTime) {
   script("head", "exec sleep 600\n");
   const auto start = std::chrono::steady_clock::now();
-  const Finished run = gate({"waits"}, {"--stall-seconds", "1"});
+  const Finished run = gate({"waits"}, {"--stall-seconds", "4"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
