@@ -735,7 +735,7 @@ TEST_F(Gates, AHeadWhoseRunHangsFailsInTheTimeThatItWasGiven) {
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
   EXPECT_TRUE(contains(run.out, "had not ended after 1 s, which is what --run-seconds gives it"))
       << run.out;
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 // The program and what it started keep temporary files, which nobody else would take away.
@@ -750,7 +750,7 @@ TEST_F(Gates, LeaveNothingBehindWhenTheyAreInterrupted) {
                        {"--baselines", baselines, "gate", "--base", "./base", "--head", "./head",
                         "--device", "simulated", "waits.toml"},
                        place());
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!exists("../hangs") && std::chrono::steady_clock::now() < deadline) ::usleep(10'000);
     ASSERT_TRUE(exists("../hangs"));
     child.send(SIGINT);
@@ -775,7 +775,7 @@ TEST_F(Gates, AHeadThatHangsFailsInTime) {
   const auto start = std::chrono::steady_clock::now();
   const Finished run = gate({"waits"}, {"--stall-seconds", "4"});
   EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST_F(Gates, WithoutAGpuNothingIsGatedUnlessSomebodyAskedForTheSimulatedDevice) {

@@ -22,6 +22,7 @@ using Json = nlohmann::json;
 const std::string small =
     "claim = \"as fast as it was\"\n"
     "model = { kind = \"spin\", kernels = 10, kernel_us = 20 }\n"
+    "transfer.host = \"resident\"\n"
     "[variant.fix]\n[expect]\n"
     "no_slide = \"fix.samples_per_s >= 0.97 * stored.fix.samples_per_s\"\n";
 const std::string stored = "b/simulated/gpu-of-round-numbers/small.toml";
