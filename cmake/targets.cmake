@@ -92,18 +92,19 @@ function(stepgate_pass_once name labels)
   add_dependencies(passed passed_${name})
 endfunction()
 
-# stepgate_test(<name> [SIMULATES] [SAYS_THE_SAME_OF_EVERY_BUILD] SOURCES <file>... USES <target>... [LABELS <label>...])
+# stepgate_test(<name> [SIMULATES] [SAYS_THE_SAME_OF_EVERY_BUILD] [AS_RELEASED] SOURCES <file>... USES <target>... [LABELS <label>...])
 # One program for the tests of one station; every GoogleTest case is a ctest of its own, or with STEPGATE_TEST_HALVES
 # every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
 # optimization, which takes half the time, unless it computes much itself: it SIMULATES. One whose
 # outcome depends on neither compiler nor sanitizer says the same of every build, and whoever makes several builds leaves it
-# out of all but one.
+# out of all but one. One that runs the whole suite many times, and nothing that other tests do not run too, does so only
+# AS_RELEASED: under a sanitizer it would take minutes to say no more.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SIMULATES;SAYS_THE_SAME_OF_EVERY_BUILD" "" "SOURCES;USES;LABELS" ${ARGN})
-  if(STEPGATE_SANITIZE AND "power" IN_LIST ARG_LABELS)  # thousands of gates, whose code other tests run too
+  cmake_parse_arguments(ARG "SIMULATES;SAYS_THE_SAME_OF_EVERY_BUILD;AS_RELEASED" "" "SOURCES;USES;LABELS" ${ARGN})
+  if(STEPGATE_SANITIZE AND (ARG_AS_RELEASED OR "power" IN_LIST ARG_LABELS))  # power: thousands of gates
     return()
   endif()
   if(ARG_SAYS_THE_SAME_OF_EVERY_BUILD AND NOT STEPGATE_TESTS_OF_EVERY_BUILD)

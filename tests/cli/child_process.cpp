@@ -97,6 +97,9 @@ bool ChildProcess::has_ended(int options) {
   if (::wait4(process_, &status_, options, &used) != process_) return false;
   constexpr std::int64_t kibibyte = 1024;
   peak_bytes_ = used.ru_maxrss * kibibyte;
+  for (const timeval& time : {used.ru_utime, used.ru_stime})
+    processor_seconds_ +=
+        static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   return true;
 }
 
@@ -114,7 +117,7 @@ Finished ChildProcess::wait() {
   while (!ended_) ended_ = has_ended(0) || errno != EINTR;
   constexpr int signal_base = 128;
   const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : signal_base + WTERMSIG(status_);
-  return {code, text_of(out_), text_of(err_), peak_bytes_};
+  return {code, text_of(out_), text_of(err_), peak_bytes_, processor_seconds_};
 }
 
 }  // namespace stepgate

@@ -19,7 +19,8 @@ struct Finished {
   int exit_code = -1;  // 128 + n when signal n ended it
   std::string out;
   std::string err;
-  std::int64_t peak_bytes = 0;  // of its memory that was resident at once; of its children too
+  std::int64_t peak_bytes = 0;   // of its memory that was resident at once; of its children too
+  double processor_seconds = 0;  // its own and its children's, in their code and the system's
 };
 
 class ChildProcess {
@@ -47,6 +48,7 @@ class ChildProcess {
   int process_ = -1;
   int status_ = 0;
   std::int64_t peak_bytes_ = 0;
+  double processor_seconds_ = 0;
   bool ended_ = false;
 
   bool has_ended(int options);

@@ -3,17 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "tests/cli/command_line.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
 
 constexpr int file_count = 1000;
-constexpr double expected_seconds = 2;  // in a release build
-constexpr double slack = 10;            // for sanitizers and a busy machine
+// Of processor time, since others may use the machine too: 0.53 s as released (2026-11-25).
+constexpr double most_seconds = 2;
+constexpr double slack = 3;  // for slower processors
 
 // Every knob that changes the shape of the plan takes another value now and then.
 std::string scenario_text(int number) {
@@ -38,14 +39,15 @@ TEST_F(CommandLine, ChecksAThousandScenariosInTwoSeconds) {
   for (int number = 0; number < file_count; ++number) {
     write("many/" + std::to_string(number) + ".toml", scenario_text(number));
   }
-  const auto start = std::chrono::steady_clock::now();
   const Finished checked = stepgate({"check", "many"});
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  std::printf("%d scenarios, 3 variants each, read and planned in %.2f s\n", file_count,
-              took.count());
+  std::printf("%d scenarios, 3 variants each, read and planned in %.2f s of processor time\n",
+              file_count, checked.processor_seconds);
   ASSERT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_EQ(std::count(checked.out.begin(), checked.out.end(), '\n'), file_count);
-  EXPECT_LT(took.count(), slack * expected_seconds);
+  EXPECT_GT(checked.processor_seconds, 0);
+  if (!sanitized) {
+    EXPECT_LT(checked.processor_seconds, slack * most_seconds);
+  }
 }
 
 }  // namespace
