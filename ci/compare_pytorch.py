@@ -6,7 +6,7 @@
     ci/compare_pytorch.py STEPGATE --phases d768b32
 
 The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head (gpt2: a tied one), or (llama...) blocks with RMSNorm,
-rotary positions, a SwiGLU of one GEMM for gate and up, biases and a tied head; AdamW, bf16 with fp32 master
+rotary positions, a SwiGLU of one GEMM for gate and up, a tied head and no biases; AdamW, bf16 with fp32 master
 weights, random tokens, no dropout. In PyTorch that is autocast, fused AdamW, scaled_dot_product_attention and
 torch.compile, also with its CUDA graphs where steps are short; in stepgate a scenario with a graph, there also without. Every measurement is a
 process of its own, and the two take turns, so that the clocks of the GPU are the same for both; a figure is the median
@@ -17,6 +17,7 @@ flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
 """
 
 import argparse
+import functools
 import json
 import pathlib
 import statistics
@@ -82,8 +83,9 @@ def run_pytorch(name, way):
         def __init__(self):
             super().__init__()
             self.norm1, self.norm2 = norm(hidden), norm(hidden)
-            self.qkv, self.projection = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
-            self.up, self.down = nn.Linear(hidden, (2 if llama else 1) * ffn), nn.Linear(ffn, hidden)
+            linear = functools.partial(nn.Linear, bias=not llama)
+            self.qkv, self.projection = linear(hidden, 3 * hidden), linear(hidden, hidden)
+            self.up, self.down = linear(hidden, (2 if llama else 1) * ffn), linear(ffn, hidden)
 
         def mlp(self, x):
             if not llama:
@@ -211,6 +213,7 @@ LLAMA = """norm = "rms"
 mlp = "swiglu"
 ffn = {}
 position = "rope"
+bias = false
 """
 OWN_WAYS = {  # what to set in the scenario
     "graph": ["launch.via=graph"],

@@ -29,8 +29,9 @@ std::int64_t norm_gradient_operations(NormKind kind, const NormGradientAttribute
 void residual_reference(const KernelCall& call, const void* x, const void* branch,
                         const void* branch_bias, void* sum) {
   for (std::int64_t i = 0; i < call.shape.rows * call.shape.columns; ++i) {
-    const double added = number_at(branch, call.dtype, i) +
-                         number_at(branch_bias, call.dtype, i % call.shape.columns);
+    const double bias =
+        branch_bias == nullptr ? 0 : number_at(branch_bias, call.dtype, i % call.shape.columns);
+    const double added = number_at(branch, call.dtype, i) + bias;
     set_number(sum, call.dtype, i, number_at(x, call.dtype, i) + added);
   }
 }

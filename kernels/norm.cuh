@@ -10,8 +10,8 @@
 
 namespace stepgate {
 
-// biased: the branch comes without the bias of the GEMM that made it.
-enum class Residual { none, biased };
+// biased: the branch comes without the bias of the GEMM that made it; plain: that GEMM has none.
+enum class Residual { none, plain, biased };
 
 // What a kernel does not have is null.
 template <class Number>
@@ -76,6 +76,12 @@ __device__ __forceinline__ float sum_of_three(float a, float b, float c) {
   return sum_to_odd(a, sum_to_odd(b, c));
 }
 
+template <class Number>
+__device__ __forceinline__ float sum_of_two(float a, float b) {
+  if constexpr (sizeof(Number) == sizeof(float)) return __fadd_rn(a, b);
+  return sum_to_odd(a, b);
+}
+
 // The numbers to be normed: x, or x + branch as it is stored, which is written.
 template <Residual residual, int count, class Number>
 __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call, std::int64_t row,
@@ -85,11 +91,17 @@ __device__ __forceinline__ Pack<Number, count> take(const NormCall<Number>& call
   if constexpr (residual != Residual::none) {
     const auto branch = load<count>(call.branch, index);
     float sums[count];
-    const auto biases = load<count>(call.branch_bias, column);
+    if constexpr (residual == Residual::biased) {
+      const auto biases = load<count>(call.branch_bias, column);
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      sums[i] =
-          sum_of_three<Number>(number_of(pack, i), number_of(branch, i), number_of(biases, i));
+      for (int i = 0; i < count; ++i) {
+        sums[i] =
+            sum_of_three<Number>(number_of(pack, i), number_of(branch, i), number_of(biases, i));
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < count; ++i)
+        sums[i] = sum_of_two<Number>(number_of(pack, i), number_of(branch, i));
     }
     pack = packed<Number>(sums);
     store<count>(call.sum, index, pack);

@@ -56,7 +56,7 @@ struct HostNorm {
 
 void norm_reference(NormKind, const KernelCall&, double epsilon, const HostNorm&);
 
-// sum = x + branch + branch_bias, as it is stored.
+// sum = x + branch + branch_bias, as it is stored; a bias that is null is none.
 void residual_reference(const KernelCall&, const void* x, const void* branch,
                         const void* branch_bias, void* sum);
 

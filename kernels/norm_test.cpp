@@ -43,6 +43,10 @@ double first_operand(const KernelTrial& t, std::int64_t i) {
   return value_at(t, 0, i);
 }
 
+double stored_sum_of_two(const KernelTrial& t, std::int64_t i) {
+  return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i));
+}
+
 double stored_sum_of_three(const KernelTrial& t, std::int64_t i) {
   const double bias = value_at(t, 2, i % t.shape.columns);
   return stored_number(t.dtype, value_at(t, 0, i) + value_at(t, 1, i) + bias);
@@ -77,6 +81,14 @@ TEST(LayerNorm, TakesMeanAndDeviationOfEachRow) {
       unit_of_moments);
 }
 
+TEST(ResidualLayerNorm, AddsTheBranchBeforeItRounds) {
+  expect_formulas("residual_layer_norm",
+                  {{4, stored_sum_of_two},
+                   {5, normed(Norm::layer, stored_sum_of_two, 2)},
+                   {6, statistics(Norm::layer, stored_sum_of_two)}},
+                  unit_of_moments);
+}
+
 TEST(ResidualBiasLayerNorm, AddsTheBranchsBiasBeforeItRounds) {
   expect_formulas("residual_bias_layer_norm",
                   {{5, stored_sum_of_three},
@@ -88,6 +100,12 @@ TEST(ResidualBiasLayerNorm, AddsTheBranchsBiasBeforeItRounds) {
 TEST(RmsNorm, DividesByTheRootMeanSquareOfEachRow) {
   expect_formulas("rms_norm", {{2, normed(Norm::rms, first_operand, 1)},
                                {3, statistics(Norm::rms, first_operand)}});
+}
+
+TEST(ResidualRmsNorm, AddsTheBranchBeforeItRounds) {
+  expect_formulas("residual_rms_norm", {{3, stored_sum_of_two},
+                                        {4, normed(Norm::rms, stored_sum_of_two, 2)},
+                                        {5, statistics(Norm::rms, stored_sum_of_two)}});
 }
 
 TEST(ResidualBiasRmsNorm, AddsTheBranchsBiasBeforeItRounds) {

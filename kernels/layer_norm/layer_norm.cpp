@@ -19,6 +19,16 @@ constexpr KernelOperand layer_norm_operands[] = {
     {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
 };
 
+constexpr KernelOperand residual_layer_norm_operands[] = {
+    {"x", Access::read, extent::elements},
+    {"branch", Access::read, extent::elements},
+    {"weight", Access::read, extent::columns},
+    {"bias", Access::read, extent::columns},
+    {.name = "sum", .access = Access::write, .elements = extent::elements, .may_replace = 0},
+    {"y", Access::write, extent::elements},
+    {"statistics", Access::write, extent::two_a_row, OperandFormat::single},
+};
+
 constexpr KernelOperand residual_bias_layer_norm_operands[] = {
     {"x", Access::read, extent::elements},
     {"branch", Access::read, extent::elements},
@@ -36,6 +46,10 @@ CheckedSize layer_norm_flops(const CheckedShape& shape, const KernelAttributes&)
   return norm_operations(NormKind::layer) * elements_of(shape);
 }
 
+CheckedSize residual_layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
+  return (1 + norm_operations(NormKind::layer)) * elements_of(shape);
+}
+
 CheckedSize residual_bias_layer_norm_flops(const CheckedShape& shape, const KernelAttributes&) {
   return (2 + norm_operations(NormKind::layer)) * elements_of(shape);
 }
@@ -46,6 +60,13 @@ void layer_norm_reference(const KernelCall& call) {
   const auto& at = call.buffers;
   norm_reference(NormKind::layer, call, call.attributes.as<kernels::LayerNorm>().epsilon,
                  {at[0], at[1], at[2], at[3], static_cast<float*>(at[4])});
+}
+
+void residual_layer_norm_reference(const KernelCall& call) {
+  const auto& at = call.buffers;
+  residual_reference(call, at[0], at[1], nullptr, at[4]);
+  norm_reference(NormKind::layer, call, call.attributes.as<kernels::ResidualLayerNorm>().epsilon,
+                 {at[4], at[2], at[3], at[5], static_cast<float*>(at[6])});
 }
 
 void residual_bias_layer_norm_reference(const KernelCall& call) {
@@ -61,11 +82,14 @@ void residual_bias_layer_norm_reference(const KernelCall& call) {
 // --- the rows ------------------------------------------------------------------------------------
 
 std::vector<Kernel> layer_norm_kernels() {
-  return {{kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
-           in_cuda_builds<prepare_layer_norm>()},
-          {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
-           residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
-           in_cuda_builds<prepare_residual_bias_layer_norm>()}};
+  return {
+      {kernels::LayerNorm::name, layer_norm_operands, layer_norm_flops, layer_norm_reference,
+       in_cuda_builds<prepare_layer_norm>()},
+      {kernels::ResidualLayerNorm::name, residual_layer_norm_operands, residual_layer_norm_flops,
+       residual_layer_norm_reference, in_cuda_builds<prepare_residual_layer_norm>()},
+      {kernels::ResidualBiasLayerNorm::name, residual_bias_layer_norm_operands,
+       residual_bias_layer_norm_flops, residual_bias_layer_norm_reference,
+       in_cuda_builds<prepare_residual_bias_layer_norm>()}};
 }
 
 }  // namespace stepgate

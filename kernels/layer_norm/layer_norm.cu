@@ -11,6 +11,12 @@ Launch prepare_layer_norm(const KernelShape& shape, DType dtype, const KernelAtt
   return prepare_norm<NormKind::layer, Residual::none>("layer_norm", shape, dtype, attributes);
 }
 
+Launch prepare_residual_layer_norm(const KernelShape& shape, DType dtype,
+                                   const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare_norm<NormKind::layer, Residual::plain>("residual_layer_norm", shape, dtype,
+                                                        attributes);
+}
+
 Launch prepare_residual_bias_layer_norm(const KernelShape& shape, DType dtype,
                                         const KernelAttributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::layer, Residual::biased>("residual_bias_layer_norm", shape, dtype,

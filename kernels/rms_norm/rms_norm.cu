@@ -11,6 +11,12 @@ Launch prepare_rms_norm(const KernelShape& shape, DType dtype, const KernelAttri
   return prepare_norm<NormKind::rms, Residual::none>("rms_norm", shape, dtype, attributes);
 }
 
+Launch prepare_residual_rms_norm(const KernelShape& shape, DType dtype,
+                                 const KernelAttributes& attributes, const LaunchContext&) {
+  return prepare_norm<NormKind::rms, Residual::plain>("residual_rms_norm", shape, dtype,
+                                                      attributes);
+}
+
 Launch prepare_residual_bias_rms_norm(const KernelShape& shape, DType dtype,
                                       const KernelAttributes& attributes, const LaunchContext&) {
   return prepare_norm<NormKind::rms, Residual::biased>("residual_bias_rms_norm", shape, dtype,

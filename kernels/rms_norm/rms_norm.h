@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // y = x / sqrt(mean of x^2 + epsilon) * weight, the mean over each row (Zhang and Sennrich: Root
 // Mean Square Layer Normalization, 2019).
-//   rms_norm    residual_bias_rms_norm
+//   rms_norm    residual_rms_norm    residual_bias_rms_norm
 //   shape     rows, columns
 //   operands  rms_norm: x, weight ([columns]), y, statistics (fp32 [rows]: 1 / sqrt(mean of x^2 +
 //             epsilon))
 //             residual_bias_rms_norm: x, branch, branch_bias ([columns]), weight, sum (may be x),
 //             y, statistics; sum = x + (branch + branch_bias), and the norm is of sum as it is
-//             stored
+//             stored; residual_rms_norm: the same without branch_bias
 #pragma once
 
 #include "kernels/norm.h"
@@ -18,6 +18,11 @@ namespace kernels {
 
 struct RmsNorm {
   static constexpr std::string_view name = "rms_norm";
+  using Attributes = NormAttributes;
+};
+
+struct ResidualRmsNorm {
+  static constexpr std::string_view name = "residual_rms_norm";
   using Attributes = NormAttributes;
 };
 
@@ -32,6 +37,8 @@ std::vector<Kernel> rms_norm_kernels();
 
 // Only in CUDA builds.
 Launch prepare_rms_norm(const KernelShape&, DType, const KernelAttributes&, const LaunchContext&);
+Launch prepare_residual_rms_norm(const KernelShape&, DType, const KernelAttributes&,
+                                 const LaunchContext&);
 Launch prepare_residual_bias_rms_norm(const KernelShape&, DType, const KernelAttributes&,
                                       const LaunchContext&);
 

@@ -113,8 +113,8 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   // Of Llama's width, 8/3 of the stream's.
   for (const char* kernel : {"swiglu", "swiglu_gradient"})
     all.push_back(by_rows(kernel, n, (8 * c + 191) / 192 * 64));
-  for (const char* kernel :
-       {"layer_norm", "residual_bias_layer_norm", "rms_norm", "residual_bias_rms_norm"})
+  for (const char* kernel : {"layer_norm", "residual_layer_norm", "residual_bias_layer_norm",
+                             "rms_norm", "residual_rms_norm", "residual_bias_rms_norm"})
     all.push_back(by_rows(kernel, n, c, NormAttributes{1e-5}));
   // Added to the gradient of the stream and summed, as all but the last norm of a step are.
   for (const char* kernel : {"layer_norm_gradient", "rms_norm_gradient"})

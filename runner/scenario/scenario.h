@@ -38,6 +38,7 @@ struct ModelKnobs {
   std::optional<std::int64_t> ffn = {};  // width of the MLP; absent: what the field's text says
   ModelPosition position = ModelPosition::learned;
   bool tied = false;  // the head's weight is the token embedding
+  bool bias = true;   // of the blocks' GEMMs
   // That a library's gradient of attention may use, which keeps scores there; 0: our own kernel.
   std::int64_t attention_workspace_bytes = 1280LL * 1024 * 1024;
   // elementwise

@@ -46,6 +46,12 @@ void append_transformers(std::vector<ModelCase>& cases) {
   llama.model.kv_heads = 1;
   llama.optim.clip = 1;
   cases.push_back({"fp32_llama", llama});
+  llama.model.bias = false;
+  cases.push_back({"fp32_llama_without_biases", llama});
+  Knobs unbiased = plain;
+  unbiased.model.bias = false;
+  unbiased.model.dtype = DType::bf16;
+  cases.push_back({"bf16_transformer_without_biases", unbiased});
 }
 
 void append_elementwise(std::vector<ModelCase>& cases) {

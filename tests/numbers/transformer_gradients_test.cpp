@@ -58,6 +58,22 @@ const BlockCase blocks[] = {
     {"tied", [](Knobs& knobs) { knobs.model.tied = true; }},
     {"grouped_queries", [](Knobs& knobs) { knobs.model.kv_heads = 1; }},
     {"llama", make_llama},
+    {"llama_without_biases",
+     [](Knobs& knobs) {
+       make_llama(knobs);
+       knobs.model.bias = false;
+     }},
+    {"gpt_without_biases_unfused",
+     [](Knobs& knobs) {
+       knobs.model.bias = false;
+       knobs.launch.fuse = Fuse::none;
+     }},
+    {"gpt_without_biases_in_parts",
+     [](Knobs& knobs) {
+       knobs.model.bias = false;
+       knobs.memory.checkpoint_every = 1;
+       knobs.batch.accumulate = 3;
+     }},
     {"llama_pointwise",
      [](Knobs& knobs) {
        make_llama(knobs);

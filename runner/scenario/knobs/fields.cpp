@@ -93,6 +93,9 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::tied>("model.tied", yes_or_no(),
                                             "whether the head's weight is the token embedding",
                                             &for_transformer),
+    field<&Knobs::model, &ModelKnobs::bias>(
+        "model.bias", yes_or_no(),
+        "whether a block's GEMMs have one, as GPT-2's have and Llama's have not", &for_transformer),
     field<&Knobs::model, &ModelKnobs::attention_workspace_bytes>(
         "model.attention_workspace", bytes(0, tebibyte),
         "memory for cuDNN's gradient of attention; 0 is our own kernel, without scores",

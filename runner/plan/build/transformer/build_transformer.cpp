@@ -149,8 +149,9 @@ class Transformer {
       temporaries_.shared_qkv = rows_of("qkv of shared heads", shape_.qkv());
     temporaries_.norm_partials =
         activation("norm partials", norm_partial_elements(shape_, knobs_.launch.fuse) * word_bytes);
-    temporaries_.bias_partials =
-        activation("bias partials", bias_partial_elements(shape_) * word_bytes);
+    if (shape_.bias)
+      temporaries_.bias_partials =
+          activation("bias partials", bias_partial_elements(shape_) * word_bytes);
     if (knobs_.launch.fuse == Fuse::attention) {
       temporaries_.attention_scratch =
           activation("attention scratch", attention_scratch_bytes(shape_));

@@ -49,18 +49,19 @@ void TransformerBlocks::add_and_norm(int stream, std::size_t gemm, const NormBuf
     launch<kernels::Add>("add", shape, {whole(stream), branch, whole(norm.sum)});
     return this->norm(norm, tensor);
   }
-  if (shape_.norm == ModelNorm::rms) {
-    return launch<kernels::ResidualBiasRmsNorm>(
-        "add and norm", shape,
-        {whole(stream), branch, weight(gemm + 1), weight(tensor), whole(norm.sum), whole(norm.out),
-         whole(norm.statistics)},
-        {.epsilon = norm_epsilon});
-  }
-  launch<kernels::ResidualBiasLayerNorm>(
-      "add and norm", shape,
-      {whole(stream), branch, weight(gemm + 1), weight(tensor), weight(tensor + 1), whole(norm.sum),
-       whole(norm.out), whole(norm.statistics)},
-      {.epsilon = norm_epsilon});
+  const bool rms = shape_.norm == ModelNorm::rms;
+  std::vector<StepBuilder::Operand> operands = {whole(stream), branch};
+  if (shape_.bias) operands.push_back(weight(gemm + 1));
+  operands.push_back(weight(tensor));
+  if (!rms) operands.push_back(weight(tensor + 1));
+  for (const int written : {norm.sum, norm.out, norm.statistics})
+    operands.push_back(whole(written));
+  const std::string_view biased =
+      rms ? kernels::ResidualBiasRmsNorm::name : kernels::ResidualBiasLayerNorm::name;
+  const std::string_view plain =
+      rms ? kernels::ResidualRmsNorm::name : kernels::ResidualLayerNorm::name;
+  builder_.launch(prefix_ + "add and norm", shape_.bias ? biased : plain, shape_.dtype, shape,
+                  operands, NormAttributes{.epsilon = norm_epsilon});
 }
 
 void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tensor, bool first) {
@@ -68,7 +69,7 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
   const std::int64_t parameters = shape_.norm_parameters();
   const bool rms = shape_.norm == ModelNorm::rms;
   const int partials = buffers_.temporaries.norm_partials;
-  const bool sums = fuses(Fuse::pointwise);
+  const bool sums = fuses(Fuse::pointwise) && shape_.bias;
   builder_.launch(prefix_ + "norm gradient",
                   rms ? kernels::RmsNormGradient::name : kernels::LayerNormGradient::name,
                   shape_.dtype, {.rows = shape_.rows(), .columns = shape_.hidden, .depth = parts},
@@ -86,12 +87,13 @@ void TransformerBlocks::norm_gradient(const NormBuffers& norm, std::size_t tenso
 void TransformerBlocks::linear(const std::string& name, std::size_t tensor, int in, int out,
                                std::int64_t outputs, std::int64_t inputs) {
   const KernelShape shape{shape_.rows(), outputs, inputs};
-  if (fuses(Fuse::pointwise)) {
+  if (fuses(Fuse::pointwise) && shape_.bias) {
     return launch<kernels::Linear>(name, shape,
                                    {whole(in), weight(tensor), weight(tensor + 1), whole(out)});
   }
   launch<kernels::Matmul>(name + " gemm", shape, {whole(in), weight(tensor), whole(out)},
                           {.transpose_b = true});
+  if (!shape_.bias) return;
   launch<kernels::BiasActivation>(name + " bias", {.rows = shape_.rows(), .columns = outputs},
                                   {whole(out), weight(tensor + 1), whole(out)});
 }
@@ -106,6 +108,7 @@ void TransformerBlocks::branch(const std::string& name, std::size_t tensor, int 
 
 void TransformerBlocks::linear_gradient(const std::string& name, std::size_t tensor, int d_out,
                                         int in, std::int64_t outputs, std::int64_t inputs) {
+  if (!shape_.bias) return weight_gradient(name, tensor, d_out, in, outputs, inputs);
   const std::int64_t parts = column_parts(shape_.rows(), outputs);
   const auto partials = StepBuilder::Operand::from(buffers_.temporaries.bias_partials, 0);
   launch<kernels::ColumnParts>(name + " bias gradient in parts",
@@ -127,7 +130,8 @@ void TransformerBlocks::branch_gradient(const std::string& name, std::size_t ten
                                         std::int64_t inputs) {
   const int d_out = buffers_.temporaries.d_stream;
   const std::int64_t outputs = shape_.hidden;
-  if (!fuses(Fuse::pointwise)) return linear_gradient(name, tensor, d_out, in, outputs, inputs);
+  if (!fuses(Fuse::pointwise) || !shape_.bias)
+    return linear_gradient(name, tensor, d_out, in, outputs, inputs);
   const std::int64_t parts = norm_parts(shape_);
   const auto sums = StepBuilder::Operand::from(buffers_.temporaries.norm_partials,
                                                parts * shape_.norm_parameters());
@@ -165,7 +169,7 @@ void TransformerBlocks::mlp_up(std::int64_t layer, const BlockBuffers& block) {
     linear(up_name(shape_.mlp), up, block.norm2.out, block.up, shape_.up(), shape_.hidden);
     return launch<kernels::Swiglu>("swiglu", shape, {whole(block.up), whole(block.activation)});
   }
-  if (!fuses(Fuse::pointwise)) {
+  if (!fuses(Fuse::pointwise) || !shape_.bias) {
     linear("up", up, block.norm2.out, block.up, ffn, shape_.hidden);
     return launch<kernels::Gelu>("gelu", shape, {whole(block.up), whole(block.activation)});
   }
@@ -224,7 +228,7 @@ CheckedSize norm_parts(const TransformerShape& shape) {
 }
 
 CheckedSize norm_partial_elements(const TransformerShape& shape, Fuse fuse) {
-  const CheckedSize of_stream = fuse == Fuse::none ? CheckedSize() : shape.hidden;
+  const CheckedSize of_stream = fuse == Fuse::none || !shape.bias ? CheckedSize() : shape.hidden;
   return norm_parts(shape) * (shape.norm_parameters() + of_stream);
 }
 

@@ -98,14 +98,14 @@ class TransformerBlocks {
   BufferUse gradient(std::size_t tensor, std::size_t count = 1) const;
   void linear(const std::string& name, std::size_t tensor, int in, int out, std::int64_t outputs,
               std::int64_t inputs);
-  // A GEMM that comes next in add_and_norm, which adds the bias where it adds the branch too.
+  // A GEMM that comes next in add_and_norm, which adds its bias, if any, where it adds the branch.
   void branch(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void linear_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
   void weight_gradient(const std::string& name, std::size_t tensor, int d_out, int in,
                        std::int64_t outputs, std::int64_t inputs);
   // Of a GEMM that was added to the stream: the norm's gradient that came before has summed what
-  // its bias needs, where it is fused.
+  // its bias needs, where there is one and it is fused.
   void branch_gradient(const std::string& name, std::size_t tensor, int in, std::int64_t inputs);
   void input_gradient(const std::string& name, std::size_t tensor, int d_out, int d_in,
                       std::int64_t outputs, std::int64_t inputs);

@@ -40,6 +40,7 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .ffn = model.ffn.value_or(usual_ffn(model)),
           .position = model.position,
           .tied = model.tied,
+          .bias = model.bias,
           .samples = knobs.batch.size / knobs.batch.accumulate,
           .dtype = model.dtype,
           .attention_workspace_bytes = model.attention_workspace_bytes,
@@ -97,7 +98,7 @@ std::size_t ParameterTable::add_gemm(const std::string& name, std::int64_t outpu
                                      std::int64_t inputs) {
   const double scale = 1 / std::sqrt(static_cast<double>(inputs));
   const std::size_t weight = add_aligned(name + " weight", outputs * inputs, scale);
-  add_aligned(name + " bias", outputs, scale);
+  if (shape_.bias) add_aligned(name + " bias", outputs, scale);
   return weight;
 }
 

@@ -27,6 +27,7 @@ struct TransformerShape {
   CheckedSize ffn = 0;  // width of the MLP
   ModelPosition position = ModelPosition::learned;
   bool tied = false;        // the head's weight is the token embedding
+  bool bias = true;         // the blocks' GEMMs have one
   CheckedSize samples = 0;  // computed with at once: a batch, or a part of it
   DType dtype = DType::fp32;
   std::int64_t attention_workspace_bytes = 0;
@@ -54,9 +55,9 @@ struct ParameterTensor {
   double scale = 0;
 };
 
-// Indices into ParameterTable::tensors. A GEMM's weight is [outputs][inputs]; its bias follows.
-// A norm's weight is followed by its bias without a gap; RMSNorm has none. `up` has the gates'
-// outputs before the ups', where there are gates.
+// Indices into ParameterTable::tensors. A GEMM's weight is [outputs][inputs]; its bias follows,
+// where GEMMs have one. A norm's weight is followed by its bias without a gap; RMSNorm has none.
+// `up` has the gates' outputs before the ups', where there are gates.
 struct BlockParameters {
   std::size_t norm1, qkv, projection, norm2, up, down;
 };

@@ -66,6 +66,37 @@ TEST(Transformer, HasTheParametersOfALlamaWithBiases) {
   EXPECT_EQ(table.head(), table.embedding());
 }
 
+TEST(Transformer, HasNeitherBiasesNorWhatTheyTakeWhereGemmsHaveNone) {
+  const auto parameters = [](const Knobs& knobs) {
+    std::int64_t elements = 0;
+    const ParameterTable table(transformer_shape(knobs));
+    for (const ParameterTensor& tensor : table.tensors()) elements += tensor.elements;
+    return elements;
+  };
+  for (const bool llama : {false, true}) {
+    for (const Fuse fuse : {Fuse::none, Fuse::pointwise, Fuse::attention}) {
+      Knobs with = small_transformer();
+      if (llama) make_llama(with);
+      with.launch.fuse = fuse;
+      Knobs without = with;
+      without.model.bias = false;
+      const TransformerShape shape = transformer_shape(with);
+      EXPECT_EQ(parameters(with) - parameters(without),
+                4 * (shape.qkv() + shape.up() + 2 * shape.hidden));
+      const StepPlan plan = plan_of(without);
+      for (const std::string_view kernel :
+           {kernels::BiasActivation::name, kernels::Linear::name, kernels::BiasGelu::name,
+            kernels::ColumnParts::name, kernels::ResidualBiasLayerNorm::name,
+            kernels::ResidualBiasRmsNorm::name})
+        EXPECT_EQ(launches_of(plan, kernel), 0) << kernel;
+      for (const Buffer& buffer : plan.buffers) EXPECT_NE(buffer.name, "bias partials");
+      const std::int64_t sums = launches_of(plan_of(with), kernels::SumParts::name);
+      EXPECT_EQ(launches_of(plan, kernels::SumParts::name), sums - 4 * 4) << "a block's biases";
+      EXPECT_LT(activation_bytes(plan), activation_bytes(plan_of(with)));
+    }
+  }
+}
+
 TEST(Transformer, HasAnMlpAsWideAsItIsTold) {
   const auto ffn = [](ModelMlp mlp, std::int64_t hidden, std::optional<std::int64_t> told) {
     Knobs knobs = small_transformer();
