@@ -25,12 +25,14 @@ MemoryUse planned_memory(const StepPlan& plan) {
 void require_memory(const StepPlan& plan, const MemoryThere& there) {
   const auto needed = static_cast<double>(peak_live_bytes(plan, held_memory(plan)));
   if (needed <= static_cast<double>(there.free_bytes)) return;
+  const char* const large = plan.model.kind == ModelKind::chase
+                                ? "'batch.size' or 'model.footprint'"
+                                : "'batch.size', 'model.hidden' or 'model.layers'";
   throw DeviceMemoryFull(fmt::format(
       "variant '{}' needs {:.0f} MiB of device memory, but only {:.0f} of {:.0f} MiB are free; "
-      "lower 'batch.size', 'model.hidden' or 'model.layers', or require 'free_memory' in the "
-      "scenario",
+      "lower {}, or require 'free_memory' in the scenario",
       plan.variant, needed / mebibyte, static_cast<double>(there.free_bytes) / mebibyte,
-      static_cast<double>(there.total_bytes) / mebibyte));
+      static_cast<double>(there.total_bytes) / mebibyte, large));
 }
 
 }  // namespace stepgate

@@ -205,10 +205,33 @@ class ProfileReader {
          profile_.pageable.bytes.size() != profile_.pageable.nanoseconds.size())) {
       fail(file, "a copy's 'bytes' and 'ns' have different lengths", "give one time for each size");
     }
+    if (wrong_.empty()) check_levels(file);
     return std::move(wrong_);
   }
 
  private:
+  // Of caches and memory: some of them may be typical ones, which do not go with every other.
+  void check_levels(const std::string& file) {
+    const ComputeCosts& costs = profile_.compute;
+    if (costs.l1_latency_nanoseconds > costs.l2_latency_nanoseconds ||
+        costs.l2_latency_nanoseconds > costs.memory_latency_nanoseconds) {
+      fail(
+          file,
+          fmt::format("the latencies of l1, l2 and memory are {}, {} and {} ns, where each must be "
+                      "at least the one before; what the file leaves out is typical",
+                      costs.l1_latency_nanoseconds, costs.l2_latency_nanoseconds,
+                      costs.memory_latency_nanoseconds),
+          "give all three");
+    }
+    if (costs.l1_bytes > costs.l2_bytes) {
+      fail(file,
+           fmt::format("l1 has {} bytes and l2 has {}, where l2 must have at least as many; what "
+                       "the file leaves out is typical",
+                       costs.l1_bytes, costs.l2_bytes),
+           "give both");
+    }
+  }
+
   void fail(const std::string& file, std::string message, std::string hint) {
     Diagnostic& wrong = wrong_.emplace_back();
     wrong.place.file = file;

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "support/text/diagnostic.h"
 
@@ -126,6 +127,24 @@ TEST_F(ProfileFile, RefusesInEveryRowWhatIsBeyondItsLimits) {
     }
   }
   EXPECT_GE(tried, 40 * 6);
+}
+
+// Else a simulated load from afar would be the faster one, and a scenario refuted by its profile.
+TEST_F(ProfileFile, RefusesLevelsOfMemoryInAWrongOrder) {
+  const std::string good = to_toml(some_profile());
+  for (const auto& [name, value, expected] :
+       {std::tuple("compute.l1_latency_ns", "141", "are 141, 140 and 400 ns"),
+        std::tuple("compute.l2_latency_ns", "401", "are 21, 401 and 400 ns"),
+        std::tuple("compute.l2_bytes", "262143", "l1 has 262144 bytes and l2 has 262143")}) {
+    try {
+      (void)read_profile(write(with(good, name, value)));
+      ADD_FAILURE() << "accepted: " << name;
+    } catch (const RequestError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(expected), std::string::npos) << message;
+      EXPECT_NE(message.find("device.toml"), std::string::npos) << message;
+    }
+  }
 }
 
 TEST_F(ProfileFile, MakesNoCopyNegativeOrLongerThanAnHour) {

@@ -21,6 +21,7 @@
 #include "plan/allocator_simulation.h"
 #include "plan/stream.h"
 #include "scenario/choices.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
@@ -267,6 +268,7 @@ struct StepPlan {
   std::int64_t batch_bytes = 0;           // of the largest
   std::int64_t tokens_per_sample = 0;     // 0: samples are no sequences
   std::int64_t param_bytes = 0;
+  ModelKnobs model;  // what losses depend on; what only says how to compute them is as by default
   DType dtype = DType::fp32;
   SyncWait wait_style = SyncWait::spin;                // of all waits of the step
   GemmChoice gemm_algorithms = GemmChoice::heuristic;  // of GEMMs

@@ -34,6 +34,7 @@ void append_transformers(std::vector<ModelCase>& cases) {
   Knobs scaled = plain;
   scaled.model.dtype = DType::fp16;
   scaled.model.positions = 7;
+  scaled.model.vocab_multiple = 4;  // a row that is no token
   scaled.optim.master = true;
   scaled.launch.fuse = Fuse::none;
   cases.push_back({"fp16_transformer", scaled});
@@ -43,6 +44,7 @@ void append_transformers(std::vector<ModelCase>& cases) {
   llama.model.ffn = 24;
   llama.model.position = ModelPosition::rope;
   llama.model.tied = true;
+  llama.model.vocab_multiple = 8;
   llama.model.kv_heads = 1;
   llama.optim.clip = 1;
   cases.push_back({"fp32_llama", llama});

@@ -198,5 +198,49 @@ TEST(TiedHead, HasTheSumOfBothGradients) {
   }
 }
 
+class PaddedTable : public testing::TestWithParam<BlockCase> {};
+
+// Rows that are no tokens hold other numbers than 0 here, and still change nothing.
+TEST_P(PaddedTable, HasTheLossAndTheGradientsOfTheTableAlone) {
+  Knobs knobs = small_gpt();
+  GetParam().set(knobs);
+  const StepPlan plain = plan_of(knobs);
+  const ParameterTable plain_table(transformer_shape(knobs));
+  knobs.model.vocab_multiple = 8;
+  const StepPlan padded = plan_of(knobs);
+  const ParameterTable padded_table(transformer_shape(knobs));
+  StepByHand step_plain(plain), step_padded(padded);
+  ASSERT_EQ(padded_table.tensors().size(), plain_table.tensors().size());
+  const auto first_of = [](const ParameterTable& table, std::size_t tensor) {
+    return static_cast<std::size_t>(table.tensors()[tensor].first);
+  };
+  const auto elements_of = [](const ParameterTable& table, std::size_t tensor) {
+    return static_cast<std::size_t>(table.tensors()[tensor].elements);
+  };
+  for (std::size_t tensor = 0; tensor < plain_table.tensors().size(); ++tensor) {
+    for (std::size_t i = 0; i < elements_of(plain_table, tensor); ++i) {
+      step_padded.weight(first_of(padded_table, tensor) + i) =
+          step_plain.weight(first_of(plain_table, tensor) + i);
+    }
+  }
+  EXPECT_EQ(step_padded.loss(), step_plain.loss());
+  const std::vector<float> d_padded = step_padded.gradients(), d_plain = step_plain.gradients();
+  std::size_t beyond = 0;
+  for (std::size_t tensor = 0; tensor < plain_table.tensors().size(); ++tensor) {
+    SCOPED_TRACE(plain_table.tensors()[tensor].name);
+    const std::size_t shared = elements_of(plain_table, tensor);
+    for (std::size_t i = 0; i < elements_of(padded_table, tensor); ++i) {
+      const float expected = i < shared ? d_plain[first_of(plain_table, tensor) + i] : 0.0f;
+      ASSERT_EQ(d_padded[first_of(padded_table, tensor) + i], expected) << i;
+    }
+    beyond += elements_of(padded_table, tensor) - shared;
+  }
+  const std::size_t tables = knobs.model.tied ? 1 : 2;
+  EXPECT_EQ(beyond, tables * (16 - 13) * static_cast<std::size_t>(knobs.model.hidden));
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, PaddedTable, testing::ValuesIn(blocks),
+                         [](const auto& block) { return block.param.name; });
+
 }  // namespace
 }  // namespace stepgate

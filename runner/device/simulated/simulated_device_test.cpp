@@ -253,6 +253,21 @@ TEST(SimulatedDevice, TakesFromASlotInUseWhatALargerStepLeftThere) {
   EXPECT_NO_THROW((void)device->load_into(1, small_plan));
 }
 
+TEST(SimulatedDevice, NamesAKnobThatMakesAStepFit) {
+  DeviceProfile profile = round_profile();
+  profile.memory_bytes = 1 << 20;
+  const auto device = make_simulated_device(profile);
+  const auto refused = [&](const Knobs& knobs) {
+    const StepPlan plan = plans_of(knobs).front();
+    return refusal_of([&] { (void)device->load(plan); });
+  };
+  Knobs knobs;
+  EXPECT_NE(refused(knobs).find("'model.hidden' or 'model.layers'"), std::string::npos);
+  knobs.model.kind = ModelKind::chase;
+  knobs.model.footprint_bytes = 2 << 20;
+  EXPECT_NE(refused(knobs).find("'batch.size' or 'model.footprint'"), std::string::npos);
+}
+
 TEST(CopyCost, IsLinearBetweenSizesAndGoesOnAtTheLastRate) {
   const CopyCost cost{.bytes = {100, 200, 400}, .nanoseconds = {10, 30, 130}};
   EXPECT_EQ(cost.of(1), 10);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "measure/testing/fake_device.h"
+#include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
 namespace {
@@ -79,6 +80,49 @@ TEST(LossLedger, ComparesOnlyVariantsOfTheSameArithmetic) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->variant, 2);
   EXPECT_EQ(found->against, 1);
+}
+
+// Whether it compares the losses of a step with those of the same step after the change.
+bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
+  Knobs changed = knobs;
+  change(changed.model);
+  LossLedger ledger(with_facts({plan_of(knobs), plan_of(changed)}), 0);
+  ledger.add(0, losses(0, {1.0F}));
+  ledger.add(1, losses(0, {3.0F}));
+  return ledger.first_disagreement().has_value();
+}
+
+// Not even where as many bytes are parameters: then only the model's knobs tell.
+TEST(LossLedger, ComparesOnlyVariantsOfTheSameModel) {
+  Knobs chase;
+  chase.model.kind = ModelKind::chase;
+  EXPECT_FALSE(compares(chase, [](ModelKnobs& model) { model.accesses *= 2; }));
+
+  Knobs padded = small_transformer();
+  padded.model.vocab = 50;
+  padded.model.vocab_multiple = 64;
+  EXPECT_FALSE(compares(padded, [](ModelKnobs& model) { model.vocab = 64; }));
+  EXPECT_FALSE(compares(padded, [](ModelKnobs& model) { model.heads = 4; }));
+  EXPECT_TRUE(compares(padded, [](ModelKnobs&) {}));
+
+  Knobs elementwise;
+  elementwise.model = {.kind = ModelKind::elementwise, .hidden = 64, .kernels = 3};
+  EXPECT_FALSE(compares(elementwise, [](ModelKnobs& model) { model.kernels = 4; }));
+}
+
+TEST(LossLedger, ComparesVariantsThatComputeTheSameModelInAnotherWay) {
+  Knobs elementwise;
+  elementwise.model = {.kind = ModelKind::elementwise, .hidden = 64, .kernels = 3};
+  EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.kernels = 5; }));
+  EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.inplace = false; }));
+  EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.layout = Layout::records; }));
+  EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.stride = 4; }));
+  EXPECT_TRUE(compares(elementwise, [](ModelKnobs& model) { model.extra_copies = 2; }));
+
+  Knobs spin;
+  spin.model.kind = ModelKind::spin;
+  EXPECT_TRUE(compares(spin, [](ModelKnobs& model) { model.kernels = 5; }));
+  EXPECT_TRUE(compares(spin, [](ModelKnobs& model) { model.kernel_us = 5; }));
 }
 
 TEST(LossLedger, TakesAWorkspaceOfAnotherSizeForAnotherArithmeticButNotAnEvaluation) {

@@ -164,6 +164,21 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
   return loss;
 }
 
+// Without the knobs that only say how it is computed, so that losses can tell whether they do more.
+ModelKnobs model_of_losses(ModelKnobs model) {
+  const ModelKnobs usual;
+  // Those that spin change no number, and of others each second one takes back what the first did.
+  model.kernels = model.kind == ModelKind::elementwise ? model.kernels % 2 : usual.kernels;
+  model.kernel_us = usual.kernel_us;
+  model.inplace = usual.inplace;
+  model.workspace_bytes = usual.workspace_bytes;
+  model.attention_workspace_bytes = usual.attention_workspace_bytes;
+  model.layout = usual.layout;
+  model.stride = usual.stride;
+  model.extra_copies = usual.extra_copies;
+  return model;
+}
+
 StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t seed,
                const MemoryCap& cap) {
   const Knobs& knobs = variant.knobs;
@@ -172,6 +187,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.variant = variant.name;
   plan.seed = seed;
   plan.batch_sizes = sizes_in_turns(knobs.batch);
+  plan.model = model_of_losses(knobs.model);
   plan.dtype = knobs.model.dtype;
   if (knobs.model.kind == ModelKind::transformer) plan.tokens_per_sample = knobs.model.seq;
   plan.keep_bytes = knobs.alloc.keep_bytes;

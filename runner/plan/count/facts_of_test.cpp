@@ -119,6 +119,7 @@ TEST(ModelFlops, OfATransformerAreTheTextbooksHoweverItIsCarriedOut) {
   });
   expect_the_same([](Knobs& other) { other.batch.accumulate = 2; });
   expect_the_same([](Knobs& other) { other.launch.via = LaunchVia::graph; });
+  expect_the_same([](Knobs& other) { other.model.vocab_multiple = 64; });
 }
 
 TEST(ModelFlops, AreNoMoreWhereGemmsAreRepeated) {

@@ -53,15 +53,15 @@ constexpr KnobCondition where_learned(std::string_view message) {
           .message = message};
 }
 inline constexpr KnobCondition with_layers =
-    where_learned("kernels that only spin or move memory have no layers");
+    where_learned("kernels that only spin, move memory or follow a chain have no layers");
 inline constexpr KnobCondition with_gemms =
-    where_learned("kernels that only spin or move memory have no GEMMs");
-inline constexpr KnobCondition with_workspace =
-    where_learned("kernels that only spin or move memory have no GEMMs that could use workspace");
+    where_learned("kernels that only spin, move memory or follow a chain have no GEMMs");
+inline constexpr KnobCondition with_workspace = where_learned(
+    "kernels that only spin, move memory or follow a chain have no GEMMs that could use workspace");
 inline constexpr KnobCondition with_gradients =
-    where_learned("kernels that only spin or move memory have no gradients");
+    where_learned("kernels that only spin, move memory or follow a chain have no gradients");
 inline constexpr KnobCondition with_parameters =
-    where_learned("kernels that only spin or move memory have no parameters");
+    where_learned("kernels that only spin, move memory or follow a chain have no parameters");
 
 inline constexpr KnobCondition where_evaluated{
     .holds = [](const Knobs& knobs) { return knobs.eval.every != 0; },

@@ -205,6 +205,7 @@ class Transformer {
         name + "logits", {shape_.rows(), shape_.vocab, shape_.hidden},
         {builder_.whole(last_norm_.out), weight(table_.head()), builder_.whole(logits_)},
         {.transpose_b = true});
+    builder_.need_only(share_of_tokens());
     launch_loss(name, part);
   }
 
@@ -255,9 +256,11 @@ class Transformer {
         name + "head weight gradient", {shape_.vocab, shape_.hidden, shape_.rows()},
         {builder_.whole(logits_), builder_.whole(last_norm_.out), gradient(table_.head())},
         {.transpose_a = true, .accumulate = accumulate});
+    builder_.need_only(share_of_tokens());
     builder_.launch<kernels::Matmul>(
         name + "head input gradient", {shape_.rows(), shape_.hidden, shape_.vocab},
         {builder_.whole(logits_), weight(table_.head()), builder_.whole(temporaries_.d_hidden)});
+    builder_.need_only(share_of_tokens());
     blocks.name_as(name + "end: ");
     blocks.norm_gradient(last_norm_, table_.final_norm(), true);
     for (std::int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
@@ -271,6 +274,11 @@ class Transformer {
   }
 
   bool is_padded() const { return shape_.tokens < shape_.vocab; }
+  // Of what the head multiplies: the model needs nothing of rows that are no tokens.
+  double share_of_tokens() const {
+    const std::int64_t rows = shape_.vocab;
+    return static_cast<double>(shape_.tokens) / static_cast<double>(rows);
+  }
   bool zeroes() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
 
   // Everything of these blocks that the backward pass reads, from the first one's input.

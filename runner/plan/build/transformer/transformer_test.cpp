@@ -223,7 +223,6 @@ TEST(Transformer, SharesHeadsOfKeysAndValues) {
   EXPECT_EQ(shared->bytes, 8 * 128 * (32 + 2 * 8) * 2) << "once for all blocks";
 }
 
-// In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
 TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {
   Knobs knobs = small_transformer();
   knobs.model.vocab = 50;
@@ -250,6 +249,7 @@ TEST(Transformer, RoundsItsTableUpToRowsThatAreNoTokens) {
   EXPECT_EQ(plan_of(knobs).param_bytes, plain.param_bytes);
 }
 
+// In a fixed order: the head's gradient overwrites the table's, to which the embedding's adds.
 TEST(Transformer, AddsTheEmbeddingsGradientToThatOfATiedHead) {
   const auto writers = [](std::int64_t parts, ZeroGrad zero) {
     const StepPlan plan = transformer_with([=](Knobs& knobs) {
