@@ -9,7 +9,7 @@
 #include "plan/build/build_offload.h"
 #include "plan/build/mlp_layers.h"
 #include "plan/build/model_ends.h"
-#include "plan/build/update_rule.h"
+#include "plan/build/update/update_rule.h"
 #include "support/require.h"
 
 namespace stepgate {
