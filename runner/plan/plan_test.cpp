@@ -32,8 +32,8 @@ TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
 }
 
 TEST(Plan, OfEveryModelCopiesItsBatchFromPinnedMemoryUnlessToldOtherwise) {
-  for (const ModelKind kind :
-       {ModelKind::mlp, ModelKind::transformer, ModelKind::spin, ModelKind::elementwise}) {
+  for (const ModelKind kind : {ModelKind::mlp, ModelKind::transformer, ModelKind::spin,
+                               ModelKind::elementwise, ModelKind::recommender}) {
     Knobs knobs;
     knobs.model.kind = kind;
     if (kind == ModelKind::transformer) knobs.optim.kind = OptimKind::adamw;

@@ -20,10 +20,12 @@ constexpr double growth_interval = 2000;
 constexpr double growth = 2;
 constexpr double backoff = 0.5;
 
-// The norm is needed to clip, and to see numbers that are not finite before they reach weights in
-// 16 bits or their master.
+// The norm is needed to clip, and to see numbers that are not finite before they reach a
+// transformer's weights in 16 bits or their master.
 bool needs_norm(const Knobs& knobs) {
-  return knobs.optim.clip > 0 || knobs.optim.master || is_16_bit(knobs.model.dtype) ||
+  const bool looks_for_infinities =
+      knobs.model.kind == ModelKind::transformer && is_16_bit(knobs.model.dtype);
+  return knobs.optim.clip > 0 || knobs.optim.master || looks_for_infinities ||
          knobs.optim.impl == OptimImpl::foreach;
 }
 
