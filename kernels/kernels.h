@@ -21,6 +21,7 @@
 #include "kernels/foreach/foreach.h"
 #include "kernels/gelu/gelu.h"
 #include "kernels/ingest/ingest.h"
+#include "kernels/ingest_indices/ingest_indices.h"
 #include "kernels/ingest_tokens/ingest_tokens.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm_gradient/layer_norm_gradient.h"

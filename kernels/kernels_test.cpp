@@ -88,6 +88,35 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
   expect_formulas("ingest", {{1, feature}, {2, label}});
 }
 
+// The words of a sample that belong to one place, folded: the fractional part of that times the
+// golden ratio, spread over so many values.
+double index_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t place,
+                      std::int64_t values) {
+  std::uint32_t folded = 0;
+  for (std::int64_t word = 0; word < t.shape.depth; ++word) {
+    if (word % (t.shape.columns + 1) != place) continue;
+    folded ^= static_cast<std::uint32_t>(value_at(t, 0, sample * t.shape.depth + word));
+  }
+  const double fraction = folded * 0x9e3779b1u;
+  return std::floor(fraction * static_cast<double>(values) / 0x1p32);
+}
+
+TEST(IngestIndices, FoldsTheWordsOfEachTableAndOfTheLabel) {
+  const Formula index = [](const KernelTrial& t, std::int64_t i) {
+    const auto told = t.attributes.as<kernels::IngestIndices>();
+    if (told.by_table)
+      return index_of_words(t, i % t.shape.rows, i / t.shape.rows, told.table_rows);
+    const std::int64_t table = i % t.shape.columns;
+    return static_cast<double>(table * told.table_rows) +
+           index_of_words(t, i / t.shape.columns, table, told.table_rows);
+  };
+  const Formula label = [](const KernelTrial& t, std::int64_t sample) {
+    return index_of_words(t, sample, t.shape.columns,
+                          t.attributes.as<kernels::IngestIndices>().classes);
+  };
+  expect_formulas("ingest_indices", {{1, index}, {2, label}});
+}
+
 TEST(Matmul, SumsProductsOverTheInnerDimension) {
   const Formula element = [](const KernelTrial& t, std::int64_t i) {
     const auto [m, n, k, groups] = t.shape;

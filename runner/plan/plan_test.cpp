@@ -33,7 +33,7 @@ TEST(Plan, OfAnMlpLaunchesForwardLossBackwardAndOptimizer) {
 
 TEST(Plan, OfEveryModelCopiesItsBatchFromPinnedMemoryUnlessToldOtherwise) {
   for (const ModelKind kind : {ModelKind::mlp, ModelKind::transformer, ModelKind::spin,
-                               ModelKind::elementwise, ModelKind::chase}) {
+                               ModelKind::elementwise, ModelKind::chase, ModelKind::recommender}) {
     Knobs knobs;
     knobs.model.kind = kind;
     if (kind == ModelKind::transformer) knobs.optim.kind = OptimKind::adamw;

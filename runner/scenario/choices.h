@@ -5,7 +5,7 @@
 
 namespace stepgate {
 
-enum class ModelKind { mlp, spin, transformer, elementwise, chase };
+enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender };
 enum class ModelNorm { layer, rms };
 enum class ModelMlp { gelu, swiglu };
 enum class ModelPosition { learned, rope };

@@ -48,6 +48,8 @@ struct ModelKnobs {
   // chase
   std::int64_t footprint_bytes = 16LL * 1024;  // that loads are spread over, a power of two
   std::int64_t accesses = 20000;               // loads a step, one after the other
+  // recommender
+  std::int64_t tables = 8;  // of `vocab` rows of `hidden` numbers
   bool operator==(const ModelKnobs&) const = default;
 };
 

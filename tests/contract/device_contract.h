@@ -44,8 +44,8 @@ Knobs model_knobs(const std::string& name);
 
 // The model in every way that the other knobs allow: the full product of the ways in which a batch
 // arrives, of waits, of allocators with launches and logs, and of what is offloaded; then mixes of
-// everything from the seed. Ways that plans refuse are among them. Of a transformer, whose steps
-// take ten times as long, a fifth of the GEMMs, another one from seed to seed.
+// everything from the seed. Ways that plans refuse are among them. Of a transformer and of a
+// recommender, whose steps take longer, a fifth of the GEMMs, another one from seed to seed.
 std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed);
 
 // Of the ways that a plan accepts, so many share one try: under the sanitizers, which make a step

@@ -73,6 +73,26 @@ void append_elementwise(std::vector<ModelCase>& cases) {
   cases.push_back({"bf16_records", records});
 }
 
+// Tables of a few rows, so that samples meet in them, in sizes that are no multiple of anything.
+void append_recommenders(std::vector<ModelCase>& cases) {
+  Knobs plain;
+  plain.transfer.host = HostMemory::resident;
+  plain.model = {.kind = ModelKind::recommender, .layers = 2, .hidden = 8};
+  plain.model.tables = 3;
+  plain.model.vocab = 5;
+  plain.batch.size = 4;
+  plain.optim.kind = OptimKind::adamw;
+  cases.push_back({"fp32_recommender", plain});
+  Knobs narrow = plain;
+  narrow.model.dtype = DType::bf16;
+  narrow.optim.kind = OptimKind::sgd;
+  narrow.launch.fuse = Fuse::none;
+  cases.push_back({"bf16_recommender", narrow});
+  Knobs passes = plain;
+  passes.optim.impl = OptimImpl::foreach;
+  cases.push_back({"foreach_recommender", passes});
+}
+
 void append_chase(std::vector<ModelCase>& cases) {
   Knobs chase;
   chase.model = {.kind = ModelKind::chase, .footprint_bytes = 4096, .accesses = 7};
@@ -112,6 +132,7 @@ std::vector<ModelCase> model_cases() {
   }
   append_transformers(cases);
   append_elementwise(cases);
+  append_recommenders(cases);
   append_chase(cases);
   return cases;
 }

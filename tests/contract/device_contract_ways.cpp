@@ -192,10 +192,16 @@ Knobs mix(const Knobs& model, Random& random) {
   knobs.log = {static_cast<std::int64_t>(random.below(4)), any_of(random, log_kinds)};
   knobs.host.step_us = random.below(2) == 0 ? 0 : 3;
   knobs.host.launch_us = random.below(2) == 0 ? 0 : 1;
-  if (model.model.kind == ModelKind::mlp) {
-    knobs.optim.impl = random.below(2) == 0 ? OptimImpl::fused : OptimImpl::per_tensor;
+  const bool has_tables = model.model.kind == ModelKind::recommender;
+  if (model.model.kind == ModelKind::mlp || has_tables) {
+    // Passes round otherwise.
+    const bool in_passes = model.optim.impl == OptimImpl::foreach;
+    if (random.below(2) == 0 && !in_passes) knobs.optim.impl = OptimImpl::per_tensor;
     knobs.memory.zero_grad = random.below(2) == 0 ? ZeroGrad::none : ZeroGrad::memset;
     knobs.model.inplace = random.below(2) == 0;
+  }
+  if (has_tables) knobs.launch.fuse = random.below(2) == 0 ? Fuse::none : Fuse::attention;
+  if (model.model.kind == ModelKind::mlp) {
     if (random.below(2) == 0) {
       knobs.eval = {static_cast<std::int64_t>(1 + random.below(3)),
                     static_cast<std::int64_t>(1 + random.below(3)), any_of(random, eval_stores),
@@ -221,7 +227,8 @@ std::vector<Knobs> ways_to_run(const Knobs& model, std::uint64_t seed) {
   append_allocations(model, ways);
   if (model.model.kind == ModelKind::mlp) append_evaluations(model, ways);
   append_offloads(model, ways);
-  if (model.model.kind == ModelKind::transformer) ways = thinned(ways, seed);
+  if (model.model.kind == ModelKind::transformer || model.model.kind == ModelKind::recommender)
+    ways = thinned(ways, seed);
   Random random(seed);
   for (int index = 0; index < mixes; ++index) ways.push_back(mix(model, random));
   return ways;

@@ -9,7 +9,9 @@
 #include "plan/build/build_offload.h"
 #include "plan/build/mlp_layers.h"
 #include "plan/build/model_ends.h"
-#include "plan/build/update_rule.h"
+#include "plan/build/recommender/embedding_tables.h"
+#include "plan/build/update/build_update.h"
+#include "plan/build/update/update_rule.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -24,15 +26,17 @@ class Mlp {
         layers_(shape_.layers),
         hidden_(shape_.hidden),
         rows_(shape_.rows) {
+    if (knobs.model.kind == ModelKind::recommender) add_tables();
     add_buffers();
   }
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
     const int first_reader = static_cast<int>(builder_.plan().operations.size());
-    builder_.launch<kernels::Ingest>(
-        "ingest the batch", {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
-        {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
+    if (tables_)
+      tables_->look_up(batch, sample_bytes, weights_, activations_.front(), labels_);
+    else
+      ingest(batch, sample_bytes);
     if (offloaded_) offloaded_->is_written(0);
     for (std::int64_t layer = 0; layer < layers_; ++layer) forward(layer);
     const int gradient = activation_gradients_[0];
@@ -45,12 +49,32 @@ class Mlp {
     if (offloaded_) offloaded_->begin_to_return();
     if (accumulates()) builder_.act("zero the gradients", FillZero{builder_.whole(gradients_)});
     for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) backward(layer);
+    if (tables_) tables_->add_gradient(activation_gradient(-1), gradients_, !accumulates());
     builder_.enter(Phase::optimizer);
     optimize();
     return {ends_.loss, first_reader, weights_};
   }
 
  private:
+  // Tensors of the layers and then those of tables, so that both lie where a list of them has them.
+  void add_tables() {
+    const double scale = scale_of_layers();
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      const std::string name = "layer " + std::to_string(layer);
+      parameters_.add(name + " weight", hidden_ * hidden_, scale);
+      parameters_.add(name + " bias", hidden_, scale);
+    }
+    tables_.emplace(builder_, knobs_, parameters_);
+  }
+
+  double scale_of_layers() const { return 1.0 / std::sqrt(static_cast<double>(hidden_)); }
+
+  void ingest(int batch, std::int64_t sample_bytes) {
+    builder_.launch<kernels::Ingest>(
+        "ingest the batch", {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
+        {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
+  }
+
   bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }
   int activation(const std::string& name) {
     return builder_.add(
@@ -64,6 +88,12 @@ class Mlp {
   }
 
   void add_moments() {
+    if (tables_) {
+      update_.weights = weights_;
+      update_.gradients = gradients_;
+      add_update_buffers(builder_, knobs_, parameters_, update_);
+      return;
+    }
     if (knobs_.memory.offload == Offload::optimizer) {
       offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
                                  shape_.parameters() / layers_ * word_bytes);
@@ -88,14 +118,16 @@ class Mlp {
   }
 
   void add_buffers() {
-    const std::int64_t flat_bytes = shape_.flat_bytes();
+    const std::int64_t flat_bytes =
+        tables_ ? CheckedSize(parameters_.elements()) * shape_.element_bytes : shape_.flat_bytes();
     builder_.plan().param_bytes = flat_bytes;
     weights_ = builder_.add({.name = "weights",
                              .purpose = Purpose::weights,
                              .bytes = flat_bytes,
                              .content = Content::weights,
                              .dtype = knobs_.model.dtype,
-                             .scale = 1.0 / std::sqrt(static_cast<double>(hidden_))});
+                             .scale = scale_of_layers(),
+                             .parts = parameters_.contents()});
     gradients_ = builder_.add({.name = "gradients",
                                .purpose = Purpose::gradients,
                                .bytes = flat_bytes,
@@ -104,6 +136,7 @@ class Mlp {
     add_activations();
     activation_gradients_ = {activation("activation gradient 0"),
                              activation("activation gradient 1")};
+    if (tables_) tables_->add_buffers();
     labels_ = builder_.add(
         {.name = "labels", .purpose = Purpose::activations, .bytes = rows_ * word_bytes});
     ends_ = add_ends(builder_, rows_);
@@ -137,12 +170,16 @@ class Mlp {
     if (leaves_it) offloaded_->is_written(layer + 1);
   }
 
+  // Of what the layer hands on; of the features, that of layer -1. Two buffers take turns, from the
+  // loss downwards.
+  int activation_gradient(std::int64_t layer) const {
+    return activation_gradients_[static_cast<std::size_t>((layers_ - 1 - layer) % 2)];
+  }
+
   void backward(std::int64_t layer) {
     const std::string name = "layer " + std::to_string(layer);
     const bool accumulate = accumulates();
-    // The two gradient buffers take turns, from the loss downwards.
-    const std::size_t turn = static_cast<std::size_t>((layers_ - 1 - layer) % 2);
-    BufferUse gradient = builder_.whole(activation_gradients_[turn]);
+    BufferUse gradient = builder_.whole(activation_gradient(layer));
     if (layer + 1 < layers_) {
       const BufferUse of_activation = gradient;
       if (!knobs_.model.inplace) gradient = builder_.whole(gemm_gradients_[layer]);
@@ -159,14 +196,19 @@ class Mlp {
         name + ": weight gradient", {hidden_, hidden_, rows_},
         {gradient, builder_.whole(left_behind(layer)), shape_.weight(gradients_, layer)},
         {.transpose_a = true, .accumulate = accumulate});
-    if (layer > 0) {
+    if (layer > 0 || tables_) {
       builder_.launch<kernels::Matmul>(name + ": input gradient", {rows_, hidden_, hidden_},
                                        {gradient, shape_.weight(weights_, layer),
-                                        builder_.whole(activation_gradients_[1 - turn])});
+                                        builder_.whole(activation_gradient(layer - 1))});
     }
   }
 
   void optimize() {
+    if (tables_) {
+      update_.counter = ends_.counter;
+      build_update(builder_, knobs_, parameters_, update_);
+      return;
+    }
     if (knobs_.optim.impl == OptimImpl::fused) {
       require(!offloaded_moments_, "moments that visit the device are used layer by layer");
       update("update all parameters", 0, shape_.parameters());
@@ -211,6 +253,9 @@ class Mlp {
   int weights_ = 0, gradients_ = 0, labels_ = 0;
   std::vector<int> moments_, activations_, activation_gradients_;
   std::vector<int> gemms_, gemm_gradients_;  // by layer, where they are not overwritten
+  std::optional<EmbeddingTables> tables_;
+  ParameterList parameters_;  // of a model with tables
+  UpdateBuffers update_;      // likewise
   std::optional<OffloadedActivations> offloaded_;
   std::optional<OffloadedMoments> offloaded_moments_;
   ModelEnds ends_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The operations of a stack of square layers: a = relu(a W^T + b), the last without relu, under a
-// softmax cross-entropy.
+// softmax cross-entropy. A recommender has tables of embeddings below them.
 #pragma once
 
 #include "plan/build/build_model.h"

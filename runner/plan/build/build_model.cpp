@@ -86,6 +86,8 @@ std::int64_t model_sample_bytes(const ModelKnobs& model) {
       return (model.hidden + 1) * word_bytes;
     case ModelKind::transformer:  // its tokens, and the one that follows the last
       return (model.seq + 1) * word_bytes;
+    case ModelKind::recommender:  // an index into each table, and a label
+      return (model.tables + 1) * word_bytes;
     case ModelKind::spin:
     case ModelKind::chase:
       return 2 * word_bytes;
@@ -98,6 +100,7 @@ ModelParts build_model(StepBuilder& builder, const Knobs& knobs, int batch,
                        std::int64_t sample_bytes) {
   switch (knobs.model.kind) {
     case ModelKind::mlp:
+    case ModelKind::recommender:
       return build_mlp(builder, knobs, batch, sample_bytes);
     case ModelKind::transformer:
       return build_transformer(builder, knobs, batch, sample_bytes);

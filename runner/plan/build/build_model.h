@@ -8,14 +8,15 @@
 
 namespace stepgate {
 
-// Bytes of one sample that the model reads: its features as fp32 and a label, or its tokens.
+// Bytes of one sample that the model reads: its features as fp32 and a label, its tokens, or its
+// indices and a label.
 std::int64_t model_sample_bytes(const ModelKnobs&);
 
 // Where the model leaves what the rest of the step uses.
 struct ModelParts {
   int loss = 0;          // buffer: the step's loss, one fp32
   int first_reader = 0;  // index of the operation that reads the batch
-  int weights = 0;       // mlp, transformer: the buffer of all parameters
+  int weights = 0;       // of a model that learns: the buffer of all parameters
 };
 
 // Appends the model's operations, reading the batch from `batch`, and fills in the plan's

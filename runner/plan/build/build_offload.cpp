@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plan/build/build_input.h"
-#include "plan/build/update_rule.h"
+#include "plan/build/update/update_rule.h"
 
 namespace stepgate {
 namespace {

@@ -4,6 +4,15 @@
 #include "kernels/kernels.h"
 
 namespace stepgate {
+namespace {
+
+// A recommender's layers read a row of every table, side by side.
+CheckedSize width_of(const ModelKnobs& model) {
+  const bool has_tables = model.kind == ModelKind::recommender;
+  return has_tables ? CheckedSize(model.tables) * model.hidden : CheckedSize(model.hidden);
+}
+
+}  // namespace
 
 BufferUse MlpShape::weight(int flat, std::int64_t layer) const {
   return StepBuilder::part(flat, layer * layer_bytes(), weight_bytes());
@@ -15,7 +24,7 @@ BufferUse MlpShape::bias(int flat, std::int64_t layer) const {
 
 MlpShape mlp_shape(const Knobs& knobs) {
   return {.layers = knobs.model.layers,
-          .hidden = knobs.model.hidden,
+          .hidden = width_of(knobs.model),
           .rows = knobs.batch.size,
           .element_bytes = bytes_of(knobs.model.dtype)};
 }

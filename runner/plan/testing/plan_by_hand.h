@@ -2,7 +2,9 @@
 // For tests only: plans of scenarios that are written as knobs instead of TOML.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "plan/build/build_step_plan.h"
 #include "plan/testing/counted.h"
@@ -49,6 +51,13 @@ inline double value(const StepPlan& plan, Metric metric) {
 
 inline double value(const Knobs& knobs, Metric metric) {
   return value(plan_of(knobs), metric);
+}
+
+inline std::int64_t launches_of(const StepPlan& plan, std::string_view kernel) {
+  return std::ranges::count_if(plan.operations, [&](const Operation& operation) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    return launch != nullptr && launch->kernel == kernel;
+  });
 }
 
 inline std::string refusal_of(const Knobs& knobs) {

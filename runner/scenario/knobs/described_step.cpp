@@ -15,14 +15,21 @@ struct SaidAlways {
   std::string_view field;
   bool named = true;
 };
-constexpr std::array said_always{
-    SaidAlways{"model.kind", false}, SaidAlways{"model.layers"},
-    SaidAlways{"model.hidden"},      SaidAlways{"model.kernels"},
-    SaidAlways{"model.kernel_us"},   SaidAlways{"model.dtype", false},
-    SaidAlways{"model.footprint"},   SaidAlways{"model.accesses"},
-    SaidAlways{"model.seq"},         SaidAlways{"model.vocab"},
-    SaidAlways{"batch.size"},        SaidAlways{"transfer.host", false},
-    SaidAlways{"sync.where", false}, SaidAlways{"alloc.with", false}};
+constexpr std::array said_always{SaidAlways{"model.kind", false},
+                                 SaidAlways{"model.layers"},
+                                 SaidAlways{"model.hidden"},
+                                 SaidAlways{"model.kernels"},
+                                 SaidAlways{"model.kernel_us"},
+                                 SaidAlways{"model.dtype", false},
+                                 SaidAlways{"model.footprint"},
+                                 SaidAlways{"model.accesses"},
+                                 SaidAlways{"model.seq"},
+                                 SaidAlways{"model.vocab"},
+                                 SaidAlways{"model.tables"},
+                                 SaidAlways{"batch.size"},
+                                 SaidAlways{"transfer.host", false},
+                                 SaidAlways{"sync.where", false},
+                                 SaidAlways{"alloc.with", false}};
 
 void add(std::string& words, const std::string& more) {
   if (!words.empty()) words += ", ";

@@ -27,10 +27,12 @@ constexpr bool name_all_of(const std::array<Choice, count>& choices) {
   return true;
 }
 
-inline constexpr std::array model_kinds{
-    choice("mlp", ModelKind::mlp), choice("spin", ModelKind::spin),
-    choice("transformer", ModelKind::transformer), choice("elementwise", ModelKind::elementwise),
-    choice("chase", ModelKind::chase)};
+inline constexpr std::array model_kinds{choice("mlp", ModelKind::mlp),
+                                        choice("spin", ModelKind::spin),
+                                        choice("transformer", ModelKind::transformer),
+                                        choice("elementwise", ModelKind::elementwise),
+                                        choice("chase", ModelKind::chase),
+                                        choice("recommender", ModelKind::recommender)};
 inline constexpr std::array layouts{choice("soa", Layout::arrays), choice("aos", Layout::records)};
 inline constexpr std::array host_memories{choice("resident", HostMemory::resident),
                                           choice("pageable", HostMemory::pageable),

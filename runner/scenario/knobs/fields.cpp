@@ -41,13 +41,17 @@ constexpr std::array groups{
 constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::kind>(
         "model.kind", one_of(model_kinds),
-        "layers of GEMMs, blocks of a transformer, kernels that only spin, kernels that only move "
-        "memory, or loads that wait for each other"),
+        "layers of GEMMs, kernels that only spin, blocks of a transformer, kernels that only move "
+        "memory, loads that wait for each other, or tables of embeddings under layers of GEMMs"),
     field<&Knobs::model, &ModelKnobs::layers>("model.layers", whole(1, 512),
                                               "how many layers or blocks", &with_layers),
     field<&Knobs::model, &ModelKnobs::hidden>(
         "model.hidden", multiple_of(8, whole(8, 65536)),
-        "width of a layer; elementwise: elements of a sample"),
+        "width of a layer; elementwise: elements of a sample; recommender: of a table's row, whose "
+        "layers are 'model.tables' times as wide"),
+    field<&Knobs::model, &ModelKnobs::tables>(
+        "model.tables", whole(1, 1024),
+        "tables of 'model.vocab' rows, of each of which a sample reads one", &for_recommender),
     field<&Knobs::model, &ModelKnobs::kernels>("model.kernels", whole(1, 10000),
                                                "kernels in a step", &for_spin_and_elementwise),
     field<&Knobs::model, &ModelKnobs::kernel_us>("model.kernel_us", whole(1, 1000000),
@@ -65,8 +69,9 @@ constexpr std::array field_rows{
         "heads of keys and of values, of which 'model.heads' is a multiple: groups of queries "
         "share one, which is repeated for them",
         &for_transformer),
-    field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576), "tokens there are",
-                                             &for_transformer),
+    field<&Knobs::model, &ModelKnobs::vocab>("model.vocab", whole(2, 1048576),
+                                             "tokens there are, or rows of a table",
+                                             &for_transformer_and_recommender),
     field<&Knobs::model, &ModelKnobs::vocab_multiple>(
         "model.vocab_multiple", whole(1, 4096),
         "rows of the token table and of the head, hence columns of the logits, are as many as "
@@ -106,11 +111,11 @@ constexpr std::array field_rows{
     field<&Knobs::model, &ModelKnobs::stride>("model.stride", whole(1, 32),
                                               "elements from a thread's to its neighbour's",
                                               &for_elementwise),
-    field<&Knobs::model, &ModelKnobs::inplace>(
-        "model.inplace", yes_or_no(),
-        "mlp: whether activations overwrite the results of GEMMs; elementwise: results what they "
-        "are made of",
-        &for_mlp_and_elementwise),
+    field<&Knobs::model, &ModelKnobs::inplace>("model.inplace", yes_or_no(),
+                                               "mlp, recommender: whether activations overwrite "
+                                               "the results of GEMMs; elementwise: results "
+                                               "what they are made of",
+                                               &for_layers_and_elementwise),
     field<&Knobs::model, &ModelKnobs::extra_copies>(
         "model.extra_copies", whole(0, 8), "copies of the result within the device, in a step",
         &for_elementwise),
@@ -246,8 +251,9 @@ constexpr std::array field_rows{
                                              "one by one, or captured as a graph"),
     field<&Knobs::launch, &LaunchKnobs::fuse>(
         "launch.fuse", one_of(fuses),
-        "kernels without scores in memory, or only pointwise ones fused, or none",
-        &for_transformer),
+        "kernels without scores in memory, or only pointwise ones fused, or none; of a "
+        "recommender, none looks up every table by itself, and the other two all at once",
+        &for_transformer_and_recommender),
     formerly("launch.products",
              field<&Knobs::launch, &LaunchKnobs::gemm>(
                  "launch.gemm", one_of(gemm_choices),

@@ -24,6 +24,14 @@ inline constexpr KnobCondition for_transformer{
     .holds = is_transformer,
     .only_for = "transformer",
     .hint = "remove it, or write model.kind = \"transformer\""};
+inline constexpr KnobCondition for_recommender{
+    .holds = model_is<ModelKind::recommender>,
+    .only_for = "recommender",
+    .hint = "remove it, or write model.kind = \"recommender\""};
+inline constexpr KnobCondition for_transformer_and_recommender{
+    .holds = model_is<ModelKind::transformer, ModelKind::recommender>,
+    .only_for = "transformer, recommender",
+    .hint = "remove it, or write model.kind = \"transformer\""};
 inline constexpr KnobCondition for_elementwise{
     .holds = model_is<ModelKind::elementwise>,
     .only_for = "elementwise",
@@ -41,14 +49,14 @@ inline constexpr KnobCondition for_chase{.holds = model_is<ModelKind::chase>,
 inline constexpr KnobCondition for_mlp{.holds = model_is<ModelKind::mlp>,
                                        .only_for = "mlp",
                                        .hint = "remove it, or write model.kind = \"mlp\""};
-inline constexpr KnobCondition for_mlp_and_elementwise{
-    .holds = model_is<ModelKind::mlp, ModelKind::elementwise>,
+inline constexpr KnobCondition for_layers_and_elementwise{
+    .holds = model_is<ModelKind::mlp, ModelKind::recommender, ModelKind::elementwise>,
     .hint = "remove it, or write model.kind = \"mlp\"",
-    .message = "'{}' is only for mlp and elementwise"};
+    .message = "'{}' is only for mlp, recommender and elementwise"};
 
 // Of a model that learns: the others have no parameters, hence no gradients and no GEMMs.
 constexpr KnobCondition where_learned(std::string_view message) {
-  return {.holds = model_is<ModelKind::mlp, ModelKind::transformer>,
+  return {.holds = model_is<ModelKind::mlp, ModelKind::transformer, ModelKind::recommender>,
           .hint = "remove it, or write model.kind = \"mlp\"",
           .message = message};
 }

@@ -33,6 +33,14 @@ bool cannot_be_split(const BatchKnobs& batch) {
                              : std::any_of(batch.sizes.begin(), batch.sizes.end(), leaves_a_rest);
 }
 
+bool is_made_of_layers(const Knobs& knobs) {
+  return knobs.model.kind == ModelKind::mlp || knobs.model.kind == ModelKind::recommender;
+}
+
+bool has_many_tensors(const Knobs& knobs) {
+  return is_transformer(knobs) || knobs.model.kind == ModelKind::recommender;
+}
+
 bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
@@ -138,9 +146,9 @@ constexpr std::array clashes{
              "round it, as in \"16 KiB\" or \"512 MiB\""},
     KnobRule{"model.dtype",
              [](const Knobs& knobs) {
-               return knobs.model.kind == ModelKind::mlp && knobs.model.dtype == DType::fp16;
+               return is_made_of_layers(knobs) && knobs.model.dtype == DType::fp16;
              },
-             "gradients in fp16 vanish without a loss scale, which an mlp has not",
+             "gradients in fp16 vanish without a loss scale, which only a transformer has",
              "write model.dtype = \"bf16\", or model.kind = \"transformer\""},
     KnobRule{"batch.accumulate", [](const Knobs& knobs) { return cannot_be_split(knobs.batch); },
              "'batch.accumulate' must split the batch into equal parts",
@@ -156,9 +164,10 @@ constexpr std::array clashes{
              "a transformer is trained by adamw or lion", "write optim.kind = \"adamw\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) {
-               return !is_transformer(knobs) && knobs.optim.impl == OptimImpl::foreach;
+               return !has_many_tensors(knobs) && knobs.optim.impl == OptimImpl::foreach;
              },
-             "'foreach' is only for transformer", "write optim.impl = \"fused\" or \"per_tensor\""},
+             "'foreach' is only for transformer and recommender",
+             "write optim.impl = \"fused\" or \"per_tensor\""},
     KnobRule{"optim.impl",
              [](const Knobs& knobs) {
                return knobs.optim.master && knobs.optim.impl == OptimImpl::foreach;
@@ -168,7 +177,7 @@ constexpr std::array clashes{
     KnobRule{"optim.impl",
              [](const Knobs& knobs) {
                return knobs.optim.kind != OptimKind::adamw &&
-                      knobs.optim.impl == OptimImpl::foreach && is_transformer(knobs);
+                      knobs.optim.impl == OptimImpl::foreach && has_many_tensors(knobs);
              },
              "'foreach' are the passes of adamw", "write optim.impl = \"fused\""},
     KnobRule{"memory.offload",

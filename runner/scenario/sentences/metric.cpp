@@ -31,7 +31,7 @@ constexpr std::array metric_rows{
     row(Metric::tokens_per_s, timed, per_second,
         "transformer: tokens trained on in a second, `model.seq` of every sample"),
     row(Metric::mfu, timed, ratio,
-        "mlp, transformer: FLOPs that the model needs (GEMMs of forward and backward, "
+        "mlp, transformer, recommender: FLOPs that the model needs (GEMMs of forward and backward, "
         "the part of attention that is not masked; nothing that is computed again) over the mean "
         "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet"),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
@@ -190,7 +190,8 @@ bool is_rate(Metric metric) {
 }
 
 std::string_view reason_against(Metric metric, ModelKind model) {
-  const bool multiplies = model == ModelKind::mlp || model == ModelKind::transformer;
+  const bool multiplies =
+      model == ModelKind::mlp || model == ModelKind::transformer || model == ModelKind::recommender;
   if (metric == Metric::tokens_per_s && model != ModelKind::transformer)
     return "its samples are no sequences of tokens";
   if (metric == Metric::mfu && !multiplies) return "it computes no GEMMs";

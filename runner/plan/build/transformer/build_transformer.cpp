@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/build/build_update.h"
 #include "plan/build/model_ends.h"
 #include "plan/build/transformer/transformer_block.h"
+#include "plan/build/update/build_update.h"
 #include "support/require.h"
 
 namespace stepgate {

@@ -71,24 +71,17 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
   head_ = shape.tied ? embedding_
                      : add_aligned("head", shape.vocab * hidden,
                                    1 / std::sqrt(static_cast<double>(hidden)));
-  elements_ = (elements_ + alignment_elements - 1) / alignment_elements * alignment_elements;
+  align(alignment_elements);
 }
 
-std::size_t ParameterTable::add(std::string name, std::int64_t elements, double scale,
-                                double centre) {
-  tensors_.push_back({std::move(name), elements_, elements, centre, scale});
-  elements_ += elements;
-  return tensors_.size() - 1;
-}
-
-std::size_t ParameterTable::add_aligned(std::string name, std::int64_t elements, double scale) {
-  elements_ = (elements_ + alignment_elements - 1) / alignment_elements * alignment_elements;
-  return add(std::move(name), elements, scale);
+std::size_t ParameterTable::add_aligned(std::string name, std::int64_t elements, double scale,
+                                        double centre) {
+  align(alignment_elements);
+  return add(std::move(name), elements, scale, centre);
 }
 
 std::size_t ParameterTable::add_norm(const std::string& name) {
-  const std::size_t weight = add_aligned(name + " weight", shape_.hidden, norm_scale);
-  tensors_[weight].centre = 1;
+  const std::size_t weight = add_aligned(name + " weight", shape_.hidden, norm_scale, 1);
   if (shape_.norm == ModelNorm::layer) add(name + " bias", shape_.hidden, norm_scale);
   return weight;
 }
@@ -102,22 +95,10 @@ std::size_t ParameterTable::add_gemm(const std::string& name, std::int64_t outpu
   return weight;
 }
 
-std::vector<ContentPart> ParameterTable::contents() const {
-  std::vector<ContentPart> parts;
-  std::int64_t end = 0;
-  for (const ParameterTensor& tensor : tensors_) {
-    if (tensor.first > end) parts.push_back({.elements = tensor.first - end});
-    parts.push_back({tensor.elements, tensor.centre, tensor.scale});
-    end = tensor.first + tensor.elements;
-  }
-  if (elements_ > end) parts.push_back({.elements = elements_ - end});
-  return parts;
-}
-
 BufferUse ParameterTable::in(int flat, std::size_t tensor, std::int64_t element_bytes,
                              std::size_t count) const {
-  const std::int64_t first = tensors_[tensor].first;
-  const ParameterTensor& last = tensors_[tensor + count - 1];
+  const std::int64_t first = first_of(tensor);
+  const ParameterTensor& last = tensors()[tensor + count - 1];
   return {flat, first * element_bytes, (last.first + last.elements - first) * element_bytes};
 }
 

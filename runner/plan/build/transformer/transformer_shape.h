@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/checked_size.h"
+#include "plan/build/update/parameter_list.h"
 #include "plan/step_plan.h"
 #include "scenario/scenario.h"
 
@@ -47,30 +48,17 @@ TransformerShape transformer_shape(const Knobs&);
 // What the GEMM into the MLP is called, its parameters too.
 std::string up_name(ModelMlp);
 
-struct ParameterTensor {
-  std::string name;
-  std::int64_t first = 0;  // element of the flat buffer
-  std::int64_t elements = 0;
-  double centre = 0;  // of its initial numbers, uniform in [centre - scale, centre + scale)
-  double scale = 0;
-};
-
-// Indices into ParameterTable::tensors. A GEMM's weight is [outputs][inputs]; its bias follows,
-// where GEMMs have one. A norm's weight is followed by its bias without a gap; RMSNorm has none.
-// `up` has the gates' outputs before the ups', where there are gates.
+// Indices into the tensors of ParameterTable. A GEMM's weight is [outputs][inputs]; its bias
+// follows, where GEMMs have one. A norm's weight is followed by its bias without a gap; RMSNorm has
+// none. `up` has the gates' outputs before the ups', where there are gates.
 struct BlockParameters {
   std::size_t norm1, qkv, projection, norm2, up, down;
 };
 
-// All parameters lie in one flat buffer, so that one launch can update them. GEMMs begin at
-// multiples of 64 elements: what a GEMM reads should be aligned to 128 bytes.
-class ParameterTable {
+// GEMMs begin at multiples of 64 elements: what a GEMM reads should be aligned to 128 bytes.
+class ParameterTable : public ParameterList {
  public:
   explicit ParameterTable(const TransformerShape&);
-
-  const std::vector<ParameterTensor>& tensors() const { return tensors_; }
-  std::int64_t elements() const { return elements_; }  // with the gaps
-  std::vector<ContentPart> contents() const;
 
   const BlockParameters& block(std::int64_t layer) const {
     return blocks_[static_cast<std::size_t>(layer)];
@@ -81,7 +69,7 @@ class ParameterTable {
   std::size_t head() const { return head_; }  // where it is tied, embedding()
 
   // The tensor's first element in a flat buffer.
-  std::int64_t first_of(std::size_t tensor) const { return tensors_[tensor].first; }
+  std::int64_t first_of(std::size_t tensor) const { return tensors()[tensor].first; }
 
   // That tensor, or `count` tensors that follow each other without a gap, in a flat buffer of such
   // elements.
@@ -89,15 +77,12 @@ class ParameterTable {
                std::size_t count = 1) const;
 
  private:
-  std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
-  std::size_t add_aligned(std::string name, std::int64_t elements, double scale);
+  std::size_t add_aligned(std::string name, std::int64_t elements, double scale, double centre = 0);
   std::size_t add_norm(const std::string& name);
   std::size_t add_gemm(const std::string& name, std::int64_t outputs, std::int64_t inputs);
 
   TransformerShape shape_;
-  std::vector<ParameterTensor> tensors_;
   std::vector<BlockParameters> blocks_;
-  std::int64_t elements_ = 0;
   std::size_t embedding_ = 0, positions_ = 0, final_norm_ = 0, head_ = 0;
 };
 

@@ -21,14 +21,6 @@ StepPlan transformer_with(Set set) {
   return plan_of(knobs);
 }
 
-std::int64_t launches_of(const StepPlan& plan, std::string_view kernel) {
-  return std::count_if(plan.operations.begin(), plan.operations.end(),
-                       [&](const Operation& operation) {
-                         const auto* launch = std::get_if<LaunchKernel>(&operation.action);
-                         return launch != nullptr && launch->kernel == kernel;
-                       });
-}
-
 // Everything that a Llama has otherwise than a GPT.
 void make_llama(Knobs& knobs) {
   knobs.model.norm = ModelNorm::rms;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "plan/build/build_update.h"
+#include "plan/build/update/build_update.h"
 
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 #include "kernels/kernels.h"
 #include "kernels/update_control.h"
-#include "plan/build/update_rates.h"
-#include "plan/build/update_rule.h"
+#include "plan/build/update/update_rates.h"
+#include "plan/build/update/update_rule.h"
 
 namespace stepgate {
 namespace {
@@ -20,10 +20,12 @@ constexpr double growth_interval = 2000;
 constexpr double growth = 2;
 constexpr double backoff = 0.5;
 
-// The norm is needed to clip, and to see numbers that are not finite before they reach weights in
-// 16 bits or their master.
+// The norm is needed to clip, and to see numbers that are not finite before they reach a
+// transformer's weights in 16 bits or their master.
 bool needs_norm(const Knobs& knobs) {
-  return knobs.optim.clip > 0 || knobs.optim.master || is_16_bit(knobs.model.dtype) ||
+  const bool looks_for_infinities =
+      knobs.model.kind == ModelKind::transformer && is_16_bit(knobs.model.dtype);
+  return knobs.optim.clip > 0 || knobs.optim.master || looks_for_infinities ||
          knobs.optim.impl == OptimImpl::foreach;
 }
 
@@ -40,24 +42,24 @@ std::vector<ContentPart> first_control(const Knobs& knobs) {
 
 class Update {
  public:
-  Update(StepBuilder& builder, const Knobs& knobs, const ParameterTable& table,
+  Update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
          const UpdateBuffers& buffers)
-      : builder_(builder), knobs_(knobs), table_(table), buffers_(buffers) {}
+      : builder_(builder), knobs_(knobs), parameters_(parameters), buffers_(buffers) {}
 
   void build() {
     if (buffers_.control) find_norm();
     if (knobs_.optim.impl == OptimImpl::per_tensor) {
-      for (const ParameterTensor& tensor : table_.tensors())
+      for (const ParameterTensor& tensor : parameters_.tensors())
         update(tensor.name + ": update", tensor.first, tensor.elements);
       return;
     }
     if (knobs_.optim.impl == OptimImpl::foreach) return foreach_passes();
-    update("update all parameters", 0, table_.elements());
+    update("update all parameters", 0, parameters_.elements());
   }
 
  private:
   void find_norm() {
-    const std::int64_t elements = table_.elements();
+    const std::int64_t elements = parameters_.elements();
     const std::int64_t parts = square_sum_pieces(elements);
     builder_.launch<kernels::SquareSums>(
         "gradient norm in parts", {.columns = elements, .depth = parts},
@@ -84,7 +86,7 @@ class Update {
 
   template <ForeachPass pass>
   void foreach_pass(const std::string& name, const std::vector<StepBuilder::Operand>& operands) {
-    builder_.launch<kernels::Foreach<pass>>(name, {.columns = table_.elements()}, operands,
+    builder_.launch<kernels::Foreach<pass>>(name, {.columns = parameters_.elements()}, operands,
                                             adamw_rates);
   }
 
@@ -109,21 +111,21 @@ class Update {
 
   StepBuilder& builder_;
   const Knobs& knobs_;
-  const ParameterTable& table_;
+  const ParameterList& parameters_;
   const UpdateBuffers& buffers_;
 };
 
 }  // namespace
 
-void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const ParameterTable& table,
+void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
                         UpdateBuffers& buffers) {
-  const std::int64_t elements = table.elements();
+  const std::int64_t elements = parameters.elements();
   if (knobs.optim.master) {
     buffers.master = builder.add({.name = "master weights",
                                   .purpose = Purpose::optimizer_state,
                                   .bytes = elements * word_bytes,
                                   .content = Content::weights,
-                                  .parts = table.contents(),
+                                  .parts = parameters.contents(),
                                   .numbers_of = "weights"});
   }
   for (const char* name : moments_of(knobs.optim.kind))
@@ -146,9 +148,9 @@ BufferUse loss_scale(const UpdateBuffers& buffers) {
                            word_bytes);
 }
 
-void build_update(StepBuilder& builder, const Knobs& knobs, const ParameterTable& table,
+void build_update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
                   const UpdateBuffers& buffers) {
-  Update(builder, knobs, table, buffers).build();
+  Update(builder, knobs, parameters, buffers).build();
 }
 
 }  // namespace stepgate

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The optimizer's part of a transformer's step: the global norm of the gradients, what follows from
-// it, and its rule over flat buffers. Which gradients there are is build_transformer.cpp's.
+// The optimizer's part of a step whose parameters are a list of tensors: the global norm of the
+// gradients, what follows from it, and its rule over flat buffers. Which gradients there are is the
+// models'.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "plan/build/step_builder.h"
-#include "plan/build/transformer/transformer_shape.h"
+#include "plan/build/update/parameter_list.h"
+#include "scenario/scenario.h"
 
 namespace stepgate {
 
@@ -24,7 +26,7 @@ struct UpdateBuffers {
 };
 
 // Those that the rule needs besides weights, gradients and counter.
-void add_update_buffers(StepBuilder&, const Knobs&, const ParameterTable&, UpdateBuffers&);
+void add_update_buffers(StepBuilder&, const Knobs&, const ParameterList&, UpdateBuffers&);
 
 // fp16 gradients are multiplied by a scale that the device adapts, so that small ones do not
 // vanish.
@@ -35,6 +37,6 @@ constexpr bool scales_the_loss(const Knobs& knobs) {
 // Where the loss scale lies.
 BufferUse loss_scale(const UpdateBuffers&);
 
-void build_update(StepBuilder&, const Knobs&, const ParameterTable&, const UpdateBuffers&);
+void build_update(StepBuilder&, const Knobs&, const ParameterList&, const UpdateBuffers&);
 
 }  // namespace stepgate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "plan/build/update_rule.h"
+#include "plan/build/update/update_rule.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "kernels/kernels.h"
-#include "plan/build/update_rates.h"
+#include "plan/build/update/update_rates.h"
 #include "support/require.h"
 
 namespace stepgate {
