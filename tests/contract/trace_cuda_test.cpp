@@ -71,13 +71,13 @@ TEST(CudaTrace, ShowsTheSameCallsForAnOperationAtEveryStep) {
     const Trace& trace = *result.trace;
     fmt::print("== {} {}: {} spans, {} calls, {} work, {} unsteady\n", plan.scenario, plan.variant,
                trace.spans.size(), trace.calls.size(), trace.work.size(), trace.unsteady.size());
+    std::vector<std::string> names_of(trace.spans.size());
+    for (const HostCall& call : trace.calls) {
+      if (call.span >= 0) names_of.at(static_cast<std::size_t>(call.span)) += call.name + " ";
+    }
     std::map<int, std::map<std::string, int>> forms;  // by operation: how often each
     for (std::size_t span = 0; span < trace.spans.size(); ++span) {
-      std::string names;
-      for (const HostCall& call : trace.calls) {
-        if (call.span == static_cast<int>(span)) names += call.name + " ";
-      }
-      ++forms[trace.spans[span].operation][names];
+      ++forms[trace.spans[span].operation][names_of[span]];
     }
     for (std::size_t span = 0; span < trace.spans.size(); ++span) {
       if (trace.spans[span].step != trace.first_step + 20) continue;
