@@ -125,7 +125,14 @@ TEST(SimulatedDevice, RegrowsAPoolThatKeepsNothingAfterEveryWait) {
       .with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = std::nullopt};
   const nanoseconds keeping = step_time(knobs, round_profile());
   knobs.alloc.keep_bytes = 0;
-  EXPECT_GT(step_time(knobs, round_profile()), keeping + microseconds(150));
+  const nanoseconds trimmed = step_time(knobs, round_profile());
+  EXPECT_GT(trimmed, keeping + microseconds(150));
+  knobs.alloc.keep_bytes = std::int64_t{64} << 30;
+  EXPECT_EQ(step_time(knobs, round_profile()), keeping) << "more than the step ever holds";
+  knobs.alloc.keep_bytes = 0;
+  knobs.sync.how = SyncHow::poll;
+  const nanoseconds polled = step_time(knobs, round_profile());
+  EXPECT_LT(polled, trimmed - microseconds(150)) << "the driver gives back when it is waited on";
 }
 
 TEST(SimulatedDevice, LaunchesAGraphInOneCall) {

@@ -310,7 +310,7 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
       break;
   }
   recorder_.end_call(host_);
-  give_pool_back();
+  if (waits.what != WaitFor::poll) give_pool_back();
 }
 
 Nanoseconds Timeline::all_work_end() const {

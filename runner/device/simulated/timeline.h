@@ -83,7 +83,7 @@ class Timeline {
   void serve(const Operation&, const Allocate&, std::int64_t step);
   void pay_driver(const MemoryStatistics& before);
   void capture_allocations();
-  void take_from_pool(const Operation&, const Buffer&);
+  bool take_from_pool(const Operation&, const Buffer&);
   void wait(const Operation&, const HostWaits&, std::int64_t step);
   void register_host(const RegisterHost&);
   void unregister_host(const UnregisterHost&);
@@ -127,7 +127,6 @@ class Timeline {
   Nanoseconds to_device_engine_ = 0;
   Nanoseconds from_device_engine_ = 0;
   bool graph_issued_ = false;
-  bool pool_is_empty_ = true;
   std::int64_t pool_live_bytes_ = 0;
   std::int64_t pool_held_bytes_ = 0;  // from the driver, live or kept
   std::int64_t cuda_live_bytes_ = 0;  // allocated one by one

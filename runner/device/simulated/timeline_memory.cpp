@@ -72,7 +72,8 @@ void Timeline::capture_allocations() {
 }
 
 // As if what is given back served the next request at once, and nothing were lost to rounding.
-void Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
+// Whether the driver had to give the pool memory for it.
+bool Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
   const std::int64_t live = pool_live_bytes_ + taken.bytes;
   if (plan_.pool_cap_bytes && live > *plan_.pool_cap_bytes) {
     const PoolRefusal refusal{
@@ -85,7 +86,9 @@ void Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
                       "': " + in_words(refusal, taken.name) + "; " + way_out(refusal));
   }
   pool_live_bytes_ = live;
+  const bool grows = live > pool_held_bytes_;
   pool_held_bytes_ = std::max(pool_held_bytes_, live);
+  return grows;
 }
 
 void Timeline::empty_cache() {
@@ -99,13 +102,15 @@ void Timeline::allocate(const Operation& operation, const Allocate& allocate, st
   if (operation.captured) return;
   const Buffer& taken = buffer(allocate.buffer);
   if (taken.allocated_by == AllocatedBy::step_allocator) return serve(operation, allocate, step);
-  if (taken.allocated_by == AllocatedBy::cuda_async) take_from_pool(operation, taken);
   const HostCosts& costs = profile_.host;
-  const Nanoseconds pooled =
-      pool_is_empty_ ? costs.pool_grow_nanoseconds : costs.malloc_async_nanoseconds;
-  call(call_of_allocation(taken.allocated_by),
-       taken.allocated_by == AllocatedBy::cuda ? costs.malloc_nanoseconds : pooled);
-  if (taken.allocated_by == AllocatedBy::cuda) cuda_live_bytes_ += taken.bytes;
+  Nanoseconds cost = costs.malloc_nanoseconds;
+  if (taken.allocated_by == AllocatedBy::cuda) {
+    cuda_live_bytes_ += taken.bytes;
+  } else {
+    const bool grows = take_from_pool(operation, taken);
+    cost = grows ? costs.pool_grow_nanoseconds : costs.malloc_async_nanoseconds;
+  }
+  call(call_of_allocation(taken.allocated_by), cost);
   recorder_.memory(taken.bytes, MemoryKind::device, host_);
 }
 
@@ -124,7 +129,6 @@ void Timeline::release(const Operation& operation, const Release& release, std::
   } else {
     pass_host(profile_.host.malloc_async_nanoseconds);
     pool_live_bytes_ -= given_back.bytes;
-    if (!plan_.keep_bytes) pool_is_empty_ = false;
   }
   recorder_.end_call(host_);
   recorder_.memory(-given_back.bytes, MemoryKind::device, host_);
@@ -146,10 +150,10 @@ void Timeline::unregister_host(const UnregisterHost& unlock) {
   recorder_.memory(-bytes, MemoryKind::pinned, host_);
 }
 
-// A pool with a threshold returns what it holds beyond that whenever the host waits.
+// A pool with a threshold returns what it holds beyond that whenever the host waits; one that only
+// asks whether the work is done does not.
 void Timeline::give_pool_back() {
   if (!plan_.keep_bytes) return;
-  pool_is_empty_ = true;
   pool_held_bytes_ = std::max(pool_live_bytes_, std::min(pool_held_bytes_, *plan_.keep_bytes));
 }
 
