@@ -26,6 +26,31 @@ TEST(FactsOf, HasTheCountsThatPlansCanKnowAndNoOther) {
   EXPECT_FALSE(facts_of(plan_of(pooled)).counts.contains(Metric::peak_reserved));
 }
 
+// What the pool holds falls at the first wait after a step's memory is free, and at no other.
+TEST(FactsOf, CountsTheWaitsAtWhichAPoolGivesBack) {
+  const auto returns = [](const Knobs& knobs) {
+    return facts_of(plan_of(knobs)).counts.at(Metric::pool_returns_per_step);
+  };
+  Knobs knobs = small_mlp();
+  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::step, .keep_bytes = 0};
+  EXPECT_EQ(returns(knobs), 0) << "nothing waits";
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::stream, .every = 1};
+  EXPECT_EQ(returns(knobs), 1);
+  knobs.log = {.every = 1, .via = LogVia::item};
+  EXPECT_EQ(facts_of(plan_of(knobs)).counts.at(Metric::host_waits_per_step), 2);
+  EXPECT_EQ(returns(knobs), 1) << "one of two waits comes first";
+  knobs.sync.every = 4;
+  knobs.log = small_mlp().log;
+  EXPECT_EQ(returns(knobs), 0.25);
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::poll, .every = 1};
+  EXPECT_EQ(returns(knobs), 0) << "an answered question is no wait";
+  knobs.sync.how = SyncHow::stream;
+  knobs.alloc.keep_bytes = std::int64_t{1} << 40;
+  EXPECT_EQ(returns(knobs), 0) << "it may keep more than the step ever holds";
+  knobs.alloc.keep_bytes = std::nullopt;
+  EXPECT_EQ(returns(knobs), 0);
+}
+
 TEST(FactsOf, HasTheMemoryOfTheStep) {
   Knobs leaking = small_mlp();
   leaking.alloc = {.with = Allocator::cuda_async, .keep_bytes = {}, .leak_bytes = 512};
