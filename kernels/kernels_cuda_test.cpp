@@ -222,7 +222,7 @@ TEST(CudaCrossEntropy, SurvivesLogitsWhoseExponentialOverflows) {
 }
 
 // Rows of single numbers, of packs, of a row that shared memory holds, and of one that it does not.
-TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClasses) {
+TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClassesAndRowsOfPadding) {
   const CudaLibraries libraries;
   for (const DType dtype : {DType::fp32, DType::bf16}) {
     for (const std::int64_t columns : {12, 301, 304, 16648, 50304, 131072}) {
@@ -233,6 +233,7 @@ TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClasses) {
       SCOPED_TRACE(describe(trial, seed));
       auto* labels = reinterpret_cast<std::int32_t*>(trial.operands[1].data());
       for (int row = 0; row < 5; ++row) labels[row] %= static_cast<std::int32_t>(classes);
+      labels[1] = labels[4] = -1;
       const DeviceOperands operands(trial, {});
       run_cuda(trial, operands, libraries);
       const KernelTrial got = operands.read_back();
@@ -240,6 +241,11 @@ TEST(CudaCrossEntropy, IgnoresColumnsBeyondTheClasses) {
       EXPECT_LE(relative_error(got, trial, 2), dtype == DType::fp32 ? 1e-4 : 1e-2);
       EXPECT_LE(relative_error(got, trial, 3), 1e-5);
       for (std::int64_t c = classes; c < columns; ++c) EXPECT_EQ(value_at(got, 2, c), 0) << c;
+      for (const std::int64_t row : {1, 4}) {
+        EXPECT_EQ(value_at(got, 3, row), 0);
+        for (std::int64_t c = 0; c < columns; ++c)
+          EXPECT_EQ(value_at(got, 2, row * columns + c), 0) << row << ' ' << c;
+      }
     }
   }
 }

@@ -240,11 +240,32 @@ TEST(CrossEntropy, IgnoresColumnsBeyondTheClasses) {
   }
 }
 
+// PyTorch's ignore_index: what stands in such a row has no part in anything.
+TEST(CrossEntropy, LeavesRowsOfPaddingOut) {
+  constexpr std::int64_t rows = 4, columns = 9;
+  const kernels::CrossEntropy::Attributes of_two{.rows_of_mean = 2};
+  KernelTrial padded =
+      make_trial(trial_recipe("cross_entropy"), {rows, columns}, DType::fp32, of_two, 3);
+  KernelTrial counted = padded;
+  auto* labels = reinterpret_cast<std::int32_t*>(padded.operands[1].data());
+  labels[1] = labels[3] = -1;
+  run_reference(padded);
+  run_reference(counted);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const bool is_padding = row % 2 == 1;
+    EXPECT_NE(value_at(counted, 3, row), 0);
+    EXPECT_EQ(value_at(padded, 3, row), is_padding ? 0 : value_at(counted, 3, row));
+    for (std::int64_t i = row * columns; i < (row + 1) * columns; ++i)
+      EXPECT_EQ(value_at(padded, 2, i), is_padding ? 0 : value_at(counted, 2, i)) << i;
+  }
+}
+
 TEST(ReportLoss, WritesTheMeanWhereTheCounterPointsAndCounts) {
   const auto mean = [](const KernelTrial& t) {
     double sum = 0;
     for (std::int64_t row = 0; row < t.shape.rows; ++row) sum += value_at(t, 0, row);
-    return sum / static_cast<double>(t.shape.rows);
+    const std::int64_t told = t.attributes.as<kernels::ReportLoss>().rows_of_mean;
+    return sum / static_cast<double>(told > 0 ? told : t.shape.rows);
   };
   const auto is_entry = [](const KernelTrial& t, std::int64_t i) {
     return static_cast<std::int64_t>(value_at(t, 4, 0)) %

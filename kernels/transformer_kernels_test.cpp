@@ -30,13 +30,15 @@ double token_of_words(const KernelTrial& t, std::int64_t sample, std::int64_t po
       fraction * static_cast<double>(t.attributes.as<kernels::IngestTokens>().vocabulary) / 0x1p32);
 }
 
-TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextToken) {
+TEST(IngestTokens, FoldsTheWordsOfEachPositionAndLabelsItWithTheNextTokenUnlessItIsPadding) {
   expect_formulas("ingest_tokens",
                   {{1,
                     [](const KernelTrial& t, std::int64_t i) {
                       return token_of_words(t, i / t.shape.columns, i % t.shape.columns);
                     }},
                    {2, [](const KernelTrial& t, std::int64_t i) {
+                      const std::int64_t length = t.attributes.as<kernels::IngestTokens>().length;
+                      if (length > 0 && i % t.shape.columns >= length) return -1.0;
                       return token_of_words(t, i / t.shape.columns, i % t.shape.columns + 1);
                     }}});
 }

@@ -46,6 +46,13 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
   const std::int64_t classes = classes_of(call.shape, call.attributes);
   const auto* labels = static_cast<const std::int32_t*>(call.buffers[1]);
   for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t label = labels[row];
+    if (label < 0) {
+      row_losses[row] = 0;
+      for (std::int64_t c = 0; c < columns; ++c)
+        set_number(gradient, call.dtype, row * columns + c, 0);
+      continue;
+    }
     // A copy, since the gradient may be written over the logits.
     std::vector<double> logits(static_cast<std::size_t>(classes));
     for (std::int64_t c = 0; c < classes; ++c) {
@@ -54,7 +61,6 @@ void differentiate(const KernelCall& call, double scale, void* gradient, float* 
     const double largest = *std::max_element(logits.begin(), logits.end());
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit - largest);
-    const std::int64_t label = labels[row];
     row_losses[row] = static_cast<float>(std::log(sum) + largest - logits[label]);
     for (std::int64_t c = classes; c < columns; ++c)
       set_number(gradient, call.dtype, row * columns + c, 0);

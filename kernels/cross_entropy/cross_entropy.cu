@@ -141,6 +141,17 @@ __device__ __forceinline__ RowGradient meet(const Call<Number>& call, const Norm
   return {all, scale_of(call), label};
 }
 
+// A row of padding: nothing of its logits matters. Of the whole block, which then leaves.
+template <int count, class Number>
+__device__ void leave_out(const Call<Number>& call, std::int64_t begin) {
+  Pack<Number, count> zeros;
+#pragma unroll
+  for (int i = 0; i < count; ++i) zeros.values[i] = from_float<Number>(0.0f);
+  for (std::int64_t c = threadIdx.x * count; c < call.columns; c += blockDim.x * count)
+    store<count>(call.gradient, begin + c, zeros);
+  if (threadIdx.x == 0) call.row_losses[blockIdx.x] = 0.0f;
+}
+
 // --- kernels -------------------------------------------------------------------------------------
 
 // One block a row. The second pass finds the row in cache. The gradient may be the logits: all
@@ -149,6 +160,7 @@ template <int count, class Number>
 __global__ void __launch_bounds__(largest_block) cross_entropy(const Call<Number> call) {
   const std::int64_t columns = call.columns, begin = blockIdx.x * columns;
   const int label = call.labels[blockIdx.x];
+  if (label < 0) return leave_out<count>(call, begin);
   const float label_logit = to_float(call.logits[begin + label]);
   Normalizer own;
   for (std::int64_t c = threadIdx.x * count; c < columns; c += blockDim.x * count) {
@@ -181,6 +193,8 @@ __global__ void __launch_bounds__(largest_block, held_blocks)
   auto* held = reinterpret_cast<Packed*>(memory);
   const std::int64_t begin = blockIdx.x * call.columns;
   const Number* logits = call.logits + begin;
+  const int label = call.labels[blockIdx.x];
+  if (label < 0) return leave_out<count>(call, begin);
   const int packs = static_cast<int>(call.columns / count);
   constexpr int row_of_copies = stages * largest_block;
   const int of_stage = (packs + row_of_copies - 1) / row_of_copies * largest_block;
@@ -192,7 +206,6 @@ __global__ void __launch_bounds__(largest_block, held_blocks)
     }
     __pipeline_commit();
   }
-  const int label = call.labels[blockIdx.x];
   const float label_logit = to_float(logits[label]);
 
   Normalizer own;

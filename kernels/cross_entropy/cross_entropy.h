@@ -2,14 +2,16 @@
 // Softmax cross-entropy of each row with its label, and the gradient of the mean over rows.
 //   shape     rows; columns = classes, or more where the attribute says how many classes there are
 //   cross_entropy    scaled_cross_entropy
-//   operands  cross_entropy: logits, labels (int32 [rows], each in [0, classes)), gradient,
+//   operands  cross_entropy: logits, labels (int32 [rows], each in [0, classes), or negative where
+//             the row is padding), gradient,
 //             row_losses (fp32 [rows])
 //             scaled_cross_entropy: logits, labels, scale (fp32 [1]), gradient, row_losses
 // gradient[r][c] = scale (softmax(logits[r])[c] - (c == labels[r])) / rows with a scale of 1 where
 // there is none, or over as many rows as it is told: the rest of a batch that is differentiated
 // in parts. gradient may be logits. The losses are not scaled: a scale keeps the gradients of
 // fp16 above its smallest numbers. Columns beyond the classes are read as no class: they have no
-// part in the softmax, and their gradient is 0.
+// part in the softmax, and their gradient is 0. So are the loss and the gradient of a row of
+// padding (PyTorch's ignore_index); the mean is over `rows_of_mean` all the same.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -30,6 +30,7 @@ void ingest_tokens_reference(const KernelCall& call) {
   const auto [samples, positions, words, unused] = call.shape;
   const auto vocabulary =
       static_cast<std::uint32_t>(call.attributes.as<kernels::IngestTokens>().vocabulary);
+  const std::int64_t labelled = labelled_positions(call.shape, call.attributes);
   const auto* payload = static_cast<const std::uint32_t*>(call.buffers[0]);
   auto* tokens = static_cast<std::int32_t*>(call.buffers[1]);
   auto* labels = static_cast<std::int32_t*>(call.buffers[2]);
@@ -41,7 +42,8 @@ void ingest_tokens_reference(const KernelCall& call) {
       }
       const std::int32_t token = token_of(folded, vocabulary);
       if (position < positions) tokens[sample * positions + position] = token;
-      if (position > 0) labels[sample * positions + position - 1] = token;
+      if (position > 0)
+        labels[sample * positions + position - 1] = position <= labelled ? token : label_of_padding;
     }
   }
 }

@@ -13,6 +13,7 @@ constexpr int largest_slices = 8;
 
 struct TokenGrid {
   std::int64_t positions;
+  std::int64_t labelled;  // of them, the first
   std::int64_t words;
   std::int64_t blocks_per_sample;
   std::uint32_t vocabulary;
@@ -48,7 +49,9 @@ __global__ void __launch_bounds__(block_threads)
   const std::int32_t token = token_of(folded, grid.vocabulary);
   const std::int64_t first = sample * grid.positions;
   if (position < grid.positions) tokens[first + position] = token;
-  if (position > 0) labels[first + position - 1] = token;
+  if (position > 0) {
+    labels[first + position - 1] = position <= grid.labelled ? token : label_of_padding;
+  }
 }
 
 }  // namespace
@@ -62,7 +65,8 @@ Launch prepare_ingest_tokens(const KernelShape& shape, DType, const KernelAttrib
   while (slices < largest_slices && slices * (shape.columns + 1) < shape.depth) slices *= 2;
   const dim3 threads(block_threads / slices, slices);
   const TokenGrid grid{
-      shape.columns, shape.depth, ceiling_quotient(shape.columns + 1, threads.x),
+      shape.columns, labelled_positions(shape, attributes), shape.depth,
+      ceiling_quotient(shape.columns + 1, threads.x),
       static_cast<std::uint32_t>(attributes.as<kernels::IngestTokens>().vocabulary)};
   const auto blocks = static_cast<unsigned>(shape.rows * grid.blocks_per_sample);
   return [=](void* const* buffers, cudaStream_t stream) {

@@ -60,7 +60,8 @@ void report_loss_reference(const KernelCall& call) {
   auto* counter = static_cast<std::uint64_t*>(call.buffers[4]);
   double sum = 0;
   for (std::int64_t row = 0; row < call.shape.rows; ++row) sum += row_losses[row];
-  const auto loss = static_cast<float>(sum / static_cast<double>(call.shape.rows));
+  const auto loss =
+      static_cast<float>(sum / static_cast<double>(rows_of_loss(call.shape, call.attributes)));
   const auto capacity =
       static_cast<std::uint64_t>(call.attributes.as<kernels::ReportLoss>().capacity);
   const std::uint64_t entry = *counter % capacity;

@@ -26,7 +26,7 @@ __device__ std::uint64_t multiprocessor_number() {
 __global__ void __launch_bounds__(block_threads)
     report_loss(const float* row_losses, float* loss, float* history, std::uint64_t* stamps,
                 std::uint64_t* counter, std::uint64_t* cycles, std::int64_t rows,
-                std::uint64_t capacity) {
+                float rows_of_mean, std::uint64_t capacity) {
   __shared__ float partial[block_threads];
   float sum = 0.0f;
   for (std::int64_t row = threadIdx.x; row < rows; row += block_threads) sum += row_losses[row];
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(block_threads)
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
   }
   if (threadIdx.x != 0) return;
-  const float mean = partial[0] / static_cast<float>(rows);
+  const float mean = partial[0] / rows_of_mean;
   const std::uint64_t step = *counter;
   *loss = mean;
   history[step % capacity] = mean;
@@ -56,12 +56,13 @@ __global__ void __launch_bounds__(block_threads)
 Launch prepare_report_loss(const KernelShape& shape, DType, const KernelAttributes& attributes,
                            const LaunchContext&) {
   const auto capacity = static_cast<std::uint64_t>(attributes.as<kernels::ReportLoss>().capacity);
-  return [rows = shape.rows, capacity](void* const* buffers, cudaStream_t stream) {
+  const auto rows_of_mean = static_cast<float>(rows_of_loss(shape, attributes));
+  return [rows = shape.rows, rows_of_mean, capacity](void* const* buffers, cudaStream_t stream) {
     report_loss<<<1, block_threads, 0, stream>>>(
         static_cast<const float*>(buffers[0]), static_cast<float*>(buffers[1]),
         static_cast<float*>(buffers[2]), static_cast<std::uint64_t*>(buffers[3]),
         static_cast<std::uint64_t*>(buffers[4]), static_cast<std::uint64_t*>(buffers[5]), rows,
-        capacity);
+        rows_of_mean, capacity);
     check_launch("report_loss");
   };
 }
