@@ -266,7 +266,8 @@ struct StepPlan {
   std::int64_t counted_steps = 0;         // of a segment, or of a scenario without a GPU
   std::vector<std::int64_t> batch_sizes;  // samples of the steps, in turns; at least one
   std::int64_t batch_bytes = 0;           // of the largest
-  std::int64_t tokens_per_sample = 0;     // 0: samples are no sequences
+  std::int64_t tokens_per_sample = 0;     // on average, without padding; 0: they are no sequences
+  std::vector<std::int64_t> lengths;      // tokens of the samples, in turns; empty: all alike
   std::int64_t param_bytes = 0;
   ModelKnobs model;  // what losses depend on; what only says how to compute them is as by default
   DType dtype = DType::fp32;

@@ -60,6 +60,8 @@ struct BatchKnobs {
   std::vector<std::int64_t> sizes = {};           // one a step, in turns; empty: always `size`
   bool largest_first = false;                     // the turns begin with the largest
   std::int64_t accumulate = 1;  // parts of a batch, whose gradients add up before the update
+  std::vector<std::int64_t> lengths = {};  // tokens, one a sample in turns; empty: always model.seq
+  bool packed = false;  // samples take as many rows as they are long, rather than model.seq
   bool operator==(const BatchKnobs&) const = default;
 };
 

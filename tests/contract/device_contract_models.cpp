@@ -50,6 +50,14 @@ void append_transformers(std::vector<ModelCase>& cases) {
   cases.push_back({"fp32_llama", llama});
   llama.model.bias = false;
   cases.push_back({"fp32_llama_without_biases", llama});
+  Knobs packed = plain;
+  packed.batch.lengths = {3, 5};
+  packed.batch.packed = true;
+  cases.push_back({"fp32_packed_transformer", packed});
+  Knobs padded = narrow;
+  padded.batch.accumulate = 1;
+  padded.batch.lengths = {5, 3};
+  cases.push_back({"bf16_padded_transformer", padded});
   Knobs unbiased = plain;
   unbiased.model.bias = false;
   unbiased.model.dtype = DType::bf16;

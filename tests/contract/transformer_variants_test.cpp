@@ -127,6 +127,34 @@ TEST_P(TransformerVariants, AreComparedAlthoughTheyAccumulateOrRecompute) {
   EXPECT_FALSE(disagrees(3)) << "other kernels round at other places";
 }
 
+// Of other lengths, or with them in other places.
+TEST_P(TransformerVariants, AreNotComparedWhereTheirSamplesAreOfOtherLengths) {
+  const std::vector<Variant> variants = {
+      {"padded",
+       [](Knobs& knobs) {
+         knobs.batch.lengths = {8, 4};
+       }},
+      {"more_padded",
+       [](Knobs& knobs) {
+         knobs.batch.lengths = {7, 5};
+       }},
+      {"packed",
+       [](Knobs& knobs) {
+         knobs.batch.lengths = {8, 4};
+         knobs.batch.packed = true;
+       }},
+  };
+  const std::vector<PlannedStep> plans = plans_of(knobs_for(DeviceKind::reference), variants);
+  LossLedger ledger(plans, 0);
+  for (int variant = 0; variant < static_cast<int>(plans.size()); ++variant) {
+    StepResult result;
+    result.steps = 1;
+    result.losses = {static_cast<float>(variant)};
+    ledger.add(variant, result);
+  }
+  EXPECT_FALSE(ledger.first_disagreement());
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryDTypeAndBlocks, TransformerVariants,
                          testing::Combine(testing::Values(DType::fp32, DType::tf32, DType::bf16,
                                                           DType::fp16),

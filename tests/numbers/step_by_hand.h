@@ -30,12 +30,14 @@ class StepByHand {
     }
   }
 
-  // Runs the forward pass. The mean of the row losses, in double: the step's own loss is rounded
-  // once more.
+  // Runs the forward pass. The mean of the row losses that are no padding's, in double: the step's
+  // own loss is rounded once more.
   double loss() {
     carry_out([](Phase phase) { return phase == Phase::forward; });
     const std::span<const float> rows = floats("row losses");
-    return std::accumulate(rows.begin(), rows.end(), 0.0) / static_cast<double>(rows.size());
+    const double tokens = mean_tokens(plan_);
+    return std::accumulate(rows.begin(), rows.end(), 0.0) /
+           (tokens > 0 ? tokens : static_cast<double>(rows.size()));
   }
 
   // Runs both passes.

@@ -50,8 +50,29 @@ void make_llama(Knobs& knobs) {
   knobs.model.kv_heads = 1;
 }
 
+void pack(Knobs& knobs) {
+  knobs.batch.lengths = {2, 6, 4};
+  knobs.batch.packed = true;
+}
+
 const BlockCase blocks[] = {
     {"gpt", [](Knobs&) {}},
+    {"gpt_padded",
+     [](Knobs& knobs) {
+       knobs.batch.lengths = {2, 6, 4};
+     }},
+    {"gpt_padded_unfused",
+     [](Knobs& knobs) {
+       knobs.batch.lengths = {2, 6, 4};
+       knobs.launch.fuse = Fuse::none;
+     }},
+    {"gpt_packed", pack},
+    {"llama_packed_recomputed",
+     [](Knobs& knobs) {
+       make_llama(knobs);
+       pack(knobs);
+       knobs.memory.checkpoint_every = 1;
+     }},
     {"narrow_mlp", [](Knobs& knobs) { knobs.model.ffn = 24; }},
     {"swiglu", [](Knobs& knobs) { knobs.model.mlp = ModelMlp::swiglu; }},
     {"rope", [](Knobs& knobs) { knobs.model.position = ModelPosition::rope; }},

@@ -33,8 +33,8 @@ auto arithmetic_of(const StepPlan& plan) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (computes && launch) kernels.insert(launch->kernel.name());
   }
-  return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.model, plan.param_bytes,
-                    plan.dtype, workspace_bytes_of(plan), std::move(kernels));
+  return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.lengths, plan.model,
+                    plan.param_bytes, plan.dtype, workspace_bytes_of(plan), std::move(kernels));
 }
 
 }  // namespace

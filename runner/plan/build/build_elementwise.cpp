@@ -38,7 +38,7 @@ class Elementwise {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
-    const int first_reader = static_cast<int>(builder_.plan().operations.size());
+    const int last_reader = static_cast<int>(builder_.plan().operations.size());
     builder_.launch<kernels::Ingest>(
         "ingest the batch", {knobs_.batch.size, knobs_.model.hidden, sample_bytes / word_bytes},
         {builder_.whole(batch), builder_.whole(features_), builder_.whole(labels_)});
@@ -50,7 +50,7 @@ class Elementwise {
         "square the result", {.columns = elements_, .depth = pieces_},
         {builder_.whole(result_), builder_.whole(ends_.row_losses)});
     report_loss(builder_, ends_, pieces_);
-    return {.loss = ends_.loss, .first_reader = first_reader};
+    return {.loss = ends_.loss, .last_reader = last_reader};
   }
 
  private:

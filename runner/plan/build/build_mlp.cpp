@@ -32,7 +32,7 @@ class Mlp {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
-    const int first_reader = static_cast<int>(builder_.plan().operations.size());
+    const int last_reader = static_cast<int>(builder_.plan().operations.size());
     if (tables_)
       tables_->look_up(batch, sample_bytes, weights_, activations_.front(), labels_);
     else
@@ -52,7 +52,7 @@ class Mlp {
     if (tables_) tables_->add_gradient(activation_gradient(-1), gradients_, !accumulates());
     builder_.enter(Phase::optimizer);
     optimize();
-    return {ends_.loss, first_reader, weights_};
+    return {ends_.loss, last_reader, weights_};
   }
 
  private:

@@ -2,7 +2,9 @@
 #include "plan/build/build_model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "kernels/kernels.h"
 #include "plan/build/build_elementwise.h"
@@ -31,7 +33,7 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
   const int word =
       builder.add({.name = "spin word", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.enter(Phase::forward);
-  const int first_reader = static_cast<int>(builder.plan().operations.size());
+  const int last_reader = static_cast<int>(builder.plan().operations.size());
   builder.launch_as<kernels::Ingest>(
       DType::fp32, "ingest the batch", {rows, features, words},
       {builder.whole(batch), builder.whole(ends.row_losses), builder.whole(labels)});
@@ -41,7 +43,7 @@ ModelParts build_spin(StepBuilder& builder, const Knobs& knobs, int batch,
                                      {.microseconds = static_cast<double>(knobs.model.kernel_us)});
   }
   report_loss(builder, ends, rows * features);
-  return {ends.loss, first_reader};
+  return {ends.loss, last_reader};
 }
 
 // Loads that wait for each other, through lines of a footprint. The line that they ended at is a
@@ -63,7 +65,7 @@ ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
       builder.add({.name = "position", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
   builder.plan().param_bytes = knobs.model.footprint_bytes;
   builder.enter(Phase::forward);
-  const int first_reader = static_cast<int>(builder.plan().operations.size());
+  const int last_reader = static_cast<int>(builder.plan().operations.size());
   builder.launch_as<kernels::Ingest>(
       DType::fp32, "ingest the batch", {rows, features, words},
       {builder.whole(batch), StepBuilder::Operand::from(ends.row_losses, 0),
@@ -74,18 +76,25 @@ ModelParts build_chase(StepBuilder& builder, const Knobs& knobs, int batch,
                                      StepBuilder::Operand::from(ends.row_losses, losses - 1)},
                                     {.accesses = knobs.model.accesses});
   report_loss(builder, ends, losses);
-  return {ends.loss, first_reader};
+  return {ends.loss, last_reader};
 }
 
 }  // namespace
 
-std::int64_t model_sample_bytes(const ModelKnobs& model) {
+std::int64_t mean_tokens_of_a_sample(const Knobs& knobs) {
+  const std::vector<std::int64_t>& lengths = knobs.batch.lengths;
+  if (lengths.empty()) return knobs.model.seq;
+  return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) / std::ssize(lengths);
+}
+
+std::int64_t model_sample_bytes(const Knobs& knobs) {
+  const ModelKnobs& model = knobs.model;
   switch (model.kind) {
     case ModelKind::mlp:
     case ModelKind::elementwise:  // its features, and a label
       return (model.hidden + 1) * word_bytes;
     case ModelKind::transformer:  // its tokens, and the one that follows the last
-      return (model.seq + 1) * word_bytes;
+      return ((knobs.batch.packed ? mean_tokens_of_a_sample(knobs) : model.seq) + 1) * word_bytes;
     case ModelKind::recommender:  // an index into each table, and a label
       return (model.tables + 1) * word_bytes;
     case ModelKind::spin:

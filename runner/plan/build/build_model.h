@@ -8,15 +8,18 @@
 
 namespace stepgate {
 
-// Bytes of one sample that the model reads: its features as fp32 and a label, its tokens, or its
-// indices and a label.
-std::int64_t model_sample_bytes(const ModelKnobs&);
+// Bytes of one sample that the model reads, on average: its features as fp32 and a label, its
+// tokens, or its indices and a label.
+std::int64_t model_sample_bytes(const Knobs&);
+
+// Of a transformer, without padding.
+std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
 // Where the model leaves what the rest of the step uses.
 struct ModelParts {
-  int loss = 0;          // buffer: the step's loss, one fp32
-  int first_reader = 0;  // index of the operation that reads the batch
-  int weights = 0;       // of a model that learns: the buffer of all parameters
+  int loss = 0;         // buffer: the step's loss, one fp32
+  int last_reader = 0;  // index of the last operation that reads the batch
+  int weights = 0;      // of a model that learns: the buffer of all parameters
 };
 
 // Appends the model's operations, reading the batch from `batch`, and fills in the plan's

@@ -34,7 +34,7 @@ std::int64_t smallest_size(const BatchKnobs& batch) {
 }
 
 std::int64_t sample_bytes_of(const Knobs& knobs) {
-  return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs.model));
+  return knobs.batch.sample_bytes.value_or(model_sample_bytes(knobs));
 }
 
 std::vector<std::int64_t> sizes_in_turns(const BatchKnobs& batch) {
@@ -62,7 +62,7 @@ std::optional<Diagnostic> wrong_resizing(const Variant& variant) {
 // What is wrong with the sizes, before anything is built from them.
 std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   const Knobs& knobs = variant.knobs;
-  const std::int64_t needed = model_sample_bytes(knobs.model);
+  const std::int64_t needed = model_sample_bytes(knobs);
   const std::int64_t given = sample_bytes_of(knobs);
   const std::string who = "variant '" + variant.name + "': ";
   if (given < needed || given % 4 != 0) {
@@ -156,7 +156,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     const bool evaluates = knobs.eval.every > 0;
     const InputParts of_evaluation = input;
     if (evaluates) input.release_batch = false;
-    hand_back(plan, input, static_cast<std::size_t>(model.first_reader), captured);
+    hand_back(plan, input, static_cast<std::size_t>(model.last_reader), captured);
     if (evaluates) build_evaluation(builder, of_turn, model.weights, of_evaluation, sample_bytes);
     loss = model.loss;
   }
@@ -189,7 +189,10 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.batch_sizes = sizes_in_turns(knobs.batch);
   plan.model = model_of_losses(knobs.model);
   plan.dtype = knobs.model.dtype;
-  if (knobs.model.kind == ModelKind::transformer) plan.tokens_per_sample = knobs.model.seq;
+  if (knobs.model.kind == ModelKind::transformer) {
+    plan.tokens_per_sample = mean_tokens_of_a_sample(knobs);
+    plan.lengths = knobs.batch.lengths;
+  }
   plan.keep_bytes = knobs.alloc.keep_bytes;
   plan.launch_host_nanoseconds =
       static_cast<std::int64_t>(knobs.host.launch_us * nanoseconds_per_microsecond);

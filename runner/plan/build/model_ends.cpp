@@ -28,12 +28,17 @@ ModelEnds add_ends(StepBuilder& builder, std::int64_t rows) {
 }
 
 void report_loss(StepBuilder& builder, const ModelEnds& ends, std::int64_t rows) {
+  report_loss(builder, ends, rows, rows);
+}
+
+void report_loss(StepBuilder& builder, const ModelEnds& ends, std::int64_t rows,
+                 std::int64_t rows_of_mean) {
   const StepTelemetry& kept = builder.plan().telemetry;
   builder.launch_as<kernels::ReportLoss>(
       DType::fp32, "report the loss", {.rows = rows},
       {builder.whole(ends.row_losses), builder.whole(ends.loss), builder.whole(kept.losses),
        builder.whole(kept.stamps), builder.whole(ends.counter), builder.whole(kept.cycles)},
-      {.capacity = kept.capacity});
+      {.capacity = kept.capacity, .rows_of_mean = rows_of_mean == rows ? 0 : rows_of_mean});
 }
 
 }  // namespace stepgate

@@ -18,7 +18,8 @@ struct ModelEnds {
 // And the plan's telemetry.
 ModelEnds add_ends(StepBuilder&, std::int64_t rows);
 
-// The mean of the row losses becomes the step's loss.
+// The sum of the row losses over so many rows, or over all of them, becomes the step's loss.
 void report_loss(StepBuilder&, const ModelEnds&, std::int64_t rows);
+void report_loss(StepBuilder&, const ModelEnds&, std::int64_t rows, std::int64_t rows_of_mean);
 
 }  // namespace stepgate

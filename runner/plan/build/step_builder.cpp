@@ -161,7 +161,7 @@ void StepBuilder::act(std::string name, Action action) {
   operation.every = every_;
   operation.turn = turn_;
   operation.ahead = ahead_;
-  operation.model_share = computes_again_ ? 0 : 1;
+  operation.model_share = computes_again_ ? 0 : share_;
   plan_.operations.push_back(std::move(operation));
   check_count(plan_.operations.size());
 }

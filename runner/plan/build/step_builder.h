@@ -107,7 +107,10 @@ class StepBuilder {
   void act(std::string name, Action action);
   // Launches that follow compute again what earlier ones did, until it is said otherwise.
   void compute_again(bool again) { computes_again_ = again; }
-  // Of the arithmetic of the operation added last, the model needs only this share.
+  // Of the arithmetic of launches that follow, the model needs only this share: what they do with
+  // padding is of no use to it.
+  void need_share(double share) { share_ = share; }
+  // Of the arithmetic of the operation added last, it needs only this share of that.
   void need_only(double share) { plan_.operations.back().model_share *= share; }
   // The operation added last also needs these, though it touches none of them.
   void keep(std::vector<BufferUse> needed) { plan_.operations.back().keeps = std::move(needed); }
@@ -125,6 +128,7 @@ class StepBuilder {
   std::int64_t turns_ = 1;
   std::int64_t turn_of_enter_ = 0;
   bool computes_again_ = false;
+  double share_ = 1;
   std::string own_name_;  // what such buffers are called besides; empty: they are all shared
   std::vector<std::int64_t> needed_bytes_;  // by buffer, in this turn
 };

@@ -147,6 +147,27 @@ TEST(ModelFlops, OfATransformerAreTheTextbooksHoweverItIsCarriedOut) {
   expect_the_same([](Knobs& other) { other.model.vocab_multiple = 64; });
 }
 
+// What is computed for padding is of no use to the model.
+TEST(ModelFlops, OfPaddedSamplesAreThoseOfPackedOnes) {
+  Knobs packed = small_transformer();
+  packed.batch.lengths = {64, 128, 32, 32};
+  packed.batch.packed = true;
+  double expected = 0;
+  for (const std::int64_t length : packed.batch.lengths) {
+    ModelKnobs model = packed.model;
+    model.seq = length;
+    expected += textbook_flops(model, 2);
+  }
+  EXPECT_NEAR(model_flops(packed), expected, 1e-9 * expected);
+  for (const Fuse fuse : {Fuse::attention, Fuse::none}) {
+    Knobs padded = packed;
+    padded.batch.packed = false;
+    padded.launch.fuse = fuse;
+    EXPECT_NEAR(model_flops(padded), expected, 1e-9 * expected);
+    EXPECT_GT(value(padded, Metric::flops_per_step), 1.5 * value(packed, Metric::flops_per_step));
+  }
+}
+
 TEST(ModelFlops, AreNoMoreWhereGemmsAreRepeated) {
   StepPlan repeated = plan_of(small_transformer());
   const double once = facts_of(repeated).model_flops;

@@ -58,6 +58,9 @@ std::vector<Knobs> steps_of_every_kind() {
   steps.emplace_back().loader.depth = 2;
   steps.emplace_back().eval.every = 1;
   steps.emplace_back().memory.offload = Offload::activations;
+  Knobs& lengths = steps.emplace_back();
+  lengths.model.kind = ModelKind::transformer;
+  lengths.batch.lengths = {8, 24};
   return steps;
 }
 

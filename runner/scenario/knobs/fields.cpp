@@ -147,6 +147,16 @@ constexpr std::array field_rows{
     field<&Knobs::batch, &BatchKnobs::accumulate>(
         "batch.accumulate", whole(1, 64),
         "parts of a batch, whose gradients add up before the update", &for_transformer),
+    field<&Knobs::batch, &BatchKnobs::lengths>(
+        "batch.lengths", or_word("none", list_of(whole(1, 1048576))),
+        "tokens that samples have in turns, the longest of a batch first; padded to 'model.seq', "
+        "where no loss counts",
+        &for_transformer),
+    field<&Knobs::batch, &BatchKnobs::packed>(
+        "batch.packed", yes_or_no(),
+        "whether samples lie one behind the other without padding, and attention is launched once "
+        "for each length",
+        &with_lengths),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
                                                  "microseconds that a batch costs its worker"),

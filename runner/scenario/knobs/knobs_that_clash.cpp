@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 
 #include "scenario/knobs/knob_rules.h"
 
@@ -31,6 +32,33 @@ bool cannot_be_split(const BatchKnobs& batch) {
   const auto leaves_a_rest = [&](std::int64_t size) { return size % batch.accumulate != 0; };
   return batch.sizes.empty() ? leaves_a_rest(batch.size)
                              : std::any_of(batch.sizes.begin(), batch.sizes.end(), leaves_a_rest);
+}
+
+bool has_lengths(const Knobs& knobs) {
+  return is_transformer(knobs) && !knobs.batch.lengths.empty();
+}
+
+bool has_too_long_a_sample(const Knobs& knobs) {
+  return has_lengths(knobs) && std::ranges::max(knobs.batch.lengths) > knobs.model.seq;
+}
+
+bool leaves_a_turn_unfinished(const Knobs& knobs) {
+  const auto turns = std::ssize(knobs.batch.lengths);
+  const auto leaves_a_rest = [&](std::int64_t size) { return size % turns != 0; };
+  const std::vector<std::int64_t>& sizes = knobs.batch.sizes;
+  return has_lengths(knobs) && (sizes.empty() ? leaves_a_rest(knobs.batch.size)
+                                              : std::ranges::any_of(sizes, leaves_a_rest));
+}
+
+bool has_no_whole_mean(const Knobs& knobs) {
+  const std::vector<std::int64_t>& lengths = knobs.batch.lengths;
+  return has_lengths(knobs) &&
+         std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) % std::ssize(lengths) !=
+             0;
+}
+
+bool is_packed(const Knobs& knobs) {
+  return has_lengths(knobs) && knobs.batch.packed;
 }
 
 bool is_made_of_layers(const Knobs& knobs) {
@@ -153,6 +181,27 @@ constexpr std::array clashes{
     KnobRule{"batch.accumulate", [](const Knobs& knobs) { return cannot_be_split(knobs.batch); },
              "'batch.accumulate' must split the batch into equal parts",
              "make 'batch.size' a multiple of it"},
+    KnobRule{"batch.lengths", has_too_long_a_sample, "a sample is longer than 'model.seq'",
+             "raise 'model.seq', or shorten it"},
+    KnobRule{"batch.lengths", leaves_a_turn_unfinished,
+             "a batch ends in the middle of the turns of 'batch.lengths'",
+             "make 'batch.size' a multiple of how many lengths there are"},
+    KnobRule{"batch.lengths", has_no_whole_mean,
+             "samples must have a whole number of tokens on average",
+             "change a length, so that how many there are divides their sum"},
+    KnobRule{"batch.lengths",
+             [](const Knobs& knobs) { return has_lengths(knobs) && knobs.batch.accumulate > 1; },
+             "samples of several lengths are ordered over the whole batch, which then has no parts",
+             "write batch.accumulate = 1"},
+    KnobRule{"batch.packed",
+             [](const Knobs& knobs) { return is_packed(knobs) && knobs.batch.sample_bytes; },
+             "packed samples are as large as they are long",
+             "remove 'batch.sample_bytes', or write batch.packed = false"},
+    KnobRule{
+        "batch.packed",
+        [](const Knobs& knobs) { return is_packed(knobs) && knobs.launch.fuse != Fuse::attention; },
+        "scores in memory are those of samples of one length",
+        "write launch.fuse = \"attention\", or batch.packed = false"},
     KnobRule{"optim.master",
              [](const Knobs& knobs) { return knobs.optim.master && !is_16_bit(knobs.model.dtype); },
              "weights in 32 bits are their own master",

@@ -29,7 +29,7 @@ constexpr std::array metric_rows{
     row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within"),
     row(Metric::samples_per_s, timed, per_second, "samples trained on in a second"),
     row(Metric::tokens_per_s, timed, per_second,
-        "transformer: tokens trained on in a second, `model.seq` of every sample"),
+        "transformer: tokens trained on in a second, without those of padding"),
     row(Metric::mfu, timed, ratio,
         "mlp, transformer, recommender: FLOPs that the model needs (GEMMs of forward and backward, "
         "the part of attention that is not masked; nothing that is computed again) over the mean "

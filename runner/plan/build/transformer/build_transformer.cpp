@@ -27,12 +27,9 @@ class Transformer {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
-    const int first_reader = static_cast<int>(builder_.plan().operations.size());
-    builder_.launch<kernels::IngestTokens>(
-        "ingest the batch",
-        {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
-        {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
-        {.vocabulary = shape_.tokens});
+    ingest(batch, sample_bytes);
+    const int last_reader = static_cast<int>(builder_.plan().operations.size()) - 1;
+    builder_.need_share(share_of_rows());
     TransformerBlocks blocks(builder_, shape_, table_,
                              {update_.weights, update_.gradients, temporaries_},
                              knobs_.launch.fuse);
@@ -43,10 +40,11 @@ class Transformer {
       backward(blocks, part);
     }
     builder_.enter(Phase::forward);
-    report_loss(builder_, ends_, all_rows());
+    report_loss(builder_, ends_, all_rows(), all_unpadded_rows());
+    builder_.need_share(1);
     builder_.enter(Phase::optimizer);
     build_update(builder_, knobs_, table_, update_);
-    return {ends_.loss, first_reader, update_.weights};
+    return {ends_.loss, last_reader, update_.weights};
   }
 
  private:
@@ -55,7 +53,12 @@ class Transformer {
   bool is_gated() const { return shape_.mlp == ModelMlp::swiglu; }
   bool learns_positions() const { return shape_.position == ModelPosition::learned; }
 
-  CheckedSize all_rows() const { return knobs_.batch.size * shape_.seq; }
+  CheckedSize all_rows() const { return knobs_.batch.accumulate * shape_.rows(); }
+  CheckedSize all_unpadded_rows() const { return knobs_.batch.accumulate * shape_.unpadded_rows(); }
+  double share_of_rows() const {
+    const std::int64_t rows = shape_.rows(), unpadded = shape_.unpadded_rows();
+    return static_cast<double>(unpadded) / static_cast<double>(rows);
+  }
 
   int activation(const std::string& name, CheckedSize bytes) {
     return builder_.add({.name = name, .purpose = Purpose::activations, .bytes = bytes});
@@ -173,8 +176,8 @@ class Transformer {
     return "block " + std::to_string(layer) + ": ";
   }
   // Words of one part in a buffer with one a token.
-  StepBuilder::Operand words(int buffer, std::int64_t part) const {
-    return StepBuilder::Operand::from(buffer, part * shape_.rows());
+  StepBuilder::Operand words(int buffer, std::int64_t part, std::int64_t first_row = 0) const {
+    return StepBuilder::Operand::from(buffer, part * shape_.rows() + first_row);
   }
   BufferUse weight(std::size_t tensor) const {
     return table_.in(update_.weights, tensor, shape_.element_bytes);
@@ -209,17 +212,48 @@ class Transformer {
     launch_loss(name, part);
   }
 
+  // Samples of each length by themselves, where there are several: what they have is as long as
+  // they are, or labelled as far.
+  void ingest(int batch, std::int64_t sample_bytes) {
+    if (knobs_.batch.lengths.empty()) {
+      return builder_.launch<kernels::IngestTokens>(
+          "ingest the batch",
+          {.rows = knobs_.batch.size, .columns = shape_.seq, .depth = sample_bytes / word_bytes},
+          {builder_.whole(batch), builder_.whole(tokens_), builder_.whole(labels_)},
+          {.vocabulary = shape_.tokens});
+    }
+    CheckedSize first_word;
+    for (const SequenceGroup& group : shape_.groups) {
+      const std::int64_t words = knobs_.batch.packed ? group.tokens + 1 : sample_bytes / word_bytes;
+      builder_.launch<kernels::IngestTokens>(
+          "ingest samples of " + std::to_string(group.unpadded),
+          {.rows = group.samples, .columns = group.tokens, .depth = words},
+          {StepBuilder::Operand::from(batch, first_word),
+           StepBuilder::Operand::from(tokens_, group.first_row),
+           StepBuilder::Operand::from(labels_, group.first_row)},
+          {.vocabulary = shape_.tokens, .length = group.unpadded});
+      first_word += group.samples * words;
+    }
+  }
+
   void embed(const std::string& name, std::int64_t part) {
     const StepBuilder::Operand tokens = words(tokens_, part);
     const BufferUse table = weight(table_.embedding());
     const BufferUse stream = builder_.whole(blocks_[0].norm1.sum);
-    if (learns_positions()) {
-      return builder_.launch<kernels::Embedding>(
-          name + "embedding", embedding_shape(),
-          {tokens, table, used_positions(update_.weights), stream});
+    if (!learns_positions()) {
+      return builder_.launch<kernels::TokenEmbedding>(name + "embedding", embedding_shape(),
+                                                      {tokens, table, stream});
     }
-    builder_.launch<kernels::TokenEmbedding>(name + "embedding", embedding_shape(),
-                                             {tokens, table, stream});
+    const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+    for (const SequenceGroup& group : groups) {
+      KernelShape shape = embedding_shape();
+      shape.rows = group.samples * group.tokens;
+      shape.groups = group.tokens;
+      builder_.launch<kernels::Embedding>(
+          name + "embedding" + of_group(groups, group), shape,
+          {words(tokens_, part, group.first_row), table, used_positions(update_.weights),
+           StepBuilder::Operand::from(blocks_[0].norm1.sum, group.first_row * shape_.hidden)});
+    }
   }
 
   // The first block's input comes from the embedding, that of another from the block before it.
@@ -239,11 +273,11 @@ class Transformer {
     if (scaled) operands.push_back(loss_scale(update_));
     operands.push_back(logits);
     operands.push_back(words(ends_.row_losses, part));
-    builder_.launch(name + "loss",
-                    scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
-                    shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
-                    kernels::CrossEntropy::Attributes{.rows_of_mean = all_rows(),
-                                                      .classes = is_padded() ? shape_.tokens : 0});
+    builder_.launch(
+        name + "loss", scaled ? kernels::ScaledCrossEntropy::name : kernels::CrossEntropy::name,
+        shape_.dtype, {.rows = shape_.rows(), .columns = shape_.vocab}, operands,
+        kernels::CrossEntropy::Attributes{.rows_of_mean = all_unpadded_rows(),
+                                          .classes = has_spare_rows() ? shape_.tokens : 0});
   }
 
   void backward(TransformerBlocks& blocks, std::int64_t part) {
@@ -273,7 +307,7 @@ class Transformer {
     embedding_gradient(name, part, accumulate);
   }
 
-  bool is_padded() const { return shape_.tokens < shape_.vocab; }
+  bool has_spare_rows() const { return shape_.tokens < shape_.vocab; }
   // Of what the head multiplies: the model needs nothing of rows that are no tokens.
   double share_of_tokens() const {
     const std::int64_t rows = shape_.vocab;
@@ -308,7 +342,8 @@ class Transformer {
   }
 
   // Added to what is there: nothing, or, where the head is tied, its gradient of the same table,
-  // which comes first. Positions are columns of a matrix with one row a sample.
+  // which comes first. Positions are columns of a matrix with one row a sample; the longest samples
+  // come first and have all that are used.
   void embedding_gradient(const std::string& name, std::int64_t part, bool accumulate) {
     const BufferUse d_table = gradient(table_.embedding());
     const BufferUse d_stream = builder_.whole(temporaries_.d_stream);
@@ -317,9 +352,15 @@ class Transformer {
     builder_.launch<kernels::EmbeddingGradient>(name + "embedding gradient", embedding_shape(),
                                                 {words(tokens_, part), d_stream, d_table});
     if (!learns_positions()) return;
-    builder_.launch<kernels::BiasGradient>(
-        name + "position gradient", {.rows = shape_.samples, .columns = shape_.seq * shape_.hidden},
-        {d_stream, used_positions(update_.gradients)}, {.accumulate = accumulate});
+    const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+    for (const SequenceGroup& group : groups) {
+      builder_.launch<kernels::BiasGradient>(
+          name + "position gradient" + of_group(groups, group),
+          {.rows = group.samples, .columns = group.tokens * shape_.hidden},
+          {StepBuilder::Operand::from(temporaries_.d_stream, group.first_row * shape_.hidden),
+           used_positions(update_.gradients)},
+          {.accumulate = accumulate || group.first_row > 0});
+    }
   }
 
   StepBuilder& builder_;

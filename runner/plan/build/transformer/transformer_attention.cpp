@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attention in a block of a transformer: one tiled kernel, or GEMMs with the scores in memory.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/kernels.h"
@@ -35,8 +36,33 @@ struct HeadShapes {
   double scale() const { return 1 / std::sqrt(static_cast<double>(width())); }
 };
 
-KernelShape attention_shape_of(const TransformerShape& shape) {
-  return {.rows = shape.rows(), .columns = shape.hidden, .depth = shape.seq, .groups = shape.heads};
+KernelShape attention_shape_of(const TransformerShape& shape, const SequenceGroup& group) {
+  return {.rows = group.samples * group.tokens,
+          .columns = shape.hidden,
+          .depth = group.tokens,
+          .groups = shape.heads};
+}
+
+// The rows of a group, in a buffer with so many elements a row.
+StepBuilder::Operand rows_of(const SequenceGroup& group, int buffer, std::int64_t columns) {
+  return StepBuilder::Operand::from(buffer, group.first_row * columns);
+}
+
+// Of the tokens that tokens see in launches for so many rows a sample, those that are no padding;
+// over what share of the rows is none, which the builder knows of.
+double seen_share(const TransformerShape& shape) {
+  if (!shape.is_padded()) return 1;
+  double seen = 0, all = 0;
+  for (const SequenceGroup& group : shape.groups) {
+    const auto samples = static_cast<double>(std::int64_t{group.samples});
+    const auto pairs = [&](std::int64_t tokens) {
+      return samples * static_cast<double>(tokens) * static_cast<double>(tokens + 1) / 2;
+    };
+    seen += pairs(group.unpadded);
+    all += pairs(group.tokens);
+  }
+  const std::int64_t rows = shape.rows(), unpadded = shape.unpadded_rows();
+  return seen / all * static_cast<double>(rows) / static_cast<double>(unpadded);
 }
 
 constexpr kernels::Matmul::Attributes by_transposed = {.transpose_b = true};
@@ -44,19 +70,23 @@ constexpr kernels::Matmul::Attributes transposed_by = {.transpose_a = true};
 
 }  // namespace
 
+// Of all samples, which are equally long.
 KernelShape TransformerBlocks::attention_shape() const {
-  return {
-      .rows = shape_.rows(), .columns = shape_.hidden, .depth = shape_.seq, .groups = shape_.heads};
+  return attention_shape_of(shape_, shape_.groups_of_attention().front());
 }
 
 void TransformerBlocks::rope(const std::string& name, int qkv, bool inverse) {
   if (shape_.position == ModelPosition::learned) return;
-  launch<kernels::Rope>(name,
-                        {.rows = shape_.rows(),
-                         .columns = shape_.qkv(),
-                         .depth = shape_.seq,
-                         .groups = shape_.heads + shape_.kv_heads},
-                        {whole(qkv)}, {.width = shape_.hidden / shape_.heads, .inverse = inverse});
+  const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+  for (const SequenceGroup& group : groups) {
+    launch<kernels::Rope>(name + of_group(groups, group),
+                          {.rows = group.samples * group.tokens,
+                           .columns = shape_.qkv(),
+                           .depth = group.tokens,
+                           .groups = shape_.heads + shape_.kv_heads},
+                          {rows_of(group, qkv, shape_.qkv())},
+                          {.width = shape_.hidden / shape_.heads, .inverse = inverse});
+  }
 }
 
 void TransformerBlocks::repeat_heads(const BlockBuffers& block) {
@@ -77,21 +107,35 @@ void TransformerBlocks::repeat_heads_gradient() {
 
 void TransformerBlocks::attention(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention(block);
-  launch<kernels::Attention>("attention", attention_shape(),
-                             {whole(block.qkv), whole(block.attended), whole(block.log_sums)});
+  const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+  for (const SequenceGroup& group : groups) {
+    launch<kernels::Attention>("attention" + of_group(groups, group),
+                               attention_shape_of(shape_, group),
+                               {rows_of(group, block.qkv, 3 * shape_.hidden),
+                                rows_of(group, block.attended, shape_.hidden),
+                                rows_of(group, block.log_sums, shape_.heads)});
+    builder_.need_only(seen_share(shape_));
+  }
 }
 
 void TransformerBlocks::attention_gradient(const BlockBuffers& block) {
   if (!fuses(Fuse::attention)) return materialised_attention_gradient(block);
   const TemporaryBuffers& temporaries = buffers_.temporaries;
-  launch<kernels::AttentionGradient>(
-      "attention gradient", attention_shape(),
-      {whole(block.qkv), whole(block.attended), whole(temporaries.d_hidden), whole(block.log_sums),
-       whole(temporaries.attention_scratch), whole(temporaries.d_qkv)},
-      {.most_scratch = shape_.attention_workspace_bytes});
   // One of its five GEMMs makes the scores again.
   constexpr double share_of_gradients = 4.0 / 5;
-  builder_.need_only(share_of_gradients);
+  const std::vector<SequenceGroup> groups = shape_.groups_of_attention();
+  for (const SequenceGroup& group : groups) {
+    launch<kernels::AttentionGradient>(
+        "attention gradient" + of_group(groups, group), attention_shape_of(shape_, group),
+        {rows_of(group, block.qkv, 3 * shape_.hidden),
+         rows_of(group, block.attended, shape_.hidden),
+         rows_of(group, temporaries.d_hidden, shape_.hidden),
+         rows_of(group, block.log_sums, shape_.heads),
+         StepBuilder::Operand::from(temporaries.attention_scratch, 0),
+         rows_of(group, temporaries.d_qkv, 3 * shape_.hidden)},
+        {.most_scratch = shape_.attention_workspace_bytes});
+    builder_.need_only(share_of_gradients * seen_share(shape_));
+  }
 }
 
 void TransformerBlocks::masked_gemm(const std::string& name, const KernelShape& shape,
@@ -99,7 +143,7 @@ void TransformerBlocks::masked_gemm(const std::string& name, const KernelShape& 
                                     const kernels::Matmul::Attributes& attributes) {
   launch<kernels::Matmul>(name, shape, operands, attributes);
   const auto tokens = static_cast<double>(shape_.seq);
-  builder_.need_only((tokens + 1) / (2 * tokens));
+  builder_.need_only((tokens + 1) / (2 * tokens) * seen_share(shape_));
 }
 
 void TransformerBlocks::materialised_attention(const BlockBuffers& block) {
@@ -145,8 +189,13 @@ CheckedSize score_elements(const TransformerShape& shape) {
 }
 
 CheckedSize attention_scratch_bytes(const TransformerShape& shape) {
-  return attention_gradient_scratch_bytes(attention_shape_of(shape), shape.dtype,
-                                          shape.attention_workspace_bytes);
+  CheckedSize most;
+  for (const SequenceGroup& group : shape.groups_of_attention()) {
+    most = std::max(
+        most, CheckedSize(attention_gradient_scratch_bytes(
+                  attention_shape_of(shape, group), shape.dtype, shape.attention_workspace_bytes)));
+  }
+  return most;
 }
 
 }  // namespace stepgate

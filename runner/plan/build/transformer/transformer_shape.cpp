@@ -2,6 +2,8 @@
 #include "plan/build/transformer/transformer_shape.h"
 
 #include <cmath>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace stepgate {
@@ -23,7 +25,51 @@ std::int64_t rounded_up(std::int64_t number, std::int64_t multiple) {
   return (number + multiple - 1) / multiple * multiple;
 }
 
+// The samples of a batch by their lengths.
+std::vector<SequenceGroup> sequence_groups(const Knobs& knobs) {
+  const std::int64_t samples = knobs.batch.size / knobs.batch.accumulate;
+  const std::int64_t seq = knobs.model.seq;
+  if (knobs.batch.lengths.empty()) return {{.samples = samples, .tokens = seq, .unpadded = seq}};
+  std::map<std::int64_t, std::int64_t, std::greater<>> turns_of;  // by length
+  for (const std::int64_t length : knobs.batch.lengths) ++turns_of[length];
+  const std::int64_t of_a_turn = samples / std::ssize(knobs.batch.lengths);
+  std::vector<SequenceGroup> groups;
+  SequenceGroup next;
+  for (const auto& [length, turns] : turns_of) {
+    next.samples = turns * of_a_turn;
+    next.tokens = knobs.batch.packed ? length : seq;
+    next.unpadded = length;
+    groups.push_back(next);
+    next.first_sample += next.samples;
+    next.first_row += next.samples * next.tokens;
+  }
+  return groups;
+}
+
 }  // namespace
+
+CheckedSize TransformerShape::rows() const {
+  CheckedSize sum;
+  for (const SequenceGroup& group : groups) sum += group.samples * group.tokens;
+  return sum;
+}
+
+CheckedSize TransformerShape::unpadded_rows() const {
+  CheckedSize sum;
+  for (const SequenceGroup& group : groups) sum += group.samples * group.unpadded;
+  return sum;
+}
+
+std::vector<SequenceGroup> TransformerShape::groups_of_attention() const {
+  std::vector<SequenceGroup> merged;
+  for (const SequenceGroup& group : groups) {
+    if (merged.empty() || merged.back().tokens != group.tokens)
+      merged.push_back(group);
+    else
+      merged.back().samples += group.samples;
+  }
+  return merged;
+}
 
 TransformerShape transformer_shape(const Knobs& knobs) {
   const ModelKnobs& model = knobs.model;
@@ -44,7 +90,12 @@ TransformerShape transformer_shape(const Knobs& knobs) {
           .samples = knobs.batch.size / knobs.batch.accumulate,
           .dtype = model.dtype,
           .attention_workspace_bytes = model.attention_workspace_bytes,
-          .element_bytes = bytes_of(model.dtype)};
+          .element_bytes = bytes_of(model.dtype),
+          .groups = sequence_groups(knobs)};
+}
+
+std::string of_group(const std::vector<SequenceGroup>& groups, const SequenceGroup& group) {
+  return groups.size() == 1 ? "" : " of " + std::to_string(group.tokens) + " tokens";
 }
 
 std::string up_name(ModelMlp mlp) {

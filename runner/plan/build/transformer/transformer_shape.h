@@ -14,6 +14,15 @@
 
 namespace stepgate {
 
+// Samples of one length, one behind the other.
+struct SequenceGroup {
+  std::int64_t first_sample = 0;
+  CheckedSize first_row = 0;
+  CheckedSize samples = 0;
+  std::int64_t tokens = 0;    // rows of each
+  std::int64_t unpadded = 0;  // of which so many, the first, are no padding
+};
+
 struct TransformerShape {
   std::int64_t layers = 0;
   CheckedSize hidden = 0;
@@ -33,17 +42,25 @@ struct TransformerShape {
   DType dtype = DType::fp32;
   std::int64_t attention_workspace_bytes = 0;
   std::int64_t element_bytes = 0;
+  std::vector<SequenceGroup> groups;  // of the samples, the longest first
 
   // Outputs of the GEMM into attention: queries, keys and values.
   CheckedSize qkv() const { return hidden + 2 * kv_heads * (hidden / heads); }
   bool shares_heads() const { return kv_heads != heads; }
-  CheckedSize rows() const { return samples * seq; }  // tokens
+  CheckedSize rows() const;  // tokens, with those of padding
+  CheckedSize unpadded_rows() const;
+  bool is_padded() const { return unpadded_rows() != rows(); }
+  // What attention is launched for: neighbours whose samples have equally many rows.
+  std::vector<SequenceGroup> groups_of_attention() const;
   // Outputs of the GEMM into the MLP: the gates and then the ups of a row, or ups alone.
   CheckedSize up() const { return mlp == ModelMlp::swiglu ? 2 * ffn : ffn; }
   CheckedSize norm_parameters() const { return norm == ModelNorm::rms ? hidden : 2 * hidden; }
 };
 
 TransformerShape transformer_shape(const Knobs&);
+
+// What the names of operations for one of several groups end in.
+std::string of_group(const std::vector<SequenceGroup>&, const SequenceGroup&);
 
 // What the GEMM into the MLP is called, its parameters too.
 std::string up_name(ModelMlp);

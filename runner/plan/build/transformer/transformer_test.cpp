@@ -311,6 +311,42 @@ TEST(Transformer, SplitsABatchIntoPartsWhoseGradientsAddUp) {
   EXPECT_EQ(adding, 3 * overwriting);
 }
 
+// What is launched for every length covers every row once, the longest first.
+TEST(Transformer, AttendsToSamplesOfEachLengthByThemselvesWhereTheyArePacked) {
+  const StepPlan plan = transformer_with([](Knobs& knobs) {
+    knobs.batch.lengths = {64, 128, 32, 32};
+    knobs.batch.packed = true;
+  });
+  EXPECT_EQ(plan.batch_bytes, 2 * (129 + 65 + 2 * 33) * 4);
+  EXPECT_EQ(mean_tokens(plan), 2 * (128 + 64 + 2 * 32));
+  for (const char* kernel : {"attention", "attention_gradient"}) {
+    EXPECT_EQ(launches_of(plan, kernel), 4 * 3);
+    std::vector<std::pair<std::int64_t, std::int64_t>> rows_and_tokens;
+    std::int64_t next = 0;
+    for (const Operation& operation : plan.operations) {
+      const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+      if (launch == nullptr || launch->kernel != kernel || rows_and_tokens.size() == 3) continue;
+      rows_and_tokens.emplace_back(launch->shape.rows, launch->shape.depth);
+      EXPECT_EQ(launch->operands.front().offset_bytes, next);
+      next += launch->operands.front().bytes;
+    }
+    EXPECT_EQ(rows_and_tokens, (std::vector<std::pair<std::int64_t, std::int64_t>>{
+                                   {256, 128}, {128, 64}, {128, 32}}));
+    EXPECT_EQ(next, 512 * 3 * 32 * 2);
+  }
+}
+
+TEST(Transformer, OnlyLabelsSamplesOtherwiseWhereTheyArePadded) {
+  const StepPlan plain = plan_of(small_transformer());
+  const StepPlan padded = transformer_with([](Knobs& knobs) {
+    knobs.batch.lengths = {64, 128, 32, 32};
+  });
+  EXPECT_EQ(padded.batch_bytes, plain.batch_bytes);
+  EXPECT_EQ(launches_of(padded, "attention"), launches_of(plain, "attention"));
+  EXPECT_EQ(launches_of(padded, "ingest_tokens"), 3);
+  EXPECT_EQ(mean_tokens(padded), 8 * 64);
+}
+
 TEST(Transformer, UpdatesAllParametersAtOnceOrOneByOneOrOperationByOperation) {
   const auto updated = [](OptimImpl impl) {
     return transformer_with([=](Knobs& knobs) { knobs.optim.impl = impl; });
