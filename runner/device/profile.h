@@ -35,7 +35,7 @@ struct HostCosts {
   std::int64_t malloc_async_nanoseconds =
       0;  // cudaMallocAsync and cudaFreeAsync, each, from memory that is kept
   std::int64_t pool_grow_nanoseconds =
-      0;  // cudaMallocAsync when the pool has given its memory back
+      0;  // cudaMallocAsync when the pool grows by a chunk (async_pool.h), and giving that back
   std::int64_t register_nanoseconds_per_mib = 0;  // cudaHostRegister
   std::int64_t unregister_nanoseconds_per_mib = 0;
 };

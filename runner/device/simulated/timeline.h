@@ -13,6 +13,7 @@
 #include "device/profile.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
+#include "plan/allocate/async_pool.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/step_plan.h"
 
@@ -108,7 +109,6 @@ class Timeline {
   void finish(const Operation&, Nanoseconds end);
   void finish_work(const Operation&, const WorkSeen&, Nanoseconds begin, Nanoseconds end);
   Nanoseconds all_work_end() const;
-  void give_pool_back();
   Nanoseconds& event_at(int event, std::int64_t step);
 
   const StepPlan& plan_;
@@ -119,6 +119,7 @@ class Timeline {
   ManagedPages pages_;
   SimulatedMemory memory_;
   std::optional<StepAllocator> served_;
+  AsyncPool pool_;
   StepNoise noise_;
   Nanoseconds host_ = 0;
   Nanoseconds waited_ = 0;
@@ -127,8 +128,6 @@ class Timeline {
   Nanoseconds to_device_engine_ = 0;
   Nanoseconds from_device_engine_ = 0;
   bool graph_issued_ = false;
-  std::int64_t pool_live_bytes_ = 0;
-  std::int64_t pool_held_bytes_ = 0;  // from the driver, live or kept
   std::int64_t cuda_live_bytes_ = 0;  // allocated one by one
   std::vector<std::vector<Nanoseconds>> events_;
   std::vector<Nanoseconds> step_ends_;     // ring of the bounded run-ahead

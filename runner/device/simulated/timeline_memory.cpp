@@ -71,24 +71,19 @@ void Timeline::capture_allocations() {
   served_->end_capture();
 }
 
-// As if what is given back served the next request at once, and nothing were lost to rounding.
 // Whether the driver had to give the pool memory for it.
 bool Timeline::take_from_pool(const Operation& operation, const Buffer& taken) {
-  const std::int64_t live = pool_live_bytes_ + taken.bytes;
-  if (plan_.pool_cap_bytes && live > *plan_.pool_cap_bytes) {
+  if (plan_.pool_cap_bytes && pool_.live_bytes() + taken.bytes > *plan_.pool_cap_bytes) {
     const PoolRefusal refusal{
         .requested_bytes = taken.bytes,
-        .live_bytes = pool_live_bytes_,
-        .reserved_bytes = pool_live_bytes_,
-        .device_free_bytes = profile_.memory_bytes - kept_bytes(plan_) - pool_live_bytes_,
+        .live_bytes = pool_.live_bytes(),
+        .reserved_bytes = pool_.live_bytes(),
+        .device_free_bytes = profile_.memory_bytes - kept_bytes(plan_) - pool_.live_bytes(),
         .cap_bytes = plan_.pool_cap_bytes};
     throw DeviceError("variant '" + plan_.variant + "', '" + operation.name +
                       "': " + in_words(refusal, taken.name) + "; " + way_out(refusal));
   }
-  pool_live_bytes_ = live;
-  const bool grows = live > pool_held_bytes_;
-  pool_held_bytes_ = std::max(pool_held_bytes_, live);
-  return grows;
+  return pool_.allocate(taken.bytes);
 }
 
 void Timeline::empty_cache() {
@@ -128,7 +123,7 @@ void Timeline::release(const Operation& operation, const Release& release, std::
     cuda_live_bytes_ -= given_back.bytes;
   } else {
     pass_host(profile_.host.malloc_async_nanoseconds);
-    pool_live_bytes_ -= given_back.bytes;
+    pool_.release(given_back.bytes);
   }
   recorder_.end_call(host_);
   recorder_.memory(-given_back.bytes, MemoryKind::device, host_);
@@ -150,17 +145,10 @@ void Timeline::unregister_host(const UnregisterHost& unlock) {
   recorder_.memory(-bytes, MemoryKind::pinned, host_);
 }
 
-// A pool with a threshold returns what it holds beyond that whenever the host waits; one that only
-// asks whether the work is done does not.
-void Timeline::give_pool_back() {
-  if (!plan_.keep_bytes) return;
-  pool_held_bytes_ = std::max(pool_live_bytes_, std::min(pool_held_bytes_, *plan_.keep_bytes));
-}
-
 std::int64_t Timeline::driver_bytes() const {
   if (served_)
     return served_->statistics().reserved_bytes.all.current;  // all that the plan keeps too
-  return kept_bytes(plan_) + cuda_live_bytes_ + pool_held_bytes_;
+  return kept_bytes(plan_) + cuda_live_bytes_ + pool_.held_bytes();
 }
 
 }  // namespace stepgate

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/catalogue.h"
+#include "plan/allocate/async_pool.h"
 #include "plan/analyse/access.h"
 #include "plan/count/step_memory.h"
 
@@ -187,23 +188,19 @@ double pool_returns_per_step(const StepPlan& plan) {
   std::int64_t period = 1;
   for (const Operation& operation : plan.operations)
     period = std::min(std::lcm(period, operation.every), longest_period);
-  std::int64_t live = 0;
-  std::int64_t held = 0;
+  AsyncPool pool(plan.keep_bytes);
   double returns = 0;
   for (std::int64_t step = 0; step < 2 * period; ++step) {  // the first time grows the pool
     for (const Operation& operation : plan.operations) {
       if (operation.captured || !acts_for(operation, step)) continue;
       if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
         const Buffer& taken = buffer_at(plan, allocate->buffer);
-        if (taken.allocated_by == AllocatedBy::cuda_async) live += taken.bytes;
-        held = std::max(held, live);
+        if (taken.allocated_by == AllocatedBy::cuda_async) pool.allocate(taken.bytes);
       } else if (const auto* release = std::get_if<Release>(&operation.action)) {
         const Buffer& given_back = buffer_at(plan, release->buffer);
-        if (given_back.allocated_by == AllocatedBy::cuda_async) live -= given_back.bytes;
+        if (given_back.allocated_by == AllocatedBy::cuda_async) pool.release(given_back.bytes);
       } else if (const auto* waits = std::get_if<HostWaits>(&operation.action)) {
-        const std::int64_t stays = std::max(live, std::min(held, *plan.keep_bytes));
-        if (waits->what == WaitFor::poll || stays == held) continue;
-        held = stays;
+        if (waits->what == WaitFor::poll || pool.wait() == 0) continue;
         if (step >= period) returns += 1;
       }
     }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What CUDA's stream-ordered pool has from the driver while it serves requests, as if what is given
+// back served the next request at once and nothing were lost to rounding of blocks. When it happens
+// and what it costs is the devices'.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace stepgate {
+
+// The pool grows by this much, or by a multiple of it (measured with driver 580; documented
+// nowhere).
+inline constexpr std::int64_t pool_chunk_bytes = std::int64_t{32} << 20;
+
+class AsyncPool {
+ public:
+  // What it keeps of the driver's memory at a wait of the host; absent: everything.
+  explicit AsyncPool(std::optional<std::int64_t> keep_bytes) : keep_bytes_(keep_bytes) {}
+
+  std::int64_t live_bytes() const { return live_; }
+  std::int64_t held_bytes() const { return held_; }  // from the driver
+
+  // Whether the driver had to give it more.
+  bool allocate(std::int64_t bytes) {
+    live_ += bytes;
+    if (live_ <= held_) return false;
+    held_ = chunks_over(live_);
+    return true;
+  }
+  void release(std::int64_t bytes) { live_ -= bytes; }
+
+  // The host waits, which a poll does not do: what is beyond the threshold goes back to the driver.
+  // How many chunks.
+  std::int64_t wait() {
+    if (!keep_bytes_) return 0;
+    const std::int64_t stays =
+        std::max(chunks_over(live_), std::min(held_, chunks_under(*keep_bytes_)));
+    const std::int64_t returned = std::max<std::int64_t>(held_ - stays, 0);
+    held_ -= returned;
+    return returned / pool_chunk_bytes;
+  }
+
+ private:
+  static std::int64_t chunks_under(std::int64_t bytes) {
+    return bytes / pool_chunk_bytes * pool_chunk_bytes;
+  }
+  static std::int64_t chunks_over(std::int64_t bytes) {
+    return chunks_under(bytes + pool_chunk_bytes - 1);
+  }
+
+  std::optional<std::int64_t> keep_bytes_;
+  std::int64_t live_ = 0;
+  std::int64_t held_ = 0;
+};
+
+}  // namespace stepgate
