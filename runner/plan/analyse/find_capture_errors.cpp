@@ -71,7 +71,7 @@ std::optional<std::string> reason_against(const StepPlan& plan, const Operation&
     if (auto reason = reason_against_serving(plan, allocate->buffer)) return reason;
   }
   if (operation.every != 1)
-    return "it acts for every " + std::to_string(operation.every) + "th step only";
+    return "it acts once in " + std::to_string(operation.every) + " steps only";
   return std::nullopt;
 }
 
