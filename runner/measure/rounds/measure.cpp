@@ -48,6 +48,9 @@ constexpr nanoseconds time_to_fill = 5ms;
 constexpr std::int64_t trials_of_interleaving = 6;
 // Where a round is so short that a variant seldom follows itself in it.
 constexpr std::int64_t most_trials_of_interleaving = 30;
+// In orders that know nothing of each other; of more, a trial has each cycle begin as the one
+// before it ended.
+constexpr int most_variants_that_meet = 3;
 constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 
 // Whose losses are compared all the same.
@@ -273,7 +276,7 @@ class Run {
     while (std::ssize(trials) < trials_of_interleaving ||
            (!interrupted && !all_are_compared(trials) &&
             std::ssize(trials) < most_trials_of_interleaving && seconds(spent()) < cap)) {
-      trials.push_back(run_loaded());
+      trials.push_back(run_short_segments(Cycles::joined));
     }
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
@@ -352,7 +355,7 @@ class Run {
 
   // The variants as they are loaded now.
   Round run_loaded() {
-    if (interleaves()) return run_short_segments();
+    if (interleaves()) return run_short_segments(Cycles::independent);
     const std::vector<int> order = permutation(variants(), random_);
     settle(order);
     return run_segments(order);
@@ -406,8 +409,12 @@ class Run {
     return segment;
   }
 
+  // Rounds that are judged have orders that are dealt independently of each other.
+  enum class Cycles { independent, joined };
+
   // Cycles of a short segment of every variant, each cycle in a fresh order.
-  Round run_short_segments() {
+  Round run_short_segments(Cycles kind) {
+    const bool joined = kind == Cycles::joined && variants() > most_variants_that_meet;
     Interleaving how;
     const std::int64_t length = how.wash_out_steps + how.steps;
     nanoseconds cycle{0};
@@ -418,7 +425,8 @@ class Run {
     const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
     how.unscored = filling * variants();
     for (std::int64_t done = 0; done < cycles; ++done) {
-      const std::vector<int> order = permutation(variants(), random_);
+      std::vector<int> order = permutation(variants(), random_);
+      if (joined && done > 0) std::swap(order.front(), *std::ranges::find(order, how.order.back()));
       how.order.insert(how.order.end(), order.begin(), order.end());
     }
     std::vector<LoadedStep*> steps;
