@@ -51,14 +51,17 @@ TEST(OffloadNumbers, AreThoseOfAStepThatKeepsEverythingOnTheDevice) {
   }
 }
 
-// Whatever the rule keeps of a parameter, and in 16 bits too.
+// Whatever the rule keeps of a parameter, in 16 bits too, and with batches that take turns.
 TEST(OffloadNumbers, LeaveTheWeightsThatTrainingOnTheDeviceLeaves) {
   const std::uint64_t seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   for (const char* model : {"fp32_sgd", "fp32_adamw", "fp32_lion", "bf16_adamw"}) {
-    for (const Allocator with : {Allocator::fixed, Allocator::arena}) {
+    for (const auto& [with, sizes] : {std::pair(Allocator::fixed, std::vector<std::int64_t>{}),
+                                      {Allocator::arena, {}},
+                                      {Allocator::arena, {4, 2, 3}}}) {
       Knobs knobs = with_layers(5, model);
       knobs.alloc.with = with;
+      knobs.batch.sizes = sizes;
       const std::vector<float> expected = trained_weights(plan_of(knobs), seed);
       for (const OffloadVia via : ways) {
         knobs.memory = {.offload = Offload::weights, .offload_via = via};

@@ -264,7 +264,7 @@ void OffloadedParameters::is_needed(std::int64_t layer) {
     fetch_weights(layer);
 }
 
-// Its place is the next but two's.
+// Its place is then that of the layer three further up.
 void OffloadedParameters::is_read(std::int64_t layer) {
   if (!overlaps_ || stays(layer)) return;
   let_copies_follow(builder_, Phase::forward, read_, numbered("read: the weights of layer", layer));
@@ -288,7 +288,8 @@ void OffloadedParameters::is_needed_again(std::int64_t layer) {
     wait_for(layer);
 }
 
-// Its place is the last but two's. At the end, the compute stream waits until all have left.
+// Its places are then those of the layer three further down. At the end, the compute stream waits
+// until all have left, and so does the next step.
 void OffloadedParameters::is_updated(std::int64_t layer) {
   if (overlaps_)
     let_follow(builder_, way_out(), Phase::optimizer, updated_, numbered("updated: layer", layer));
