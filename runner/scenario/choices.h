@@ -36,7 +36,7 @@ enum class Allocator { fixed, cuda, cuda_async, arena, caching, expandable, firs
 enum class AllocRound { none, quarters, eighths };  // of the power of two below
 enum class AllocWhen { never, step, op, resize };   // resize: when the batch has another size
 enum class ZeroGrad { none, memset };
-enum class Offload { none, activations, optimizer };
+enum class Offload { none, activations, optimizer, weights };
 enum class OffloadVia { pinned_overlap, pinned, pageable };
 enum class OptimKind { sgd, adamw, lion };
 enum class OptimImpl { fused, per_tensor, foreach };

@@ -56,7 +56,8 @@ const AllocKnobs allocations[] = {
      .cap = {CapOf::bytes, 1 << 30}},
 };
 
-constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer};
+constexpr Offload offloads[] = {Offload::none, Offload::activations, Offload::optimizer,
+                                Offload::weights};
 constexpr OffloadVia offload_vias[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
                                        OffloadVia::pageable};
 
@@ -143,7 +144,11 @@ bool set_offload(Knobs& knobs, Offload offload, OffloadVia via) {
   if (offload == Offload::optimizer && knobs.optim.kind != OptimKind::adamw) return false;
   knobs.memory.offload = offload;
   knobs.memory.offload_via = via;
-  if (offload == Offload::optimizer) knobs.optim.impl = OptimImpl::per_tensor;
+  if (offload != Offload::activations) knobs.optim.impl = OptimImpl::per_tensor;
+  if (offload == Offload::weights) {
+    knobs.memory.zero_grad = ZeroGrad::none;
+    knobs.eval = {};
+  }
   return true;
 }
 

@@ -100,8 +100,10 @@ class Evaluation {
   void forward(std::int64_t batch, std::int64_t layer, const std::string& prefix) {
     const auto index = static_cast<std::size_t>(layer);
     const int out = layer + 1 < shape_.layers ? inputs_[index + 1] : logits_of(batch);
-    const LayerBuffers buffers{
-        .weights = weights_, .in = inputs_[index], .gemm = gemm_.value_or(out), .out = out};
+    const LayerBuffers buffers{.weights = {weights_, layer},
+                               .in = inputs_[index],
+                               .gemm = gemm_.value_or(out),
+                               .out = out};
     launch_gemm(builder_, shape_, layer, buffers, prefix);
     launch_activation(builder_, shape_, layer, buffers, prefix);
   }

@@ -32,6 +32,7 @@ class Mlp {
 
   ModelParts build(int batch, std::int64_t sample_bytes) {
     builder_.enter(Phase::forward);
+    if (visitors_) visitors_->begin();
     const int last_reader = static_cast<int>(builder_.plan().operations.size());
     if (tables_)
       tables_->look_up(batch, sample_bytes, weights_, activations_.front(), labels_);
@@ -39,6 +40,7 @@ class Mlp {
       ingest(batch, sample_bytes);
     if (offloaded_) offloaded_->is_written(0);
     for (std::int64_t layer = 0; layer < layers_; ++layer) forward(layer);
+    if (visitors_) visitors_->begin_to_return();
     const int gradient = activation_gradients_[0];
     builder_.launch<kernels::CrossEntropy>(
         "loss", {.rows = rows_, .columns = hidden_},
@@ -48,10 +50,13 @@ class Mlp {
     builder_.enter(Phase::backward);
     if (offloaded_) offloaded_->begin_to_return();
     if (accumulates()) builder_.act("zero the gradients", FillZero{builder_.whole(gradients_)});
-    for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) backward(layer);
+    for (std::int64_t layer = layers_ - 1; layer >= 0; --layer) {
+      backward(layer);
+      if (visitors_) update_visitor(layer);
+    }
     if (tables_) tables_->add_gradient(activation_gradient(-1), gradients_, !accumulates());
     builder_.enter(Phase::optimizer);
-    optimize();
+    if (!visitors_) optimize();
     return {ends_.loss, last_reader, weights_};
   }
 
@@ -96,7 +101,7 @@ class Mlp {
     }
     if (knobs_.memory.offload == Offload::optimizer) {
       offloaded_moments_.emplace(builder_, knobs_.memory.offload_via, layers_,
-                                 shape_.parameters() / layers_ * word_bytes);
+                                 shape_.layer_parameters() * word_bytes);
       return;
     }
     for (const char* name : moments_of(knobs_.optim.kind)) {
@@ -117,22 +122,55 @@ class Mlp {
     activations_.push_back(activation("logits"));
   }
 
+  void add_parameters(const Buffer& weights) {
+    weights_ = builder_.add(weights);
+    gradients_ = builder_.add({.name = "gradients",
+                               .purpose = Purpose::gradients,
+                               .bytes = weights.bytes,
+                               .dtype = weights.dtype});
+    add_moments();
+  }
+
+  void add_visitors(const Buffer& weights) {
+    require(!tables_ && knobs_.eval.every == 0 && !accumulates() &&
+                knobs_.optim.impl != OptimImpl::fused,
+            "parameters that visit the device are used layer by layer, and only by the step");
+    visitors_.emplace(builder_, knobs_.memory.offload_via, knobs_.optim.kind, weights, layers_);
+    weights_ = visitors_->weights_at_home();
+  }
+
+  // Where they are when the layer is computed and updated.
+  LayerPlace weights_of(std::int64_t layer) const {
+    return visitors_ ? LayerPlace{visitors_->weights(layer)} : LayerPlace{weights_, layer};
+  }
+  LayerPlace gradients_of(std::int64_t layer) const {
+    return visitors_ ? LayerPlace{visitors_->gradients()} : LayerPlace{gradients_, layer};
+  }
+  std::vector<LayerPlace> moments_of_layer(std::int64_t layer) const {
+    std::vector<LayerPlace> places;
+    for (const int flat : moments_) places.push_back({flat, layer});
+    if (offloaded_moments_)
+      for (const int visiting : offloaded_moments_->visiting(layer)) places.push_back({visiting});
+    if (visitors_)
+      for (const int visiting : visitors_->moments(layer)) places.push_back({visiting});
+    return places;
+  }
+
   void add_buffers() {
     const std::int64_t flat_bytes =
         tables_ ? CheckedSize(parameters_.elements()) * shape_.element_bytes : shape_.flat_bytes();
     builder_.plan().param_bytes = flat_bytes;
-    weights_ = builder_.add({.name = "weights",
-                             .purpose = Purpose::weights,
-                             .bytes = flat_bytes,
-                             .content = Content::weights,
-                             .dtype = knobs_.model.dtype,
-                             .scale = scale_of_layers(),
-                             .parts = parameters_.contents()});
-    gradients_ = builder_.add({.name = "gradients",
-                               .purpose = Purpose::gradients,
-                               .bytes = flat_bytes,
-                               .dtype = knobs_.model.dtype});
-    add_moments();
+    const Buffer weights{.name = "weights",
+                         .purpose = Purpose::weights,
+                         .bytes = flat_bytes,
+                         .content = Content::weights,
+                         .dtype = knobs_.model.dtype,
+                         .scale = scale_of_layers(),
+                         .parts = parameters_.contents()};
+    if (knobs_.memory.offload == Offload::weights)
+      add_visitors(weights);
+    else
+      add_parameters(weights);
     add_activations();
     activation_gradients_ = {activation("activation gradient 0"),
                              activation("activation gradient 1")};
@@ -158,15 +196,17 @@ class Mlp {
 
   void forward(std::int64_t layer) {
     const int out = activations_[layer + 1];
-    const LayerBuffers buffers{.weights = weights_,
+    const LayerBuffers buffers{.weights = weights_of(layer),
                                .in = activations_[layer],
                                .gemm = knobs_.model.inplace ? out : gemms_[layer],
                                .out = out};
     const bool leaves_it = offloaded_ && layer + 1 < layers_;
     if (leaves_it) offloaded_->make_room(layer + 1);
+    if (visitors_) visitors_->is_needed(layer);
     launch_gemm(builder_, shape_, layer, buffers);
     if (offloaded_) offloaded_->is_read(layer);
     launch_activation(builder_, shape_, layer, buffers);
+    if (visitors_) visitors_->is_read(layer);
     if (leaves_it) offloaded_->is_written(layer + 1);
   }
 
@@ -189,16 +229,17 @@ class Mlp {
       if (offloaded_) offloaded_->is_used_up(layer + 1);
     }
     builder_.launch<kernels::BiasGradient>(name + ": bias gradient", {rows_, hidden_},
-                                           {gradient, shape_.bias(gradients_, layer)},
+                                           {gradient, shape_.bias(gradients_of(layer))},
                                            {.accumulate = accumulate});
     if (offloaded_) offloaded_->is_needed(layer);
     builder_.launch<kernels::Matmul>(
         name + ": weight gradient", {hidden_, hidden_, rows_},
-        {gradient, builder_.whole(left_behind(layer)), shape_.weight(gradients_, layer)},
+        {gradient, builder_.whole(left_behind(layer)), shape_.weight(gradients_of(layer))},
         {.transpose_a = true, .accumulate = accumulate});
+    if (visitors_) visitors_->is_needed_again(layer);
     if (layer > 0 || tables_) {
       builder_.launch<kernels::Matmul>(name + ": input gradient", {rows_, hidden_, hidden_},
-                                       {gradient, shape_.weight(weights_, layer),
+                                       {gradient, shape_.weight(weights_of(layer)),
                                         builder_.whole(activation_gradient(layer - 1))});
     }
   }
@@ -211,38 +252,43 @@ class Mlp {
     }
     if (knobs_.optim.impl == OptimImpl::fused) {
       require(!offloaded_moments_, "moments that visit the device are used layer by layer");
-      update("update all parameters", 0, shape_.parameters());
+      update("update all parameters", 0, 0, shape_.parameters());
       return;
     }
     if (offloaded_moments_) offloaded_moments_->begin();
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
-      const std::string name = "layer " + std::to_string(layer);
-      const std::int64_t first = layer * hidden_ * (hidden_ + 1);
       if (offloaded_moments_) offloaded_moments_->is_needed(layer);
-      update(name + ": update the weight", first, hidden_ * hidden_);
-      update(name + ": update the bias", first + hidden_ * hidden_, hidden_);
+      update_layer(layer);
       if (offloaded_moments_) offloaded_moments_->is_updated(layer);
     }
   }
 
-  // All of the layer's, where only those are on the device.
-  std::vector<StepBuilder::Operand> moments_from(std::int64_t first) {
-    std::vector<StepBuilder::Operand> moments;
-    if (offloaded_moments_) {
-      const std::int64_t of_a_layer = shape_.parameters() / layers_;
-      const std::int64_t layer = first / of_a_layer;
-      for (const int buffer : offloaded_moments_->visiting(layer))
-        moments.push_back(StepBuilder::Operand::from(buffer, first - layer * of_a_layer));
-    }
-    for (const int buffer : moments_) moments.push_back(StepBuilder::Operand::from(buffer, first));
-    return moments;
+  // As soon as its gradient is there, for which the next layer's needs the memory.
+  void update_visitor(std::int64_t layer) {
+    builder_.enter(Phase::optimizer);
+    update_layer(layer);
+    visitors_->is_updated(layer);
+    builder_.enter(Phase::backward);
   }
 
-  void update(const std::string& name, std::int64_t first, std::int64_t count) {
+  void update_layer(std::int64_t layer) {
+    const std::string name = "layer " + std::to_string(layer);
+    update(name + ": update the weight", layer, 0, hidden_ * hidden_);
+    update(name + ": update the bias", layer, hidden_ * hidden_, hidden_);
+  }
+
+  // So many parameters, from one of the layer's on.
+  void update(const std::string& name, std::int64_t layer, std::int64_t first, std::int64_t count) {
+    const auto from = [&](const LayerPlace& place) {
+      return StepBuilder::Operand::from(place.flat,
+                                        place.layer * shape_.layer_parameters() + first);
+    };
+    std::vector<StepBuilder::Operand> moments;
+    for (const LayerPlace& place : moments_of_layer(layer)) moments.push_back(from(place));
     launch_update(builder_, knobs_.optim.kind, name, count,
-                  {.weights = StepBuilder::Operand::from(weights_, first),
-                   .gradients = StepBuilder::Operand::from(gradients_, first),
-                   .moments = moments_from(first),
+                  {.weights = from(weights_of(layer)),
+                   .gradients = from(gradients_of(layer)),
+                   .moments = moments,
                    .counter = builder_.whole(ends_.counter)});
   }
 
@@ -258,6 +304,7 @@ class Mlp {
   UpdateBuffers update_;      // likewise
   std::optional<OffloadedActivations> offloaded_;
   std::optional<OffloadedMoments> offloaded_moments_;
+  std::optional<OffloadedParameters> visitors_;
   ModelEnds ends_{};
 };
 

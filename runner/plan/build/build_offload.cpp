@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "plan/build/build_input.h"
 #include "plan/build/update/update_rule.h"
@@ -14,15 +15,36 @@ MemoryKind memory_of(OffloadVia via) {
   return via == OffloadVia::pageable ? MemoryKind::pageable : MemoryKind::pinned;
 }
 
-std::string numbered(const char* name, std::int64_t number) {
-  return std::string(name) + ' ' + std::to_string(number);
+std::string numbered(const std::string& name, std::int64_t number) {
+  return name + ' ' + std::to_string(number);
 }
 
-// The stream that copies waits until the compute stream has reached this point.
-void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::string& name) {
+// Another stream, which the builder is on afterwards, waits until the one that it is on has reached
+// this point.
+void let_follow(StepBuilder& builder, const Stream& other, Phase phase, int event,
+                const std::string& name) {
   builder.act(name, RecordEvent{event});
-  builder.enter(phase, builder.add_stream(stream_of(CopyStream::side)));
+  builder.enter(phase, builder.add_stream(other));
   builder.act("wait: " + name, StreamWaitsEvent{event});
+}
+
+void let_copies_follow(StepBuilder& builder, Phase phase, int event, const std::string& name) {
+  let_follow(builder, stream_of(CopyStream::side), phase, event, name);
+}
+
+// Beside the side stream, on which everything comes, where it would hold up what comes next.
+Stream way_out() {
+  return {.name = "side out", .kind = StreamKind::non_blocking};
+}
+
+Buffer moment_buffer(const char* name, std::int64_t parameters) {
+  return {.name = name, .purpose = Purpose::optimizer_state, .bytes = parameters * word_bytes};
+}
+
+std::vector<int> places_of(const std::vector<VisitingLayers>& buffers, std::int64_t layer) {
+  std::vector<int> places;
+  for (const VisitingLayers& buffer : buffers) places.push_back(buffer.place(layer));
+  return places;
 }
 
 }  // namespace
@@ -115,28 +137,41 @@ void OffloadedActivations::fetch(std::int64_t index) {
     builder_.act(numbered("is back: activation", index), RecordEvent{returned_[place_of(index)]});
 }
 
+// --- layers that visit the device ----------------------------------------------------------------
+
+VisitingLayers::VisitingLayers(StepBuilder& builder, OffloadVia via, Buffer flat,
+                               std::int64_t layers, std::int64_t places)
+    : builder_(builder), name_(flat.name), layer_bytes_(flat.bytes / layers) {
+  flat.name += " on the host";
+  flat.memory = memory_of(via);
+  if (flat.content == Content::weights) flat.numbers_of = name_;
+  on_host_ = builder.add(std::move(flat));
+  for (std::int64_t place = 0; place < std::min(layers, places); ++place) {
+    places_.push_back(builder.add({.name = numbered(name_ + " visiting", place),
+                                   .purpose = Purpose::staging,
+                                   .bytes = layer_bytes_}));
+  }
+}
+
+void VisitingLayers::fetch(std::int64_t layer) {
+  builder_.act(numbered("fetch the " + name_ + " of layer", layer),
+               CopyBytes{builder_.whole(place(layer)), home_of(layer)});
+}
+
+void VisitingLayers::send(std::int64_t layer) {
+  builder_.act(numbered("send the " + name_ + " of layer", layer),
+               CopyBytes{home_of(layer), builder_.whole(place(layer))});
+}
+
 // --- moments -------------------------------------------------------------------------------------
 
 OffloadedMoments::OffloadedMoments(StepBuilder& builder, OffloadVia via, std::int64_t layers,
                                    std::int64_t layer_bytes)
-    : builder_(builder),
-      overlaps_(via == OffloadVia::pinned_overlap),
-      layers_(layers),
-      bytes_(layer_bytes) {
-  const auto names = moments_of(OptimKind::adamw);  // the only rule whose moments may lie there
-  for (std::size_t moment = 0; moment < 2; ++moment) {
-    const std::string name = names[moment];
-    on_host_[moment] = builder.add({.name = name + " on the host",
-                                    .memory = memory_of(via),
-                                    .purpose = Purpose::optimizer_state,
-                                    .bytes = layers * layer_bytes});
-    for (std::size_t place = 0; place < static_cast<std::size_t>(std::min<std::int64_t>(layers, 2));
-         ++place) {
-      places_[place][moment] = builder.add({.name = name + " visiting " + std::to_string(place),
-                                            .purpose = Purpose::staging,
-                                            .bytes = layer_bytes});
-    }
-  }
+    : builder_(builder), overlaps_(via == OffloadVia::pinned_overlap), layers_(layers) {
+  // The only rule whose moments may lie there without their weights.
+  for (const char* name : moments_of(OptimKind::adamw))
+    moments_.emplace_back(builder, via, moment_buffer(name, layers * layer_bytes / word_bytes),
+                          layers, 2);
   if (!overlaps_) return;
   gradients_ = builder.add_event("gradients are there", 1);
   sent_ = builder.add_event("moments are on the host", 1);
@@ -144,6 +179,10 @@ OffloadedMoments::OffloadedMoments(StepBuilder& builder, OffloadVia via, std::in
     arrived_[place] =
         builder.add_event(numbered("moments are in place", static_cast<std::int64_t>(place)), 1);
   }
+}
+
+std::vector<int> OffloadedMoments::visiting(std::int64_t layer) const {
+  return places_of(moments_, layer);
 }
 
 // Only now, so that the places can be memory that the backward pass has used.
@@ -171,27 +210,119 @@ void OffloadedMoments::is_updated(std::int64_t layer) {
 }
 
 void OffloadedMoments::fetch(std::int64_t layer) {
-  for (std::size_t moment = 0; moment < 2; ++moment) {
-    const int place = visiting(layer)[moment];
-    builder_.act(numbered(moment == 0 ? "fetch the first moments of layer"
-                                      : "fetch the second moments of layer",
-                          layer),
-                 CopyBytes{builder_.whole(place),
-                           StepBuilder::part(on_host_[moment], layer * bytes_, bytes_)});
-  }
+  for (VisitingLayers& moment : moments_) moment.fetch(layer);
   if (overlaps_)
     builder_.act(numbered("there are the moments of layer", layer),
                  RecordEvent{arrived_[static_cast<std::size_t>(layer % 2)]});
 }
 
 void OffloadedMoments::send(std::int64_t layer) {
-  for (std::size_t moment = 0; moment < 2; ++moment) {
-    builder_.act(numbered(moment == 0 ? "send the first moments of layer"
-                                      : "send the second moments of layer",
-                          layer),
-                 CopyBytes{StepBuilder::part(on_host_[moment], layer * bytes_, bytes_),
-                           builder_.whole(visiting(layer)[moment])});
+  for (VisitingLayers& moment : moments_) moment.send(layer);
+}
+
+// --- all that belongs to parameters --------------------------------------------------------------
+
+OffloadedParameters::OffloadedParameters(StepBuilder& builder, OffloadVia via, OptimKind kind,
+                                         const Buffer& weights, std::int64_t layers)
+    : builder_(builder),
+      overlaps_(via == OffloadVia::pinned_overlap),
+      layers_(layers),
+      weights_(builder, via, weights, layers, 3) {
+  for (const char* name : moments_of(kind))
+    moments_.emplace_back(builder, via,
+                          moment_buffer(name, weights.bytes / bytes_of(weights.dtype)), layers,
+                          places());
+  gradients_ = builder.add({.name = "gradients of a layer",
+                            .purpose = Purpose::gradients,
+                            .bytes = weights.bytes / layers,
+                            .dtype = weights.dtype});
+  if (!overlaps_) return;
+  begun_ = builder.add_event("step begins", 1);
+  read_ = builder.add_event("weights are read", 1);
+  updated_ = builder.add_event("layer is updated", 1);
+  left_ = builder.add_event("layer has left", 1);
+  home_ = builder.add_event("all layers are on the host", 1);
+  for (std::int64_t place = 0; place < places(); ++place)
+    come_.push_back(builder.add_event(numbered("layer has come to place", place), 1));
+}
+
+std::vector<int> OffloadedParameters::moments(std::int64_t layer) const {
+  return places_of(moments_, layer);
+}
+
+void OffloadedParameters::begin() {
+  if (!overlaps_) return;
+  let_copies_follow(builder_, Phase::forward, begun_, "the step begins");
+  for (std::int64_t layer = 0; layer < places(); ++layer) fetch_weights(layer);
+  builder_.enter(Phase::forward);
+}
+
+void OffloadedParameters::is_needed(std::int64_t layer) {
+  if (overlaps_)
+    wait_for(layer);
+  else
+    fetch_weights(layer);
+}
+
+// Its place is then that of the layer three further up.
+void OffloadedParameters::is_read(std::int64_t layer) {
+  if (!overlaps_ || stays(layer)) return;
+  let_copies_follow(builder_, Phase::forward, read_, numbered("read: the weights of layer", layer));
+  fetch_weights(layer + places());
+  builder_.enter(Phase::forward);
+}
+
+// Beside the loss. Only now, since the forward pass waits for the same events.
+void OffloadedParameters::begin_to_return() {
+  if (!overlaps_ || moments_.empty()) return;
+  builder_.enter(Phase::forward, builder_.add_stream(stream_of(CopyStream::side)));
+  for (std::int64_t layer = layers_ - 1; layer >= 0 && stays(layer); --layer)
+    fetch_for_update(layer);
+  builder_.enter(Phase::forward);
+}
+
+void OffloadedParameters::is_needed_again(std::int64_t layer) {
+  if (!overlaps_)
+    fetch_for_update(layer);
+  else if (!stays(layer) || !moments_.empty())
+    wait_for(layer);
+}
+
+// Its places are then those of the layer three further down. At the end, the compute stream waits
+// until all have left, and so does the next step.
+void OffloadedParameters::is_updated(std::int64_t layer) {
+  if (overlaps_)
+    let_follow(builder_, way_out(), Phase::optimizer, updated_, numbered("updated: layer", layer));
+  weights_.send(layer);
+  for (VisitingLayers& moment : moments_) moment.send(layer);
+  if (!overlaps_) return;
+  if (layer >= places()) {
+    let_copies_follow(builder_, Phase::backward, left_, numbered("has left: layer", layer));
+    fetch_for_update(layer - places());
   }
+  if (layer == 0) builder_.act("all layers are on the host", RecordEvent{home_});
+  builder_.enter(Phase::optimizer);
+  if (layer == 0) builder_.act("wait until all layers are on the host", StreamWaitsEvent{home_});
+}
+
+void OffloadedParameters::fetch_weights(std::int64_t layer) {
+  weights_.fetch(layer);
+  has_come(layer);
+}
+
+void OffloadedParameters::fetch_for_update(std::int64_t layer) {
+  if (!stays(layer)) weights_.fetch(layer);
+  for (VisitingLayers& moment : moments_) moment.fetch(layer);
+  has_come(layer);
+}
+
+void OffloadedParameters::has_come(std::int64_t layer) {
+  if (overlaps_)
+    builder_.act(numbered("has come: layer", layer), RecordEvent{come_[place_of(layer)]});
+}
+
+void OffloadedParameters::wait_for(std::int64_t layer) {
+  builder_.act(numbered("wait for layer", layer), StreamWaitsEvent{come_[place_of(layer)]});
 }
 
 }  // namespace stepgate

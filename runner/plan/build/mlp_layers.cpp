@@ -14,12 +14,13 @@ CheckedSize width_of(const ModelKnobs& model) {
 
 }  // namespace
 
-BufferUse MlpShape::weight(int flat, std::int64_t layer) const {
-  return StepBuilder::part(flat, layer * layer_bytes(), weight_bytes());
+BufferUse MlpShape::weight(const LayerPlace& place) const {
+  return StepBuilder::part(place.flat, place.layer * layer_bytes(), weight_bytes());
 }
 
-BufferUse MlpShape::bias(int flat, std::int64_t layer) const {
-  return StepBuilder::part(flat, layer * layer_bytes() + weight_bytes(), hidden * element_bytes);
+BufferUse MlpShape::bias(const LayerPlace& place) const {
+  return StepBuilder::part(place.flat, place.layer * layer_bytes() + weight_bytes(),
+                           hidden * element_bytes);
 }
 
 MlpShape mlp_shape(const Knobs& knobs) {
@@ -31,11 +32,11 @@ MlpShape mlp_shape(const Knobs& knobs) {
 
 void launch_gemm(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
                  const LayerBuffers& buffers, const std::string& prefix) {
-  builder.launch<kernels::Matmul>(prefix + "layer " + std::to_string(layer) + ": gemm",
-                                  {shape.rows, shape.hidden, shape.hidden},
-                                  {builder.whole(buffers.in), shape.weight(buffers.weights, layer),
-                                   builder.whole(buffers.gemm)},
-                                  {.transpose_b = true});
+  builder.launch<kernels::Matmul>(
+      prefix + "layer " + std::to_string(layer) + ": gemm",
+      {shape.rows, shape.hidden, shape.hidden},
+      {builder.whole(buffers.in), shape.weight(buffers.weights), builder.whole(buffers.gemm)},
+      {.transpose_b = true});
 }
 
 void launch_activation(StepBuilder& builder, const MlpShape& shape, std::int64_t layer,
@@ -44,7 +45,7 @@ void launch_activation(StepBuilder& builder, const MlpShape& shape, std::int64_t
   builder.launch<kernels::BiasActivation>(
       prefix + "layer " + std::to_string(layer) + ": bias and activation",
       {shape.rows, shape.hidden},
-      {builder.whole(buffers.gemm), shape.bias(buffers.weights, layer), builder.whole(buffers.out)},
+      {builder.whole(buffers.gemm), shape.bias(buffers.weights), builder.whole(buffers.out)},
       {.relu = relu});
 }
 

@@ -11,6 +11,12 @@
 
 namespace stepgate {
 
+// A layer's part of a flat buffer: the first, the second, ... of those that lie there.
+struct LayerPlace {
+  int flat = 0;  // buffer
+  std::int64_t layer = 0;
+};
+
 // Sizes of a stack of square layers. All its parameters, or as many gradients, lie in one flat
 // buffer: of every layer the weight, then the bias.
 struct MlpShape {
@@ -22,8 +28,9 @@ struct MlpShape {
   CheckedSize parameters() const { return layers * hidden * (hidden + 1); }
   CheckedSize flat_bytes() const { return layers * layer_bytes(); }
   CheckedSize activation_bytes() const { return rows * hidden * element_bytes; }
-  BufferUse weight(int flat, std::int64_t layer) const;
-  BufferUse bias(int flat, std::int64_t layer) const;
+  std::int64_t layer_parameters() const { return hidden * (hidden + 1); }
+  BufferUse weight(const LayerPlace&) const;
+  BufferUse bias(const LayerPlace&) const;
 
  private:
   CheckedSize weight_bytes() const { return hidden * hidden * element_bytes; }
@@ -34,7 +41,7 @@ MlpShape mlp_shape(const Knobs&);
 
 // What a layer reads and writes, by index of the buffers. `gemm` may be `out`.
 struct LayerBuffers {
-  int weights = 0;
+  LayerPlace weights;
   int in = 0;
   int gemm = 0;
   int out = 0;

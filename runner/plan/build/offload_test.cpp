@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Activations and moments that lie in host memory between their uses: what a step copies, holds and
-// waits for. What it computes is the device contract's.
+// Activations, moments and weights that lie in host memory between their uses: what a step copies,
+// holds and waits for. What it computes is the device contract's.
 #include <gtest/gtest.h>
 
 #include "plan/allocate/plan_in_arena.h"
@@ -15,6 +15,7 @@ namespace {
 
 constexpr OffloadVia ways[] = {OffloadVia::pinned_overlap, OffloadVia::pinned,
                                OffloadVia::pageable};
+constexpr Offload everything[] = {Offload::activations, Offload::optimizer, Offload::weights};
 constexpr std::int64_t layers = 12;
 constexpr double offloaded_bytes_of_a_block = 64.0 * 16 * 4;
 constexpr double moment_bytes = layers * 16.0 * 17 * 4;
@@ -88,7 +89,7 @@ TEST(OffloadedActivations, AreAllocatedAndReleasedWhereTheComputeStreamHasThem) 
   for (const OffloadVia via : ways) {
     for (const Allocator with : {Allocator::cuda, Allocator::cuda_async, Allocator::caching}) {
       for (const AllocWhen when : {AllocWhen::op, AllocWhen::step}) {
-        for (const Offload what : {Offload::activations, Offload::optimizer}) {
+        for (const Offload what : everything) {
           Knobs knobs = deep_mlp(via, what);
           knobs.alloc = {.with = with, .when = when};
           EXPECT_EQ(refusal_of(knobs), "accepted");
@@ -108,6 +109,8 @@ TEST(OffloadedActivations, MayBeOneOrTwo) {
       EXPECT_EQ(value(knobs, Metric::copies_per_step), 2 * few);
       knobs.memory.offload = Offload::optimizer;
       EXPECT_EQ(value(knobs, Metric::copies_per_step), 4 * few);
+      knobs.memory.offload = Offload::weights;
+      EXPECT_EQ(value(knobs, Metric::copies_per_step), 6 * few) << "none comes a second time";
     }
   }
 }
@@ -132,6 +135,62 @@ TEST(OffloadedMoments, LeaveNothingBehindThatTheNeedWouldShow) {
               value(resident(knobs), Metric::need) -
                   2 * static_cast<double>(in_blocks(static_cast<std::int64_t>(moment_bytes))));
   }
+}
+
+// Weights come twice but for the last three layers', and go once; moments come and go once.
+TEST(OffloadedParameters, GoToTheDeviceTwiceAndBackOnceAStep) {
+  for (const OffloadVia via : ways) {
+    const bool pageable = via == OffloadVia::pageable;
+    const Knobs knobs = deep_mlp(via, Offload::weights);
+    const double copies = 7 * layers - 3;
+    EXPECT_EQ(value(knobs, Metric::copies_per_step), copies);
+    EXPECT_EQ(value(knobs, Metric::copy_bytes_per_step), copies * moment_bytes / layers);
+    EXPECT_EQ(value(knobs, Metric::pageable_copies_per_step), pageable ? copies : 0);
+    EXPECT_EQ(value(knobs, Metric::host_waits_per_step), pageable ? copies : 0);
+    EXPECT_EQ(value(knobs, Metric::host_pinned), pageable ? 0 : 3 * moment_bytes);
+    EXPECT_EQ(value(knobs, Metric::launches_per_step),
+              value(resident(knobs), Metric::launches_per_step));
+  }
+}
+
+TEST(OffloadedParameters, AreOnlyWhatTheRuleKeeps) {
+  for (const auto& [kind, moments] : {std::pair(OptimKind::sgd, 0), {OptimKind::lion, 1}}) {
+    for (const OffloadVia via : ways) {
+      Knobs knobs = deep_mlp(via, Offload::weights);
+      knobs.optim.kind = kind;
+      EXPECT_EQ(value(knobs, Metric::copies_per_step), (3 + 2 * moments) * layers - 3);
+    }
+  }
+}
+
+// Of the four parts of every layer (weights, gradient, two moments), three of three layers stay,
+// and one gradient.
+TEST(OffloadedParameters, TakeThreeLayersAndAGradient) {
+  for (const OffloadVia via : ways) {
+    const Knobs knobs = deep_mlp(via, Offload::weights);
+    EXPECT_EQ(value(knobs, Metric::peak_live), value(resident(knobs), Metric::peak_live) -
+                                                   (4 * layers - 10) * moment_bytes / layers);
+  }
+}
+
+TEST(OffloadedParameters, TakeNoMoreOfADeeperModelWhoseActivationsDo) {
+  for (const OffloadVia via : ways) {
+    for (const Allocator with : {Allocator::fixed, Allocator::arena}) {
+      for (const Metric memory : {Metric::need, Metric::peak_live, Metric::peak_reserved}) {
+        Knobs knobs = deep_mlp(via, Offload::weights);
+        knobs.alloc.with = with;
+        Knobs deeper = knobs;
+        deeper.model.layers = 4 * layers;
+        EXPECT_EQ(value(deeper, memory),
+                  value(knobs, memory) + 3 * layers * offloaded_bytes_of_a_block);
+      }
+    }
+  }
+}
+
+TEST(OffloadedParameters, AreAsManyBytesAsTheModelHasWhereverTheyLie) {
+  const StepPlan plan = plan_of(deep_mlp(OffloadVia::pinned, Offload::weights));
+  EXPECT_EQ(static_cast<double>(plan.param_bytes), moment_bytes);
 }
 
 // How many waits there are, each of which a race takes the place of when it is left out.
@@ -161,8 +220,18 @@ TEST(OffloadedMoments, AreARaceWithoutAnyOneOfTheirWaits) {
   EXPECT_EQ(waits_that_hold(plan_of(knobs)), 1 + layers + (layers - 2));
 }
 
+TEST(OffloadedParameters, AreARaceWithoutAnyOneOfTheirWaits) {
+  for (const Allocator with : {Allocator::fixed, Allocator::arena}) {
+    Knobs knobs = deep_mlp(OffloadVia::pinned_overlap, Offload::weights);
+    knobs.alloc.with = with;
+    // A step begins and ends; layers come twice, and leave; of all but three the place is another's
+    // in each direction.
+    EXPECT_EQ(waits_that_hold(plan_of(knobs)), 2 + 3 * layers + 2 * (layers - 3));
+  }
+}
+
 TEST(Offload, IsCapturedUnlessItsMemoryIsPageable) {
-  for (const Offload what : {Offload::activations, Offload::optimizer}) {
+  for (const Offload what : everything) {
     for (const OffloadVia via : ways) {
       Knobs knobs = deep_mlp(via, what);
       knobs.launch.via = LaunchVia::graph;

@@ -239,7 +239,8 @@ constexpr std::array field_rows{
     field<&Knobs::memory, &MemoryKnobs::offload>(
         "memory.offload", one_of(choices<Offload>),
         "what lies in host memory between its uses: the inputs of mlp layers, four of which stay "
-        "on the device, or AdamW's moments"),
+        "on the device, AdamW's moments, or weights and moments of mlp layers, at most three of "
+        "which are on the device"),
     field<&Knobs::memory, &MemoryKnobs::offload_via>(
         "memory.offload_via", one_of(choices<OffloadVia>),
         "copied beside the kernels, between them, or by a waiting host", &where_offloaded),

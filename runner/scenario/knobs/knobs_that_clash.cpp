@@ -73,6 +73,10 @@ bool offloads_the_optimizer(const Knobs& knobs) {
   return knobs.memory.offload == Offload::optimizer && knobs.model.kind == ModelKind::mlp;
 }
 
+bool offloads_weights(const Knobs& knobs) {
+  return knobs.memory.offload == Offload::weights && knobs.model.kind == ModelKind::mlp;
+}
+
 constexpr std::array clashes{
     KnobRule{"loader.workers",
              [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
@@ -242,6 +246,24 @@ constexpr std::array clashes{
              },
              "one kernel that updates all parameters needs all their moments at once",
              "write optim.impl = \"per_tensor\""},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) {
+               return offloads_weights(knobs) && knobs.optim.impl == OptimImpl::fused;
+             },
+             "one kernel that updates all parameters needs all of them at once",
+             "write optim.impl = \"per_tensor\""},
+    KnobRule{
+        "memory.offload",
+        [](const Knobs& knobs) {
+          return offloads_weights(knobs) && knobs.memory.zero_grad == ZeroGrad::memset;
+        },
+        "with the weights in host memory a gradient is used up by its layer's update, and none "
+        "is left to fill with zeros",
+        "remove 'memory.zero_grad'"},
+    KnobRule{"memory.offload",
+             [](const Knobs& knobs) { return offloads_weights(knobs) && knobs.eval.every > 0; },
+             "an evaluation reads all weights where they stay on the device",
+             "remove 'eval.every', or write memory.offload = \"optimizer\""},
     KnobRule{"batch.tensors",
              [](const Knobs& knobs) {
                return knobs.batch.sample_bytes &&
