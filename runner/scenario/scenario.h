@@ -60,6 +60,7 @@ struct BatchKnobs {
   std::vector<std::int64_t> sizes = {};           // one a step, in turns; empty: always `size`
   bool largest_first = false;                     // the turns begin with the largest
   std::int64_t accumulate = 1;  // parts of a batch, whose gradients add up before the update
+  BatchFormat format = BatchFormat::fp32;  // mlp; uint8: the step decodes them on the device
   bool operator==(const BatchKnobs&) const = default;
 };
 

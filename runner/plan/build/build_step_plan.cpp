@@ -74,7 +74,9 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
   }
   if (knobs.batch.tensors > smallest_size(knobs.batch) * given / 4) {
     return Diagnostic{variant.place,
-                      who + "a batch of " + std::to_string(smallest_size(knobs.batch) * given) +
+                      who + "a batch of " +
+                          std::to_string(smallest_size(knobs.batch) * (given / word_bytes) *
+                                         bytes_of(knobs.batch.format)) +
                           " bytes cannot be split into " + std::to_string(knobs.batch.tensors) +
                           " tensors",
                       "lower 'batch.tensors'"};
