@@ -32,8 +32,7 @@ constexpr float rounded_once(int byte) {
 constexpr bool every_byte_is_rounded_once() {
   for (int byte = 0; byte < 256; ++byte) {
     const double doubled = 2 * byte - 255;
-    // A product that a multiply-add does not round; in double both have all their bits, and the
-    // sum.
+    // As a multiply-add does, which rounds no product: in double nothing here is rounded.
     const auto in_one_instruction =
         static_cast<float>(doubled * 0x1.01p-8 + doubled * 0x1.0101p-24);
     if (decoded(static_cast<std::uint8_t>(byte)) != rounded_once(byte) ||

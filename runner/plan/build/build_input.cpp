@@ -153,9 +153,13 @@ AllocatedBy allocated_by(Allocator with) {
   return AllocatedBy::the_plan;
 }
 
+std::int64_t bytes_of_batch(const BatchKnobs& batch, std::int64_t samples,
+                            std::int64_t sample_bytes) {
+  return samples * (sample_bytes / word_bytes) * bytes_of(batch.format);
+}
+
 InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
-  const std::int64_t batch_bytes =
-      knobs.batch.size * (sample_bytes / word_bytes) * bytes_of(knobs.batch.format);
+  const std::int64_t batch_bytes = bytes_of_batch(knobs.batch, knobs.batch.size, sample_bytes);
   builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
   const HostMemory host = knobs.transfer.host;
   if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {

@@ -19,8 +19,11 @@ struct InputParts {
   bool release_batch = false;   // the batch's buffer is this step's own and must be released
 };
 
-// Appends the operations that bring a batch to the device, of samples that are `sample_bytes` in
-// fp32 and as large as their format makes that.
+// Of a batch whose samples are `sample_bytes` in words, as the loader hands it over.
+std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_t sample_bytes);
+
+// Appends the operations that bring such a batch to the device. One of bytes holds those of random
+// words, as the payload of any batch.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
 // As plans list it. Steps have further uses for those that batches may be copied on.

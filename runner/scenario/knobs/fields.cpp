@@ -136,8 +136,7 @@ constexpr std::array field_rows{
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(
         "batch.sample_bytes", or_word("auto", bytes(1, gibibyte)),
         "size of a sample in words of 4 bytes, of which 'batch.format' may make bytes; auto is "
-        "what "
-        "the model reads"),
+        "what the model reads"),
     field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
                                                "host tensors, hence copies, in a batch"),
     field<&Knobs::batch, &BatchKnobs::sizes>("batch.sizes",
