@@ -73,9 +73,9 @@ struct KernelWork {
 enum class Access { read, write, read_write };
 
 // storage: numbers of the launch's dtype; single: fp32. label: the index of a column, token: one in
-// [0, depth), both int32. count: 64 bits; word: 32 bits. control: see update_control.h. scratch:
-// bytes that a launch may leave anything in.
-enum class OperandFormat { storage, single, label, token, count, word, control, scratch };
+// [0, depth), both int32. count: 64 bits; word: 32 bits; byte: 8 bits, all unsigned. control: see
+// update_control.h. scratch: bytes that a launch may leave anything in.
+enum class OperandFormat { storage, single, label, token, count, word, byte, control, scratch };
 
 constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
   switch (format) {
@@ -83,6 +83,7 @@ constexpr std::int64_t bytes_of(OperandFormat format, DType dtype) {
       return bytes_of(dtype);
     case OperandFormat::count:
       return 8;
+    case OperandFormat::byte:
     case OperandFormat::scratch:
       return 1;
     default:

@@ -16,6 +16,7 @@
 #include "kernels/clip/clip.h"
 #include "kernels/column_parts/column_parts.h"
 #include "kernels/cross_entropy/cross_entropy.h"
+#include "kernels/decode/decode.h"
 #include "kernels/embedding/embedding.h"
 #include "kernels/embedding_gradient/embedding_gradient.h"
 #include "kernels/foreach/foreach.h"

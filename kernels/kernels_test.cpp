@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -86,6 +87,22 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
     return static_cast<double>(std::bit_cast<std::uint32_t>(word) % t.shape.columns);
   };
   expect_formulas("ingest", {{1, feature}, {2, label}});
+}
+
+TEST(Decode, SpreadsBytesFromMinusOneToOne) {
+  expect_formulas("decode", {{1, [](const KernelTrial& t, std::int64_t i) {
+                                return (value_at(t, 0, i) - 127.5) / 127.5;
+                              }}});
+}
+
+TEST(Decode, IsOnTheDeviceWhatTheReferenceSaysOfEveryByte) {
+  std::vector<std::uint8_t> bytes(256);
+  std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
+  std::vector<float> words(bytes.size());
+  run_in_fp32<kernels::Decode>({.rows = 2, .columns = 128}, {}, {bytes.data(), words.data()});
+  for (const std::uint8_t byte : bytes) EXPECT_EQ(words[byte], decoded(byte)) << int{byte};
+  EXPECT_EQ(words.front(), -1);
+  EXPECT_EQ(words.back(), 1);
 }
 
 // The words of a sample that belong to one place, folded: the fractional part of that times the

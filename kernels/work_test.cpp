@@ -68,6 +68,7 @@ TEST(Work, AgreesWithHandValues) {
        DType::bf16,
        kernels::IngestIndices::Attributes{100, 10},
        {72, 32, 26}},
+      {"decode", {2, 3}, DType::bf16, {}, {6, 24, 12}},
       {"embedding", {4, 3, 10, 2}, DType::bf16, {}, {16 + 24 + 12, 24, 12}},
       {"embedding", {4, 3, 2, 8}, DType::fp32, {}, {16 + 24 + 48, 48, 12}},
       {"token_embedding", {4, 3, 10, 2}, DType::bf16, {}, {16 + 24, 24, 0}},

@@ -57,6 +57,9 @@ void fill(KernelTrial& trial, std::size_t operand, std::uint64_t seed) {
       case OperandFormat::word:
         static_cast<std::uint32_t*>(data)[i] = static_cast<std::uint32_t>(random());
         break;
+      case OperandFormat::byte:
+        static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(random());
+        break;
       case OperandFormat::control:
         static_cast<float*>(data)[i] = control_numbers(trial.shape)[static_cast<std::size_t>(i)];
         break;
@@ -134,6 +137,7 @@ double value_at(const KernelTrial& trial, std::size_t operand, std::int64_t inde
       return static_cast<const std::int32_t*>(data)[index];
     case OperandFormat::count:
       return static_cast<double>(static_cast<const std::uint64_t*>(data)[index]);
+    case OperandFormat::byte:
     case OperandFormat::scratch:
       return static_cast<double>(static_cast<const std::uint8_t*>(data)[index]);
     case OperandFormat::word:

@@ -83,6 +83,7 @@ std::vector<TrialRecipe> make_recipes() {
                                       {3, 256, 257},
                                       {7, 1023, 1025}},
                                      {{1, 2, true}, {97, 8, false}, {100000, 4096, true}}),
+      recipe<kernels::Decode>(matrices),
       recipe<kernels::Embedding>(sequences),
       recipe<kernels::TokenEmbedding>(sequences),
       recipe<kernels::EmbeddingGradient>(repeated_sequences),

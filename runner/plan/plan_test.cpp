@@ -3,6 +3,7 @@
 // plan_refusals_test.cpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "plan/analyse/access.h"
@@ -248,6 +249,61 @@ TEST(Plan, SplitsABatchIntoTensorsThatCoverIt) {
   }
   EXPECT_EQ(next, plan.batch_bytes);
   EXPECT_EQ(counted(plan, Metric::copies_per_step), 7);
+}
+
+std::size_t index_of_operation(const StepPlan& plan, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(plan.operations, name, &Operation::name) -
+                                  plan.operations.begin());
+}
+
+TEST(Plan, CopiesAQuarterOfABatchOfBytesAndDecodesItFirst) {
+  Knobs knobs = small_mlp();
+  knobs.transfer = {.host = HostMemory::pinned, .stream = CopyStream::side, .buffers = 2};
+  const StepPlan words = plan_of(knobs);
+  knobs.batch.format = BatchFormat::uint8;
+  const StepPlan bytes = plan_of(knobs);
+  EXPECT_EQ(4 * bytes.batch_bytes, words.batch_bytes);
+  EXPECT_EQ(4 * value(bytes, Metric::copy_bytes_per_step),
+            value(words, Metric::copy_bytes_per_step));
+  EXPECT_EQ(4 * value(bytes, Metric::host_pinned), value(words, Metric::host_pinned));
+  EXPECT_EQ(value(bytes, Metric::copies_per_step), value(words, Metric::copies_per_step));
+  EXPECT_EQ(value(bytes, Metric::launches_per_step), value(words, Metric::launches_per_step) + 1);
+  // Two slots less of three quarters each, and the words that they are decoded to.
+  const auto decoded =
+      std::ranges::find(bytes.buffers, std::string("decoded batch"), &Buffer::name);
+  ASSERT_NE(decoded, bytes.buffers.end());
+  EXPECT_EQ(decoded->bytes, words.batch_bytes);
+  EXPECT_EQ(decoded->slots, 1);
+  const std::size_t decode = index_of_operation(bytes, "decode the batch");
+  ASSERT_LT(decode, bytes.operations.size());
+  EXPECT_EQ(bytes.operations[decode].phase, Phase::forward);
+  EXPECT_NE(bytes.operations[decode - 1].phase, Phase::forward);
+  EXPECT_EQ(index_of_operation(bytes, "batch is consumed"), decode + 1)
+      << "the words stay, so that the next batch may come";
+  EXPECT_EQ(index_of_operation(bytes, "ingest the batch"), decode + 2);
+}
+
+TEST(Plan, SplitsABatchOfBytesIntoTensorsThatCoverIt) {
+  Knobs knobs = small_mlp();
+  knobs.batch = {.size = 3, .tensors = 7, .format = BatchFormat::uint8};
+  for (const HostMemory host : {HostMemory::pinned, HostMemory::managed}) {
+    knobs.transfer.host = host;
+    const StepPlan plan = plan_of(knobs);
+    EXPECT_EQ(plan.batch_bytes, 3 * 17);
+    std::int64_t next = 0;
+    for (const Operation& operation : plan.operations) {
+      BufferUse to;
+      if (const auto* copy = std::get_if<CopyBytes>(&operation.action)) to = copy->to;
+      if (const auto* copy = std::get_if<HostCopies>(&operation.action)) to = copy->to;
+      if (to.bytes == 0) continue;
+      EXPECT_EQ(to.offset_bytes, next);
+      next += to.bytes;
+    }
+    EXPECT_EQ(next, plan.batch_bytes);
+  }
+  knobs.batch.tensors = 52;
+  EXPECT_NE(refusal_of(knobs).find("a batch of 51 bytes cannot be split into 52 tensors"),
+            std::string::npos);
 }
 
 TEST(Plan, AllocatesActivationsOnceAStepOrAroundTheirUse) {

@@ -3,6 +3,8 @@
 // for those that knobs/field_choices.h lists. Plans use them too, where they say the same.
 #pragma once
 
+#include <cstdint>
+
 namespace stepgate {
 
 enum class ModelKind { mlp, spin, transformer, elementwise, chase, recommender };
@@ -11,6 +13,11 @@ enum class ModelMlp { gelu, swiglu };
 enum class ModelPosition { learned, rope };
 // Written "soa" and "aos" in files: arrays of fields, or an array of records of all fields.
 enum class Layout { arrays, records };
+// Of a sample's numbers, as the loader hands them over.
+enum class BatchFormat { fp32, uint8 };
+constexpr std::int64_t bytes_of(BatchFormat format) {
+  return format == BatchFormat::uint8 ? 1 : 4;
+}
 enum class HostMemory {
   resident,
   pageable,

@@ -62,6 +62,7 @@ struct BatchKnobs {
   std::int64_t accumulate = 1;  // parts of a batch, whose gradients add up before the update
   std::vector<std::int64_t> lengths = {};  // tokens, one a sample in turns; empty: always model.seq
   bool packed = false;  // samples take as many rows as they are long, rather than model.seq
+  BatchFormat format = BatchFormat::fp32;  // mlp; uint8: the step decodes them on the device
   bool operator==(const BatchKnobs&) const = default;
 };
 

@@ -138,6 +138,9 @@ std::vector<ModelCase> model_cases() {
     mlp.optim.kind = kind;
     cases.push_back({name, mlp});
   }
+  Knobs bytes = cases[1].knobs;
+  bytes.batch.format = BatchFormat::uint8;
+  cases.push_back({"uint8_sgd", bytes});
   append_transformers(cases);
   append_elementwise(cases);
   append_recommenders(cases);

@@ -88,7 +88,7 @@ TEST_P(EvaluationNumbers, AreThoseOfTheNextForwardPassOnTheSameBatch) {
   for (const bool inplace : {true, false}) {
     for (const std::int64_t layers : {1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << layers << " layers, inplace " << inplace);
-      Knobs knobs = model_knobs("fp32_adamw");
+      Knobs knobs = model_knobs(inplace ? "fp32_adamw" : "uint8_sgd");
       knobs.model.layers = layers;
       knobs.model.inplace = inplace;
       knobs.eval = GetParam();

@@ -20,6 +20,7 @@ struct ShapeCase {
   std::string name;
   std::int64_t layers, hidden, samples;
   std::optional<std::int64_t> sample_bytes;  // absent: what the model needs
+  BatchFormat format = BatchFormat::fp32;
 };
 
 // For GoogleTest's messages.
@@ -33,16 +34,15 @@ Knobs knobs_of(const ShapeCase& shape, OptimKind optimizer) {
   Knobs knobs;
   knobs.transfer.host = HostMemory::resident;
   knobs.model = {.layers = shape.layers, .hidden = shape.hidden};
-  knobs.batch = {.size = shape.samples, .sample_bytes = shape.sample_bytes};
+  knobs.batch = {.size = shape.samples, .sample_bytes = shape.sample_bytes, .format = shape.format};
   knobs.optim.kind = optimizer;
   return knobs;
 }
 
-const ShapeCase shapes[] = {{"one_layer", 1, 8, 6, {}},
-                            {"three_layers", 3, 16, 5, {}},
-                            {"one_sample", 2, 8, 1, {}},
-                            {"five_layers", 5, 8, 7, {}},
-                            {"long_samples", 2, 16, 4, 400}};
+const ShapeCase shapes[] = {
+    {"one_layer", 1, 8, 6, {}},      {"three_layers", 3, 16, 5, {}},
+    {"one_sample", 2, 8, 1, {}},     {"five_layers", 5, 8, 7, {}},
+    {"long_samples", 2, 16, 4, 400}, {"bytes", 2, 16, 4, 400, BatchFormat::uint8}};
 
 // --- gradients -----------------------------------------------------------------------------------
 
@@ -171,6 +171,24 @@ INSTANTIATE_TEST_SUITE_P(Every, StepUpdates,
                            return std::get<0>(both.param).name + '_' +
                                   name_of(std::get<1>(both.param));
                          });
+
+// --- batches of bytes ----------------------------------------------------------------------------
+
+TEST(StepOfBytes, IsThatOfTheWordsThatALoaderWouldHaveDecoded) {
+  ShapeCase shape = {"", 3, 16, 5, 400};
+  const StepPlan of_words = plan_of(knobs_of(shape, OptimKind::sgd));
+  shape.format = BatchFormat::uint8;
+  const StepPlan of_bytes = plan_of(knobs_of(shape, OptimKind::sgd));
+  StepByHand decoding(of_bytes);
+  StepByHand finished(of_words);
+  const auto bytes = std::as_bytes(decoding.floats("device batch"));
+  const std::span<float> words = finished.floats("device batch");
+  ASSERT_EQ(bytes.size(), words.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    words[i] = static_cast<float>((std::to_integer<int>(bytes[i]) - 127.5) / 127.5);
+  EXPECT_EQ(decoding.loss(), finished.loss());
+  EXPECT_EQ(decoding.gradients(), finished.gradients());
+}
 
 // --- learning ------------------------------------------------------------------------------------
 

@@ -21,6 +21,17 @@ std::vector<float> initial_floats(const StepPlan& plan, const Buffer& buffer, st
   return numbers;
 }
 
+// As a loader would have decoded it, where it is bytes.
+std::vector<float> batch_in_words(const StepPlan& plan, const Buffer& buffer, std::int64_t slot,
+                                  BatchFormat format) {
+  if (format == BatchFormat::fp32) return initial_floats(plan, buffer, slot);
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(buffer.bytes));
+  fill_contents(buffer, slot, plan.seed, std::as_writable_bytes(std::span(bytes)));
+  std::vector<float> words;
+  for (const std::uint8_t byte : bytes) words.push_back(static_cast<float>((byte - 127.5) / 127.5));
+  return words;
+}
+
 Parameters zeros(std::int64_t layers, std::int64_t hidden) {
   const auto units = static_cast<std::size_t>(hidden);
   Parameters made;
@@ -76,7 +87,7 @@ TextbookStep::TextbookStep(const StepPlan& plan, const Knobs& knobs)
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.content == Content::payload) {
       for (std::int64_t slot = 0; slot < buffer.slots; ++slot)
-        batches_.push_back(initial_floats(plan, buffer, slot));
+        batches_.push_back(batch_in_words(plan, buffer, slot, knobs.batch.format));
     }
     if (buffer.content != Content::weights) continue;
     const std::vector<float> flat = initial_floats(plan, buffer, 0);

@@ -61,7 +61,10 @@ CalibrationRange calibration_range(const Calibration& calibration, const Scenari
     // Left to the model, which reads so much of a sample and cannot do with less.
     const StepPlan& plan = as_written[index];
     const auto largest = *std::max_element(plan.batch_sizes.begin(), plan.batch_sizes.end());
-    range.start = static_cast<double>(plan.batch_bytes) / static_cast<double>(largest);
+    const auto number_bytes =
+        static_cast<double>(bytes_of(scenario.variants[index].knobs.batch.format));
+    range.start = static_cast<double>(plan.batch_bytes) / static_cast<double>(largest) *
+                  word_bytes / number_bytes;
     range.least = range.start;
   }
   const auto multiple = static_cast<double>(field->values.multiple_of);

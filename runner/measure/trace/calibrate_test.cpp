@@ -71,6 +71,21 @@ TEST(Calibrate, AValueThatWasGivenIsNotSearched) {
   EXPECT_TRUE(scenario_with("30%", {"batch.size=32"}).calibrate);
 }
 
+// The knob says what the model reads, of which a batch of bytes is a quarter.
+TEST(Calibrate, BeginsWithWhatTheModelReadsWhateverIsCopied) {
+  for (const BatchFormat format : {BatchFormat::fp32, BatchFormat::uint8}) {
+    Scenario scenario = scenario_with("30%");
+    Knobs& knobs = scenario.variants.front().knobs;
+    knobs.model = {.kind = ModelKind::mlp, .hidden = 16};
+    knobs.batch.sample_bytes.reset();
+    knobs.batch.format = format;
+    const CalibrationRange range =
+        calibration_range(*scenario.calibrate, scenario, with_facts(build_step_plans(scenario, 1)));
+    EXPECT_EQ(range.start, 17 * 4);
+    EXPECT_EQ(range.least, 17 * 4);
+  }
+}
+
 TEST(Calibrate, TheAimIsPartOfTheFingerprint) {
   EXPECT_NE(scenario_with("30%").fingerprint, scenario_with("31%").fingerprint);
 }

@@ -22,7 +22,9 @@ class Evaluation {
         shape_(mlp_shape(knobs)),
         weights_(weights),
         input_(input),
-        sample_bytes_(sample_bytes) {
+        sample_bytes_(sample_bytes),
+        words_(add_words(builder, knobs.batch, input.batch, sample_bytes,
+                         "evaluation decoded batch")) {
     add_outputs();
     if (!knobs.model.inplace) gemm_ = activation("evaluation gemm");
     if (eval_.save_for_backward) probabilities_ = activation("evaluation probabilities");
@@ -86,10 +88,11 @@ class Evaluation {
   void evaluate(std::int64_t batch) {
     const bool last = batch + 1 == eval_.batches;
     const std::string prefix = eval_.batches > 1 ? "batch " + std::to_string(batch) + ": " : "";
+    launch_decode(builder_, shape_, input_.batch, words_, sample_bytes_, prefix);
     builder_.launch<kernels::Ingest>(
         prefix + "ingest the batch",
         {.rows = shape_.rows, .columns = shape_.hidden, .depth = sample_bytes_ / word_bytes},
-        {builder_.whole(input_.batch), builder_.whole(inputs_.front()), builder_.whole(labels_)});
+        {builder_.whole(words_), builder_.whole(inputs_.front()), builder_.whole(labels_)});
     // The step has recorded this when it was done with the batch; whoever waits, waits for both.
     if (last && input_.consumed) builder_.act("batch is evaluated", RecordEvent{*input_.consumed});
     for (std::int64_t layer = 0; layer < shape_.layers; ++layer) forward(batch, layer, prefix);
@@ -144,6 +147,7 @@ class Evaluation {
   int weights_;
   InputParts input_;
   std::int64_t sample_bytes_;
+  int words_;
   std::vector<int> inputs_;  // by layer
   std::vector<int> logits_;  // by batch where each is kept; otherwise one
   std::optional<int> gemm_;

@@ -38,6 +38,21 @@ TEST(Evaluation, LaunchesAForwardPassForEveryBatchInEveryNthStep) {
     EXPECT_EQ(operation.every, is_of_evaluation(operation) ? 4 : 1) << operation.name;
 }
 
+TEST(Evaluation, DecodesABatchOfBytesIntoMemoryOfItsOwn) {
+  Knobs knobs = evaluating({.every = 1, .batches = 3});
+  const double of_words = value(knobs, Metric::launches_per_step);
+  knobs.batch.format = BatchFormat::uint8;
+  const StepPlan plan = plan_of(knobs);
+  EXPECT_EQ(value(plan, Metric::launches_per_step), of_words + 1 + 3);
+  for (const Operation& operation : plan.operations) {
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || launch->kernel != "decode") continue;
+    const std::string& words =
+        plan.buffers[static_cast<std::size_t>(launch->operands[1].buffer)].name;
+    EXPECT_EQ(words, is_of_evaluation(operation) ? "evaluation decoded batch" : "decoded batch");
+  }
+}
+
 TEST(Evaluation, CopiesOutputsToPinnedMemoryWhereTheHostStoresThem) {
   const Knobs knobs = evaluating({.every = 2, .batches = 3, .store = EvalStore::host});
   EXPECT_EQ(value(knobs, Metric::copies_per_step), 1.5);

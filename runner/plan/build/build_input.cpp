@@ -83,7 +83,7 @@ class HostInput {
     if (locks) builder_.act("register the host batch", RegisterHost{host_});
     const std::int64_t tensors = knobs_.batch.tensors;
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
-      const TensorBytes part = tensor_of_batch(bytes_, tensor, tensors);
+      const TensorBytes part = tensor_of_batch(bytes_, tensor, knobs_.batch);
       const std::string name =
           tensors == 1 ? "copy the batch" : "copy tensor " + std::to_string(tensor);
       builder_.act(name, CopyBytes{StepBuilder::part(device_, part.first, part.bytes),
@@ -119,10 +119,12 @@ Stream stream_of(CopyStream stream) {
   return {};
 }
 
-TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors) {
-  const std::int64_t words = batch_bytes / word_bytes;
-  const std::int64_t first = tensor * words / tensors * word_bytes;
-  return {first, (tensor + 1) * words / tensors * word_bytes - first};
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor,
+                            const BatchKnobs& batch) {
+  const std::int64_t number_bytes = bytes_of(batch.format);
+  const std::int64_t numbers = batch_bytes / number_bytes;
+  const std::int64_t first = tensor * numbers / batch.tensors * number_bytes;
+  return {first, (tensor + 1) * numbers / batch.tensors * number_bytes - first};
 }
 
 void hand_off(StepBuilder& builder, std::int64_t slots) {
@@ -151,8 +153,13 @@ AllocatedBy allocated_by(Allocator with) {
   return AllocatedBy::the_plan;
 }
 
+std::int64_t bytes_of_batch(const BatchKnobs& batch, std::int64_t samples,
+                            std::int64_t sample_bytes) {
+  return samples * (sample_bytes / word_bytes) * bytes_of(batch.format);
+}
+
 InputParts build_input(StepBuilder& builder, const Knobs& knobs, std::int64_t sample_bytes) {
-  const std::int64_t batch_bytes = knobs.batch.size * sample_bytes;
+  const std::int64_t batch_bytes = bytes_of_batch(knobs.batch, knobs.batch.size, sample_bytes);
   builder.plan().batch_bytes = std::max(builder.plan().batch_bytes, batch_bytes);
   const HostMemory host = knobs.transfer.host;
   if (host == HostMemory::managed || host == HostMemory::managed_prefetch) {

@@ -19,18 +19,22 @@ struct InputParts {
   bool release_batch = false;   // the batch's buffer is this step's own and must be released
 };
 
-// Appends the operations that bring a batch of `sample_bytes` a sample to the device.
+// Of a batch whose samples are `sample_bytes` in words, as the loader hands it over.
+std::int64_t bytes_of_batch(const BatchKnobs&, std::int64_t samples, std::int64_t sample_bytes);
+
+// Appends the operations that bring such a batch to the device. One of bytes holds those of random
+// words, as the payload of any batch.
 InputParts build_input(StepBuilder&, const Knobs&, std::int64_t sample_bytes);
 
 // As plans list it. Steps have further uses for those that batches may be copied on.
 Stream stream_of(CopyStream);
 
-// One of the tensors that a batch consists of, in bytes from its start.
+// One of the tensors that a batch consists of, whole numbers each, in bytes from its start.
 struct TensorBytes {
   std::int64_t first = 0;
   std::int64_t bytes = 0;
 };
-TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, std::int64_t tensors);
+TensorBytes tensor_of_batch(std::int64_t batch_bytes, std::int64_t tensor, const BatchKnobs&);
 
 // The compute stream goes on when the stream that the builder is on has filled the batch. The
 // builder is on the compute stream afterwards.

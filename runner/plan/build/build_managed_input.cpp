@@ -33,7 +33,7 @@ void write(StepBuilder& builder, const Knobs& knobs, const ManagedBatch& made, s
   const bool prefetch = knobs.transfer.host == HostMemory::managed_prefetch;
   const std::int64_t tensors = knobs.batch.tensors;
   for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
-    const TensorBytes part = tensor_of_batch(bytes, tensor, tensors);
+    const TensorBytes part = tensor_of_batch(bytes, tensor, knobs.batch);
     const std::string what = tensors == 1 ? " the batch" : " tensor " + std::to_string(tensor);
     builder.enter(Phase::data_wait);
     builder.look_ahead(ahead);

@@ -75,9 +75,11 @@ class Mlp {
   double scale_of_layers() const { return 1.0 / std::sqrt(static_cast<double>(hidden_)); }
 
   void ingest(int batch, std::int64_t sample_bytes) {
+    const int words = add_words(builder_, knobs_.batch, batch, sample_bytes, "decoded batch");
+    launch_decode(builder_, shape_, batch, words, sample_bytes);
     builder_.launch<kernels::Ingest>(
         "ingest the batch", {.rows = rows_, .columns = hidden_, .depth = sample_bytes / word_bytes},
-        {builder_.whole(batch), builder_.whole(activations_.front()), builder_.whole(labels_)});
+        {builder_.whole(words), builder_.whole(activations_.front()), builder_.whole(labels_)});
   }
 
   bool accumulates() const { return knobs_.memory.zero_grad == ZeroGrad::memset; }

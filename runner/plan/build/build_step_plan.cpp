@@ -73,11 +73,12 @@ std::optional<Diagnostic> wrong_sizes(const Variant& variant) {
         "give at least " + std::to_string(needed) + " B and a multiple of 4, or leave it out"};
   }
   if (knobs.batch.tensors > smallest_size(knobs.batch) * given / 4) {
-    return Diagnostic{variant.place,
-                      who + "a batch of " + std::to_string(smallest_size(knobs.batch) * given) +
-                          " bytes cannot be split into " + std::to_string(knobs.batch.tensors) +
-                          " tensors",
-                      "lower 'batch.tensors'"};
+    return Diagnostic{
+        variant.place,
+        who + "a batch of " +
+            std::to_string(bytes_of_batch(knobs.batch, smallest_size(knobs.batch), given)) +
+            " bytes cannot be split into " + std::to_string(knobs.batch.tensors) + " tensors",
+        "lower 'batch.tensors'"};
   }
   if (knobs.transfer.device_buffer == DeviceBuffer::per_step &&
       knobs.transfer.host != HostMemory::resident &&

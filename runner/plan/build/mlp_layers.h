@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one layer of an mlp computes on its way forward, a = relu(x W^T + b), and where its
-// parameters lie. A step and its evaluation run the same layers over buffers of their own.
+// What one layer of an mlp computes on its way forward, a = relu(x W^T + b), where its parameters
+// lie, and what the first one's words are decoded from. A step and its evaluation run the same
+// layers over buffers of their own.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,14 @@ struct MlpShape {
 };
 
 MlpShape mlp_shape(const Knobs&);
+
+// The buffer of words that the model reads: the batch itself, or a new one of that name, which a
+// batch of bytes is decoded into.
+int add_words(StepBuilder&, const BatchKnobs&, int batch, std::int64_t sample_bytes,
+              const std::string& name);
+// Fills them where they are not the batch itself.
+void launch_decode(StepBuilder&, const MlpShape&, int batch, int words, std::int64_t sample_bytes,
+                   const std::string& prefix = "");
 
 // What a layer reads and writes, by index of the buffers. `gemm` may be `out`.
 struct LayerBuffers {

@@ -135,7 +135,8 @@ constexpr std::array field_rows{
                                             &without_sizes),
     field<&Knobs::batch, &BatchKnobs::sample_bytes>(
         "batch.sample_bytes", or_word("auto", bytes(1, gibibyte)),
-        "size of a sample; auto is what the model reads"),
+        "size of a sample in words of 4 bytes, of which 'batch.format' may make bytes; auto is "
+        "what the model reads"),
     field<&Knobs::batch, &BatchKnobs::tensors>("batch.tensors", whole(1, 1000),
                                                "host tensors, hence copies, in a batch"),
     field<&Knobs::batch, &BatchKnobs::sizes>("batch.sizes",
@@ -157,6 +158,11 @@ constexpr std::array field_rows{
         "whether samples lie one behind the other without padding, and attention is launched once "
         "for each length",
         &with_lengths),
+    field<&Knobs::batch, &BatchKnobs::format>(
+        "batch.format", one_of(choices<BatchFormat>),
+        "what the loader hands over: fp32, or uint8, a quarter of the bytes, which the forward "
+        "pass first decodes on the device (x / 127.5 - 1)",
+        &for_mlp),
 
     field<&Knobs::loader, &LoaderKnobs::wait_us>("loader.wait_us", number(0, 1e7),
                                                  "microseconds that a batch costs its worker"),
