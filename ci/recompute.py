@@ -83,6 +83,8 @@ def compared(sentence, contrasts, totals, report, replayed):  # outcome and e-va
         if outcome != "undecided": break
     return {"evidence_for": e_for, "evidence_against": e_against, "outcome": outcome, "total_ratio": math.exp(totals[-1])}
 
+def outliers_allowed(n):  # rounds of a level on its other side: one in six at most, and as unlikely by a coin as that five agree
+    return max(k for k in range(n // 6 + 1) if k == 0 or sum(math.comb(n, i) for i in range(k + 1)) / 2**n <= 1 / 32)
 def recomputed(report, line, regime=()):  # what follows of a line in a regime of these outcomes
     sentence, measured, timed = Sentence(line["text"]), report["measurement"], line["evidence"] == "timed"
     if report["skipped_because"] or "stored." in line["text"]: return {"outcome": line["outcome"]}
@@ -104,11 +106,11 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     if sentence.compares and timed:
         slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
         contrasts = [contrast - added_by_slots(contrasts[:n], slots) for n, contrast in enumerate(contrasts)]
-    inside = {sentence.keeps(contrast, sentence.relation in "<>") for contrast in earlier + contrasts}
-    own = {"contrasts": earlier + contrasts, "outcome": "holds" if True in inside else "refuted"}  # of a level, where all rounds agree
+    inside = [sentence.keeps(contrast, sentence.relation in "<>") for contrast in earlier + contrasts]
+    own = {"contrasts": earlier + contrasts, "outcome": "holds" if (most := 2 * sum(inside) > len(inside)) else "refuted"}  # of a level, where nearly all rounds agree
     if not inside or math.isnan(sum(contrasts)): own = {"timed": None, "level": None, "outcome": "undecided"}
     elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, report, replayed)
-    elif len(inside) > 1 or len(own["contrasts"]) < 5: own["outcome"] = "undecided"
+    elif len(inside) < 5 or inside.count(not most) > outliers_allowed(len(inside)): own["outcome"] = "undecided"
     own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
     return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})
 def judged(report):

@@ -236,7 +236,9 @@ TEST(TracedSentence, RefutesAtItsLimitNoMoreOftenThanStated) {
         decided(fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1), traced).outcome ==
         Outcome::refuted;
   }
-  EXPECT_EQ(levels_decided, 0);
+  // By three rounds of 20 or fewer on one side, once in 390; more than 5 of 300 come with a
+  // probability below 1 in 1000.
+  EXPECT_LE(levels_decided, 5);
   // 1 % of 300 is 3; more than 9 come with a probability below 1 in 1000.
   EXPECT_LE(refuted, 9);
 }
@@ -254,6 +256,41 @@ TEST(Level, HoldsWhereEveryRoundIsInsideAndIsRefutedWhereEveryRoundIsOutside) {
   EXPECT_EQ(level_of(values, 0.05).outcome, Outcome::holds);
   EXPECT_EQ(level_of(values, 0.03).outcome, Outcome::refuted);
   EXPECT_EQ(level_of(values, 0.042).outcome, Outcome::undecided);
+}
+
+// Something held up the host in one: four more decide, and of twelve two may be such.
+TEST(Level, IsDecidedByNearlyAllOfItsRounds) {
+  const auto of = [](std::size_t inside, std::size_t outside) {
+    std::vector<double> values(inside, 0.04);
+    values.insert(values.begin() + 1, outside, 0.4);
+    return level_of(values, 0.05);
+  };
+  EXPECT_EQ(of(4, 1).outcome, Outcome::undecided);
+  EXPECT_EQ(of(7, 1).outcome, Outcome::undecided);
+  const SentenceVerdict nine = of(8, 1);
+  EXPECT_EQ(nine.outcome, Outcome::holds);
+  EXPECT_TRUE(nine.reason.ends_with("; the limit is 5 %; 1 round lies on its other side"))
+      << nine.reason;
+  EXPECT_EQ(of(9, 2).outcome, Outcome::undecided);
+  EXPECT_EQ(of(10, 2).outcome, Outcome::holds);
+  EXPECT_EQ(of(10, 3).outcome, Outcome::undecided);
+  EXPECT_EQ(of(1, 8).outcome, Outcome::refuted);
+  EXPECT_EQ(of(2, 7).outcome, Outcome::undecided);
+}
+
+TEST(Level, MakesMoreRoundsOnlyWhereTheyCanDecideIt) {
+  const Expectation sentence = share("fix", Metric::gpu_idle, Relation::at_most, 0.05);
+  const auto is_open = [&](const std::vector<double>& values) {
+    Traced traced = traced_rounds(traced_by_script().rounds.front().variants, std::ssize(values));
+    set_values(traced, 1, Metric::gpu_idle, values);
+    return !traced_rounds_decide(scenario_of({sentence}), counted_by_script(), traced, {});
+  };
+  EXPECT_TRUE(is_open({0.04, 0.04, 0.04, 0.04}));
+  EXPECT_FALSE(is_open({0.04, 0.04, 0.04, 0.04, 0.04}));
+  EXPECT_TRUE(is_open({0.04, 0.4, 0.04, 0.04, 0.04}));
+  EXPECT_FALSE(is_open({0.04, 0.4, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04, 0.04}));
+  EXPECT_TRUE(is_open({0.04, 0.4, 0.4, 0.04, 0.04, 0.04}));
+  EXPECT_FALSE(is_open({0.04, 0.4, 0.4, 0.04, 0.4, 0.04})) << "three of 13 are too many";
 }
 
 TEST(Level, SaysItsRangeAndNoErrorRate) {

@@ -44,6 +44,20 @@ bool is_about_step_time(const Expectation& sentence) {
   return metric == Metric::step_ms_mean || is_rate(metric);
 }
 
+std::int64_t outliers_allowed(std::int64_t rounds) {
+  constexpr std::int64_t one_in = 6;
+  const double as_likely = std::exp2(-static_cast<double>(fewest_rounds_of_a_level));
+  std::int64_t allowed = 0;
+  double exactly = std::exp2(-static_cast<double>(rounds));  // so many, by a fair coin
+  double at_most = exactly;
+  for (std::int64_t next = 1; next * one_in <= rounds; ++next) {
+    exactly *= static_cast<double>(rounds - next + 1) / static_cast<double>(next);
+    at_most += exactly;
+    if (at_most <= as_likely) allowed = next;
+  }
+  return allowed;
+}
+
 SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedStep> plans,
                            const JudgeSettings& settings, const Contrasts& earlier)
     : sentence_(sentence),
@@ -118,24 +132,28 @@ bool SentenceTest::is_inside(double contrast) const {
   });
 }
 
-bool SentenceTest::all_rounds_are(bool inside) const {
-  return std::all_of(contrasts_.begin(), contrasts_.end(),
-                     [&](double contrast) { return is_inside(contrast) == inside; });
+bool SentenceTest::most_are_inside() const {
+  const auto inside = std::ranges::count_if(contrasts_, [&](double c) { return is_inside(c); });
+  return 2 * inside > std::ssize(contrasts_);
+}
+
+std::int64_t SentenceTest::outliers() const {
+  const bool usual = most_are_inside();
+  return std::ranges::count_if(contrasts_, [&](double c) { return is_inside(c) != usual; });
 }
 
 Outcome SentenceTest::outcome() const {
   if (test_) return test_->outcome();
   if (std::ssize(contrasts_) < fewest_rounds_of_a_level) return Outcome::undecided;
-  if (all_rounds_are(true)) return Outcome::holds;
-  return all_rounds_are(false) ? Outcome::refuted : Outcome::undecided;
+  if (outliers() > outliers_allowed(std::ssize(contrasts_))) return Outcome::undecided;
+  return most_are_inside() ? Outcome::holds : Outcome::refuted;
 }
 
-// A level with rounds on both sides stays undecided, however many follow.
 bool SentenceTest::is_open() const {
   if (!known_) return false;
   if (test_) return test_->outcome() == Outcome::undecided;
-  return std::ssize(contrasts_) < fewest_rounds_of_a_level &&
-         (all_rounds_are(true) || all_rounds_are(false));
+  return outcome() == Outcome::undecided && std::ssize(contrasts_) < most_rounds_of_a_level &&
+         outliers() <= outliers_allowed(most_rounds_of_a_level);
 }
 
 void SentenceTest::describe(double confidence, SentenceVerdict& verdict) const {
@@ -150,7 +168,8 @@ void SentenceTest::describe(double confidence, SentenceVerdict& verdict) const {
   verdict.level = {.typical = std::exp(quantile(contrasts_, 0.5)),
                    .range = {.low = std::exp(*least), .high = std::exp(*most)},
                    .contrasts = contrasts_,
-                   .earlier_rounds = earlier_rounds_};
+                   .earlier_rounds = earlier_rounds_,
+                   .outliers = outliers()};
 }
 
 }  // namespace stepgate

@@ -35,6 +35,11 @@ std::string rounds_in_words(std::int64_t rounds, Evidence evidence = Evidence::t
                      rounds == 1 ? "" : "s");
 }
 
+// "1 round lies", "2 rounds lie".
+std::string lying_in_words(std::int64_t rounds) {
+  return fmt::format("{} {}", rounds_in_words(rounds), rounds == 1 ? "lies" : "lie");
+}
+
 // "0.4 % against 23 %, ": a ratio of two shares says little where one of them is next to nothing.
 std::string traced_values(const Expectation& sentence, const SentenceVerdict& verdict) {
   const auto left = factor_of_single_metric(sentence.left);
@@ -243,7 +248,11 @@ std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict&
                              const Measurement& measurement, double confidence,
                              std::int64_t fewest_rounds) {
   std::string words = measured_in_words(sentence, verdict, confidence);
-  if (verdict.outcome != Outcome::undecided) return words;
+  if (verdict.outcome != Outcome::undecided) {
+    const std::int64_t outliers = verdict.level ? verdict.level->outliers : 0;
+    return outliers == 0 ? words
+                         : words + fmt::format("; {} on its other side", lying_in_words(outliers));
+  }
   return words + (verdict.level ? missing_in_words(sentence, *verdict.level, verdict.evidence)
                                 : missing_in_words(*verdict.timed, verdict.evidence, measurement,
                                                    fewest_rounds));

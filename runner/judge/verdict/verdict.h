@@ -77,6 +77,7 @@ struct Level {
   RatioInterval range;              // of the rounds
   std::vector<double> contrasts;    // log(left / right) of every round, in order
   std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
+  std::int64_t outliers = 0;        // how many lie on the other side of the limit than most
 };
 
 // A difference in time taken apart. Ratios are left variant / right variant; time = cycles / clock.
