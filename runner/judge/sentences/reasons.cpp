@@ -190,6 +190,9 @@ std::string absent_reason(const MetricOf& metric) {
           "no data sheet's peak rate for the dtype of '{}' is known of this device, so it has no "
           "mfu",
           metric.variant);
+    case Metric::pool_returns_per_step:
+      return fmt::format("what '{}' does every so many steps comes round too late to count its {}",
+                         metric.variant, row_of(metric.metric).name);
     case Metric::kernel_gbps:
       return fmt::format(
           "no kernel of '{}' was limited by memory in the traced steps, so it has no {}",

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
 #include "kernels/catalogue.h"
-#include "plan/allocate/async_pool.h"
 #include "plan/analyse/access.h"
+#include "plan/count/pool_returns.h"
 #include "plan/count/step_memory.h"
 
 namespace stepgate {
@@ -180,39 +179,12 @@ double advised_bytes(const StepPlan& plan) {
   return static_cast<double>(bytes);
 }
 
-// Host waits at which the driver's pool holds more than it may keep. A wait that comes after
-// another finds nothing to give back, and neither does a poll, which is no wait to the driver.
-double pool_returns_per_step(const StepPlan& plan) {
-  constexpr std::int64_t longest_period = 10'000;
-  if (!plan.keep_bytes) return 0;
-  std::int64_t period = 1;
-  for (const Operation& operation : plan.operations)
-    period = std::min(std::lcm(period, operation.every), longest_period);
-  AsyncPool pool(plan.keep_bytes);
-  double returns = 0;
-  for (std::int64_t step = 0; step < 2 * period; ++step) {  // the first time grows the pool
-    for (const Operation& operation : plan.operations) {
-      if (operation.captured || !acts_for(operation, step)) continue;
-      if (const auto* allocate = std::get_if<Allocate>(&operation.action)) {
-        const Buffer& taken = buffer_at(plan, allocate->buffer);
-        if (taken.allocated_by == AllocatedBy::cuda_async) pool.allocate(taken.bytes);
-      } else if (const auto* release = std::get_if<Release>(&operation.action)) {
-        const Buffer& given_back = buffer_at(plan, release->buffer);
-        if (given_back.allocated_by == AllocatedBy::cuda_async) pool.release(given_back.bytes);
-      } else if (const auto* waits = std::get_if<HostWaits>(&operation.action)) {
-        if (waits->what == WaitFor::poll || pool.wait() == 0) continue;
-        if (step >= period) returns += 1;
-      }
-    }
-  }
-  return returns / static_cast<double>(period);
-}
-
 // What a host wait is besides a wait.
 void count_kinds_of_waits(const StepPlan& plan, PlanFacts& facts) {
   const double waits = facts.counts.at(Metric::host_waits_per_step);
   facts.counts[Metric::spinning_waits_per_step] = plan.wait_style == SyncWait::spin ? waits : 0;
-  facts.counts[Metric::pool_returns_per_step] = pool_returns_per_step(plan);
+  if (const auto returns = pool_returns_per_step(plan))
+    facts.counts[Metric::pool_returns_per_step] = *returns;
 }
 
 void count_operations(const StepPlan& plan, PlanFacts& facts) {

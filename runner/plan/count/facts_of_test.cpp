@@ -147,6 +147,22 @@ TEST(ModelFlops, OfATransformerAreTheTextbooksHoweverItIsCarriedOut) {
   expect_the_same([](Knobs& other) { other.model.vocab_multiple = 64; });
 }
 
+// However long it takes until all comes round, and in no time.
+TEST(FactsOf, CountsReturnsOfAPoolThatAreRare) {
+  Knobs knobs = small_mlp();
+  knobs.alloc = {.with = Allocator::cuda_async, .when = AllocWhen::op, .keep_bytes = 0};
+  knobs.alloc.temps = 20;
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::stream, .every = 25000};
+  const auto returns = [&] { return counted(plan_of(knobs), Metric::pool_returns_per_step); };
+  EXPECT_EQ(returns(), 1.0 / 25000);
+  knobs.sync.every = 100;
+  knobs.log = {.every = 101, .via = LogVia::item};
+  EXPECT_DOUBLE_EQ(returns().value(), (101.0 + 100 - 1) / 10100) << "once for both";
+  knobs.sync.every = 999983;
+  knobs.log.every = 999979;
+  EXPECT_EQ(returns(), std::nullopt) << "after 10^12 steps";
+}
+
 // What is computed for padding is of no use to the model.
 TEST(ModelFlops, OfPaddedSamplesAreThoseOfPackedOnes) {
   Knobs packed = small_transformer();

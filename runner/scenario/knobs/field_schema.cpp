@@ -45,8 +45,8 @@ Json schema_of(const FieldValues& values) {
     case FieldKind::integers:
       return {{"type", "array"},
               {"items", number_schema(values, "integer")},
-              {"minItems", 2},
-              {"maxItems", 64}};
+              {"minItems", fewest_in_list},
+              {"maxItems", most_in_list}};
     case FieldKind::choice:
       break;
   }

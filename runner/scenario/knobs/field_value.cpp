@@ -67,8 +67,8 @@ std::string field_values_text(const FieldValues& values) {
                          bytes_text(static_cast<std::int64_t>(values.most)));
       break;
     case FieldKind::integers:
-      text = fmt::format("a list of {} to {}", limit_text(values, values.least),
-                         limit_text(values, values.most));
+      text = fmt::format("a list of {} to {} numbers, each {} to {}", fewest_in_list, most_in_list,
+                         limit_text(values, values.least), limit_text(values, values.most));
       break;
     default:
       text = fmt::format("{} to {}", limit_text(values, values.least),

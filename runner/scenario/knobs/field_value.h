@@ -21,6 +21,10 @@ std::optional<FieldValue> read_field_value(const Field&, const TomlValue&,
 // What the field would read from a command line: 2, true and 0.5 as such, the rest as a string.
 TomlValue toml_of_argument(const Field&, std::string_view text, const Place&);
 
+// Of a list.
+inline constexpr std::size_t fewest_in_list = 2;
+inline constexpr std::size_t most_in_list = 64;
+
 // A least or most value, as a file writes it.
 std::string limit_text(const FieldValues&, double limit);
 

@@ -157,7 +157,7 @@ constexpr std::array field_rows{
         "batch.packed", yes_or_no(),
         "whether samples lie one behind the other without padding, and attention is launched once "
         "for each length",
-        &with_lengths),
+        &for_transformer),
     field<&Knobs::batch, &BatchKnobs::format>(
         "batch.format", one_of(choices<BatchFormat>),
         "what the loader hands over: fp32, or uint8, a quarter of the bytes, which the forward "

@@ -121,10 +121,6 @@ inline constexpr KnobCondition with_sizes{
     .holds = [](const Knobs& knobs) { return !knobs.batch.sizes.empty(); },
     .hint = "remove it, or give 'batch.sizes' a list",
     .message = "'{}' orders 'batch.sizes', which is not there"};
-inline constexpr KnobCondition with_lengths{
-    .holds = [](const Knobs& knobs) { return !knobs.batch.lengths.empty(); },
-    .hint = "remove it, or give 'batch.lengths' a list",
-    .message = "'{}' is about samples of several lengths, and 'batch.lengths' is not there"};
 inline constexpr KnobCondition where_offloaded{
     .holds = [](const Knobs& knobs) { return knobs.memory.offload != Offload::none; },
     .hint = "remove it, or write memory.offload = \"activations\"",

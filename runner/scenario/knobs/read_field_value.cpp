@@ -127,13 +127,11 @@ class ValueReader {
   }
 
   std::optional<FieldValue> integers() {
-    constexpr std::size_t least = 2;
-    constexpr std::size_t most = 64;
     const auto* list = std::get_if<TomlArray>(&value_.content);
     if (list == nullptr) return wrong_type();
-    if (list->size() < least || list->size() > most) {
-      return fail(fmt::format("'{}' must list {} to {} numbers, but lists {}", field_.name, least,
-                              most, list->size()),
+    if (list->size() < fewest_in_list || list->size() > most_in_list) {
+      return fail(fmt::format("'{}' must list {} to {} numbers, but lists {}", field_.name,
+                              fewest_in_list, most_in_list, list->size()),
                   fmt::format("write {}", example_of(field_)));
     }
     std::vector<std::int64_t> numbers;

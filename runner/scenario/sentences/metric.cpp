@@ -84,7 +84,8 @@ constexpr std::array metric_rows{
     row(Metric::spinning_waits_per_step, plan, count,
         "host waits that ask again and again and leave the processor to nobody"),
     row(Metric::pool_returns_per_step, plan, count,
-        "host waits at which an async pool holds more than `alloc.keep` and gives it back"),
+        "waits for a stream, an event or the device at which an async pool holds more than "
+        "`alloc.keep` and gives it back; a copy that blocks is none"),
     row(Metric::gpu_idle, traced, ratio, "share of the time in which no kernel, copy or fill runs"),
     row(Metric::kernel_idle, traced, ratio, "share of the time in which no kernel runs"),
     row(Metric::copy_overlap, traced, ratio, "share of the copy time that kernels hide"),
