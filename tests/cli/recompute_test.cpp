@@ -178,6 +178,29 @@ TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
       << recompute("mixed.json").out;
 }
 
+// A level beside its limit, in the runs in which one of its rounds lay beyond: the program and the
+// script allow as many.
+TEST_F(Recompute, AgreesWhereALevelHasOutliers) {
+  write("beside.toml",
+        "claim = \"a step's time beside its limit\"\n"
+        "model = { layers = 2, hidden = 64 }\n"
+        "[variant.only]\n[expect]\nlevel = \"only.step_ms_mean <= 53.1 us\"\n");
+  int held_with_outliers = 0, open_with_outliers = 0;
+  for (int seed = 1; seed <= 20; ++seed) {
+    const Finished run = stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run",
+                                   "beside.toml", "--device", "simulated:round-numbers", "--seed",
+                                   std::to_string(seed), "--json", "beside.json"});
+    std::vector<Json> all = reports("beside.json");
+    const Json& level = line(all, "beside", "level");
+    const std::string reason = level.at("reason");
+    held_with_outliers += level.at("outcome") == "holds" && contains(reason, "on its other side");
+    open_with_outliers += level.at("outcome") == "undecided";
+    expect_agreement("beside.json", run);
+  }
+  EXPECT_GT(held_with_outliers, 0);
+  EXPECT_GT(open_with_outliers, 0);
+}
+
 // What broke besides hides no refuted line, and neither does a device that failed.
 TEST_F(Recompute, AgreesWhereADeviceFailsAndWhereNothingIsGated) {
   write("holding.toml", holding);

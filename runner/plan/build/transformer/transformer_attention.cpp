@@ -48,8 +48,8 @@ StepBuilder::Operand rows_of(const SequenceGroup& group, int buffer, std::int64_
   return StepBuilder::Operand::from(buffer, group.first_row * columns);
 }
 
-// Of the tokens that tokens see in launches for so many rows a sample, those that are no padding;
-// over what share of the rows is none, which the builder knows of.
+// The share of attention's work, which grows with pairs of tokens, that is no padding's; over the
+// share of the rows, which the builder has applied already.
 double seen_share(const TransformerShape& shape) {
   if (!shape.is_padded()) return 1;
   double seen = 0, all = 0;
