@@ -28,6 +28,29 @@ void in_chunks(std::int64_t count, Fill fill) {
   fill(std::int64_t{0}, count / chunks);
 }
 
+// What the stretches of a flat buffer put into these pieces of it, which lie one behind the other.
+std::vector<DrawnStretch> in_pieces(const std::vector<RankPiece>& pieces,
+                                    const std::vector<DrawnStretch>& flat) {
+  std::vector<DrawnStretch> stretches;
+  std::int64_t place = 0;
+  for (const RankPiece& piece : pieces) {
+    const std::int64_t shift = piece.first - place;
+    for (const DrawnStretch& stretch : flat) {
+      const std::int64_t begin = std::max(stretch.first, piece.first);
+      const std::int64_t end =
+          std::min(stretch.first + stretch.elements, piece.first + piece.elements);
+      if (begin >= end) continue;
+      stretches.push_back({.first = begin - shift,
+                           .elements = end - begin,
+                           .centre = stretch.centre,
+                           .scale = stretch.scale,
+                           .shift = shift});
+    }
+    place += piece.elements;
+  }
+  return stretches;
+}
+
 // Every number is drawn by its place in the whole slot, whatever stretch that is in.
 std::vector<DrawnStretch> weight_stretches(const Buffer& buffer) {
   if (buffer.parts.empty()) {
@@ -39,7 +62,7 @@ std::vector<DrawnStretch> weight_stretches(const Buffer& buffer) {
     stretches.push_back({.first = first, .elements = elements, .centre = centre, .scale = scale});
     first += elements;
   }
-  return stretches;
+  return buffer.pieces.empty() ? stretches : in_pieces(buffer.pieces, stretches);
 }
 
 }  // namespace
@@ -61,7 +84,9 @@ DrawnContent drawn_content(const Buffer& buffer, std::int64_t slot, std::uint64_
     case Content::payload:
       return {.seed = random_bits(seed ^ fnv1a("payload"), static_cast<std::uint64_t>(slot)),
               .dtype = DType::fp32,
-              .stretches = {{.elements = buffer.bytes / bytes_of(DType::fp32), .scale = 1}}};
+              .stretches = {{.elements = buffer.bytes / bytes_of(DType::fp32),
+                             .scale = 1,
+                             .shift = buffer.first_number}}};
   }
   return {};
 }
@@ -89,9 +114,9 @@ void fill_contents(const Buffer& buffer, std::int64_t slot, std::uint64_t seed,
 
 std::span<const std::byte> ContentsCache::of(const Buffer& buffer, std::int64_t slot,
                                              std::uint64_t seed) {
-  const auto [place, is_new] =
-      made_.try_emplace(Key{buffer.content, buffer.name, buffer.bytes, buffer.dtype, buffer.scale,
-                            buffer.parts, buffer.numbers_of, slot, seed});
+  const auto [place, is_new] = made_.try_emplace(
+      Key{buffer.content, buffer.name, buffer.bytes, buffer.dtype, buffer.scale, buffer.parts,
+          buffer.numbers_of, buffer.pieces, buffer.first_number, slot, seed});
   std::vector<std::byte>& bytes = place->second;
   if (is_new) {
     bytes.resize(static_cast<std::size_t>(buffer.bytes));

@@ -28,6 +28,7 @@ struct DrawnStretch {
   std::int64_t elements = 0;
   double centre = 0;
   double scale = 0;
+  std::int64_t shift = 0;  // the number drawn for a place is that of the place so far on
 };
 
 // The content of one slot as numbers of this type; what no stretch covers is zero.
@@ -50,7 +51,8 @@ constexpr float uniform_signed(std::uint64_t seed, std::uint64_t index) {
 // the content. The product is rounded, then the sum: code that calls this is compiled without
 // fused multiply-adds, which round once and give other bits.
 constexpr double drawn_number(std::uint64_t seed, const DrawnStretch& stretch, std::int64_t place) {
-  return stretch.centre + stretch.scale * uniform_signed(seed, static_cast<std::uint64_t>(place));
+  return stretch.centre +
+         stretch.scale * uniform_signed(seed, static_cast<std::uint64_t>(place + stretch.shift));
 }
 
 // Writes the initial content of one slot. Uses several threads for large slots; the bits do not
@@ -65,8 +67,9 @@ class ContentsCache {
 
  private:
   // Everything that the content depends on.
-  using Key = std::tuple<Content, std::string, std::int64_t, DType, double,
-                         std::vector<ContentPart>, std::string, std::int64_t, std::uint64_t>;
+  using Key =
+      std::tuple<Content, std::string, std::int64_t, DType, double, std::vector<ContentPart>,
+                 std::string, std::vector<RankPiece>, std::int64_t, std::int64_t, std::uint64_t>;
   std::map<Key, std::vector<std::byte>> made_;
 };
 

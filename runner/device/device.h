@@ -118,6 +118,13 @@ struct StepResult {
   std::optional<Trace> trace;   // likewise, where the device can
 };
 
+// Which of several ranks a device is, and how they find each other.
+struct RankMembership {
+  int rank = 0;
+  int count = 1;
+  std::string rendezvous;  // what rank 0's device made, the same for all
+};
+
 class LoadedStep {
  public:
   virtual ~LoadedStep() = default;
@@ -178,6 +185,14 @@ class Device {
                                                   const Interleaving&);
   // Why a run cannot be traced, in words; empty where it can.
   virtual std::string reason_against_tracing() const { return "this device records nothing"; }
+  // Of rank 0: what the devices of all ranks need to find each other, as bytes. Throws DeviceError
+  // where this device has nobody to communicate with.
+  virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
+  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many. Returns when all
+  // have come; throws DeviceError.
+  virtual void join(const RankMembership&) {
+    throw DeviceError("this device is no rank of several");
+  }
   // What goes on around the device. May take milliseconds of host time, so it is for the time
   // between rounds. Nothing from a device without surroundings; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }

@@ -61,6 +61,10 @@ struct Tally {
   double device_allocs = 0;
   double device_frees = 0;
   double pinned_allocs = 0;
+  double all_reduces = 0;
+  double reduce_scatters = 0;
+  double all_gathers = 0;
+  double payload_bytes = 0;
   double flops = 0;
 
   double operator[](Metric) const;  // of tally_table
@@ -69,6 +73,7 @@ struct Tally {
 struct TallyRow {
   Metric metric;
   double Tally::*amount;
+  bool of_ranks = false;  // a step of one rank has no such count
 };
 
 inline constexpr std::array tally_table{
@@ -83,6 +88,10 @@ inline constexpr std::array tally_table{
     TallyRow{Metric::device_allocs_per_step, &Tally::device_allocs},
     TallyRow{Metric::device_frees_per_step, &Tally::device_frees},
     TallyRow{Metric::pinned_allocs_per_step, &Tally::pinned_allocs},
+    TallyRow{Metric::all_reduces_per_step, &Tally::all_reduces, true},
+    TallyRow{Metric::reduce_scatters_per_step, &Tally::reduce_scatters, true},
+    TallyRow{Metric::all_gathers_per_step, &Tally::all_gathers, true},
+    TallyRow{Metric::payload_bytes_per_step, &Tally::payload_bytes, true},
     TallyRow{Metric::flops_per_step, &Tally::flops}};
 // What a trace counts too: all but arithmetic, which is the last.
 inline constexpr std::span traced_tally(tally_table.data(), tally_table.size() - 1);

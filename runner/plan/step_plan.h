@@ -63,6 +63,14 @@ struct ContentPart {
   auto operator<=>(const ContentPart&) const = default;
 };
 
+// Elements of a flat buffer that this rank has; those of the next rank begin so many further on.
+struct RankPiece {
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
+  std::int64_t rank_stride = 0;
+  auto operator<=>(const RankPiece&) const = default;
+};
+
 struct Buffer {
   std::string name;
   MemoryKind memory = MemoryKind::device;
@@ -74,6 +82,12 @@ struct Buffer {
   double scale = 0;                     // `weights`: uniform in [-scale, scale)
   std::vector<ContentPart> parts = {};  // `weights`: one after the other, instead of one scale
   std::string numbers_of = {};  // `weights`: the buffer that has the same numbers; empty: its own
+  // `weights`: of the numbers that `parts` describe only these, one piece behind the other; empty:
+  // all of them.
+  std::vector<RankPiece> pieces = {};
+  // `payload`: the number that a slot begins with, of those of all ranks, whose batches lie side by
+  // side in one that is as many times as large.
+  std::int64_t first_number = 0;
   ManagedAdvice advice = ManagedAdvice::none;  // of managed memory
   // Not `the_plan`: exists only between its Allocate and its Release, with undefined content at
   // first.
@@ -84,6 +98,8 @@ struct BufferUse {
   int buffer = 0;                 // index into StepPlan::buffers
   std::int64_t offset_bytes = 0;  // from the start of the slot
   std::int64_t bytes = 0;         // touched from there
+  // What rank r touches lies r times so far on; 0 in the plan of one rank (derive/plan_of_rank.h).
+  std::int64_t rank_stride_bytes = 0;
 };
 
 // --- what an operation does
@@ -170,11 +186,32 @@ struct TakeBatch {};
 
 struct HostWork {
   std::int64_t nanoseconds = 0;
+  std::optional<int> rank = {};  // that alone does it; absent: every one
 };
+
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather };
+enum class Reduction { sum, average };
+
+// All ranks together: it begins when the last of them has come to it. A rank's part is as much of
+// the whole as there are ranks, in their order.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  BufferUse from;             // of all_gather this rank's part, of others the whole
+  BufferUse to;               // of reduce_scatter this rank's part, of others the whole
+  DType dtype = DType::fp32;  // of the numbers, as they are on the wire
+  Reduction reduction = Reduction::average;
+  int communicator = 0;  // those of one take their turns in the order in which they were issued
+};
+
+// Bytes of the whole, as nccl-tests counts them.
+inline std::int64_t payload_bytes(const Collective& collective) {
+  return collective.kind == CollectiveKind::reduce_scatter ? collective.from.bytes
+                                                           : collective.to.bytes;
+}
 
 using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
                             EmptyCache, Release, RegisterHost, UnregisterHost, RecordEvent,
-                            StreamWaitsEvent, HostWaits, TakeBatch, HostWork>;
+                            StreamWaitsEvent, HostWaits, TakeBatch, HostWork, Collective>;
 
 // What visits actions names each kind that it takes. A catch-all would swallow a kind that is added
 // later; this one would be swallowed today.
@@ -242,6 +279,13 @@ struct StepTelemetry {
   int cycles = 0;
 };
 
+// Processes with a GPU each that carry out one plan together.
+struct RanksPlan {
+  int count = 1;
+  int rank = 0;  // whose plan it is; the plan as it is built is rank 0's
+  int communicators = 1;
+};
+
 struct StepPlan {
   std::string scenario;
   std::string variant;
@@ -250,6 +294,7 @@ struct StepPlan {
   std::vector<Buffer> buffers;
   std::vector<Event> events;
   std::vector<Operation> operations;
+  RanksPlan ranks;
   LoaderPlan loader;
   StepTelemetry telemetry;
   std::int64_t launch_host_nanoseconds =
@@ -294,11 +339,11 @@ inline bool is_ordered_with_compute(const StepPlan& plan, int stream) {
          wait_for_each_other(stream_at(plan, stream), stream_at(plan, compute_stream));
 }
 
-// Samples a step, on average.
+// Samples a step, of all ranks together, on average.
 inline double mean_batch_size(const StepPlan& plan) {
   double sum = 0;
   for (const std::int64_t size : plan.batch_sizes) sum += static_cast<double>(size);
-  return sum / static_cast<double>(plan.batch_sizes.size());
+  return plan.ranks.count * sum / static_cast<double>(plan.batch_sizes.size());
 }
 
 // Tokens a step, on average.

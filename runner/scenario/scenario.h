@@ -163,6 +163,20 @@ struct EvalKnobs {
   bool operator==(const EvalKnobs&) const = default;
 };
 
+// Processes with a GPU each that train one model, each on a batch of its own.
+struct RanksKnobs {
+  std::int64_t count = 1;
+  Shard shard = Shard::none;
+  std::int64_t bucket_bytes = 25LL * 1024 * 1024;       // of gradients; 0: one bucket a parameter
+  std::optional<std::int64_t> first_bucket_bytes = {};  // absent: the same
+  BucketOrder bucket_order = BucketOrder::reverse;
+  ReduceOverlap overlap = ReduceOverlap::backward;
+  bool sync_each_part = false;  // with batch.accumulate: reduce after every part
+  double slow_us = 0;           // of busy host time that one rank has besides, a step
+  std::int64_t slow_rank = 0;   // which
+  bool operator==(const RanksKnobs&) const = default;
+};
+
 // Everything a variant may override.
 struct Knobs {
   ModelKnobs model;
@@ -177,6 +191,7 @@ struct Knobs {
   LaunchKnobs launch;
   LogKnobs log;
   EvalKnobs eval;
+  RanksKnobs ranks;
   bool operator==(const Knobs&) const = default;
 };
 

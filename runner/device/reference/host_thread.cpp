@@ -112,6 +112,15 @@ void HostThread::act(const Prefetch&) {
   issue([] {});
 }
 
+// Of the only rank: its part is the whole.
+void HostThread::act(const Collective& collective) {
+  const Region to = region_of(collective.to);
+  const Region from = region_of(collective.from);
+  require(plan_->ranks.count == 1 && to.bytes == from.bytes,
+          "one rank communicates with nobody else");
+  issue([to, from] { std::memmove(to.begin(), from.begin(), static_cast<std::size_t>(to.bytes)); });
+}
+
 void HostThread::act(const RecordEvent& record) {
   last_record(record.event) = issue([] {});
 }

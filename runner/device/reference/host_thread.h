@@ -52,6 +52,7 @@ class HostThread {
   void act(const HostWaits&);
   void act(const TakeBatch&) {}  // the batch already lies in its slot
   void act(const HostWork&) {}   // takes time, which is not known here
+  void act(const Collective&);
 
   SharedMark issue(std::function<void()> work, SharedMark after = nullptr);
   SharedMark& last_record(int event);

@@ -10,6 +10,7 @@
 #include "device/simulated/kernel_time.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
+#include "plan/count/count_collectives.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -116,6 +117,7 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const HostWaits& waits) const { self.wait(operation, waits, step); }
     void operator()(const TakeBatch&) const { self.take_batch(step); }
     void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds); }
+    void operator()(const Collective& collective) const { self.communicate(operation, collective); }
   };
   visit_action(Issue{*this, operation, step}, operation.action);
 }
@@ -318,6 +320,17 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
 
 Nanoseconds Timeline::all_work_end() const {
   return *std::max_element(streams_.begin(), streams_.end());
+}
+
+// At the speed of a link of 300 GB/s, whatever the others do.
+void Timeline::communicate(const Operation& operation, const Collective& collective) {
+  constexpr double bytes_per_nanosecond = 300;
+  constexpr Nanoseconds latency = 20'000;
+  call({CallKind::launch, "ncclAllReduce"}, profile_.host.launch_nanoseconds);
+  const Nanoseconds start = ready(operation);
+  const auto time = static_cast<Nanoseconds>(ring_wire_bytes(collective, plan_.ranks.count) /
+                                             bytes_per_nanosecond);
+  finish(operation, start + scaled_for_device(latency + time));
 }
 
 void Timeline::take_batch(std::int64_t step) {

@@ -92,6 +92,7 @@ class Timeline {
   void record_event(const Operation&, const RecordEvent&, std::int64_t step);
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
+  void communicate(const Operation&, const Collective&);
 
   void pass_host(Nanoseconds cost);
   Nanoseconds scaled_for_device(Nanoseconds cost) const;

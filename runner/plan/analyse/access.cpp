@@ -63,6 +63,9 @@ struct Accesses {
   std::vector<BufferAccess> operator()(const HostWaits&) const { return {}; }
   std::vector<BufferAccess> operator()(const TakeBatch&) const { return {}; }
   std::vector<BufferAccess> operator()(const HostWork&) const { return {}; }
+  std::vector<BufferAccess> operator()(const Collective& collective) const {
+    return {{collective.from, Access::read}, {collective.to, Access::write}};
+  }
 };
 
 bool overlap(const BufferUse& a, const BufferUse& b) {

@@ -36,6 +36,8 @@ struct Disturbance {
     return plan.loader.wait_nanoseconds > 0 ? "waits for a loader that goes on meanwhile" : "";
   }
 
+  std::string operator()(const Collective&) const { return "waits for the other ranks"; }
+
   // A pool or an allocator of the step's own hands out memory in the order of its stream.
   std::string by_driver(int buffer, double calls) const {
     const AllocatedBy by = plan.buffers[static_cast<std::size_t>(buffer)].allocated_by;

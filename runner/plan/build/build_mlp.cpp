@@ -57,10 +57,27 @@ class Mlp {
     if (tables_) tables_->add_gradient(activation_gradient(-1), gradients_, !accumulates());
     builder_.enter(Phase::optimizer);
     if (!visitors_) optimize();
-    return {ends_.loss, last_reader, weights_};
+    ModelParts parts{.loss = ends_.loss, .last_reader = last_reader, .weights = weights_};
+    if (!visitors_) parts.learned = LearnedParts{gradients_, places(), elements()};
+    return parts;
   }
 
  private:
+  CheckedSize elements() const {
+    return tables_ ? CheckedSize(parameters_.elements()) : shape_.parameters();
+  }
+  // Of the parameters.
+  std::vector<FlatTensor> places() const {
+    if (tables_) return parameters_.places();
+    std::vector<FlatTensor> places;
+    for (std::int64_t layer = 0; layer < layers_; ++layer) {
+      const std::int64_t first = layer * shape_.layer_parameters();
+      places.push_back({first, hidden_ * hidden_});
+      places.push_back({first + hidden_ * hidden_, hidden_});
+    }
+    return places;
+  }
+
   // Tensors of the layers and then those of tables, so that both lie where a list of them has them.
   void add_tables() {
     const double scale = scale_of_layers();

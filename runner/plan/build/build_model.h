@@ -3,6 +3,10 @@
 // build_input.h's.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "plan/build/ranks/buckets.h"
 #include "plan/build/step_builder.h"
 #include "scenario/scenario.h"
 
@@ -15,11 +19,21 @@ std::int64_t model_sample_bytes(const Knobs&);
 // Of a transformer, without padding.
 std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
+// The gradients of a model that learns: a flat buffer, and the tensors in it in the order in which
+// the forward pass uses them.
+struct LearnedParts {
+  int gradients = 0;  // buffer
+  std::vector<FlatTensor> tensors;
+  std::int64_t elements = 0;  // of the buffer
+};
+
 // Where the model leaves what the rest of the step uses.
 struct ModelParts {
   int loss = 0;         // buffer: the step's loss, one fp32
   int last_reader = 0;  // index of the last operation that reads the batch
   int weights = 0;      // of a model that learns: the buffer of all parameters
+  // Likewise, where the update reads all gradients together.
+  std::optional<LearnedParts> learned = {};
 };
 
 // Appends the model's operations, reading the batch from `batch`, and fills in the plan's

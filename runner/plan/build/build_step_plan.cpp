@@ -16,6 +16,7 @@
 #include "plan/build/build_input.h"
 #include "plan/build/build_model.h"
 #include "plan/build/build_waits.h"
+#include "plan/build/ranks/build_reduction.h"
 #include "plan/build/step_builder.h"
 #include "plan/count/step_memory.h"
 #include "scenario/knobs/field_value.h"
@@ -153,6 +154,7 @@ int build_turns(StepBuilder& builder, const Knobs& knobs) {
     InputParts input = build_input(builder, of_turn, sample_bytes);
     const std::size_t first = plan.operations.size();
     const ModelParts model = build_model(builder, of_turn, input.batch, sample_bytes);
+    if (model.learned) build_reduction(builder, knobs, *model.learned, first);
     if (captured) capture(plan, first, plan.operations.size());
     const bool evaluates = knobs.eval.every > 0;
     const InputParts of_evaluation = input;
@@ -190,6 +192,7 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.batch_sizes = sizes_in_turns(knobs.batch);
   plan.model = model_of_losses(knobs.model);
   plan.dtype = knobs.model.dtype;
+  plan.ranks.count = static_cast<int>(knobs.ranks.count);
   if (knobs.model.kind == ModelKind::transformer) {
     plan.tokens_per_sample = mean_tokens_of_a_sample(knobs);
     plan.lengths = knobs.batch.lengths;
@@ -217,6 +220,13 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
     builder.enter(Phase::host);
     builder.act("host work", HostWork{static_cast<std::int64_t>(knobs.host.step_us *
                                                                 nanoseconds_per_microsecond)});
+  }
+  if (knobs.ranks.slow_us > 0) {
+    builder.enter(Phase::host);
+    builder.act("host work of the slow rank",
+                HostWork{.nanoseconds = static_cast<std::int64_t>(knobs.ranks.slow_us *
+                                                                  nanoseconds_per_microsecond),
+                         .rank = static_cast<int>(knobs.ranks.slow_rank)});
   }
   const int loss = build_turns(builder, knobs);
   build_log(builder, knobs, loss);

@@ -17,6 +17,9 @@ constexpr std::array<std::string_view, purpose_count> purpose_names{
     "weights",   "gradients", "optimizer state", "activations",
     "workspace", "batch",     "staging",         "bookkeeping"};
 
+constexpr std::array<std::string_view, 3> collective_names{"all-reduce", "reduce-scatter",
+                                                           "all-gather"};
+
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) {
   const auto index = static_cast<std::size_t>(value);
@@ -28,6 +31,10 @@ std::string_view name_in(const Names& names, Value value) {
 
 std::string_view name_of(Phase phase) {
   return name_in(phase_names, phase);
+}
+
+std::string_view name_of(CollectiveKind kind) {
+  return name_in(collective_names, kind);
 }
 
 std::string_view name_of(MemoryKind memory) {

@@ -8,6 +8,7 @@
 
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
+#include "plan/count/count_collectives.h"
 #include "plan/count/pool_returns.h"
 #include "plan/count/step_memory.h"
 
@@ -63,6 +64,21 @@ struct Counter {
   Tally operator()(const StreamWaitsEvent&) const { return {}; }
   Tally operator()(const TakeBatch&) const { return {}; }
   Tally operator()(const HostWork&) const { return {}; }
+  Tally operator()(const Collective& collective) const {
+    Tally tally{.payload_bytes = static_cast<double>(payload_bytes(collective))};
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce:
+        tally.all_reduces = 1;
+        break;
+      case CollectiveKind::reduce_scatter:
+        tally.reduce_scatters = 1;
+        break;
+      case CollectiveKind::all_gather:
+        tally.all_gathers = 1;
+        break;
+    }
+    return tally;
+  }
 };
 
 // On average a step, of the operations that are chosen. Divided last, so that turns that make up
@@ -189,7 +205,9 @@ void count_kinds_of_waits(const StepPlan& plan, PlanFacts& facts) {
 
 void count_operations(const StepPlan& plan, PlanFacts& facts) {
   const Tally a_step = per_step(plan, facts, [](const Operation&) { return true; });
-  for (const TallyRow& row : tally_table) facts.counts[row.metric] = a_step.*row.amount;
+  for (const TallyRow& row : tally_table) {
+    if (!row.of_ranks || plan.ranks.count > 1) facts.counts[row.metric] = a_step.*row.amount;
+  }
   if (std::ranges::any_of(plan.operations, &Operation::captured))
     facts.counts[Metric::launches_per_step] += 1;  // of the graph
   for (int phase = 0; phase < phase_count; ++phase) {
@@ -271,6 +289,7 @@ void count(const StepPlan& plan, PlanFacts& facts) {
         static_cast<double>(plan.loader.workers) / static_cast<double>(plan.loader.restart_every);
   }
   count_kinds_of_waits(plan, facts);
+  if (plan.ranks.count > 1) count_collectives(plan, facts);
   facts.may_differ = that_may_differ(plan);
 }
 

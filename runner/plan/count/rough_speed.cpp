@@ -14,6 +14,7 @@ constexpr double driver_memory = 1e-4;  // cudaMalloc, cudaFree
 constexpr double wait = 1e-4;           // and what the host then has to catch up
 constexpr double load = 1e-7;           // that others wait for, from one cache or another
 constexpr double register_bytes_per_second = 5e9;
+constexpr double wire_bytes_per_second = 1e11;
 constexpr double pinned_bytes_per_second = 5e10;
 constexpr double pageable_bytes_per_second = 1e10;
 
@@ -59,6 +60,9 @@ struct RoughCost {
   }
   double operator()(const HostWork& work) const {
     return static_cast<double>(work.nanoseconds) * 1e-9;
+  }
+  double operator()(const Collective& collective) const {
+    return call + 2 * static_cast<double>(payload_bytes(collective)) / wire_bytes_per_second;
   }
 
   static double bytes(const BufferUse& use) { return static_cast<double>(use.bytes); }

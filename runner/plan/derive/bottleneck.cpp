@@ -157,6 +157,12 @@ class Played {
   void operator()(const HostWork& work) {
     call(nanosecond * static_cast<double>(work.nanoseconds));
   }
+  // As a copy from and to memory: no anchor communicates.
+  void operator()(const Collective& collective) {
+    call(call_seconds);
+    work(2 * static_cast<double>(payload_bytes(collective)) / rough_bytes_per_second,
+         Bottleneck::hbm);
+  }
 
  private:
   const Buffer& buffer(int index) const { return buffer_at(plan_, index); }

@@ -119,8 +119,14 @@ struct Effect {
     return words;
   }
   std::string operator()(const HostWork& work) const {
-    return fmt::format("{} of busy host",
-                       seconds_text(static_cast<double>(work.nanoseconds) * 1e-9));
+    return fmt::format("{} of busy host{}",
+                       seconds_text(static_cast<double>(work.nanoseconds) * 1e-9),
+                       work.rank ? fmt::format(" of rank {}", *work.rank) : "");
+  }
+  std::string operator()(const Collective& collective) const {
+    return fmt::format("{} {} of {} ranks", name_of(collective.kind),
+                       rounded_bytes_text(static_cast<double>(payload_bytes(collective))),
+                       plan.ranks.count);
   }
 };
 

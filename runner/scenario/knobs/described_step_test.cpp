@@ -61,6 +61,10 @@ std::vector<Knobs> steps_of_every_kind() {
   Knobs& lengths = steps.emplace_back();
   lengths.model.kind = ModelKind::transformer;
   lengths.batch.lengths = {8, 24};
+  Knobs& ranks = steps.emplace_back();
+  ranks.model.kind = ModelKind::transformer;
+  ranks.batch.accumulate = 2;
+  ranks.ranks = {.count = 4, .slow_us = 200};
   return steps;
 }
 

@@ -32,7 +32,7 @@ constexpr std::array groups{
     FieldGroup{"launch", "how kernels are launched"},
     FieldGroup{"log", "how the loss is read"},
     FieldGroup{"eval", "evaluation of the model between steps"},
-    FieldGroup{"dist", "several devices"},
+    FieldGroup{"ranks", "processes with a GPU each that train one model together"},
     FieldGroup{"measure", "how the scenario is measured; the same for all variants"},
     FieldGroup{"gate", "what `stepgate gate` lets pass"},
     FieldGroup{"requires", "what the machine must have, or the scenario is skipped"},
@@ -293,10 +293,41 @@ constexpr std::array field_rows{
     field<&Knobs::eval, &EvalKnobs::save_for_backward>(
         "eval.save_for_backward", yes_or_no(),
         "whether layers keep their outputs, as if a backward pass followed", &where_evaluated),
-    not_built("dist.gpus"),
-    not_built("dist.strategy"),
-    not_built("dist.overlap"),
-    not_built("dist.bucket"),
+
+    field<&Knobs::ranks, &RanksKnobs::count>(
+        "ranks.count", whole(1, 64),
+        "how many there are; each has a batch of 'batch.size', and gradients are averaged",
+        &with_gradients),
+    field<&Knobs::ranks, &RanksKnobs::shard>(
+        "ranks.shard", one_of(shards),
+        "what a rank has only its part of: nothing, the optimizer's state, or the gradients too",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::bucket_bytes>(
+        "ranks.bucket", bytes(0, tebibyte),
+        "gradients that are reduced by one collective: parameter after parameter until they are as "
+        "large; 0 is one for each",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::first_bucket_bytes>(
+        "ranks.first_bucket", or_word("same", bytes(0, tebibyte)), "the same of the first bucket",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::bucket_order>(
+        "ranks.bucket_order", one_of(choices<BucketOrder>),
+        "buckets begin with the last parameters, whose gradients are there first, or with the "
+        "first ones",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::overlap>(
+        "ranks.overlap", one_of(choices<ReduceOverlap>),
+        "buckets are reduced beside the backward pass, or it waits for each, or they are after it",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
+        "ranks.sync_each_part", yes_or_no(),
+        "whether gradients are reduced after every part of a batch, not only the last",
+        &with_ranks_and_parts),
+    field<&Knobs::ranks, &RanksKnobs::slow_us>(
+        "ranks.slow_us", number(0, 1e7),
+        "microseconds of busy host time that one rank has besides, a step", &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::slow_rank>("ranks.slow_rank", whole(0, 63), "which one",
+                                                 &with_a_slow_rank),
 
     unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
         "measure.warmup", or_word("auto", whole(0, 1000000)),

@@ -76,6 +76,21 @@ inline constexpr KnobCondition where_evaluated{
     .hint = "remove it, or write eval.every = 1",
     .message = "'{}' has no evaluation to be in when 'eval.every' is 0"};
 
+// --- ranks ---------------------------------------------------------------------------------------
+
+inline constexpr KnobCondition with_ranks{
+    .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1; },
+    .hint = "remove it, or write ranks.count = 2",
+    .message = "'{}' is about several ranks, and 'ranks.count' is 1"};
+inline constexpr KnobCondition with_ranks_and_parts{
+    .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.batch.accumulate > 1; },
+    .hint = "remove it, or write ranks.count = 2 and batch.accumulate = 2",
+    .message = "'{}' is about several ranks and the parts of a batch"};
+inline constexpr KnobCondition with_a_slow_rank{
+    .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.ranks.slow_us > 0; },
+    .hint = "remove it, or write ranks.slow_us = 200",
+    .message = "'{}' says which rank is slow, and 'ranks.slow_us' is 0"};
+
 // --- allocators ----------------------------------------------------------------------------------
 
 inline constexpr KnobCondition for_cuda_async{

@@ -77,6 +77,14 @@ bool offloads_weights(const Knobs& knobs) {
   return knobs.memory.offload == Offload::weights && knobs.model.kind == ModelKind::mlp;
 }
 
+bool has_ranks(const Knobs& knobs) {
+  return knobs.ranks.count > 1;
+}
+
+bool shards(const Knobs& knobs) {
+  return has_ranks(knobs) && knobs.ranks.shard != Shard::none;
+}
+
 constexpr std::array clashes{
     KnobRule{"loader.workers",
              [](const Knobs& knobs) { return knobs.loader.workers > 1 && knobs.loader.depth == 0; },
@@ -268,6 +276,46 @@ constexpr std::array clashes{
              [](const Knobs& knobs) { return offloads_weights(knobs) && knobs.eval.every > 0; },
              "an evaluation reads all weights where they stay on the device",
              "remove 'eval.every', or write memory.offload = \"optimizer\""},
+    KnobRule{"ranks.count",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && (knobs.memory.offload != Offload::none ||
+                                           !knobs.batch.sizes.empty() || knobs.eval.every > 0);
+             },
+             "several ranks neither offload, nor evaluate, nor take batches of several sizes",
+             "write ranks.count = 1, or remove 'memory.offload', 'batch.sizes' and 'eval.every'"},
+    KnobRule{
+        "ranks.count",
+        [](const Knobs& knobs) { return has_ranks(knobs) && knobs.launch.via == LaunchVia::graph; },
+        "collectives are not captured", "write launch.via = \"stream\""},
+    KnobRule{"ranks.slow_rank",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && knobs.ranks.slow_rank >= knobs.ranks.count;
+             },
+             "there is no such rank; they are counted from 0",
+             "write one that is below 'ranks.count'"},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) { return shards(knobs) && !is_transformer(knobs); },
+             "only a transformer's parameters lie so that every rank can have an equal part",
+             "write ranks.shard = \"none\", or model.kind = \"transformer\""},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) {
+               return shards(knobs) &&
+                      !std::has_single_bit(static_cast<std::uint64_t>(knobs.ranks.count));
+             },
+             "equal parts of every bucket need a power of two of ranks",
+             "write ranks.count = 2, 4, 8, 16, 32 or 64"},
+    KnobRule{
+        "ranks.shard",
+        [](const Knobs& knobs) { return shards(knobs) && knobs.optim.impl != OptimImpl::fused; },
+        "a rank updates its part of every bucket by one kernel", "write optim.impl = \"fused\""},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) {
+               return shards(knobs) && knobs.batch.accumulate > 1 &&
+                      (knobs.ranks.sync_each_part || knobs.ranks.shard == Shard::gradients);
+             },
+             "what a rank has of the gradients after one part of the batch cannot take up the next",
+             "write batch.accumulate = 1, or ranks.shard = \"optimizer\" without "
+             "'ranks.sync_each_part'"},
     KnobRule{"batch.tensors",
              [](const Knobs& knobs) {
                return knobs.batch.sample_bytes &&

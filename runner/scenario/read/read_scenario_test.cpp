@@ -160,8 +160,9 @@ TEST(ReadScenario, RefusesOverridesByTheirText) {
             "batch.size = 64");
   EXPECT_EQ(refusal(good, {"batch.size"}),
             "--set batch.size: no '=' in it; write --set batch.size=128");
-  EXPECT_EQ(refusal(good, {"dist.gpus=2"}),
-            "--set dist.gpus=2: 'dist.gpus' is not built yet; 'stepgate fields' lists the keys");
+  EXPECT_EQ(
+      refusal(good, {"measure.clock=1"}),
+      "--set measure.clock=1: 'measure.clock' is not built yet; 'stepgate fields' lists the keys");
   EXPECT_EQ(refusal(good, {"loader.workers=2"}),
             "--set loader.workers=2: 'loader.workers' have nowhere to put batches when "
             "'loader.depth' is 0; write loader.depth = 2");

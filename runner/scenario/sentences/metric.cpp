@@ -129,6 +129,25 @@ constexpr std::array metric_rows{
         "device memory that the step has taken and not returned when its last traced step has "
         "ended, "
         "by the driver's report of what is free"),
+    row(Metric::all_reduces_per_step, exact, count, "all-reduces that a rank takes part in"),
+    row(Metric::reduce_scatters_per_step, exact, count, "reduce-scatters, likewise"),
+    row(Metric::all_gathers_per_step, exact, count, "all-gathers, likewise"),
+    row(Metric::payload_bytes_per_step, exact, bytes,
+        "bytes of the whole tensors that these reduce or gather, as nccl-tests counts them"),
+    row(Metric::collectives_per_step, plan, count, "all of them"),
+    row(Metric::wire_bytes_per_step, plan, bytes,
+        "bytes that a rank sends where they go round a ring: of n ranks (n-1)/n of a payload, of "
+        "an "
+        "all-reduce twice that"),
+    row(Metric::unbucketed_per_step, plan, count,
+        "reductions of more than 64 B and less than 1 MiB, less one, which the last bucket may be"),
+    row(Metric::late_collectives_per_step, plan, count,
+        "reductions of gradients that are issued after the backward pass's last kernel; 1 is the "
+        "least"),
+    row(Metric::early_comm_waits_per_step, plan, count,
+        "waits of the backward pass for a reduction of its gradients"),
+    row(Metric::state_bytes, plan, bytes,
+        "device memory for weights, gradients and the optimizer's state, of one rank"),
 };
 
 static_assert([] {
@@ -138,7 +157,7 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 2> not_built_metrics{"comm_overlap", "wire_bytes_per_step"};
+constexpr std::array<std::string_view, 1> not_built_metrics{"comm_overlap"};
 
 }  // namespace
 

@@ -105,6 +105,18 @@ enum class Metric {
   loader_starts_per_step,
   // traced
   driver_used,
+  // Of several ranks, each of one of them. Counted by plans, and by the trace, which must agree.
+  all_reduces_per_step,
+  reduce_scatters_per_step,
+  all_gathers_per_step,
+  payload_bytes_per_step,
+  // plan
+  collectives_per_step,
+  wire_bytes_per_step,
+  unbucketed_per_step,
+  late_collectives_per_step,
+  early_comm_waits_per_step,
+  state_bytes,
 };
 
 struct MetricRow {

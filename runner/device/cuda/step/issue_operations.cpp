@@ -122,6 +122,9 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
       self.waiting([&] { self.loader_->take(step); });
     }
     void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
+    void operator()(const Collective&) const {
+      throw DeviceError("collectives need several GPUs, which this device is not");
+    }
   };
   visit_action(Issue{*this, operation.stream, on, step}, operation.action);
 }

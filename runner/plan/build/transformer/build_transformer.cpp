@@ -44,7 +44,10 @@ class Transformer {
     builder_.need_share(1);
     builder_.enter(Phase::optimizer);
     build_update(builder_, knobs_, table_, update_);
-    return {ends_.loss, last_reader, update_.weights};
+    return {.loss = ends_.loss,
+            .last_reader = last_reader,
+            .weights = update_.weights,
+            .learned = LearnedParts{update_.gradients, table_.places(), table_.elements()}};
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "kernels/kernels.h"
 #include "kernels/update_control.h"
+#include "plan/build/step_names.h"
 #include "plan/build/update/update_rates.h"
 #include "plan/build/update/update_rule.h"
 
@@ -44,7 +45,9 @@ class Update {
  public:
   Update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
          const UpdateBuffers& buffers)
-      : builder_(builder), knobs_(knobs), parameters_(parameters), buffers_(buffers) {}
+      : builder_(builder), knobs_(knobs), parameters_(parameters), buffers_(buffers) {
+    if (is_sharded()) gathered_ = builder.add_event("weights are gathered", 1);
+  }
 
   void build() {
     if (buffers_.control) find_norm();
@@ -54,23 +57,90 @@ class Update {
       return;
     }
     if (knobs_.optim.impl == OptimImpl::foreach) return foreach_passes();
-    update("update all parameters", 0, parameters_.elements());
+    if (!is_sharded()) return update("update all parameters", 0, parameters_.elements());
+    for (std::size_t bucket = 0; bucket < buffers_.pieces.size(); ++bucket) update_part(bucket);
+    builder_.act("wait until the weights are gathered", StreamWaitsEvent{gathered_});
   }
 
  private:
+  bool is_sharded() const { return shards_the_update(knobs_); }
+
   void find_norm() {
-    const std::int64_t elements = parameters_.elements();
-    const std::int64_t parts = square_sum_pieces(elements);
-    builder_.launch<kernels::SquareSums>(
-        "gradient norm in parts", {.columns = elements, .depth = parts},
-        {builder_.whole(buffers_.gradients), builder_.whole(buffers_.partials)});
+    std::int64_t parts = 0;
+    for (const UpdatedPiece& piece : buffers_.pieces) {
+      const std::int64_t own = square_sum_pieces(piece.flat.elements);
+      builder_.launch<kernels::SquareSums>("gradient norm in parts",
+                                           {.columns = piece.flat.elements, .depth = own},
+                                           {part_of(buffers_.gradients, piece),
+                                            StepBuilder::Operand::from(buffers_.partials, parts)});
+      parts += own;
+    }
+    BufferUse sums = builder_.whole(buffers_.partials);
+    if (is_sharded()) {
+      sums = builder_.whole(*buffers_.square_sum);
+      sum_over_ranks(parts, sums);
+      parts = 1;
+    }
     builder_.launch<kernels::Clip>(
-        "gradient norm", {.depth = parts},
-        {builder_.whole(buffers_.partials), builder_.whole(*buffers_.control)},
+        "gradient norm", {.depth = parts}, {sums, builder_.whole(*buffers_.control)},
         {.max_norm = knobs_.optim.clip,
          .growth_interval = scales_the_loss(knobs_) ? growth_interval : 0,
          .growth = growth,
          .backoff = backoff});
+  }
+
+  // One number, of all ranks.
+  void sum_over_ranks(std::int64_t parts, const BufferUse& sum) {
+    builder_.launch_as<kernels::SumParts>(DType::fp32, "square sum of the rank",
+                                          {.columns = 1, .depth = parts},
+                                          {builder_.whole(buffers_.partials), sum});
+    const int there = builder_.add_event("square sum is there", 1);
+    const int reduced = builder_.add_event("square sum is reduced", 1);
+    communicate("square sum", there,
+                {.from = sum, .to = sum, .dtype = DType::fp32, .reduction = Reduction::sum},
+                reduced);
+    builder_.act("wait until the square sum is reduced", StreamWaitsEvent{reduced});
+  }
+
+  // Beside what follows on the compute stream.
+  void communicate(const std::string& what, int there, const Collective& collective, int done) {
+    builder_.act(what + " is there", RecordEvent{there});
+    builder_.enter(Phase::optimizer, communication_stream(builder_));
+    builder_.act("wait for " + what, StreamWaitsEvent{there});
+    builder_.act(std::string(name_of(collective.kind)) + " " + what, collective);
+    builder_.act(what + " is communicated", RecordEvent{done});
+    builder_.enter(Phase::optimizer);
+  }
+
+  // Of weights and gradients in the model's storage.
+  BufferUse part_of(int flat, const UpdatedPiece& piece) const {
+    const std::int64_t bytes = bytes_of(builder_.plan().dtype);
+    return {flat, piece.flat.first * bytes, piece.flat.elements * bytes,
+            piece.flat.rank_stride * bytes};
+  }
+
+  // The rank's part of a bucket, whose weights all ranks then put together.
+  void update_part(std::size_t bucket) {
+    const UpdatedPiece& piece = buffers_.pieces[bucket];
+    const std::string name = "bucket " + std::to_string(bucket);
+    const BufferUse weights = part_of(buffers_.weights, piece);
+    const auto packed = [&](int flat) { return StepBuilder::Operand::from(flat, piece.packed); };
+    UpdateOperands update{.weights = weights,
+                          .gradients = part_of(buffers_.gradients, piece),
+                          .counter = builder_.whole(buffers_.counter)};
+    if (buffers_.master) update.master = packed(*buffers_.master);
+    for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
+    if (buffers_.control) update.control = builder_.whole(*buffers_.control);
+    launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat.elements, update);
+    const std::int64_t bytes = bytes_of(builder_.plan().dtype);
+    const BufferUse all = StepBuilder::part(buffers_.weights, piece.bucket.first * bytes,
+                                            piece.bucket.elements * bytes);
+    communicate("weights of " + name, builder_.add_event("weights of " + name + " are there", 1),
+                {.kind = CollectiveKind::all_gather,
+                 .from = weights,
+                 .to = all,
+                 .dtype = builder_.plan().dtype},
+                gathered_);
   }
 
   void update(const std::string& name, std::int64_t first, std::int64_t count) {
@@ -113,20 +183,45 @@ class Update {
   const Knobs& knobs_;
   const ParameterList& parameters_;
   const UpdateBuffers& buffers_;
+  int gathered_ = 0;  // event, of a sharded update
 };
+
+std::int64_t elements_of(const std::vector<UpdatedPiece>& pieces) {
+  std::int64_t elements = 0;
+  for (const UpdatedPiece& piece : pieces) elements += piece.flat.elements;
+  return elements;
+}
+
+// Launches that find them write one number each.
+std::int64_t square_sums_of(const std::vector<UpdatedPiece>& pieces) {
+  std::int64_t sums = 0;
+  for (const UpdatedPiece& piece : pieces) sums += square_sum_pieces(piece.flat.elements);
+  return sums;
+}
+
+// What `pieces` of a buffer are: nothing where it has everything.
+std::vector<RankPiece> pieces_of_content(const Knobs& knobs,
+                                         const std::vector<UpdatedPiece>& pieces) {
+  std::vector<RankPiece> content;
+  if (!shards_the_update(knobs)) return content;
+  for (const UpdatedPiece& piece : pieces) content.push_back(piece.flat);
+  return content;
+}
 
 }  // namespace
 
 void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
                         UpdateBuffers& buffers) {
-  const std::int64_t elements = parameters.elements();
+  buffers.pieces = updated_pieces(knobs, parameters.places(), parameters.elements());
+  const std::int64_t elements = elements_of(buffers.pieces);
   if (knobs.optim.master) {
     buffers.master = builder.add({.name = "master weights",
                                   .purpose = Purpose::optimizer_state,
                                   .bytes = elements * word_bytes,
                                   .content = Content::weights,
                                   .parts = parameters.contents(),
-                                  .numbers_of = "weights"});
+                                  .numbers_of = "weights",
+                                  .pieces = pieces_of_content(knobs, buffers.pieces)});
   }
   for (const char* name : moments_of(knobs.optim.kind))
     buffers.moments.push_back(add_state(builder, name, elements));
@@ -140,7 +235,11 @@ void add_update_buffers(StepBuilder& builder, const Knobs& knobs, const Paramete
                                  .parts = first_control(knobs)});
   buffers.partials = builder.add({.name = "squares of gradients",
                                   .purpose = Purpose::activations,
-                                  .bytes = square_sum_pieces(elements) * word_bytes});
+                                  .bytes = square_sums_of(buffers.pieces) * word_bytes});
+  if (shards_the_update(knobs)) {
+    buffers.square_sum =
+        builder.add({.name = "square sum", .purpose = Purpose::bookkeeping, .bytes = word_bytes});
+  }
 }
 
 BufferUse loss_scale(const UpdateBuffers& buffers) {

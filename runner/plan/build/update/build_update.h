@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "plan/build/ranks/shard.h"
 #include "plan/build/step_builder.h"
 #include "plan/build/update/parameter_list.h"
 #include "scenario/scenario.h"
@@ -23,6 +24,9 @@ struct UpdateBuffers {
   int partials = 0;            // of the global norm
   std::vector<int> moments;    // of the rule
   int denominator = 0;         // foreach: what its passes hand over
+  // Of flat buffers what a rank updates; master and moments have nothing else.
+  std::vector<UpdatedPiece> pieces;
+  std::optional<int> square_sum;  // sharded: of the pieces' gradients, then of all
 };
 
 // Those that the rule needs besides weights, gradients and counter.

@@ -16,6 +16,12 @@ void ParameterList::align(std::int64_t elements) {
   elements_ = (elements_ + elements - 1) / elements * elements;
 }
 
+std::vector<FlatTensor> ParameterList::places() const {
+  std::vector<FlatTensor> places;
+  for (const ParameterTensor& tensor : tensors_) places.push_back({tensor.first, tensor.elements});
+  return places;
+}
+
 std::vector<ContentPart> ParameterList::contents() const {
   std::vector<ContentPart> parts;
   std::int64_t end = 0;

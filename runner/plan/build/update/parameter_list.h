@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/build/ranks/buckets.h"
 #include "plan/step_plan.h"
 
 namespace stepgate {
@@ -28,6 +29,7 @@ class ParameterList {
 
   const std::vector<ParameterTensor>& tensors() const { return tensors_; }
   std::int64_t elements() const { return elements_; }  // with the gaps
+  std::vector<FlatTensor> places() const;              // of the tensors
   // Initial numbers of the flat buffer; zeros in the gaps.
   std::vector<ContentPart> contents() const;
 

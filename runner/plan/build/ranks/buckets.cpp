@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/ranks/buckets.h"
+
+#include <algorithm>
+
+namespace stepgate {
+namespace {
+
+// From one tensor to another, both of the bucket.
+struct TensorRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::vector<TensorRange> ranges_of(std::span<const FlatTensor> tensors, std::int64_t element_bytes,
+                                   const BucketLimits& limits) {
+  std::vector<TensorRange> ranges;
+  std::int64_t bytes = 0;
+  bool is_open = false;
+  for (std::size_t walked = 0; walked < tensors.size(); ++walked) {
+    const std::size_t index =
+        limits.order == BucketOrder::reverse ? tensors.size() - 1 - walked : walked;
+    if (!is_open) {
+      ranges.push_back({index, index});
+      bytes = 0;
+    }
+    ranges.back().first = std::min(ranges.back().first, index);
+    ranges.back().last = std::max(ranges.back().last, index);
+    bytes += tensors[index].elements * element_bytes;
+    is_open = bytes < (ranges.size() == 1 ? limits.first_bytes : limits.bytes);
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<Bucket> buckets_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements,
+                               std::int64_t element_bytes, const BucketLimits& limits) {
+  std::vector<Bucket> buckets;
+  for (const TensorRange& range : ranges_of(tensors, element_bytes, limits)) {
+    const std::int64_t first = tensors[range.first].first;
+    const std::int64_t end =
+        range.last + 1 < tensors.size() ? tensors[range.last + 1].first : flat_elements;
+    buckets.push_back({first, end - first});
+  }
+  return buckets;
+}
+
+}  // namespace stepgate

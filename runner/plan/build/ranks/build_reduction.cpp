@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "plan/build/ranks/build_reduction.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/analyse/access.h"
+#include "plan/build/ranks/shard.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+// Operations of the backward pass of one part of the batch, one behind the other.
+struct BackwardPass {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::vector<BackwardPass> backward_passes(const StepPlan& plan, std::size_t first) {
+  std::vector<BackwardPass> passes;
+  for (std::size_t index = first; index < plan.operations.size(); ++index) {
+    if (plan.operations[index].phase != Phase::backward) continue;
+    if (passes.empty() || passes.back().end != index) passes.push_back({index, index});
+    passes.back().end = index + 1;
+  }
+  return passes;
+}
+
+class GradientReduction {
+ public:
+  GradientReduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
+                    std::size_t first)
+      : builder_(builder),
+        plan_(builder.plan()),
+        knobs_(knobs),
+        learned_(learned),
+        buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
+        stream_(communication_stream(builder)) {
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
+      reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
+    }
+    passes_ = backward_passes(plan_, first);
+    require(!passes_.empty(), "a model that learns has a backward pass");
+    for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
+      if (knobs.ranks.sync_each_part || pass + 1 == passes_.size()) reduce_after(passes_[pass]);
+      // What the next part adds to must have been reduced.
+      if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
+        before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
+    }
+    before_[passes_.back().end].push_back(wait_of_compute(Phase::optimizer));
+  }
+
+  // Into the operations, from behind, so that places stay what they are.
+  void insert() {
+    std::vector<Operation>& all = plan_.operations;
+    for (auto place = before_.rbegin(); place != before_.rend(); ++place)
+      all.insert(all.begin() + static_cast<std::ptrdiff_t>(place->first), place->second.begin(),
+                 place->second.end());
+  }
+
+ private:
+  static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
+
+  // Behind the last operation of the pass that writes a gradient of the bucket.
+  std::size_t place_of(const Bucket& bucket, const BackwardPass& pass) const {
+    const std::int64_t bytes = bytes_of(plan_.dtype);
+    const std::int64_t begin = bucket.first * bytes;
+    const std::int64_t end = (bucket.first + bucket.elements) * bytes;
+    for (std::size_t index = pass.end; index-- > pass.begin;) {
+      for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
+        const bool is_of_it = use.buffer == learned_.gradients && use.offset_bytes < end &&
+                              begin < use.offset_bytes + use.bytes;
+        if (is_of_it && access != Access::read) return index + 1;
+      }
+    }
+    require(false, "the backward pass writes every gradient");
+    return pass.end;
+  }
+
+  void reduce_after(const BackwardPass& pass) {
+    std::size_t place = pass.begin;
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+      place = knobs_.ranks.overlap == ReduceOverlap::none
+                  ? pass.end
+                  : std::max(place, place_of(buckets_[bucket], pass));
+      reduce(bucket, before_[place]);
+    }
+  }
+
+  void reduce(std::size_t bucket, std::vector<Operation>& into) {
+    const std::string name = name_of(bucket);
+    const auto act = [&](int stream, std::string words, Action action) {
+      into.push_back({.name = std::move(words),
+                      .phase = Phase::backward,
+                      .stream = stream,
+                      .action = std::move(action)});
+    };
+    act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
+    act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
+    act(stream_, "reduce " + name, collective(buckets_[bucket]));
+    act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
+    if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
+      act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
+  }
+
+  // In place.
+  Collective collective(const Bucket& bucket) const {
+    const BufferUse whole = elements_of(learned_.gradients, bucket.first, bucket.elements, 0);
+    Collective made{
+        .kind = CollectiveKind::all_reduce, .from = whole, .to = whole, .dtype = plan_.dtype};
+    if (knobs_.ranks.shard == Shard::none) return made;
+    made.kind = CollectiveKind::reduce_scatter;
+    const std::int64_t part = bucket.elements / knobs_.ranks.count;
+    made.to = elements_of(learned_.gradients, bucket.first, part, part);
+    return made;
+  }
+  BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
+                        std::int64_t rank_stride) const {
+    const std::int64_t bytes = bytes_of(plan_.dtype);
+    return {flat, first * bytes, count * bytes, rank_stride * bytes};
+  }
+
+  // The stream has its collectives in order, so the last one is enough.
+  Operation wait_of_compute(Phase phase) const {
+    return {.name = "wait until the gradients are reduced",
+            .phase = phase,
+            .action = StreamWaitsEvent{reduced_.back()}};
+  }
+
+  StepBuilder& builder_;
+  StepPlan& plan_;
+  const Knobs& knobs_;
+  const LearnedParts& learned_;
+  std::vector<Bucket> buckets_;
+  int stream_;
+  std::vector<int> ready_, reduced_;  // events, by bucket
+  std::vector<BackwardPass> passes_;
+  std::map<std::size_t, std::vector<Operation>> before_;  // by place in the plan as it was
+};
+
+}  // namespace
+
+void build_reduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
+                     std::size_t first) {
+  if (knobs.ranks.count > 1) GradientReduction(builder, knobs, learned, first).insert();
+}
+
+}  // namespace stepgate
