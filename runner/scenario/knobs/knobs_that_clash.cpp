@@ -310,6 +310,14 @@ constexpr std::array clashes{
         "a rank updates its part of every bucket by one kernel", "write optim.impl = \"fused\""},
     KnobRule{"ranks.shard",
              [](const Knobs& knobs) {
+               return shards(knobs) && knobs.ranks.shard == Shard::gradients &&
+                      knobs.alloc.with == Allocator::fixed;
+             },
+             "buckets of gradients come and go, which saves nothing where every buffer has memory "
+             "of its own",
+             "write alloc.with = \"arena\", or ranks.shard = \"optimizer\""},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) {
                return shards(knobs) && knobs.batch.accumulate > 1 &&
                       (knobs.ranks.sync_each_part || knobs.ranks.shard == Shard::gradients);
              },

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/analyse/access.h"
+#include "plan/build/ranks/gradient_places.h"
 #include "plan/build/ranks/shard.h"
 #include "support/require.h"
 
@@ -39,7 +40,11 @@ class GradientReduction {
         knobs_(knobs),
         learned_(learned),
         buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
-        stream_(communication_stream(builder)) {
+        stream_(communication_stream(builder)),
+        pieces_(updated_pieces(knobs, learned.tensors, learned.elements)) {
+    places_ = {{{.elements = learned.elements}, learned.gradients}};
+    if (knobs.ranks.shard == Shard::gradients)
+      places_ = give_buckets_their_own(builder, learned, buckets_, first, knobs.ranks.count);
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
       reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
@@ -67,13 +72,13 @@ class GradientReduction {
   static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
 
   // Behind the last operation of the pass that writes a gradient of the bucket.
-  std::size_t place_of(const Bucket& bucket, const BackwardPass& pass) const {
-    const std::int64_t bytes = bytes_of(plan_.dtype);
-    const std::int64_t begin = bucket.first * bytes;
-    const std::int64_t end = (bucket.first + bucket.elements) * bytes;
+  std::size_t end_of(const Bucket& bucket, const BackwardPass& pass) const {
+    const BufferUse whole = written(bucket);
+    const std::int64_t begin = whole.offset_bytes;
+    const std::int64_t end = begin + whole.bytes;
     for (std::size_t index = pass.end; index-- > pass.begin;) {
       for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
-        const bool is_of_it = use.buffer == learned_.gradients && use.offset_bytes < end &&
+        const bool is_of_it = use.buffer == whole.buffer && use.offset_bytes < end &&
                               begin < use.offset_bytes + use.bytes;
         if (is_of_it && access != Access::read) return index + 1;
       }
@@ -87,7 +92,7 @@ class GradientReduction {
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       place = knobs_.ranks.overlap == ReduceOverlap::none
                   ? pass.end
-                  : std::max(place, place_of(buckets_[bucket], pass));
+                  : std::max(place, end_of(buckets_[bucket], pass));
       reduce(bucket, before_[place]);
     }
   }
@@ -102,21 +107,29 @@ class GradientReduction {
     };
     act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
     act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
-    act(stream_, "reduce " + name, collective(buckets_[bucket]));
+    act(stream_, "reduce " + name, collective(bucket));
     act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
     if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
       act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
   }
 
-  // In place.
-  Collective collective(const Bucket& bucket) const {
-    const BufferUse whole = elements_of(learned_.gradients, bucket.first, bucket.elements, 0);
-    Collective made{
-        .kind = CollectiveKind::all_reduce, .from = whole, .to = whole, .dtype = plan_.dtype};
+  // Where the backward pass leaves it.
+  BufferUse written(const Bucket& bucket) const {
+    const GradientPlace& place = place_of(places_, bucket);
+    return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
+  }
+
+  // In place, or from a bucket's own memory to what the rank keeps.
+  Collective collective(std::size_t index) const {
+    const Bucket& bucket = buckets_[index];
+    const BufferUse whole = written(bucket);
+    Collective made{.from = whole, .to = whole, .dtype = plan_.dtype};
     if (knobs_.ranks.shard == Shard::none) return made;
     made.kind = CollectiveKind::reduce_scatter;
     const std::int64_t part = bucket.elements / knobs_.ranks.count;
-    made.to = elements_of(learned_.gradients, bucket.first, part, part);
+    made.to = knobs_.ranks.shard == Shard::gradients
+                  ? elements_of(learned_.gradients, pieces_[index].packed, part, 0)
+                  : elements_of(learned_.gradients, bucket.first, part, part);
     return made;
   }
   BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
@@ -138,6 +151,8 @@ class GradientReduction {
   const LearnedParts& learned_;
   std::vector<Bucket> buckets_;
   int stream_;
+  std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
+  std::vector<GradientPlace> places_;
   std::vector<int> ready_, reduced_;  // events, by bucket
   std::vector<BackwardPass> passes_;
   std::map<std::size_t, std::vector<Operation>> before_;  // by place in the plan as it was

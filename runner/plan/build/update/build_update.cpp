@@ -69,10 +69,9 @@ class Update {
     std::int64_t parts = 0;
     for (const UpdatedPiece& piece : buffers_.pieces) {
       const std::int64_t own = square_sum_pieces(piece.flat.elements);
-      builder_.launch<kernels::SquareSums>("gradient norm in parts",
-                                           {.columns = piece.flat.elements, .depth = own},
-                                           {part_of(buffers_.gradients, piece),
-                                            StepBuilder::Operand::from(buffers_.partials, parts)});
+      builder_.launch<kernels::SquareSums>(
+          "gradient norm in parts", {.columns = piece.flat.elements, .depth = own},
+          {gradients_of(piece), StepBuilder::Operand::from(buffers_.partials, parts)});
       parts += own;
     }
     BufferUse sums = builder_.whole(buffers_.partials);
@@ -112,6 +111,14 @@ class Update {
     builder_.enter(Phase::optimizer);
   }
 
+  // Which the rank has nothing else of, or lies in the gradients of all.
+  BufferUse gradients_of(const UpdatedPiece& piece) const {
+    if (knobs_.ranks.shard != Shard::gradients || !is_sharded())
+      return part_of(buffers_.gradients, piece);
+    const std::int64_t bytes = bytes_of(builder_.plan().dtype);
+    return StepBuilder::part(buffers_.gradients, piece.packed * bytes, piece.flat.elements * bytes);
+  }
+
   // Of weights and gradients in the model's storage.
   BufferUse part_of(int flat, const UpdatedPiece& piece) const {
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
@@ -126,7 +133,7 @@ class Update {
     const BufferUse weights = part_of(buffers_.weights, piece);
     const auto packed = [&](int flat) { return StepBuilder::Operand::from(flat, piece.packed); };
     UpdateOperands update{.weights = weights,
-                          .gradients = part_of(buffers_.gradients, piece),
+                          .gradients = gradients_of(piece),
                           .counter = builder_.whole(buffers_.counter)};
     if (buffers_.master) update.master = packed(*buffers_.master);
     for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
