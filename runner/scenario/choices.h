@@ -56,7 +56,7 @@ enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 // What every rank has only its part of: nothing (DDP), the optimizer's state, the gradients too, or
 // the weights too (ZeRO's stages 1 to 3).
-enum class Shard { none, optimizer, gradients };
+enum class Shard { none, optimizer, gradients, parameters };
 enum class BucketOrder { reverse, forward };  // of parameters, as the forward pass uses them
 // Where the step waits for a bucket: before the update, as soon as it is issued, or when it is
 // issued only after the backward pass.

@@ -39,7 +39,7 @@ Knobs alone(Knobs knobs, std::int64_t ranks) {
 
 Knobs of_ranks(Knobs knobs, std::int64_t ranks, Shard shard = Shard::none) {
   knobs.ranks = {.count = ranks, .shard = shard, .bucket_bytes = 2048};
-  if (shard == Shard::gradients) knobs.alloc.with = Allocator::arena;
+  if (shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
   return knobs;
 }
 
@@ -99,6 +99,18 @@ void expect_alike(const Numbers& found, const Numbers& expected, DType dtype) {
   EXPECT_LE(mean_difference(found.weights, expected.weights), bound.mean_weight);
 }
 
+// Of the weights of all what it keeps.
+std::vector<float> part_of_rank_0(const StepPlan& plan, const std::vector<float>& weights) {
+  std::vector<float> part;
+  const auto buffer = std::ranges::find(plan.buffers, "weights", &Buffer::name);
+  for (const RankPiece& piece : buffer->pieces) {
+    const auto first = weights.begin() + piece.first;
+    part.insert(part.end(), first, first + piece.elements);
+  }
+  EXPECT_FALSE(part.empty());
+  return part;
+}
+
 class RankNumbers : public testing::TestWithParam<DType> {};
 
 TEST_P(RankNumbers, AreThoseOfOneRankWithAllBatches) {
@@ -112,6 +124,10 @@ TEST_P(RankNumbers, AreThoseOfOneRankWithAllBatches) {
       EXPECT_EQ(sharded.losses, found.losses) << ranks << ", " << static_cast<int>(shard);
       EXPECT_EQ(sharded.weights, found.weights) << ranks << ", " << static_cast<int>(shard);
     }
+    const StepPlan plan = plan_of(of_ranks(model_of(GetParam()), ranks, Shard::parameters));
+    const Numbers sharded = numbers_of(plan, 1);
+    EXPECT_EQ(sharded.losses, found.losses);
+    EXPECT_EQ(sharded.weights, part_of_rank_0(plan, found.weights));
     const Knobs sharing = of_ranks(model_of(GetParam()), ranks);
     EXPECT_LE(largest_difference(numbers_of(sharing, 1, 1).gradients,
                                  numbers_of(alone(model_of(GetParam()), ranks), 1, 1).gradients),
@@ -138,8 +154,15 @@ TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   const Numbers free = numbers_of(of_ranks(model_of(GetParam()), 4));
   const Numbers found = numbers_of(of_ranks(knobs, 4));
   EXPECT_GT(mean_difference(found.weights, free.weights), bound_of(GetParam()).mean_weight);
-  for (const Shard shard : {Shard::optimizer, Shard::gradients})
-    expect_alike(numbers_of(of_ranks(knobs, 4, shard)), found, GetParam());
+  for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Numbers sharded = numbers_of(of_ranks(knobs, 4, shard));
+    if (shard == Shard::parameters) {
+      // Its weights are those that the losses are of.
+      EXPECT_LE(largest_difference(sharded.losses, found.losses), bound_of(GetParam()).loss);
+    } else {
+      expect_alike(sharded, found, GetParam());
+    }
+  }
 }
 
 // However they are bucketed, ordered and waited for: bit by bit, as a sum over ranks does not
@@ -159,8 +182,10 @@ TEST_P(RankNumbers, DependOnNoBucket) {
 }
 
 TEST_P(RankNumbers, AreTheSameInEveryOrder) {
-  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
-    const StepPlan plan = plan_of(of_ranks(model_of(GetParam()), 4, shard));
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Knobs knobs = of_ranks(model_of(GetParam()), 4, shard);
+    if (shard == Shard::parameters) knobs.ranks.communicators = 2;
+    const StepPlan plan = plan_of(knobs);
     const Numbers expected = numbers_of(plan, 1, 4);
     for (std::uint64_t order = 2; order < 8; ++order) {
       const Numbers found = numbers_of(plan, order, 4);

@@ -152,12 +152,13 @@ class ReferenceStep final : public LoadedStep {
 
   void refuse_other_weights() const {
     for (std::size_t index = 0; index < plan_->buffers.size(); ++index) {
-      if (plan_->buffers[index].purpose != Purpose::weights || !is_kept(plan_->buffers[index]))
+      const Buffer& buffer = plan_->buffers[index];
+      if (buffer.purpose != Purpose::weights || !is_kept(buffer) || !buffer.pieces.empty())
         continue;
       for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
         if (*ranks_[rank]->block(index) != *ranks_.front()->block(index))
-          throw DeviceError(fmt::format("the '{}' of rank {} are not those of rank 0",
-                                        plan_->buffers[index].name, rank));
+          throw DeviceError(
+              fmt::format("the '{}' of rank {} are not those of rank 0", buffer.name, rank));
       }
     }
   }

@@ -30,7 +30,7 @@ Knobs gpt(std::int64_t ranks = 4) {
 Knobs sharded(Shard shard, std::int64_t ranks = 4) {
   Knobs knobs = gpt(ranks);
   knobs.ranks.shard = shard;
-  if (shard == Shard::gradients) knobs.alloc.with = Allocator::arena;
+  if (shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
   return knobs;
 }
 
@@ -98,6 +98,7 @@ TEST(Ranks, KeepWhatTheyShareOnce) {
     EXPECT_NEAR(a_parameter(Shard::none), 16, least_to_compare);
     EXPECT_NEAR(a_parameter(Shard::optimizer), 4 + 12 / n, least_to_compare);
     EXPECT_NEAR(a_parameter(Shard::gradients), 2 + 14 / n, least_to_compare);
+    EXPECT_NEAR(a_parameter(Shard::parameters), 16 / n, least_to_compare);
   }
 }
 
@@ -113,6 +114,41 @@ TEST(Ranks, ThatShareSendAsMuch) {
               value(all, Metric::wire_bytes_per_step) + norm);
     EXPECT_EQ(value(plan, Metric::unbucketed_per_step), 0);
   }
+}
+
+// Of the embeddings, twelve blocks and the head, forward; backward of the blocks again, as the head
+// is still there and the embeddings are not read.
+TEST(Ranks, GatherWeightsUnitByUnit) {
+  const StepPlan plan = plan_of(sharded(Shard::parameters));
+  EXPECT_EQ(value(plan, Metric::all_gathers_per_step), 12 + 2 + 12);
+  EXPECT_EQ(value(plan, Metric::reduce_scatters_per_step), 12 + 2);
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 1);
+  const double parameters = static_cast<double>(plan.param_bytes);
+  EXPECT_GT(value(plan, Metric::wire_bytes_per_step), 2 * 0.75 * parameters);
+  EXPECT_LT(value(plan, Metric::wire_bytes_per_step), 3 * 0.75 * parameters);
+  // In turns with reductions, what is gathered for a block waits for the last block's gradients.
+  EXPECT_EQ(value(plan, Metric::early_comm_waits_per_step), 11);
+  Knobs beside = sharded(Shard::parameters);
+  beside.ranks.communicators = 2;
+  EXPECT_EQ(value(beside, Metric::early_comm_waits_per_step), 0);
+  EXPECT_EQ(value(beside, Metric::streams), 3);
+}
+
+// Two units are gathered at a time, so a step needs what a model twice as deep would, but for a
+// rank's part of the other blocks and their activations.
+TEST(Ranks, HaveTwoGatheredBlocksAtATime) {
+  const auto gathered_need = [](std::int64_t layers) {
+    Knobs knobs = sharded(Shard::parameters);
+    knobs.batch.size = 1;
+    knobs.model.seq = 8;
+    knobs.model.vocab = 64;
+    knobs.model.layers = layers;
+    const StepPlan plan = plan_of(knobs);
+    return value(plan, Metric::need) - value(plan, Metric::state_bytes);
+  };
+  const double block = 12 * 768 * 768 * 2;  // bytes, but for biases and norms
+  EXPECT_LT(gathered_need(24) - gathered_need(12), 0.2 * block);
+  EXPECT_GT(gathered_need(12), 2 * block);
 }
 
 TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
@@ -133,6 +169,9 @@ StepPlan without(StepPlan plan, const std::string& operation) {
 }
 
 TEST(RanksRace, WithoutAWait) {
+  const StepPlan gathers = plan_of(sharded(Shard::parameters));
+  EXPECT_FALSE(find_race(gathers));
+  EXPECT_TRUE(find_race(without(gathers, "wait for weights of visit 5")));
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
     const StepPlan plan = plan_of(sharded(shard));
     EXPECT_FALSE(find_race(plan));

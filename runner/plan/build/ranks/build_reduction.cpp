@@ -2,13 +2,14 @@
 #include "plan/build/ranks/build_reduction.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "plan/analyse/access.h"
+#include "plan/build/ranks/gather_weights.h"
 #include "plan/build/ranks/gradient_places.h"
+#include "plan/build/ranks/inserted_operations.h"
 #include "plan/build/ranks/shard.h"
 #include "support/require.h"
 
@@ -43,7 +44,7 @@ class GradientReduction {
         stream_(communication_stream(builder)),
         pieces_(updated_pieces(knobs, learned.tensors, learned.elements)) {
     places_ = {{{.elements = learned.elements}, learned.gradients}};
-    if (knobs.ranks.shard == Shard::gradients)
+    if (shards_gradients(knobs))
       places_ = give_buckets_their_own(builder, learned, buckets_, first, knobs.ranks.count);
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
@@ -60,13 +61,7 @@ class GradientReduction {
     before_[passes_.back().end].push_back(wait_of_compute(Phase::optimizer));
   }
 
-  // Into the operations, from behind, so that places stay what they are.
-  void insert() {
-    std::vector<Operation>& all = plan_.operations;
-    for (auto place = before_.rbegin(); place != before_.rend(); ++place)
-      all.insert(all.begin() + static_cast<std::ptrdiff_t>(place->first), place->second.begin(),
-                 place->second.end());
-  }
+  void insert() { before_.put_into(plan_.operations); }
 
  private:
   static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
@@ -127,7 +122,7 @@ class GradientReduction {
     if (knobs_.ranks.shard == Shard::none) return made;
     made.kind = CollectiveKind::reduce_scatter;
     const std::int64_t part = bucket.elements / knobs_.ranks.count;
-    made.to = knobs_.ranks.shard == Shard::gradients
+    made.to = shards_gradients(knobs_)
                   ? elements_of(learned_.gradients, pieces_[index].packed, part, 0)
                   : elements_of(learned_.gradients, bucket.first, part, part);
     return made;
@@ -155,14 +150,16 @@ class GradientReduction {
   std::vector<GradientPlace> places_;
   std::vector<int> ready_, reduced_;  // events, by bucket
   std::vector<BackwardPass> passes_;
-  std::map<std::size_t, std::vector<Operation>> before_;  // by place in the plan as it was
+  InsertedOperations before_;
 };
 
 }  // namespace
 
 void build_reduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
                      std::size_t first) {
-  if (knobs.ranks.count > 1) GradientReduction(builder, knobs, learned, first).insert();
+  if (knobs.ranks.count == 1) return;
+  if (shards_weights(knobs)) gather_weights(builder, knobs, learned, first);
+  GradientReduction(builder, knobs, learned, first).insert();
 }
 
 }  // namespace stepgate
