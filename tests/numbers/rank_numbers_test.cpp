@@ -147,6 +147,17 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   expect_alike(numbers_of(of_ranks(parts, 2, Shard::optimizer)), once, GetParam());
 }
 
+// bf16 gradients are rounded once where they are reduced, in fp32 or not, so both agree as far as
+// either does with one rank.
+TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
+  const Numbers expected = numbers_of(alone(model_of(DType::bf16), 2));
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
+    Knobs knobs = of_ranks(model_of(DType::bf16), 2, shard);
+    knobs.ranks.gradient_dtype = GradientDtype::fp32;
+    expect_alike(numbers_of(knobs), expected, DType::bf16);
+  }
+}
+
 // The norm of all gradients is a sum over ranks where each has only its part of them.
 TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   Knobs knobs = model_of(GetParam());

@@ -320,6 +320,10 @@ constexpr std::array field_rows{
         "ranks.overlap", one_of(choices<ReduceOverlap>),
         "buckets are reduced beside the backward pass, or it waits for each, or they are after it",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::gradient_dtype>(
+        "ranks.gradient_dtype", one_of(choices<GradientDtype>),
+        "gradients on the wire: as the model has them, or in fp32 between two conversions",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::communicators>(
         "ranks.communicators", whole(1, 2),
         "1: weights are gathered in turns with the reduction of gradients; 2: beside it",

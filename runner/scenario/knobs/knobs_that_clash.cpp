@@ -297,6 +297,13 @@ constexpr std::array clashes{
              },
              "there is no such rank; they are counted from 0",
              "write one that is below 'ranks.count'"},
+    KnobRule{"ranks.gradient_dtype",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && !is_16_bit(knobs.model.dtype) &&
+                      knobs.ranks.gradient_dtype == GradientDtype::fp32;
+             },
+             "gradients in 32 bits are on the wire as they are",
+             "remove it, or write model.dtype = \"bf16\""},
     KnobRule{"ranks.shard",
              [](const Knobs& knobs) { return shards(knobs) && !is_transformer(knobs); },
              "only a transformer's parameters lie so that every rank can have an equal part",

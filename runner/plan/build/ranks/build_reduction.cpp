@@ -2,10 +2,12 @@
 #include "plan/build/ranks/build_reduction.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "plan/analyse/access.h"
 #include "plan/build/ranks/gather_weights.h"
 #include "plan/build/ranks/gradient_places.h"
@@ -49,6 +51,12 @@ class GradientReduction {
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
       reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
+    }
+    if (knobs.ranks.gradient_dtype == GradientDtype::fp32) {
+      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
+      wire_ = builder.add({.name = "gradients on the wire",
+                           .purpose = Purpose::activations,
+                           .bytes = most * word_bytes});
     }
     passes_ = backward_passes(plan_, first);
     require(!passes_.empty(), "a model that learns has a backward pass");
@@ -102,7 +110,9 @@ class GradientReduction {
     };
     act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
     act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
+    if (wire_) act(stream_, "widen " + name, widen(bucket));
     act(stream_, "reduce " + name, collective(bucket));
+    if (wire_) act(stream_, "narrow " + name, narrow(bucket));
     act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
     if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
       act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
@@ -114,19 +124,50 @@ class GradientReduction {
     return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
   }
 
-  // In place, or from a bucket's own memory to what the rank keeps.
-  Collective collective(std::size_t index) const {
-    const Bucket& bucket = buckets_[index];
-    const BufferUse whole = written(bucket);
-    Collective made{.from = whole, .to = whole, .dtype = plan_.dtype};
-    if (knobs_.ranks.shard == Shard::none) return made;
-    made.kind = CollectiveKind::reduce_scatter;
-    const std::int64_t part = bucket.elements / knobs_.ranks.count;
-    made.to = shards_gradients(knobs_)
-                  ? elements_of(learned_.gradients, pieces_[index].packed, part, 0)
-                  : elements_of(learned_.gradients, bucket.first, part, part);
-    return made;
+  // What the rank has of it afterwards: in place, or of a bucket's own memory what it keeps.
+  BufferUse kept(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return written(buckets_[index]);
+    const UpdatedPiece& piece = pieces_[index];
+    return shards_gradients(knobs_)
+               ? elements_of(learned_.gradients, piece.packed, piece.flat.elements, 0)
+               : elements_of(learned_.gradients, piece.flat.first, piece.flat.elements,
+                             piece.flat.rank_stride);
   }
+
+  // The same on the wire, where it is wider: all buckets in one place, in turns.
+  BufferUse whole_on_wire(std::size_t index) const {
+    return StepBuilder::part(*wire_, 0, buckets_[index].elements * word_bytes);
+  }
+  BufferUse kept_on_wire(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return whole_on_wire(index);
+    const std::int64_t part = pieces_[index].flat.elements * word_bytes;
+    return {*wire_, 0, part, part};
+  }
+
+  Collective collective(std::size_t index) const {
+    return {.kind = knobs_.ranks.shard == Shard::none ? CollectiveKind::all_reduce
+                                                      : CollectiveKind::reduce_scatter,
+            .from = wire_ ? whole_on_wire(index) : written(buckets_[index]),
+            .to = wire_ ? kept_on_wire(index) : kept(index),
+            .dtype = wire_ ? DType::fp32 : plan_.dtype};
+  }
+
+  template <class Kernel>
+  LaunchKernel conversion(std::vector<BufferUse> operands, std::int64_t numbers) const {
+    return {.kernel = KernelRef(Kernel::name),
+            .shape = {.columns = numbers},
+            .dtype = plan_.dtype,
+            .operands = std::move(operands)};
+  }
+  LaunchKernel widen(std::size_t index) const {
+    return conversion<kernels::Widen>({written(buckets_[index]), whole_on_wire(index)},
+                                      buckets_[index].elements);
+  }
+  LaunchKernel narrow(std::size_t index) const {
+    const BufferUse to = kept(index);
+    return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
+  }
+
   BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
                         std::int64_t rank_stride) const {
     const std::int64_t bytes = bytes_of(plan_.dtype);
@@ -148,6 +189,7 @@ class GradientReduction {
   int stream_;
   std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
   std::vector<GradientPlace> places_;
+  std::optional<int> wire_;           // buffer, where gradients are converted
   std::vector<int> ready_, reduced_;  // events, by bucket
   std::vector<BackwardPass> passes_;
   InsertedOperations before_;
