@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <ostream>
+#include <set>
+#include <utility>
 
 #include "device/cuda/cuda_device.h"
 #include "plan/derive/plan_of_rank.h"
@@ -106,13 +109,23 @@ Numbers numbers_in(const std::string& bytes) {
   return numbers;
 }
 
+// Shares once.
+void join(Device& device, const RankChannel& channel) {
+  const std::string rendezvous = channel.share(channel.rank() == 0 ? device.make_rendezvous() : "");
+  device.join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+}
+
+std::unique_ptr<Device> joined_device(const RankChannel& channel,
+                                      Recording recording = Recording::off) {
+  auto device = make_cuda_device(recording, channel.rank());
+  join(*device, channel);
+  return device;
+}
+
 // Bytes of the numbers of every rank.
 std::vector<std::string> run_on_ranks(const StepPlan& plan) {
   return run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
-    const auto device = make_cuda_device(Recording::off, channel.rank());
-    const std::string rendezvous =
-        channel.share(channel.rank() == 0 ? device->make_rendezvous() : "");
-    device->join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+    const auto device = joined_device(channel);
     const StepPlan own = plan_of_rank(plan, channel.rank());
     return bytes_of(device->load(own)->run({0, steps, true}));
   });
@@ -261,10 +274,7 @@ TEST_P(RanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
   const std::vector<std::string> once = run_on_ranks(plan);
   const std::vector<std::string> again =
       run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
-        const auto device = make_cuda_device(Recording::off, channel.rank());
-        const std::string rendezvous =
-            channel.share(channel.rank() == 0 ? device->make_rendezvous() : "");
-        device->join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+        const auto device = joined_device(channel);
         const StepPlan own = plan_of_rank(plan, channel.rank());
         (void)device->load_into(0, own)->run({1, 3, false});
         const auto beside = device->load_into(1, own);
@@ -277,6 +287,53 @@ TEST_P(RanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
 
 INSTANTIATE_TEST_SUITE_P(Every, RanksOnGpus, testing::ValuesIn(ranks_cases()),
                          [](const auto& ranks) { return ranks.param.name; });
+
+// --- what is traced ------------------------------------------------------------------------------
+
+const Collective* collective_of(const StepPlan& plan, int operation) {
+  return operation < 0 ? nullptr : std::get_if<Collective>(&operation_at(plan, operation).action);
+}
+
+// In words; empty where the trace has the plan's collectives and nothing else of NCCL.
+std::string wrong_in(const Trace& trace, const StepPlan& plan) {
+  std::set<std::pair<int, std::int64_t>> seen;
+  for (const DeviceWork& work : trace.work) {
+    const Collective* collective = collective_of(plan, work.operation);
+    const bool is_known = work.kind == WorkKind::collective;
+    if (is_known != (collective != nullptr))
+      return fmt::format("'{}' of operation {} is of another kind", work.name, work.operation);
+    if (!is_known) continue;
+    if (work.bytes != payload_bytes(*collective) || work.collective != collective->kind)
+      return fmt::format("'{}' has {} bytes", work.name, work.bytes);
+    seen.emplace(work.operation, work.step);
+  }
+  for (const HostCall& call : trace.calls) {
+    const int operation = trace.spans.at(static_cast<std::size_t>(call.span)).operation;
+    if (collective_of(plan, operation) == nullptr) continue;
+    if (call.kind != CallKind::other || call.can_block)
+      return call.name + " of a collective is counted";
+  }
+  const auto planned =
+      std::count_if(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
+        return std::holds_alternative<Collective>(operation.action);
+      });
+  if (std::ssize(seen) == planned * trace.steps) return {};
+  return fmt::format("{} collectives in {} steps of {}", seen.size(), trace.steps, planned);
+}
+
+TEST_P(RanksOnGpus, AreTracedAsTheirPlanIs) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel, Recording::on);
+    const std::string reason = device->reason_against_tracing();
+    if (!reason.empty()) throw DeviceError(reason);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    const StepResult result =
+        device->load(own)->run({.wash_out_steps = 3, .steps = 4, .tensors = false, .trace = true});
+    return wrong_in(result.trace.value(), own);
+  });
+  for (const std::string& wrong : words) EXPECT_EQ(wrong, "");
+}
 
 // --- what is refused -----------------------------------------------------------------------------
 
@@ -302,9 +359,7 @@ TEST_F(RanksThatDoNotFit, AreRefusedWithASentence) {
   const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
     const auto device = make_cuda_device(Recording::off, channel.rank());
     std::string said = error_of_loading(*device, plan_of_rank(plan, channel.rank()));
-    const std::string rendezvous =
-        channel.share(channel.rank() == 0 ? device->make_rendezvous() : "");
-    device->join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+    join(*device, channel);
     return said + "\n" + error_of_loading(*device, plan_of_rank(plan, 1 - channel.rank()));
   });
   for (const std::string& said : words) {
@@ -312,6 +367,24 @@ TEST_F(RanksThatDoNotFit, AreRefusedWithASentence) {
         << said;
     EXPECT_NE(said.find("of 2, and this GPU is rank"), std::string::npos) << said;
   }
+}
+
+// Rank 1 alone lacks the memory; then both load what fits.
+TEST_F(RanksThatDoNotFit, LoadNothingWhereOneCannotAndGoOn) {
+  const StepPlan plan = plan_of(knobs_of({}));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    StepPlan tried = own;
+    if (channel.rank() == 1)
+      tried.buffers.push_back({.name = "too large", .bytes = std::int64_t{1} << 50});
+    std::string said = error_of_loading(*device, tried);
+    said += fmt::format("; {} losses", device->load(own)->run({0, 2}).losses.size());
+    return said;
+  });
+  EXPECT_NE(words[0].find("another rank cannot load it; 2 losses"), std::string::npos) << words[0];
+  EXPECT_NE(words[1].find("of device memory, but only"), std::string::npos) << words[1];
+  EXPECT_NE(words[1].find("; 2 losses"), std::string::npos) << words[1];
 }
 
 TEST_F(RanksThatDoNotFit, RefuseAGpuThatIsNotThere) {

@@ -14,6 +14,7 @@
 #include "device/cuda/cupti/nvtx_ranges.h"
 #include "device/cuda/gpu_index.h"
 #include "device/cuda/mig_slice.h"
+#include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl.h"
 #include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/nccl/nccl_words.h"
@@ -173,12 +174,14 @@ class CudaDevice : public Device {
   std::string make_rendezvous() override { return nccl().make_unique_id(); }
 
   void join(const RankMembership& membership) override {
+    agreement_.reset();
     communicator_.reset();
     membership_ = {};
     if (membership.count > 1) {
       communicator_ = std::make_unique<NcclCommunicator>(
           nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); });
     }
+    if (communicator_) agreement_.emplace(*communicator_);
     membership_ = membership;
   }
 
@@ -218,18 +221,22 @@ class CudaDevice : public Device {
   std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
                                      PersistentMemory* kept) {
     const std::string at = "variant '" + plan.variant + "', being loaded";
+    if (const auto reason = reason_against_ranks(plan.ranks, membership_))
+      throw DeviceError(at + ": " + *reason);
+    const bool is_of_several = plan.ranks.count > 1;
+    if (is_of_several) agreement_->begin();
     try {
-      if (const auto reason = reason_against_ranks(plan.ranks, membership_))
-        throw DeviceError(at + ": " + *reason);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
           kept ? streams_of_slots() : std::make_shared<CudaStreams>());
     } catch (const DeviceMemoryFull& full) {
+      if (is_of_several) agreement_->tell_of_failure();
       if (const auto failure = failure_for_good())
         throw DeviceLost(lost_in_words(at + ": " + full.what(), *failure));
       throw DeviceMemoryFull(full.what() + held_by_others_in_words(memory_now()));
     } catch (...) {
+      if (is_of_several) agreement_->tell_of_failure();
       rethrow_from_gpu(at);
     }
   }
@@ -316,7 +323,8 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicator = communicator_.get()};
+            .communicator = communicator_.get(),
+            .agreement = agreement_ ? &*agreement_ : nullptr};
   }
 
   int index_;
@@ -334,6 +342,7 @@ class CudaDevice : public Device {
   std::optional<Nccl> nccl_;
   RankMembership membership_;
   std::unique_ptr<NcclCommunicator> communicator_;  // null: it is alone
+  std::optional<LoadAgreement> agreement_;          // likewise
 };
 
 }  // namespace

@@ -17,9 +17,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-class NcclCommunicatorTest : public testing::Test {
+class FakeNcclCommunicator : public testing::Test {
  protected:
-  NcclCommunicatorTest() {
+  FakeNcclCommunicator() {
     setenv("STEPGATE_NCCL", STEPGATE_FAKE_NCCL, 1);
     nccl_.emplace();
     void* library = dlopen(STEPGATE_FAKE_NCCL, RTLD_NOW | RTLD_NOLOAD);
@@ -28,7 +28,7 @@ class NcclCommunicatorTest : public testing::Test {
     begin_anew();
   }
   // A thread that was left to itself must not see the next test's answers.
-  ~NcclCommunicatorTest() override {
+  ~FakeNcclCommunicator() override {
     fake_->released = true;
     std::this_thread::sleep_for(milliseconds(10));
     begin_anew();
@@ -60,21 +60,21 @@ class NcclCommunicatorTest : public testing::Test {
   std::atomic<int> chosen_{0};
 };
 
-TEST_F(NcclCommunicatorTest, ALibrarySaysItsVersionAndFile) {
+TEST_F(FakeNcclCommunicator, ALibrarySaysItsVersionAndFile) {
   EXPECT_EQ(nccl_->unavailable(), "");
   EXPECT_EQ(nccl_->version(), "2.28.9");
   EXPECT_EQ(nccl_->file(), STEPGATE_FAKE_NCCL);
   EXPECT_EQ(nccl_->make_unique_id(), std::string(128, 'u'));
 }
 
-TEST_F(NcclCommunicatorTest, AnOldLibraryIsUnavailable) {
+TEST_F(FakeNcclCommunicator, AnOldLibraryIsUnavailable) {
   fake_->version = 21805;
   const Nccl old;
   EXPECT_NE(old.unavailable().find("is NCCL 2.18.5"), std::string::npos) << old.unavailable();
   EXPECT_EQ(error_of([&] { (void)old.make_unique_id(); }), old.unavailable());
 }
 
-TEST_F(NcclCommunicatorTest, AFileThatIsNoNcclIsUnavailable) {
+TEST_F(FakeNcclCommunicator, AFileThatIsNoNcclIsUnavailable) {
   setenv("STEPGATE_NCCL", "libm.so.6", 1);
   const Nccl other;
   EXPECT_NE(other.unavailable().find("no NCCL was found where STEPGATE_NCCL names 'libm.so.6'"),
@@ -84,7 +84,7 @@ TEST_F(NcclCommunicatorTest, AFileThatIsNoNcclIsUnavailable) {
             other.unavailable());
 }
 
-TEST_F(NcclCommunicatorTest, JoinsAsTheRankThatItIsAndBlocking) {
+TEST_F(FakeNcclCommunicator, JoinsAsTheRankThatItIsAndBlocking) {
   const auto communicator = second_of_two();
   EXPECT_EQ(chosen_, 1);
   EXPECT_EQ(fake_->rank, 1);
@@ -94,7 +94,7 @@ TEST_F(NcclCommunicatorTest, JoinsAsTheRankThatItIsAndBlocking) {
   EXPECT_EQ(fake_->config.magic, 0xcafebeefU);
 }
 
-TEST_F(NcclCommunicatorTest, PassesOnWhatACollectiveIs) {
+TEST_F(FakeNcclCommunicator, PassesOnWhatACollectiveIs) {
   const auto communicator = second_of_two();
   float numbers[4] = {};
   const auto stream = reinterpret_cast<nccl_api::Stream>(&numbers);
@@ -118,7 +118,7 @@ TEST_F(NcclCommunicatorTest, PassesOnWhatACollectiveIs) {
   EXPECT_EQ(chosen_, 2);
 }
 
-TEST_F(NcclCommunicatorTest, IsDestroyedWhileItWorksAndAbortedOnceItHasFailed) {
+TEST_F(FakeNcclCommunicator, IsDestroyedWhileItWorksAndAbortedOnceItHasFailed) {
   second_of_two().reset();
   EXPECT_EQ(fake_->destroyed, 1);
   EXPECT_EQ(fake_->aborted, 0);
@@ -132,7 +132,7 @@ TEST_F(NcclCommunicatorTest, IsDestroyedWhileItWorksAndAbortedOnceItHasFailed) {
             "rank 1 of 2 has lost the others in an earlier call and must join anew");
 }
 
-TEST_F(NcclCommunicatorTest, SaysWhyItCannotJoin) {
+TEST_F(FakeNcclCommunicator, SaysWhyItCannotJoin) {
   fake_->init = FakeAnswer::failure;
   EXPECT_EQ(error_of([&] { (void)second_of_two(); }),
             "rank 1 of 2: NCCL 2.28.9 cannot join the other ranks: remote process exited: socket "
@@ -143,7 +143,7 @@ TEST_F(NcclCommunicatorTest, SaysWhyItCannotJoin) {
             std::string::npos);
 }
 
-TEST_F(NcclCommunicatorTest, WaitsForRanksThatComeLater) {
+TEST_F(FakeNcclCommunicator, WaitsForRanksThatComeLater) {
   fake_->init = FakeAnswer::later;
   fake_->collective = FakeAnswer::later;
   const auto communicator = second_of_two();
@@ -153,7 +153,7 @@ TEST_F(NcclCommunicatorTest, WaitsForRanksThatComeLater) {
   EXPECT_EQ(fake_->polls, 3);
 }
 
-TEST_F(NcclCommunicatorTest, GivesUpAtTheDeadline) {
+TEST_F(FakeNcclCommunicator, GivesUpAtTheDeadline) {
   fake_->init = FakeAnswer::never;
   const auto begin = steady_clock::now();
   const std::string words = error_of([&] { (void)second_of_two(); });
@@ -162,7 +162,7 @@ TEST_F(NcclCommunicatorTest, GivesUpAtTheDeadline) {
   EXPECT_EQ(fake_->aborted, 0);  // a call is still at work with it
 }
 
-TEST_F(NcclCommunicatorTest, GivesUpAFirstCollectiveAtTheDeadline) {
+TEST_F(FakeNcclCommunicator, GivesUpAFirstCollectiveAtTheDeadline) {
   const auto communicator = second_of_two();
   fake_->collective = FakeAnswer::never;
   EXPECT_NE(error_of([&] { communicator->issue_first({}, nullptr); }).find("cannot all-reduce"),
@@ -171,7 +171,7 @@ TEST_F(NcclCommunicatorTest, GivesUpAFirstCollectiveAtTheDeadline) {
             std::string::npos);
 }
 
-TEST_F(NcclCommunicatorTest, AWaitEndsWithAFailureOrAtTheDeadline) {
+TEST_F(FakeNcclCommunicator, AWaitEndsWithAFailureOrAtTheDeadline) {
   auto communicator = second_of_two();
   communicator->check_while_waiting(steady_clock::now(), "finish");
   fake_->async_state = 6;

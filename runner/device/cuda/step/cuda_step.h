@@ -13,6 +13,7 @@
 
 #include "device/cuda/cupti/cupti.h"
 #include "device/cuda/handles.h"
+#include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
@@ -35,6 +36,7 @@ struct CudaServices {
   Cupti* cupti = nullptr;                    // null: nothing is recorded
   StepObserver* observer = nullptr;          // of all scored steps; null: nobody looks
   NcclCommunicator* communicator = nullptr;  // null: it is alone, and no plan of several comes
+  LoadAgreement* agreement = nullptr;        // null: likewise
 };
 
 class CudaStep : public LoadedStep {
@@ -74,8 +76,7 @@ class CudaStep : public LoadedStep {
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs();
-  void run_first_collectives(ContentsCache&);
-  void wait_for_first_collectives(const std::vector<cudaStream_t>&);
+  void run_first_collectives(const CudaServices&);
 
   void run_steps(std::int64_t count);
   void run_scored(const Observe&, StepResult&, StepObserver*);

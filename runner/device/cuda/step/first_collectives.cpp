@@ -3,19 +3,17 @@
 // a step that is loaded has run each of its own once. All ranks load the same plans in the same
 // order, so that these meet too.
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "device/cuda/check.h"
+#include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/step/cuda_step.h"
 
 namespace stepgate {
 namespace {
-
-using std::chrono::steady_clock;
 
 // What NCCL decides by how it carries a collective out.
 using CollectiveClass = std::tuple<CollectiveKind, DType, Reduction, std::int64_t>;
@@ -35,8 +33,9 @@ std::int64_t free_memory() {
 
 // Where the step has them, as scratch memory might be what the device lacks; afterwards the buffers
 // are as they were. Only what is not there yet gets memory of its own.
-void CudaStep::run_first_collectives(ContentsCache& contents) {
+void CudaStep::run_first_collectives(const CudaServices& services) {
   if (plan_.ranks.count == 1) return;
+  if (!services.agreement->all_can(true)) throw DeviceError("another rank cannot load it");
   std::set<CollectiveClass> done;
   std::set<int> written;
   std::vector<cudaStream_t> used;
@@ -62,24 +61,13 @@ void CudaStep::run_first_collectives(ContentsCache& contents) {
     written.insert(collective->to.buffer);
   }
   if (used.empty()) return;
-  wait_for_first_collectives(used);
+  wait_for_collectives(*communicator_, used, "finish its first collectives");
   // What NCCL keeps it has taken in the first load that needed it, and no step is to have more
   // memory than another for that.
   scratch.clear();
   buffers_.leave_out(free_before - free_memory());
-  for (const int buffer : written) buffers_.fill_again(buffer, contents, stream(compute_stream));
-}
-
-// Not by a call that waits: a rank that never comes would keep it for ever.
-void CudaStep::wait_for_first_collectives(const std::vector<cudaStream_t>& used) {
-  const auto begin = steady_clock::now();
-  for (const cudaStream_t one : used) {
-    cudaError_t status = cudaErrorNotReady;
-    while ((status = cudaStreamQuery(one)) == cudaErrorNotReady)
-      communicator_->check_while_waiting(begin, "finish its first collectives");
-    (void)cudaGetLastError();  // "not ready" must not look like the error of the next launch
-    check(status, "finish the first collectives");
-  }
+  for (const int buffer : written)
+    buffers_.fill_again(buffer, services.contents, stream(compute_stream));
 }
 
 }  // namespace stepgate

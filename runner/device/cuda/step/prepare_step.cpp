@@ -87,7 +87,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(services);
-  run_first_collectives(services.contents);
+  run_first_collectives(services);
   capture_graphs();
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
