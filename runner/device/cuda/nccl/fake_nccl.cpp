@@ -27,7 +27,9 @@ Result answer(FakeAnswer how) {
       told.async_state = in_progress;
       return in_progress;
     case FakeAnswer::never:
+      ++told.waiting;
       while (!told.released) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      --told.waiting;
       return remote_error;
   }
   return success;

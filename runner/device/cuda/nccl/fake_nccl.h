@@ -17,6 +17,7 @@ struct FakeNccl {
   FakeAnswer collective = FakeAnswer::success;
   nccl_api::Result async_state = nccl_api::success;
   std::atomic<bool> released{false};  // calls that never answer do
+  std::atomic<int> waiting{0};        // how many of those there are
 
   int count = 0;  // of the ranks, and so on: as the last call said
   int rank = 0;

@@ -30,7 +30,7 @@ class FakeNcclCommunicator : public testing::Test {
   // A thread that was left to itself must not see the next test's answers.
   ~FakeNcclCommunicator() override {
     fake_->released = true;
-    std::this_thread::sleep_for(milliseconds(10));
+    while (fake_->waiting > 0) std::this_thread::sleep_for(milliseconds(1));
     begin_anew();
     unsetenv("STEPGATE_NCCL");
   }
