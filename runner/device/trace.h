@@ -58,7 +58,7 @@ struct HostCall {
   TraceTime end{0};
 };
 
-enum class WorkKind { kernel, copy, fill };
+enum class WorkKind { kernel, copy, fill, collective };
 
 // Where one end of a copy is, as the driver sees it.
 enum class CopyEnd { unknown, pageable, pinned, device, managed };
@@ -80,7 +80,8 @@ struct DeviceWork {
   std::array<int, 3> grid{};  // of a kernel
   std::array<int, 3> block{};
   int registers_per_thread = 0;
-  std::int64_t shared_memory_bytes = 0;  // static and dynamic
+  std::int64_t shared_memory_bytes = 0;           // static and dynamic
+  std::optional<CollectiveKind> collective = {};  // of a collective
 };
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.

@@ -114,6 +114,7 @@ void add_bytes(Arguments& arguments, const DeviceWork& work) {
 std::string name_of_work(const DeviceWork& work) {
   switch (work.kind) {
     case WorkKind::kernel:
+    case WorkKind::collective:
       return work.name;
     case WorkKind::fill:
       return "Memset (Device)";

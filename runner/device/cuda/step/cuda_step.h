@@ -13,6 +13,8 @@
 
 #include "device/cuda/cupti/cupti.h"
 #include "device/cuda/handles.h"
+#include "device/cuda/nccl/load_agreement.h"
+#include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
 #include "device/cuda/step_observer.h"
@@ -30,9 +32,11 @@ struct CudaServices {
   Cudnn* dnn = nullptr;  // null: kernels do without
   GemmAutotuner* gemm_autotuner = nullptr;
   std::string_view cudnn_unavailable_reason = {};
-  ContentsCache& contents;           // of host memory
-  Cupti* cupti = nullptr;            // null: nothing is recorded
-  StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
+  ContentsCache& contents;                   // of host memory
+  Cupti* cupti = nullptr;                    // null: nothing is recorded
+  StepObserver* observer = nullptr;          // of all scored steps; null: nobody looks
+  NcclCommunicator* communicator = nullptr;  // null: it is alone, and no plan of several comes
+  LoadAgreement* agreement = nullptr;        // null: likewise
 };
 
 class CudaStep : public LoadedStep {
@@ -72,6 +76,7 @@ class CudaStep : public LoadedStep {
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs();
+  void run_first_collectives(const CudaServices&);
 
   void run_steps(std::int64_t count);
   void run_scored(const Observe&, StepResult&, StepObserver*);
@@ -80,6 +85,7 @@ class CudaStep : public LoadedStep {
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
+  CollectiveCall call_of(const Collective&, std::int64_t step) const;
   void issue_prefetch(const Prefetch&, cudaStream_t, std::int64_t step);
   void wait(const HostWaits&, cudaStream_t, std::int64_t step);
   void launch_graph(std::int64_t step);
@@ -120,6 +126,7 @@ class CudaStep : public LoadedStep {
 
   const StepPlan& plan_;
   Cupti* cupti_;
+  NcclCommunicator* communicator_;
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   PersistentMemory own_memory_;
