@@ -154,6 +154,8 @@ Knobs knobs_of(const RanksCase& ranks) {
   knobs.optim.kind = OptimKind::adamw;
   knobs.optim.master = ranks.dtype == DType::bf16;
   knobs.ranks = {.count = ranks_count, .shard = ranks.shard, .bucket_bytes = 64 * 1024};
+  if (ranks.shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
+  if (ranks.shard == Shard::parameters) knobs.ranks.communicators = 2;
   return knobs;
 }
 
@@ -162,6 +164,7 @@ Knobs alone(Knobs knobs) {
   knobs.batch.size *= ranks_count;
   knobs.batch.accumulate *= ranks_count;
   knobs.ranks = {};
+  knobs.alloc = {};
   return knobs;
 }
 
@@ -197,6 +200,27 @@ std::vector<float> mean_losses(const std::vector<Numbers>& ranks) {
   return means;
 }
 
+// Of all ranks together, where each keeps only its part.
+std::vector<float> weights_of(const std::vector<Numbers>& ranks, const StepPlan& plan) {
+  const auto own = [&](std::size_t rank) -> const std::vector<float>& {
+    return tensor_of(ranks[rank], "weights");
+  };
+  const auto pieces_of = [&](int rank) {
+    const StepPlan of_rank = plan_of_rank(plan, rank);
+    return std::ranges::find(of_rank.buffers, "weights", &Buffer::name)->pieces;
+  };
+  if (pieces_of(0).empty()) return own(0);
+  std::vector<float> all(own(0).size() * ranks.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto next = own(rank).begin();
+    for (const RankPiece& piece : pieces_of(static_cast<int>(rank))) {
+      std::copy_n(next, piece.elements, all.begin() + piece.first);
+      next += piece.elements;
+    }
+  }
+  return all;
+}
+
 struct Bounds {
   double loss, weights, gradients;  // relative errors
 };
@@ -210,6 +234,10 @@ Bounds bounds_of(DType dtype) {
 std::vector<RanksCase> ranks_cases() {
   std::vector<RanksCase> cases;
   for (const DType dtype : {DType::fp32, DType::bf16}) {
+    cases.push_back(
+        {dtype == DType::fp32 ? "fp32_gradients" : "bf16_gradients", dtype, Shard::gradients, 1});
+    cases.push_back({dtype == DType::fp32 ? "fp32_parameters" : "bf16_parameters", dtype,
+                     Shard::parameters, 1});
     for (const Shard shard : {Shard::none, Shard::optimizer}) {
       for (const std::int64_t accumulate : {1, 2}) {
         cases.push_back({fmt::format("{}_{}_accumulate_{}", dtype == DType::fp32 ? "fp32" : "bf16",
@@ -235,20 +263,20 @@ class RanksOnGpus : public testing::TestWithParam<RanksCase> {
 TEST_P(RanksOnGpus, HaveTheNumbersOfOneThatHasAllBatches) {
   const RanksCase& ranks = GetParam();
   const Knobs knobs = knobs_of(ranks);
-  const std::vector<std::string> bytes = run_on_ranks(plan_of(knobs));
+  const StepPlan plan = plan_of(knobs);
+  const std::vector<std::string> bytes = run_on_ranks(plan);
   std::vector<Numbers> numbers;
   for (const std::string& of_rank : bytes) numbers.push_back(numbers_in(of_rank));
   const Numbers expected = run_alone(plan_of(alone(knobs)));
   ASSERT_EQ(expected.losses.size(), static_cast<std::size_t>(steps));
 
-  for (std::size_t rank = 1; rank < numbers.size(); ++rank) {
+  for (std::size_t rank = 1; rank < numbers.size() && ranks.shard != Shard::parameters; ++rank) {
     EXPECT_EQ(tensor_of(numbers[rank], "weights"), tensor_of(numbers[0], "weights"))
         << "rank " << rank << " has other weights than rank 0";
   }
   const Bounds bounds = bounds_of(ranks.dtype);
   const double losses = relative_error(mean_losses(numbers), expected.losses);
-  const double weights =
-      relative_error(tensor_of(numbers[0], "weights"), tensor_of(expected, "weights"));
+  const double weights = relative_error(weights_of(numbers, plan), tensor_of(expected, "weights"));
   std::printf("losses %.1e, weights %.1e", losses, weights);
   EXPECT_LE(losses, bounds.loss);
   EXPECT_LE(weights, bounds.weights);

@@ -31,6 +31,8 @@
 namespace stepgate {
 namespace {
 
+constexpr int most_communicators = 2;  // of a plan
+
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
   check(cudaDeviceGetAttribute(&value, which, index), "ask for a device attribute");
@@ -171,23 +173,37 @@ class CudaDevice : public Device {
     return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
   }
 
-  std::string make_rendezvous() override { return nccl().make_unique_id(); }
+  // One name for each communicator that a plan may have.
+  std::string make_rendezvous() override {
+    std::string names;
+    for (int made = 0; made < most_communicators; ++made) names += nccl().make_unique_id();
+    return names;
+  }
 
   void join(const RankMembership& membership) override {
     agreement_.reset();
-    communicator_.reset();
-    membership_ = {};
-    if (membership.count > 1) {
-      communicator_ = std::make_unique<NcclCommunicator>(
-          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); });
-    }
-    if (communicator_) agreement_.emplace(*communicator_);
+    communicators_.clear();
     membership_ = membership;
+    if (membership.count == 1) return;
+    add_communicators(1);
+    agreement_.emplace(*communicators_.front());
   }
 
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
 
  private:
+  // Those that a plan needs and that are not there yet: all ranks load the same plans in one order,
+  // so that they come together.
+  void add_communicators(int needed) {
+    const std::size_t name = membership_.rendezvous.size() / most_communicators;
+    while (std::ssize(communicators_) < needed) {
+      RankMembership membership = membership_;
+      membership.rendezvous = membership_.rendezvous.substr(communicators_.size() * name, name);
+      communicators_.push_back(std::make_unique<NcclCommunicator>(
+          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); }));
+    }
+  }
+
   DeviceIdentity identity_now() const {
     const cudaDeviceProp properties = properties_of(index_);
     int runtime = 0;
@@ -226,6 +242,7 @@ class CudaDevice : public Device {
     const bool is_of_several = plan.ranks.count > 1;
     if (is_of_several) agreement_->begin();
     try {
+      if (is_of_several) add_communicators(plan.ranks.communicators);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
@@ -323,7 +340,7 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicator = communicator_.get(),
+            .communicators = communicators_,
             .agreement = agreement_ ? &*agreement_ : nullptr};
   }
 
@@ -341,8 +358,8 @@ class CudaDevice : public Device {
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
   RankMembership membership_;
-  std::unique_ptr<NcclCommunicator> communicator_;  // null: it is alone
-  std::optional<LoadAgreement> agreement_;          // likewise
+  std::vector<std::unique_ptr<NcclCommunicator>> communicators_;  // empty: it is alone
+  std::optional<LoadAgreement> agreement_;                        // absent: likewise
 };
 
 }  // namespace

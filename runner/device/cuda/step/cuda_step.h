@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -32,11 +33,12 @@ struct CudaServices {
   Cudnn* dnn = nullptr;  // null: kernels do without
   GemmAutotuner* gemm_autotuner = nullptr;
   std::string_view cudnn_unavailable_reason = {};
-  ContentsCache& contents;                   // of host memory
-  Cupti* cupti = nullptr;                    // null: nothing is recorded
-  StepObserver* observer = nullptr;          // of all scored steps; null: nobody looks
-  NcclCommunicator* communicator = nullptr;  // null: it is alone, and no plan of several comes
-  LoadAgreement* agreement = nullptr;        // null: likewise
+  ContentsCache& contents;           // of host memory
+  Cupti* cupti = nullptr;            // null: nothing is recorded
+  StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
+  // Empty: it is alone, and no plan of several comes.
+  std::span<const std::unique_ptr<NcclCommunicator>> communicators = {};
+  LoadAgreement* agreement = nullptr;  // null: likewise
 };
 
 class CudaStep : public LoadedStep {
@@ -94,6 +96,9 @@ class CudaStep : public LoadedStep {
   void pass_launch_time() const;
 
   void* address(const BufferUse& use, std::int64_t step) const;
+  NcclCommunicator& communicator(const Collective& collective) const {
+    return *communicators_[static_cast<std::size_t>(collective.communicator)];
+  }
   cudaStream_t stream(int index) const { return streams_[static_cast<std::size_t>(index)]; }
   cudaEvent_t event(int index, std::int64_t step) const;
 
@@ -126,7 +131,7 @@ class CudaStep : public LoadedStep {
 
   const StepPlan& plan_;
   Cupti* cupti_;
-  NcclCommunicator* communicator_;
+  std::span<const std::unique_ptr<NcclCommunicator>> communicators_;
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   PersistentMemory own_memory_;

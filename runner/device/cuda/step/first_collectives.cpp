@@ -16,10 +16,11 @@ namespace stepgate {
 namespace {
 
 // What NCCL decides by how it carries a collective out.
-using CollectiveClass = std::tuple<CollectiveKind, DType, Reduction, std::int64_t>;
+using CollectiveClass = std::tuple<int, CollectiveKind, DType, Reduction, std::int64_t>;
 
 CollectiveClass class_of(const Collective& collective) {
-  return {collective.kind, collective.dtype, collective.reduction, nccl_elements_of(collective)};
+  return {collective.communicator, collective.kind, collective.dtype, collective.reduction,
+          nccl_elements_of(collective)};
 }
 
 std::int64_t free_memory() {
@@ -56,12 +57,12 @@ void CudaStep::run_first_collectives(const CudaServices& services) {
       call.to = scratch.back().get();
     }
     const cudaStream_t on = stream(operation.stream);
-    communicator_->issue_first(call, on);
+    communicator(*collective).issue_first(call, on);
     used.push_back(on);
     written.insert(collective->to.buffer);
   }
   if (used.empty()) return;
-  wait_for_collectives(*communicator_, used, "finish its first collectives");
+  wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
   // What NCCL keeps it has taken in the first load that needed it, and no step is to have more
   // memory than another for that.
   scratch.clear();

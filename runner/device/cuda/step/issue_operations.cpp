@@ -124,8 +124,8 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
     }
     void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
     void operator()(const Collective& collective) const {
-      require(self.communicator_ != nullptr, "a step of several ranks is loaded by one of them");
-      self.communicator_->issue(self.call_of(collective, step), on);
+      require(!self.communicators_.empty(), "a step of several ranks is loaded by one of them");
+      self.communicator(collective).issue(self.call_of(collective, step), on);
     }
   };
   visit_action(Issue{*this, operation.stream, on, step}, operation.action);

@@ -66,7 +66,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
                    PersistentMemory* kept, std::shared_ptr<CudaStreams> streams)
     : plan_(plan),
       cupti_(services.cupti),
-      communicator_(services.communicator),
+      communicators_(services.communicators),
       always_watches_(services.observer),
       created_streams_(std::move(streams)),
       streams_(created_streams_->of(plan)),
