@@ -89,8 +89,8 @@ inline constexpr KnobCondition with_buckets{
         },
     .hint = "remove it, or write ranks.count = 2 and ranks.shard = \"none\"",
     .message =
-        "'{}' is about buckets of several ranks' gradients, which are those of a block each "
-        "where weights are sharded"};
+        "'{}' is about buckets of several ranks' gradients; where they share the weights too, a "
+        "bucket is a block's"};
 inline constexpr KnobCondition where_weights_are_gathered{
     .holds =
         [](const Knobs& knobs) {
