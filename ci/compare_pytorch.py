@@ -4,6 +4,7 @@
 
     ci/compare_pytorch.py STEPGATE [--shapes d512,d768b8,...,llama768b8,llama2048] [--repeats 3] [--eager] [--heuristic]
     ci/compare_pytorch.py STEPGATE --phases d768b32
+    ci/compare_pytorch.py STEPGATE --ranks 2 --shapes d768b8,d2048b4
 
 The same model in both: GPT blocks with LayerNorm, biases and GELU-tanh and an untied head (gpt2: a tied one), or (llama...) blocks with RMSNorm,
 rotary positions, a SwiGLU of one GEMM for gate and up, a tied head and no biases; AdamW, bf16 with fp32 master
@@ -13,12 +14,15 @@ process of its own, and the two take turns, so that the clocks of the GPU are th
 over the turns of the faster way. stepgate's GEMMs take the fastest algorithm that it measures ("autotune"), or with
 --heuristic also those that cuBLASLt names first, as PyTorch's do. With --phases, where in the step the time goes: PyTorch's phases between CUDA events,
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
-flops need at the rates of the GPU's profile. Needs any PyTorch 2 with CUDA.
+flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
+compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
+stepgate's reduction in buckets, and both with one GPU; the slowest rank's time counts. Needs any PyTorch 2 with CUDA.
 """
 
 import argparse
 import functools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -32,6 +36,7 @@ SHAPES = {  # vocabulary, tokens, hidden, layers, heads, batch; "llama" in the n
     "d768b32": (50304, 1024, 768, 12, 12, 32),
     "d1024": (50304, 1024, 1024, 24, 16, 16),
     "d2048": (32768, 2048, 2048, 16, 16, 8),
+    "d2048b4": (32768, 2048, 2048, 16, 16, 4),
     "llama768b8": (32768, 1024, 768, 12, 12, 8),
     "llama2048": (32768, 2048, 2048, 16, 16, 8),
 }
@@ -64,6 +69,7 @@ def flops_of(name):
 
 
 PHASES = ("forward", "backward", "optimizer")
+BUCKETS = {"ddp": 25, "ddp100": 100}  # MiB
 
 
 def run_pytorch(name, way):
@@ -126,12 +132,28 @@ def run_pytorch(name, way):
                 h = block(h, (self.cos, self.sin) if llama else None)
             return F.cross_entropy(self.head(self.norm(h)).view(-1, vocab), y.view(-1))
 
+    rank, ranks = (int(os.environ.get(name, default)) for name, default in (("RANK", 0), ("WORLD_SIZE", 1)))
+    if ranks > 1:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        torch.distributed.init_process_group("nccl")
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
     model = Model().cuda()
+    if way in BUCKETS:
+        model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=BUCKETS[way], gradient_as_bucket_view=True,
+                                                    static_graph=True)
+    if way == "fsdp":
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+        for block in model.blocks:
+            block.compile()
+            fully_shard(block, mp_policy=policy)
+        fully_shard(model, mp_policy=policy)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    modes = {"compile": None, "compile_graphs": "reduce-overhead"}
+    modes = {"compile": None, "compile_graphs": "reduce-overhead"} | dict.fromkeys(BUCKETS)
     forward = torch.compile(model, mode=modes[way]) if way in modes else model
+    torch.manual_seed(rank)
     words = torch.randint(0, vocab, (batch, seq + 1), device="cuda")
     x, y = words[:, :-1].contiguous(), words[:, 1:].contiguous()
 
@@ -163,6 +185,13 @@ def run_pytorch(name, way):
         end.record()
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) / 10)
+    if ranks > 1:
+        slowest = torch.tensor(statistics.median(times), device="cuda")
+        torch.distributed.all_reduce(slowest, torch.distributed.ReduceOp.MAX)
+        torch.distributed.destroy_process_group()
+        if rank == 0:
+            print(json.dumps({"milliseconds": slowest.item()}))
+        return
     marks = [[] for _ in range(10)]
     for of_step in marks:
         step(of_step)
@@ -171,8 +200,9 @@ def run_pytorch(name, way):
     print(json.dumps({"milliseconds": statistics.median(times), "phases": phases}))
 
 
-def time_pytorch(name, way):
-    command = [sys.executable, __file__, "--pytorch", name, way]
+def time_pytorch(name, way, ranks=1):
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+    command = [sys.executable, *launcher, __file__, "--pytorch", name, way]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"PyTorch, {name}, {way}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
@@ -248,14 +278,14 @@ def phases_of_stepgate(program, name, device):
     return sums
 
 
-def time_stepgate(program, name, way):
+def time_stepgate(program, name, way, settings=()):
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
         scenario.write_text(scenario_of(name, TIMED))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
             [program, "run", scenario, "--no-trace", "--device", "cuda", "--json", result,
-             *(word for setting in OWN_WAYS[way] for word in ("--set", setting))],
+             *(word for setting in [*OWN_WAYS[way], *settings] for word in ("--set", setting))],
             capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"stepgate: {done.stdout}{done.stderr}")
@@ -287,6 +317,24 @@ def compare(program, name, repeats, eager, heuristic):
             f"| {tokens / ours / 1e3:.3f} M tok/s | {flops_of(name) / ours / 1e-3 / PEAK_FLOPS:.1%} | {theirs / ours:.3f} |")
 
 
+def compare_ranks(program, name, repeats, ranks):
+    ways = [*BUCKETS, "fsdp"]
+    times = {}
+    for _ in range(repeats):
+        measured = {"ours alone": time_stepgate(program, name, "stream"),
+                    "ours": time_stepgate(program, name, "stream", [f"ranks.count={ranks}", "ranks.bucket=100 MiB"]),
+                    "theirs alone": time_pytorch(name, "compile")["milliseconds"]}
+        measured |= {way: found["milliseconds"] for way in ways if (found := time_pytorch(name, way, ranks))}
+        for way, milliseconds in measured.items():
+            times.setdefault(way, []).append(milliseconds)
+    medians = {way: statistics.median(values) for way, values in times.items()}
+    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
+    shape, ours = SHAPES[name], medians["ours"]
+    theirs = min(medians[way] for way in ways if way in medians)
+    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms | {theirs / ours:.3f} "
+            f"| {medians['theirs alone'] / theirs:.1%} | {medians['ours alone'] / ours:.1%} |")
+
+
 def compare_phases(program, name):
     theirs = time_pytorch(name, "compile")["phases"]
     ours = phases_of_stepgate(program, name, "cuda")
@@ -307,9 +355,15 @@ def main():
     parser.add_argument("--eager", action="store_true", help="also without torch.compile")
     parser.add_argument("--heuristic", action="store_true", help="also with the algorithms that cuBLASLt names first")
     parser.add_argument("--phases", metavar="SHAPE", help="the phases of one shape instead")
+    parser.add_argument("--ranks", type=int, default=1, help="as many GPUs, with a batch each")
     arguments = parser.parse_args()
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
+    if arguments.ranks > 1:
+        print("| model, a GPU | PyTorch, its best | stepgate | ratio | scaling of PyTorch | of stepgate |\n|---|---|---|---|---|---|")
+        for name in arguments.shapes.split(","):
+            print(compare_ranks(arguments.stepgate, name, arguments.repeats, arguments.ranks), flush=True)
+        return None
     print("| model | PyTorch, its best | stepgate | | MFU | ratio |\n|---|---|---|---|---|---|")
     for name in arguments.shapes.split(","):
         print(compare(arguments.stepgate, name, arguments.repeats, arguments.eager, arguments.heuristic), flush=True)
