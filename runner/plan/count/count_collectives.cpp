@@ -56,7 +56,8 @@ Counted counted(const StepPlan& plan) {
     if (const auto* collective = std::get_if<Collective>(&operation.action)) {
       communicates.insert(operation.stream);
       sum.collectives += share;
-      sum.wire_bytes += share * ring_wire_bytes(*collective, plan.ranks.count);
+      sum.wire_bytes +=
+          share * ring_wire_bytes(collective->kind, payload_bytes(*collective), plan.ranks.count);
       if (collective->kind == CollectiveKind::all_gather) continue;
       if (is_small(*collective)) sum.small_reductions += share;
       if (operation.phase == Phase::backward && is_late) sum.late += share;
@@ -83,11 +84,6 @@ double state_bytes(const StepPlan& plan) {
 }
 
 }  // namespace
-
-double ring_wire_bytes(const Collective& collective, int ranks) {
-  const double trips = collective.kind == CollectiveKind::all_reduce ? 2 : 1;
-  return trips * (ranks - 1) * static_cast<double>(payload_bytes(collective)) / ranks;
-}
 
 void count_collectives(const StepPlan& plan, PlanFacts& facts) {
   const Counted sum = counted(plan);
