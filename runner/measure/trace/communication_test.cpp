@@ -153,6 +153,22 @@ TEST(Communication, NamesNoRankWhereAllComeAtOnceOrNobodyCanTell) {
   EXPECT_FALSE(at_once.values.contains(Metric::last_rank));
 }
 
+TEST(Communication, IsCountedByTheTraceWhateverThePlanSays) {
+  TraceByHand by_hand_trace(1);
+  by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 100)
+      .work(reduce, 0, collective(), 10, 20)
+      .work(reduce, 0, collective(), 30, 40)
+      .work(gather, 0, collective(CollectiveKind::reduce_scatter), 40, 50);
+  const PlannedStep plan = plan_of_ranks(4);
+  const TracedStep step = summary_of(by_hand_trace.trace(), plan);
+  EXPECT_EQ(plan.facts().count(Metric::all_reduces_per_step), 1);
+  EXPECT_EQ(step.values.at(Metric::all_reduces_per_step), 2);
+  EXPECT_EQ(plan.facts().count(Metric::reduce_scatters_per_step), 0);
+  EXPECT_EQ(step.values.at(Metric::reduce_scatters_per_step), 1);
+  EXPECT_NE(step.values.at(Metric::payload_bytes_per_step),
+            plan.facts().count(Metric::payload_bytes_per_step));
+}
+
 TEST(Communication, HasNoValuesInAStepOfOneRank) {
   TraceByHand by_hand_trace(1);
   by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 100);
