@@ -12,9 +12,9 @@
 namespace stepgate {
 namespace {
 
-// So many times as long runs a kernel under a collective. On 4 H200 20 products of 8192^3 take
-// 32.77 ms alone, 8 all-reduces of 256 MiB 10.03 ms, and both at once 35.53 ms: the products made
-// up for 7.27 ms of theirs in 10.03.
+// So many times as long runs a kernel under a collective. On 4 H200 20 GEMMs of 8192^3 take
+// 32.77 ms alone, 8 all-reduces of 256 MiB 10.03 ms, and both at once 35.53 ms: the GEMMs made up
+// for 7.27 ms of theirs in 10.03.
 constexpr double stretch_beside_collective = 1.38;
 
 const char* call_of(CollectiveKind kind) {
