@@ -2,7 +2,8 @@
 // The ranks of one loaded step on the simulated machine, each on a GPU like all the others. Ranks
 // that do the same are one timeline: those that have host work of their own, and one for all
 // others. They go through the operations together, so that a collective begins when the last of
-// them has come to it.
+// them has come to it. Noise is the same for all of them: what makes one come later than another is
+// its plan alone.
 #pragma once
 
 #include <deque>
