@@ -15,6 +15,7 @@
 #include "kernels/chase/chase.h"
 #include "kernels/clip/clip.h"
 #include "kernels/column_parts/column_parts.h"
+#include "kernels/convert/convert.h"
 #include "kernels/cross_entropy/cross_entropy.h"
 #include "kernels/decode/decode.h"
 #include "kernels/embedding/embedding.h"

@@ -89,6 +89,12 @@ TEST(Ingest, AveragesTheWordsOfEachFeatureAndTakesTheLabelFromTheLastWord) {
   expect_formulas("ingest", {{1, feature}, {2, label}});
 }
 
+TEST(Convert, CopiesNumbersOfEitherFormat) {
+  const Formula same = [](const KernelTrial& t, std::int64_t i) { return value_at(t, 0, i); };
+  expect_formulas("widen", {{1, same}});
+  expect_formulas("narrow", {{1, same}});
+}
+
 TEST(Decode, SpreadsBytesFromMinusOneToOne) {
   expect_formulas("decode", {{1, [](const KernelTrial& t, std::int64_t i) {
                                 return (value_at(t, 0, i) - 127.5) / 127.5;

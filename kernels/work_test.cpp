@@ -69,6 +69,8 @@ TEST(Work, AgreesWithHandValues) {
        kernels::IngestIndices::Attributes{100, 10},
        {72, 32, 26}},
       {"decode", {2, 3}, DType::bf16, {}, {6, 24, 12}},
+      {"widen", {.columns = 6}, DType::bf16, {}, {12, 24, 0}},
+      {"narrow", {.columns = 6}, DType::bf16, {}, {24, 12, 0}},
       {"embedding", {4, 3, 10, 2}, DType::bf16, {}, {16 + 24 + 12, 24, 12}},
       {"embedding", {4, 3, 2, 8}, DType::fp32, {}, {16 + 24 + 48, 48, 12}},
       {"token_embedding", {4, 3, 10, 2}, DType::bf16, {}, {16 + 24, 24, 0}},

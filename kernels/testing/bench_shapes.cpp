@@ -108,6 +108,7 @@ void append_step(const Step& step, std::vector<BenchShape>& all) {
   all.push_back(embedded("token_embedding"));
   all.push_back(embedded("embedding_gradient"));
   all.push_back(by_rows("add", n, c));
+  for (const char* kernel : {"widen", "narrow"}) all.push_back(by_rows(kernel, 1, n * c));
   for (const char* kernel : {"gelu", "gelu_gradient", "bias_gelu"})
     all.push_back(by_rows(kernel, n, 4 * c));
   // Of Llama's width, 8/3 of the stream's.

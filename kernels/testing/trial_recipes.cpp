@@ -84,6 +84,10 @@ std::vector<TrialRecipe> make_recipes() {
                                       {7, 1023, 1025}},
                                      {{1, 2, true}, {97, 8, false}, {100000, 4096, true}}),
       recipe<kernels::Decode>(matrices),
+      recipe<kernels::Widen>(
+          {{1, 1}, {1, 3}, {1, 7}, {1, 8}, {1, 31}, {1, 257}, {1, 4096}, {1, 70001}}),
+      recipe<kernels::Narrow>(
+          {{1, 1}, {1, 3}, {1, 7}, {1, 8}, {1, 31}, {1, 257}, {1, 4096}, {1, 70001}}),
       recipe<kernels::Embedding>(sequences),
       recipe<kernels::TokenEmbedding>(sequences),
       recipe<kernels::EmbeddingGradient>(repeated_sequences),

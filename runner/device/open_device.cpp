@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "device/cuda/gpu_index.h"
 #include "device/cuda/mig_slice.h"
 #include "device/profile.h"
 #include "device/reference/reference_device.h"
@@ -55,8 +56,8 @@ struct NoCuda {
   std::string way_out{"run where there is a GPU, or say --device simulated"};
 };
 
-// Why there is no GPU to measure on; nothing when there is one.
-std::optional<NoCuda> reason_against_cuda() {
+// Why there is no GPU of that index to measure on; nothing when there is one.
+std::optional<NoCuda> reason_against_cuda([[maybe_unused]] int index = 0) {
   const char* visible = std::getenv(hides_gpus);
   const std::string unhide = fmt::format("unset {}, or say --device simulated", hides_gpus);
   if (visible != nullptr && std::string_view(visible).empty()) {
@@ -65,7 +66,7 @@ std::optional<NoCuda> reason_against_cuda() {
                   .way_out = unhide};
   }
 #ifdef STEPGATE_WITH_CUDA
-  const auto none = reason_against_local_gpu();
+  const auto none = reason_against_local_gpu(index);
   if (!none) return std::nullopt;
   // A driver that fails does so with every GPU in sight.
   if (!none->way_out.empty()) {
@@ -101,19 +102,38 @@ std::optional<NoCuda> reason_for_stand_in(const DeviceChoice& choice) {
   return choice.spec.empty() ? reason_against_cuda() : std::nullopt;
 }
 
-std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice) {
+std::unique_ptr<Device> open_cuda([[maybe_unused]] const DeviceChoice& choice,
+                                  [[maybe_unused]] int index = 0) {
 #ifdef STEPGATE_WITH_CUDA
-  return make_cuda_device(choice.tracing ? Recording::on : Recording::off);
+  return make_cuda_device(choice.tracing ? Recording::on : Recording::off, index);
 #else
   throw no_cuda(*reason_against_cuda());
 #endif
 }
 
+// One for each GPU, or one that says why there is none.
+std::vector<DeviceRow> list_gpus() {
+  if (const auto none = reason_against_cuda()) return {{spec_of_gpu(0), none->reason, false}};
+  std::vector<DeviceRow> rows;
+#ifdef STEPGATE_WITH_CUDA
+  for (int index = 0; index < visible_gpus(); ++index) {
+    try {
+      const std::string name = open_cuda({}, index)->identity().name;
+      rows.push_back({spec_of_gpu(index), gpu_in_words(name), true});
+    } catch (const DeviceError& error) {
+      if (index == 0) throw;  // what nobody has to name
+      rows.push_back({spec_of_gpu(index), error.what(), false});
+    }
+  }
+#endif
+  return rows;
+}
+
 }  // namespace
 
 void check_device(const DeviceChoice& choice) {
-  if (choice.spec == "cuda") {
-    if (const auto none = reason_against_cuda()) throw no_cuda(*none);
+  if (const auto index = gpu_index_in(choice.spec)) {
+    if (const auto none = reason_against_cuda(*index)) throw no_cuda(*none);
   }
   const auto none = reason_for_stand_in(choice);
   if (!none) return;
@@ -142,7 +162,7 @@ OpenedDevice open_device(const DeviceChoice& choice) {
                                 default_profile),
             .stand_in = true};
   }
-  if (choice.spec == "cuda") return {.device = open_cuda(choice)};
+  if (const auto index = gpu_index_in(choice.spec)) return {.device = open_cuda(choice, *index)};
   if (choice.spec == "reference") return {.device = make_reference_device(choice.seed)};
   if (choice.spec == "simulated") return {.device = open_simulated(default_profile, choice)};
   if (choice.spec.starts_with(simulated_prefix)) {
@@ -150,7 +170,7 @@ OpenedDevice open_device(const DeviceChoice& choice) {
                                      choice)};
   }
   throw RequestError(fmt::format("there is no device '{}'", choice.spec),
-                     "say cuda, simulated, simulated:<profile> or reference");
+                     "say cuda, cuda:<index>, simulated, simulated:<profile> or reference");
 }
 
 std::string resolved_spec(const DeviceChoice& choice) {
@@ -167,10 +187,7 @@ DeviceProfile measure_local_profile() {
 }
 
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
-  std::vector<DeviceRow> rows;
-  const auto none = reason_against_cuda();
-  rows.push_back(
-      {"cuda", none ? none->reason : gpu_in_words(open_cuda({})->identity().name), !none});
+  std::vector<DeviceRow> rows = list_gpus();
   for (const std::string& name : profile_names(baselines)) {
     const DeviceProfile profile = read_profile(baselines / name / "device.toml");
     rows.push_back({fmt::format("simulated:{}", name),

@@ -15,8 +15,8 @@
 namespace stepgate {
 
 struct DeviceChoice {
-  std::string
-      spec;  // "cuda", "simulated", "simulated:<profile>", "reference"; empty: the best there is
+  std::string spec;  // "cuda", "cuda:<index>", "simulated", "simulated:<profile>", "reference";
+                     // empty: the best there is
   std::filesystem::path baselines;  // where profiles lie: <baselines>/<profile>/device.toml
   std::uint64_t seed = 0;           // of simulated noise and of the reference device's order
   // Its steps will be traced: a GPU must know before CUDA starts, and is slower from then on.
@@ -60,10 +60,10 @@ struct DeviceRow {
   bool available = false;
 };
 
-// Every device that could be opened here, the local GPU first.
+// Every device that could be opened here, the local GPUs first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
 
-// Measures the profile of the local GPU. Throws DeviceError when there is none.
+// Measures the profile of the first local GPU. Throws DeviceError when there is none.
 DeviceProfile measure_local_profile();
 
 }  // namespace stepgate

@@ -56,8 +56,10 @@ enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
 // What every rank has only its part of: nothing (DDP), the optimizer's state, the gradients too, or
 // the weights too (ZeRO's stages 1 to 3).
-enum class Shard { none, optimizer, gradients };
+enum class Shard { none, optimizer, gradients, parameters };
 enum class BucketOrder { reverse, forward };  // of parameters, as the forward pass uses them
+// Of gradients while they are reduced: as the model has them, or made larger before.
+enum class GradientDtype { model, fp32 };
 // Where the step waits for a bucket: before the update, as soon as it is issued, or when it is
 // issued only after the backward pass.
 enum class ReduceOverlap { backward, early_wait, none };

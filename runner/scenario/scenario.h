@@ -171,9 +171,11 @@ struct RanksKnobs {
   std::optional<std::int64_t> first_bucket_bytes = {};  // absent: the same
   BucketOrder bucket_order = BucketOrder::reverse;
   ReduceOverlap overlap = ReduceOverlap::backward;
-  bool sync_each_part = false;  // with batch.accumulate: reduce after every part
-  double slow_us = 0;           // of busy host time that one rank has besides, a step
-  std::int64_t slow_rank = 0;   // which
+  GradientDtype gradient_dtype = GradientDtype::model;
+  std::int64_t communicators = 1;  // 2: weights are gathered by one of their own
+  bool sync_each_part = false;     // with batch.accumulate: reduce after every part
+  double slow_us = 0;              // of busy host time that one rank has besides, a step
+  std::int64_t slow_rank = 0;      // which
   bool operator==(const RanksKnobs&) const = default;
 };
 

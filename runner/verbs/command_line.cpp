@@ -137,7 +137,7 @@ class CommandLine {
   }
 
   CLI::App* takes_device(CLI::App* added) {
-    added->add_option("--device", arguments_.device.spec, "cuda, simulated[:profile] or reference");
+    added->add_option("--device", arguments_.device.spec, "cuda[:index], simulated[:profile] or reference");
     added->add_option("--seed", arguments_.seed,
                       "of contents, orders and simulated noise; random when left out");
     return added;

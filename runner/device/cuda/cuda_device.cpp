@@ -12,7 +12,12 @@
 #include "device/cuda/check.h"
 #include "device/cuda/cuda_failure.h"
 #include "device/cuda/cupti/nvtx_ranges.h"
+#include "device/cuda/gpu_index.h"
 #include "device/cuda/mig_slice.h"
+#include "device/cuda/nccl/load_agreement.h"
+#include "device/cuda/nccl/nccl.h"
+#include "device/cuda/nccl/nccl_communicator.h"
+#include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
 #include "device/cuda/step/fill_on_device.h"
@@ -26,10 +31,18 @@
 namespace stepgate {
 namespace {
 
-int attribute(cudaDeviceAttr which) {
+constexpr int most_communicators = 2;  // of a plan
+
+int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
-  check(cudaDeviceGetAttribute(&value, which, 0), "ask for a device attribute");
+  check(cudaDeviceGetAttribute(&value, which, index), "ask for a device attribute");
   return value;
+}
+
+cudaDeviceProp properties_of(int index) {
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, index), "ask for the GPU's properties");
+  return properties;
 }
 
 // The kernel module's version, which CUDA itself does not tell: "580.159.03". Empty where the file
@@ -66,9 +79,8 @@ std::string uuid_text(const cudaDeviceProp& gpu) {
   return text;
 }
 
-GpuName name_of_gpu() {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+GpuName name_of_gpu(int index) {
+  const cudaDeviceProp properties = properties_of(index);
   return {.uuid = uuid_text(properties),
           .pci_bus = fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID,
                                  properties.pciBusID, properties.pciDeviceID)};
@@ -83,15 +95,17 @@ std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) 
 
 class CudaDevice : public Device {
  public:
-  explicit CudaDevice(Recording recording) {
+  CudaDevice(Recording recording, int index) : index_(index) {
     if (recording == Recording::on) cupti_ = std::make_unique<Cupti>();
     int count = 0;
     check(cudaGetDeviceCount(&count), "find a GPU");
     if (count == 0) throw DeviceError("no GPU is visible");
+    if (const auto none = reason_against_index(index, count))
+      throw DeviceError(none->reason + "; " + none->way_out);
     // How a wait wakes up is part of what is measured, so it is not left to the number of
     // processors.
-    start(cudaInitDevice(0, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
-    start(cudaSetDevice(0), "choose the GPU");
+    start(cudaInitDevice(index, cudaDeviceScheduleSpin, cudaInitDeviceFlagsAreValid), "start CUDA");
+    start(cudaSetDevice(index), "choose the GPU");
     refuse_unsupported_gpu();
     blas_ = make_blas();
   }
@@ -107,9 +121,8 @@ class CudaDevice : public Device {
     }
   }
 
-  static void refuse_unsupported_gpu() {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+  void refuse_unsupported_gpu() const {
+    const cudaDeviceProp properties = properties_of(index_);
     const FoundGpu gpu{.name = properties.name,
                        .compute_capability = properties.major + properties.minor / 10.0,
                        .has_code = has_code_for_this_device()};
@@ -125,8 +138,14 @@ class CudaDevice : public Device {
   }
 
   std::vector<DeviceKey> libraries_for(const StepPlan& plan) override {
-    if (!may_use_cudnn(plan)) return {};
-    return {{.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)}};
+    std::vector<DeviceKey> keys;
+    if (may_use_cudnn(plan))
+      keys.push_back({.name = "cuDNN", .value = dnn() == nullptr ? "none" : version_of(*dnn_)});
+    if (plan.ranks.count > 1) {
+      const bool is_there = nccl().unavailable().empty();
+      keys.push_back({.name = "NCCL", .value = is_there ? nccl().version() : "none"});
+    }
+    return keys;
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
@@ -154,12 +173,39 @@ class CudaDevice : public Device {
     return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
   }
 
+  // One name for each communicator that a plan may have.
+  std::string make_rendezvous() override {
+    std::string names;
+    for (int made = 0; made < most_communicators; ++made) names += nccl().make_unique_id();
+    return names;
+  }
+
+  void join(const RankMembership& membership) override {
+    agreement_.reset();
+    communicators_.clear();
+    membership_ = membership;
+    if (membership.count == 1) return;
+    add_communicators(1);
+    agreement_.emplace(*communicators_.front());
+  }
+
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
 
  private:
+  // Those that a plan needs and that are not there yet: all ranks load the same plans in one order,
+  // so that they come together.
+  void add_communicators(int needed) {
+    const std::size_t name = membership_.rendezvous.size() / most_communicators;
+    while (std::ssize(communicators_) < needed) {
+      RankMembership membership = membership_;
+      membership.rendezvous = membership_.rendezvous.substr(communicators_.size() * name, name);
+      communicators_.push_back(std::make_unique<NcclCommunicator>(
+          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); }));
+    }
+  }
+
   DeviceIdentity identity_now() const {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, 0), "ask for the GPU's properties");
+    const cudaDeviceProp properties = properties_of(index_);
     int runtime = 0;
     check(cudaRuntimeGetVersion(&runtime), "ask for the runtime's version");
     std::size_t free_bytes = 0;
@@ -170,7 +216,7 @@ class CudaDevice : public Device {
                             .driver = kernel_module_version(),
                             .runtime = cuda_version_in_words(runtime),
                             .compute_capability = properties.major + properties.minor / 10.0,
-                            .copy_engines = attribute(cudaDevAttrAsyncEngineCount),
+                            .copy_engines = attribute(cudaDevAttrAsyncEngineCount, index_),
                             .memory_bytes = static_cast<std::int64_t>(total_bytes),
                             .free_memory_bytes = static_cast<std::int64_t>(free_bytes),
                             .uuid = uuid_text(properties),
@@ -191,16 +237,23 @@ class CudaDevice : public Device {
   std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
                                      PersistentMemory* kept) {
     const std::string at = "variant '" + plan.variant + "', being loaded";
+    if (const auto reason = reason_against_ranks(plan.ranks, membership_))
+      throw DeviceError(at + ": " + *reason);
+    const bool is_of_several = plan.ranks.count > 1;
+    if (is_of_several) agreement_->begin();
     try {
+      if (is_of_several) add_communicators(plan.ranks.communicators);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
           kept ? streams_of_slots() : std::make_shared<CudaStreams>());
     } catch (const DeviceMemoryFull& full) {
+      if (is_of_several) agreement_->tell_of_failure();
       if (const auto failure = failure_for_good())
         throw DeviceLost(lost_in_words(at + ": " + full.what(), *failure));
       throw DeviceMemoryFull(full.what() + held_by_others_in_words(memory_now()));
     } catch (...) {
+      if (is_of_several) agreement_->tell_of_failure();
       rethrow_from_gpu(at);
     }
   }
@@ -250,7 +303,7 @@ class CudaDevice : public Device {
 
   // Opened when first asked for: that takes longer than most tests.
   const Nvml& nvml() const {
-    if (!nvml_) nvml_.emplace(name_of_gpu());
+    if (!nvml_) nvml_.emplace(name_of_gpu(index_));
     return *nvml_;
   }
 
@@ -259,6 +312,12 @@ class CudaDevice : public Device {
     std::shared_ptr<CudaStreams> streams = streams_of_slots_.lock();
     if (!streams) streams_of_slots_ = streams = std::make_shared<CudaStreams>();
     return streams;
+  }
+
+  // Likewise.
+  const Nccl& nccl() {
+    if (!nccl_) nccl_.emplace();
+    return *nccl_;
   }
 
   // Opened when first asked for, which takes a second; null where there is none.
@@ -280,9 +339,12 @@ class CudaDevice : public Device {
             .cudnn_unavailable_reason = cudnn_unavailable_reason_,
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
-            .observer = ranges_.get()};
+            .observer = ranges_.get(),
+            .communicators = communicators_,
+            .agreement = agreement_ ? &*agreement_ : nullptr};
   }
 
+  int index_;
   std::unique_ptr<Cupti> cupti_;  // first, as it must be there before CUDA starts
   std::unique_ptr<StepObserver> ranges_ = make_nvtx_ranges();
   BlasHandle blas_;
@@ -294,15 +356,19 @@ class CudaDevice : public Device {
   std::map<int, PersistentMemory> slots_;
   std::weak_ptr<CudaStreams> streams_of_slots_;
   mutable std::optional<Nvml> nvml_;
+  std::optional<Nccl> nccl_;
+  RankMembership membership_;
+  std::vector<std::unique_ptr<NcclCommunicator>> communicators_;  // empty: it is alone
+  std::optional<LoadAgreement> agreement_;                        // absent: likewise
 };
 
 }  // namespace
 
-std::optional<NoGpu> reason_against_local_gpu() {
+std::optional<NoGpu> reason_against_local_gpu(int index) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   (void)cudaGetLastError();
-  if (status == cudaSuccess && count > 0) return std::nullopt;
+  if (status == cudaSuccess && count > 0) return reason_against_index(index, count);
   if (status == cudaSuccess) return NoGpu{.reason = "no GPU is visible"};
   DriverFacts facts{.failure = failure_of(status), .kernel_module = kernel_module_version()};
   (void)cudaDriverGetVersion(&facts.driver_version);
@@ -311,8 +377,15 @@ std::optional<NoGpu> reason_against_local_gpu() {
   return reason_of(facts);
 }
 
-std::unique_ptr<Device> make_cuda_device(Recording recording) {
-  return std::make_unique<CudaDevice>(recording);
+int visible_gpus() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  return status == cudaSuccess ? count : 0;
+}
+
+std::unique_ptr<Device> make_cuda_device(Recording recording, int index) {
+  return std::make_unique<CudaDevice>(recording, index);
 }
 
 }  // namespace stepgate

@@ -14,10 +14,11 @@ namespace stepgate {
 namespace {}  // namespace
 
 HostThread::HostThread(const StepPlan& plan, SlotMemory& memory, StreamQueues& queues,
-                       std::int64_t first_step)
+                       RankMeetings& meetings, std::int64_t first_step)
     : plan_(&plan),
       memory_(&memory),
       queues_(&queues),
+      meetings_(&meetings),
       first_step_(first_step),
       step_(first_step - prefetch_depth(plan)) {
   for (const Event& event : plan.events) {
@@ -112,13 +113,15 @@ void HostThread::act(const Prefetch&) {
   issue([] {});
 }
 
-// Of the only rank: its part is the whole.
+// The stream comes to the meeting, and goes on when all have.
 void HostThread::act(const Collective& collective) {
   const Region to = region_of(collective.to);
   const Region from = region_of(collective.from);
-  require(plan_->ranks.count == 1 && to.bytes == from.bytes,
-          "one rank communicates with nobody else");
-  issue([to, from] { std::memmove(to.begin(), from.begin(), static_cast<std::size_t>(to.bytes)); });
+  const auto meeting = meetings_->next(plan_->ranks.rank, collective.communicator);
+  issue([meeting, rank = plan_->ranks.rank, &collective, to, from] {
+    meeting->come(rank, collective, from.begin(), to.begin());
+  });
+  issue([] {}, meeting->over());
 }
 
 void HostThread::act(const RecordEvent& record) {

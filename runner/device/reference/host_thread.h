@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "device/reference/rank_meetings.h"
 #include "device/reference/slot_memory.h"
 #include "device/reference/stream_queues.h"
 #include "plan/step_plan.h"
@@ -17,7 +18,8 @@ namespace stepgate {
 
 class HostThread {
  public:
-  HostThread(const StepPlan&, SlotMemory&, StreamQueues&, std::int64_t first_step);
+  // Of the plan's rank; they all outlive it.
+  HostThread(const StepPlan&, SlotMemory&, StreamQueues&, RankMeetings&, std::int64_t first_step);
 
   // Lets the host issue the steps before `end`; the first call also issues what lies ahead of the
   // first one.
@@ -71,6 +73,7 @@ class HostThread {
   const StepPlan* plan_;
   SlotMemory* memory_;
   StreamQueues* queues_;
+  RankMeetings* meetings_;
   std::vector<std::vector<SharedMark>> records_;  // [event][slot]: the last record
   std::deque<std::int64_t> compute_issued_;       // at the end of each step not yet waited for
 

@@ -3,20 +3,25 @@
 // end. The rules of order are stream_queues.h's and host_thread.h's.
 #include "device/reference/reference_device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "device/reference/host_thread.h"
+#include "device/reference/rank_meetings.h"
 #include "device/reference/slot_memory.h"
 #include "device/reference/stream_queues.h"
 #include "kernels/number_format.h"
+#include "plan/derive/plan_of_rank.h"
 #include "support/random.h"
 #include "support/require.h"
 
 namespace stepgate {
 namespace {
 
-using Actor = int;  // a stream's index, or behind them the host
+using Actor = int;  // of each rank its streams by index, and behind them its host
 
 // Who moves next. A uniform choice at every moment would hardly ever let a stream fall behind by a
 // whole step, and most missing waits show only then. So actors have random priorities that hold for
@@ -51,17 +56,52 @@ class Schedule {
   std::vector<std::uint64_t> priorities_;  // by actor
 };
 
+// One rank of the step: what it has of its own.
+class ReferenceRank {
+ public:
+  ReferenceRank(const StepPlan& plan, int rank, std::uint64_t order_seed, RankMeetings& meetings,
+                std::int64_t first_step)
+      : plan_(plan_of_rank(plan, rank)),
+        memory_(plan_, random_bits(order_seed, 1 + static_cast<std::uint64_t>(rank))),
+        queues_(plan_.streams),
+        host_(plan_, memory_, queues_, meetings, first_step) {}
+  ReferenceRank(const ReferenceRank&) = delete;
+  ReferenceRank& operator=(const ReferenceRank&) = delete;
+
+  void run_until(std::int64_t end) { host_.run_until(end); }
+  bool is_done() const { return host_.finished() && queues_.idle(); }
+
+  Actor actors() const { return static_cast<Actor>(plan_.streams.size()) + 1; }
+  // Those that may move now, counted from `first` on.
+  void add_ready(std::vector<Actor>& ready, Actor first) const {
+    for (const int stream : queues_.ready()) ready.push_back(first + stream);
+    if (!host_.finished() && host_.may_go_on()) ready.push_back(first + actors() - 1);
+  }
+  void move(Actor actor) {
+    if (actor == actors() - 1) return host_.go_on();
+    queues_.run_next(actor);
+  }
+
+  const StepPlan& plan() const { return plan_; }
+  SharedBlock block(std::size_t buffer) const { return memory_.block(static_cast<int>(buffer), 0); }
+
+ private:
+  StepPlan plan_;
+  SlotMemory memory_;
+  StreamQueues queues_;
+  HostThread host_;
+};
+
+// All ranks in one process, whose hosts and streams all move in one random order.
 class ReferenceStep final : public LoadedStep {
  public:
   ReferenceStep(const StepPlan& plan, std::uint64_t order_seed, std::int64_t first_step)
-      : plan_(&plan),
-        host_actor_(static_cast<Actor>(plan.streams.size())),
-        schedule_(random_bits(order_seed, 0), host_actor_ + 1),
-        memory_(plan, random_bits(order_seed, 1)),
-        queues_(plan.streams),
-        host_(plan, memory_, queues_, first_step),
-        first_step_(first_step),
-        next_step_(first_step) {}
+      : plan_(&plan), meetings_(plan.ranks.count), first_step_(first_step), next_step_(first_step) {
+    for (int rank = 0; rank < plan.ranks.count; ++rank)
+      ranks_.push_back(
+          std::make_unique<ReferenceRank>(plan, rank, order_seed, meetings_, first_step));
+    schedule_.emplace(random_bits(order_seed, 0), plan.ranks.count * ranks_.front()->actors());
+  }
 
   StepResult run(const Observe& observe) override {
     StepResult result;
@@ -76,46 +116,65 @@ class ReferenceStep final : public LoadedStep {
       read_losses(next_step_, chunk_end, result.losses);
       next_step_ = chunk_end;
     }
+    refuse_other_weights();
     if (observe.tensors) result.tensors = tensors();
     return result;
   }
 
  private:
   void run_until(std::int64_t end) {
-    host_.run_until(end);
-    while (!host_.finished() || !queues_.idle()) {
-      std::vector<Actor> actors = queues_.ready();
-      if (!host_.finished() && host_.may_go_on()) actors.push_back(host_actor_);
-      require(!actors.empty(), "every wait is for something that was issued before it");
-      move(schedule_.choose(actors));
+    for (const auto& rank : ranks_) rank->run_until(end);
+    const Actor of_a_rank = ranks_.front()->actors();
+    while (!std::ranges::all_of(ranks_, [](const auto& rank) { return rank->is_done(); })) {
+      std::vector<Actor> ready;
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+        ranks_[rank]->add_ready(ready, static_cast<Actor>(rank) * of_a_rank);
+      require(!ready.empty(), "every wait is for something that was issued before it");
+      const Actor chosen = schedule_->choose(ready);
+      ranks_[static_cast<std::size_t>(chosen / of_a_rank)]->move(chosen % of_a_rank);
     }
   }
 
-  void move(Actor chosen) {
-    if (chosen == host_actor_) return host_.go_on();
-    queues_.run_next(chosen);
-  }
-
-  // The ring counts the steps since the load.
+  // The ring counts the steps since the load. Of several ranks the mean, as of a batch of all of
+  // theirs.
   void read_losses(std::int64_t first, std::int64_t end, std::vector<float>& losses) const {
     const std::int64_t capacity = plan_->telemetry.capacity;
     if (capacity <= 0) return;
-    const SharedBlock ring = memory_.block(plan_->telemetry.losses, 0);
     for (std::int64_t step = first; step < end; ++step) {
-      losses.push_back(static_cast<float>(
-          number_at(ring->data(), DType::fp32, (step - first_step_) % capacity)));
+      double sum = 0;
+      for (const auto& rank : ranks_) {
+        const SharedBlock ring = rank->block(static_cast<std::size_t>(plan_->telemetry.losses));
+        sum += number_at(ring->data(), DType::fp32, (step - first_step_) % capacity);
+      }
+      losses.push_back(static_cast<float>(sum / static_cast<double>(ranks_.size())));
+    }
+  }
+
+  void refuse_other_weights() const {
+    for (std::size_t index = 0; index < plan_->buffers.size(); ++index) {
+      const Buffer& buffer = plan_->buffers[index];
+      if (buffer.purpose != Purpose::weights || !is_kept(buffer) || !buffer.pieces.empty())
+        continue;
+      for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
+        if (*ranks_[rank]->block(index) != *ranks_.front()->block(index))
+          throw DeviceError(
+              fmt::format("the '{}' of rank {} are not those of rank 0", buffer.name, rank));
+      }
     }
   }
 
   // Memory that comes and goes within a step has no content at its end.
+  static bool is_kept(const Buffer& buffer) { return buffer.allocated_by == AllocatedBy::the_plan; }
+
+  // Of rank 0.
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> all;
     for (std::size_t index = 0; index < plan_->buffers.size(); ++index) {
       const Buffer& buffer = plan_->buffers[index];
       const bool asked_for =
           buffer.purpose == Purpose::weights || buffer.purpose == Purpose::gradients;
-      if (!asked_for || buffer.allocated_by != AllocatedBy::the_plan) continue;
-      const SharedBlock block = memory_.block(static_cast<int>(index), 0);
+      if (!asked_for || !is_kept(buffer)) continue;
+      const SharedBlock block = ranks_.front()->block(index);
       all.push_back({buffer.name, floats_of(block->data(), buffer.dtype,
                                             buffer.bytes / bytes_of(buffer.dtype))});
     }
@@ -123,11 +182,9 @@ class ReferenceStep final : public LoadedStep {
   }
 
   const StepPlan* plan_;
-  Actor host_actor_;
-  Schedule schedule_;
-  SlotMemory memory_;
-  StreamQueues queues_;
-  HostThread host_;
+  RankMeetings meetings_;
+  std::vector<std::unique_ptr<ReferenceRank>> ranks_;
+  std::optional<Schedule> schedule_;
   std::int64_t first_step_;
   std::int64_t next_step_;
 };

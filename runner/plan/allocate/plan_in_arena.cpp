@@ -8,6 +8,7 @@
 #include "plan/allocate/pack_arena.h"
 #include "plan/analyse/access.h"
 #include "plan/analyse/lifetimes.h"
+#include "plan/analyse/operation_uses.h"
 
 namespace stepgate {
 namespace {
@@ -37,19 +38,12 @@ Places places_of(const StepPlan& turn) {
 }
 
 void move_uses(Operation& operation, const Offsets& offsets, int arena) {
-  const auto move = [&](BufferUse& use) {
+  for_each_use(operation, [&](BufferUse& use) {
     const auto found = offsets.find(use.buffer);
-    if (found != offsets.end()) use = {arena, found->second + use.offset_bytes, use.bytes};
-  };
-  if (auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
-    for (BufferUse& operand : launch->operands) move(operand);
-  } else if (auto* copy = std::get_if<CopyBytes>(&operation.action)) {
-    move(copy->to);
-    move(copy->from);
-  } else if (auto* fill = std::get_if<FillZero>(&operation.action)) {
-    move(fill->what);
-  }
-  for (BufferUse& kept : operation.keeps) move(kept);
+    if (found == offsets.end()) return;
+    use.buffer = arena;
+    use.offset_bytes += found->second;
+  });
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ class Mlp {
     builder_.enter(Phase::optimizer);
     if (!visitors_) optimize();
     ModelParts parts{.loss = ends_.loss, .last_reader = last_reader, .weights = weights_};
-    if (!visitors_) parts.learned = LearnedParts{gradients_, places(), elements()};
+    if (!visitors_) parts.learned = LearnedParts{weights_, gradients_, places(), elements()};
     return parts;
   }
 

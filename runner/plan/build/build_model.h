@@ -19,12 +19,13 @@ std::int64_t model_sample_bytes(const Knobs&);
 // Of a transformer, without padding.
 std::int64_t mean_tokens_of_a_sample(const Knobs&);
 
-// The gradients of a model that learns: a flat buffer, and the tensors in it in the order in which
-// the forward pass uses them.
+// Weights and gradients of a model that learns: a flat buffer each, and the tensors in them in the
+// order in which the forward pass uses them.
 struct LearnedParts {
-  int gradients = 0;  // buffer
+  int weights = 0;    // buffer
+  int gradients = 0;  // likewise
   std::vector<FlatTensor> tensors;
-  std::int64_t elements = 0;  // of the buffer
+  std::int64_t elements = 0;  // of such a buffer
 };
 
 // Where the model leaves what the rest of the step uses.

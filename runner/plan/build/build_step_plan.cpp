@@ -192,7 +192,8 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.batch_sizes = sizes_in_turns(knobs.batch);
   plan.model = model_of_losses(knobs.model);
   plan.dtype = knobs.model.dtype;
-  plan.ranks.count = static_cast<int>(knobs.ranks.count);
+  plan.ranks = {.count = static_cast<int>(knobs.ranks.count),
+                .communicators = static_cast<int>(knobs.ranks.communicators)};
   if (knobs.model.kind == ModelKind::transformer) {
     plan.tokens_per_sample = mean_tokens_of_a_sample(knobs);
     plan.lengths = knobs.batch.lengths;

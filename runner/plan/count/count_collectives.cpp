@@ -47,22 +47,23 @@ struct Counted {
 Counted counted(const StepPlan& plan) {
   Counted sum;
   const std::ptrdiff_t last_kernel = last_backward_kernel(plan);
-  std::set<int> recorded;      // events, on streams that communicate
-  std::set<int> communicates;  // streams
+  std::set<int> recorded;  // events, behind reductions of gradients
+  std::set<int> reduces;   // streams that have some
   for (std::size_t index = 0; index < plan.operations.size(); ++index) {
     const Operation& operation = plan.operations[index];
     const double share = share_of_steps(operation);
     const bool is_late = static_cast<std::ptrdiff_t>(index) > last_kernel;
     if (const auto* collective = std::get_if<Collective>(&operation.action)) {
-      communicates.insert(operation.stream);
       sum.collectives += share;
       sum.wire_bytes +=
           share * ring_wire_bytes(collective->kind, payload_bytes(*collective), plan.ranks.count);
       if (collective->kind == CollectiveKind::all_gather) continue;
       if (is_small(*collective)) sum.small_reductions += share;
-      if (operation.phase == Phase::backward && is_late) sum.late += share;
+      if (operation.phase != Phase::backward) continue;
+      reduces.insert(operation.stream);
+      if (is_late) sum.late += share;
     } else if (const auto* record = std::get_if<RecordEvent>(&operation.action)) {
-      if (communicates.contains(operation.stream)) recorded.insert(record->event);
+      if (reduces.contains(operation.stream)) recorded.insert(record->event);
     } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&operation.action)) {
       const bool for_others = operation.stream == compute_stream && recorded.contains(wait->event);
       if (for_others && operation.phase == Phase::backward && !is_late) sum.early_waits += share;

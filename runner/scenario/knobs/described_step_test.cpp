@@ -65,6 +65,7 @@ std::vector<Knobs> steps_of_every_kind() {
   ranks.model.kind = ModelKind::transformer;
   ranks.batch.accumulate = 2;
   ranks.ranks = {.count = 4, .slow_us = 200};
+  steps.emplace_back(ranks).ranks.shard = Shard::parameters;
   return steps;
 }
 

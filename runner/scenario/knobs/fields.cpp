@@ -298,27 +298,36 @@ constexpr std::array field_rows{
         "ranks.count", whole(1, 64),
         "how many there are; each has a batch of 'batch.size', and gradients are averaged",
         &with_gradients),
-    field<&Knobs::ranks, &RanksKnobs::shard>(
-        "ranks.shard", one_of(shards),
-        "what a rank has only its part of: nothing, the optimizer's state, or the gradients too",
-        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::shard>("ranks.shard", one_of(choices<Shard>),
+                                             "what a rank has only its part of: nothing, the "
+                                             "optimizer's state, the gradients too, or the "
+                                             "weights too, which are gathered block by block",
+                                             &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::bucket_bytes>(
         "ranks.bucket", bytes(0, tebibyte),
         "gradients that are reduced by one collective: parameter after parameter until they are as "
         "large; 0 is one for each",
-        &with_ranks),
+        &with_buckets),
     field<&Knobs::ranks, &RanksKnobs::first_bucket_bytes>(
         "ranks.first_bucket", or_word("same", bytes(0, tebibyte)), "the same of the first bucket",
-        &with_ranks),
+        &with_buckets),
     field<&Knobs::ranks, &RanksKnobs::bucket_order>(
         "ranks.bucket_order", one_of(choices<BucketOrder>),
         "buckets begin with the last parameters, whose gradients are there first, or with the "
         "first ones",
-        &with_ranks),
+        &with_buckets),
     field<&Knobs::ranks, &RanksKnobs::overlap>(
         "ranks.overlap", one_of(choices<ReduceOverlap>),
         "buckets are reduced beside the backward pass, or it waits for each, or they are after it",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::gradient_dtype>(
+        "ranks.gradient_dtype", one_of(choices<GradientDtype>),
+        "gradients on the wire: as the model has them, or in fp32 between two conversions",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::communicators>(
+        "ranks.communicators", whole(1, 2),
+        "1: weights are gathered in turns with the reduction of gradients; 2: beside it",
+        &where_weights_are_gathered),
     field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",

@@ -82,6 +82,22 @@ inline constexpr KnobCondition with_ranks{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1; },
     .hint = "remove it, or write ranks.count = 2",
     .message = "'{}' is about several ranks, and 'ranks.count' is 1"};
+inline constexpr KnobCondition with_buckets{
+    .holds =
+        [](const Knobs& knobs) {
+          return knobs.ranks.count > 1 && knobs.ranks.shard != Shard::parameters;
+        },
+    .hint = "remove it, or write ranks.count = 2 and ranks.shard = \"none\"",
+    .message =
+        "'{}' is about buckets of several ranks' gradients; where they share the weights too, a "
+        "bucket is a block's"};
+inline constexpr KnobCondition where_weights_are_gathered{
+    .holds =
+        [](const Knobs& knobs) {
+          return knobs.ranks.count > 1 && knobs.ranks.shard == Shard::parameters;
+        },
+    .hint = "remove it, or write ranks.shard = \"parameters\"",
+    .message = "'{}' is about weights that several ranks gather"};
 inline constexpr KnobCondition with_ranks_and_parts{
     .holds = [](const Knobs& knobs) { return knobs.ranks.count > 1 && knobs.batch.accumulate > 1; },
     .hint = "remove it, or write ranks.count = 2 and batch.accumulate = 2",

@@ -81,6 +81,10 @@ bool has_ranks(const Knobs& knobs) {
   return knobs.ranks.count > 1;
 }
 
+bool shards_gradients(Shard shard) {
+  return shard == Shard::gradients || shard == Shard::parameters;
+}
+
 bool shards(const Knobs& knobs) {
   return has_ranks(knobs) && knobs.ranks.shard != Shard::none;
 }
@@ -293,6 +297,13 @@ constexpr std::array clashes{
              },
              "there is no such rank; they are counted from 0",
              "write one that is below 'ranks.count'"},
+    KnobRule{"ranks.gradient_dtype",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && !is_16_bit(knobs.model.dtype) &&
+                      knobs.ranks.gradient_dtype == GradientDtype::fp32;
+             },
+             "gradients in 32 bits are on the wire as they are",
+             "remove it, or write model.dtype = \"bf16\""},
     KnobRule{"ranks.shard",
              [](const Knobs& knobs) { return shards(knobs) && !is_transformer(knobs); },
              "only a transformer's parameters lie so that every rank can have an equal part",
@@ -310,8 +321,22 @@ constexpr std::array clashes{
         "a rank updates its part of every bucket by one kernel", "write optim.impl = \"fused\""},
     KnobRule{"ranks.shard",
              [](const Knobs& knobs) {
+               return shards(knobs) && shards_gradients(knobs.ranks.shard) &&
+                      knobs.alloc.with == Allocator::fixed;
+             },
+             "what a rank has for a while only saves nothing where every buffer has memory of its "
+             "own",
+             "write alloc.with = \"arena\", or ranks.shard = \"optimizer\""},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) {
+               return shards(knobs) && knobs.ranks.shard == Shard::parameters && knobs.model.tied;
+             },
+             "a head that is the token embedding would be gathered for all of the step",
+             "write model.tied = false, or ranks.shard = \"gradients\""},
+    KnobRule{"ranks.shard",
+             [](const Knobs& knobs) {
                return shards(knobs) && knobs.batch.accumulate > 1 &&
-                      (knobs.ranks.sync_each_part || knobs.ranks.shard == Shard::gradients);
+                      (knobs.ranks.sync_each_part || shards_gradients(knobs.ranks.shard));
              },
              "what a rank has of the gradients after one part of the batch cannot take up the next",
              "write batch.accumulate = 1, or ranks.shard = \"optimizer\" without "

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "device/cuda/gpu_index.h"
 #include "duel/gate/judge_gate.h"
 #include "judge/verdict/words.h"
 #include "report/ci/reported_gate.h"
@@ -209,7 +210,7 @@ class Gate {
   // So that a mistyped device is no fault of BASE. Whether there is a GPU, the programs say.
   void check_device_name() const {
     const DeviceChoice& choice = arguments_.device;
-    if (!choice.spec.empty() && choice.spec != "cuda") (void)open_device(choice);
+    if (!choice.spec.empty() && !gpu_index_in(choice.spec)) (void)open_device(choice);
   }
 
   void add(std::vector<Finding> found) { std::ranges::move(found, std::back_inserter(findings_)); }

@@ -28,6 +28,12 @@ int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
   return time <= found->end ? static_cast<int>(found - spans.begin()) : -1;
 }
 
+// Kernels of NCCL, whatever version and algorithm they are of.
+bool is_of_nccl(std::string_view kernel) {
+  return kernel.starts_with("ncclDevKernel") || kernel.starts_with("ncclSymkDevKernel") ||
+         kernel.starts_with("ncclKernel");
+}
+
 class Assembly {
  public:
   Assembly(const StepPlan& plan, ActivityRecords records, Trace& trace)
@@ -40,6 +46,7 @@ class Assembly {
     std::sort(records_.work.begin(), records_.work.end(), by_begin);
     take_calls();
     take_work();
+    name_collectives();
     take_memory_changes();
     for (const Unsteady& unsteady : records_.unsteady) {
       if (inside(unsteady.begin)) trace_.unsteady.push_back(unsteady);
@@ -82,13 +89,26 @@ class Assembly {
     }
   }
 
+  // Of the plan's operation; null where the span is the runner's own.
+  const Action* action_of(int operation) const {
+    return operation < 0 ? nullptr : &operation_at(plan_, operation).action;
+  }
+
+  bool is_of_collective(int operation) const {
+    const Action* action = action_of(operation);
+    return action != nullptr && std::holds_alternative<Collective>(*action);
+  }
+
   // An allocator that looks whether another stream is done with a block polls nothing that the step
-  // waits for, and how often it looks depends on the time.
+  // waits for, and how often it looks depends on the time. How NCCL launches its kernels and orders
+  // its streams is its own business, as a GEMM's is the library's that has it: a collective is one
+  // call of the plan, which counts it as neither launch nor wait.
   CallMeaning meaning_within(int span, std::string_view name) const {
     CallMeaning meaning = meaning_of_call(name);
     const int index = trace_.spans[static_cast<std::size_t>(span)].operation;
+    if (is_of_collective(index)) return {};
     if (meaning.kind != CallKind::poll || index < 0) return meaning;
-    const Action& action = plan_.operations[static_cast<std::size_t>(index)].action;
+    const Action& action = *action_of(index);
     if (std::holds_alternative<Allocate>(action) || std::holds_alternative<Release>(action)) {
       meaning.kind = CallKind::other;
     }
@@ -110,7 +130,8 @@ class Assembly {
       work.operation = span.operation;
       work.step = span.step;
       const bool pageable = work.from == CopyEnd::pageable || work.to == CopyEnd::pageable;
-      if (work.kind == WorkKind::copy && pageable) call.can_block = true;
+      if (work.kind == WorkKind::copy && pageable && !is_of_collective(span.operation))
+        call.can_block = true;
       work.from_graph = call.kind == CallKind::graph_launch;
       if (work.from_graph) {
         of_graph[work.correlation].push_back(static_cast<int>(trace_.work.size()));
@@ -123,6 +144,17 @@ class Assembly {
       for (std::size_t index = 0; index < works.size(); ++index) {
         trace_.work[static_cast<std::size_t>(works[index])].operation = operations[index];
       }
+    }
+  }
+
+  void name_collectives() {
+    for (DeviceWork& work : trace_.work) {
+      if (work.kind != WorkKind::kernel || !is_of_nccl(work.name)) continue;
+      if (!is_of_collective(work.operation)) continue;
+      const auto& collective = std::get<Collective>(*action_of(work.operation));
+      work.kind = WorkKind::collective;
+      work.collective = collective.kind;
+      work.bytes = payload_bytes(collective);
     }
   }
 

@@ -110,6 +110,57 @@ TEST(AssembleTrace, AnAllocatorThatLooksForFreeBlocksDoesNotPoll) {
   EXPECT_EQ(trace.calls[1].kind, CallKind::poll);
 }
 
+StepPlan a_kernel_and_a_collective() {
+  StepPlan plan = two_operations();
+  plan.operations[1].action = Collective{
+      .kind = CollectiveKind::reduce_scatter, .from = {.bytes = 4096}, .to = {.bytes = 1024}};
+  return plan;
+}
+
+TEST(AssembleTrace, KernelsOfNcclThatACollectiveMadeAreThatCollective) {
+  ActivityRecords records;
+  records.calls = {call("cudaLaunchKernel", 1, 110, 120), call("cudaLaunchKernelExC", 2, 210, 220),
+                   call("cudaLaunchKernelExC", 3, 230, 240)};
+  records.work = {kernel_work(1, 400, 500), kernel_work(2, 500, 600), kernel_work(3, 600, 700)};
+  records.work[0].name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";  // of another operation
+  records.work[1].name = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL";
+  const Trace trace = assemble_trace(a_kernel_and_a_collective(), records, spans(), 4, 1);
+  ASSERT_EQ(trace.work.size(), 3U);
+  EXPECT_EQ(trace.work[0].kind, WorkKind::kernel);
+  EXPECT_FALSE(trace.work[0].collective);
+  EXPECT_EQ(trace.work[1].kind, WorkKind::collective);
+  EXPECT_EQ(trace.work[1].collective, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(trace.work[1].bytes, 4096);
+  EXPECT_EQ(trace.work[1].operation, 1);
+  EXPECT_EQ(trace.work[2].kind, WorkKind::kernel);  // of another name
+}
+
+TEST(AssembleTrace, EveryKernelOfNcclIsKnownByItsName) {
+  for (const char* name : {"ncclDevKernel_AllGather_RING_LL", "ncclSymkDevKernel_AllReduce_AGxLL_R",
+                           "ncclKernel_AllReduce_RING_LL_Sum_float"}) {
+    ActivityRecords records;
+    records.calls = {call("cuLaunchKernelEx", 2, 210, 220)};
+    records.work = {kernel_work(2, 500, 600)};
+    records.work[0].name = name;
+    const Trace trace = assemble_trace(a_kernel_and_a_collective(), records, spans(), 4, 1);
+    EXPECT_EQ(trace.work.at(0).kind, WorkKind::collective) << name;
+  }
+}
+
+TEST(AssembleTrace, WhatNcclCallsWithinACollectiveIsNeitherLaunchNorWait) {
+  ActivityRecords records;
+  records.calls = {call("cudaLaunchKernelExC", 1, 210, 220),
+                   call("cudaStreamSynchronize", 0, 220, 230), call("cudaEventQuery", 0, 230, 231),
+                   call("cudaMalloc", 0, 235, 236), call("cudaMemcpyAsync", 2, 240, 250)};
+  records.work = {copy_work(2, CopyEnd::pageable, CopyEnd::device)};
+  const Trace trace = assemble_trace(a_kernel_and_a_collective(), records, spans(), 4, 1);
+  ASSERT_EQ(trace.calls.size(), 5U);
+  for (const HostCall& one : trace.calls) {
+    EXPECT_EQ(one.kind, CallKind::other) << one.name;
+    EXPECT_FALSE(one.can_block) << one.name;
+  }
+}
+
 TEST(AssembleTrace, AnAsynchronousCopyCanBlockOnlyWithAPageableEnd) {
   ActivityRecords records;
   records.calls = {call("cudaMemcpyAsync", 1, 110, 120), call("cudaMemcpyAsync", 2, 130, 140),

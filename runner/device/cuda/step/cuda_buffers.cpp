@@ -187,6 +187,12 @@ void CudaBuffers::fill(const Buffer& buffer, ContentsCache& contents,
   }
 }
 
+void CudaBuffers::fill_again(int buffer, ContentsCache& contents, cudaStream_t stream) const {
+  const Buffer& again = buffer_at(plan_, buffer);
+  if (comes_and_goes(again)) return;
+  fill(again, contents, slots_[static_cast<std::size_t>(buffer)], stream);
+}
+
 void CudaBuffers::allocate(int buffer, std::int64_t step, int stream, cudaStream_t on) {
   const Buffer& asked = plan_.buffers[static_cast<std::size_t>(buffer)];
   std::vector<void*>& slots = slots_[static_cast<std::size_t>(buffer)];

@@ -36,6 +36,9 @@ class CudaBuffers {
     return slots[static_cast<std::size_t>(step) % slots.size()];
   }
 
+  // Gives a buffer that is kept its first contents again, in the stream's order. Others have none.
+  void fill_again(int buffer, ContentsCache&, cudaStream_t) const;
+
   // For buffers that come and go.
   void allocate(int buffer, std::int64_t step, int stream, cudaStream_t);
   void release(int buffer, std::int64_t step, cudaStream_t stream);
@@ -44,6 +47,9 @@ class CudaBuffers {
   // Around the capture of a graph: what it allocates lies in memory that stays its own.
   void begin_capture();
   void end_capture();
+
+  // That so many bytes, which the driver gave since, are not the step's own.
+  void leave_out(std::int64_t bytes) { free_at_first_ -= bytes; }
 
   // Since it was loaded. Asks the driver too, so all work must be done.
   MemoryUse use() const;

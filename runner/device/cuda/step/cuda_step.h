@@ -8,11 +8,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "device/cuda/cupti/cupti.h"
 #include "device/cuda/handles.h"
+#include "device/cuda/nccl/load_agreement.h"
+#include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
 #include "device/cuda/step_observer.h"
@@ -33,6 +36,9 @@ struct CudaServices {
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
+  // Empty: it is alone, and no plan of several comes.
+  std::span<const std::unique_ptr<NcclCommunicator>> communicators = {};
+  LoadAgreement* agreement = nullptr;  // null: likewise
 };
 
 class CudaStep : public LoadedStep {
@@ -72,6 +78,7 @@ class CudaStep : public LoadedStep {
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
   void capture_graphs();
+  void run_first_collectives(const CudaServices&);
 
   void run_steps(std::int64_t count);
   void run_scored(const Observe&, StepResult&, StepObserver*);
@@ -80,6 +87,7 @@ class CudaStep : public LoadedStep {
   void issue(const Prepared&, std::int64_t step);
   void issue_launch(const Prepared&, std::int64_t step);
   void issue_copy(const CopyBytes&, cudaStream_t, std::int64_t step);
+  CollectiveCall call_of(const Collective&, std::int64_t step) const;
   void issue_prefetch(const Prefetch&, cudaStream_t, std::int64_t step);
   void wait(const HostWaits&, cudaStream_t, std::int64_t step);
   void launch_graph(std::int64_t step);
@@ -88,6 +96,9 @@ class CudaStep : public LoadedStep {
   void pass_launch_time() const;
 
   void* address(const BufferUse& use, std::int64_t step) const;
+  NcclCommunicator& communicator(const Collective& collective) const {
+    return *communicators_[static_cast<std::size_t>(collective.communicator)];
+  }
   cudaStream_t stream(int index) const { return streams_[static_cast<std::size_t>(index)]; }
   cudaEvent_t event(int index, std::int64_t step) const;
 
@@ -120,6 +131,7 @@ class CudaStep : public LoadedStep {
 
   const StepPlan& plan_;
   Cupti* cupti_;
+  std::span<const std::unique_ptr<NcclCommunicator>> communicators_;
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   PersistentMemory own_memory_;

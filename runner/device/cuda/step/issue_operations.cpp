@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/cuda/check.h"
+#include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/step/cuda_step.h"
 #include "plan/analyse/access.h"
 #include "support/require.h"
@@ -122,8 +123,9 @@ void CudaStep::issue(const Prepared& prepared, std::int64_t step) {
       self.waiting([&] { self.loader_->take(step); });
     }
     void operator()(const HostWork& work) const { spin_for(work.nanoseconds); }
-    void operator()(const Collective&) const {
-      throw DeviceError("collectives need several GPUs, which this device is not");
+    void operator()(const Collective& collective) const {
+      require(!self.communicators_.empty(), "a step of several ranks is loaded by one of them");
+      self.communicator(collective).issue(self.call_of(collective, step), on);
     }
   };
   visit_action(Issue{*this, operation.stream, on, step}, operation.action);
@@ -159,6 +161,15 @@ void CudaStep::issue_copy(const CopyBytes& copy, cudaStream_t on, std::int64_t s
   };
   if (is_pageable(plan_, copy)) return waiting(enqueue);
   enqueue();
+}
+
+CollectiveCall CudaStep::call_of(const Collective& collective, std::int64_t step) const {
+  return {.kind = collective.kind,
+          .from = address(collective.from, step),
+          .to = address(collective.to, step),
+          .elements = nccl_elements_of(collective),
+          .dtype = collective.dtype,
+          .reduction = collective.reduction};
 }
 
 void CudaStep::issue_prefetch(const Prefetch& prefetch, cudaStream_t on, std::int64_t step) {

@@ -66,6 +66,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
                    PersistentMemory* kept, std::shared_ptr<CudaStreams> streams)
     : plan_(plan),
       cupti_(services.cupti),
+      communicators_(services.communicators),
       always_watches_(services.observer),
       created_streams_(std::move(streams)),
       streams_(created_streams_->of(plan)),
@@ -86,6 +87,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   }
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(services);
+  run_first_collectives(services);
   capture_graphs();
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {

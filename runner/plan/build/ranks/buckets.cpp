@@ -32,18 +32,33 @@ std::vector<TensorRange> ranges_of(std::span<const FlatTensor> tensors, std::int
   return ranges;
 }
 
+std::vector<Bucket> stretches_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements,
+                                 const std::vector<TensorRange>& ranges) {
+  std::vector<Bucket> stretches;
+  for (const TensorRange& range : ranges) {
+    const std::int64_t first = tensors[range.first].first;
+    const std::int64_t end =
+        range.last + 1 < tensors.size() ? tensors[range.last + 1].first : flat_elements;
+    stretches.push_back({first, end - first});
+  }
+  return stretches;
+}
+
 }  // namespace
 
 std::vector<Bucket> buckets_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements,
                                std::int64_t element_bytes, const BucketLimits& limits) {
-  std::vector<Bucket> buckets;
-  for (const TensorRange& range : ranges_of(tensors, element_bytes, limits)) {
-    const std::int64_t first = tensors[range.first].first;
-    const std::int64_t end =
-        range.last + 1 < tensors.size() ? tensors[range.last + 1].first : flat_elements;
-    buckets.push_back({first, end - first});
+  return stretches_of(tensors, flat_elements, ranges_of(tensors, element_bytes, limits));
+}
+
+std::vector<Bucket> units_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements) {
+  std::vector<TensorRange> ranges;
+  for (std::size_t index = tensors.size(); index-- > 0;) {
+    if (ranges.empty() || tensors[index].unit != tensors[index + 1].unit)
+      ranges.push_back({index, index});
+    ranges.back().first = index;
   }
-  return buckets;
+  return stretches_of(tensors, flat_elements, ranges);
 }
 
 }  // namespace stepgate

@@ -25,15 +25,21 @@ struct BucketLimits {
   BucketOrder order = BucketOrder::reverse;
 };
 
-// Where a tensor begins in the flat buffer, and how many elements it has.
+// Where a tensor begins in the flat buffer, how many elements it has, and with which others it is
+// gathered where every rank keeps only its part of the weights: those of one block, or what is
+// before the blocks or behind them.
 struct FlatTensor {
   std::int64_t first = 0;
   std::int64_t elements = 0;
+  int unit = 0;
 };
 
 // In the order in which they are reduced. Tensors in the order of the forward pass, which is that
 // of the flat buffer.
 std::vector<Bucket> buckets_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements,
                                std::int64_t element_bytes, const BucketLimits&);
+
+// Units instead, from the last to the first.
+std::vector<Bucket> units_of(std::span<const FlatTensor> tensors, std::int64_t flat_elements);
 
 }  // namespace stepgate

@@ -2,12 +2,16 @@
 #include "plan/build/ranks/build_reduction.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "plan/analyse/access.h"
+#include "plan/build/ranks/gather_weights.h"
+#include "plan/build/ranks/gradient_places.h"
+#include "plan/build/ranks/inserted_operations.h"
 #include "plan/build/ranks/shard.h"
 #include "support/require.h"
 
@@ -39,10 +43,20 @@ class GradientReduction {
         knobs_(knobs),
         learned_(learned),
         buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
-        stream_(communication_stream(builder)) {
+        stream_(communication_stream(builder)),
+        pieces_(updated_pieces(knobs, learned.tensors, learned.elements)) {
+    places_ = {{{.elements = learned.elements}, learned.gradients}};
+    if (shards_gradients(knobs))
+      places_ = give_buckets_their_own(builder, learned, buckets_, first, knobs.ranks.count);
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       ready_.push_back(builder.add_event(name_of(bucket) + " is there", 1));
       reduced_.push_back(builder.add_event(name_of(bucket) + " is reduced", 1));
+    }
+    if (knobs.ranks.gradient_dtype == GradientDtype::fp32) {
+      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
+      wire_ = builder.add({.name = "gradients on the wire",
+                           .purpose = Purpose::activations,
+                           .bytes = most * word_bytes});
     }
     passes_ = backward_passes(plan_, first);
     require(!passes_.empty(), "a model that learns has a backward pass");
@@ -55,25 +69,19 @@ class GradientReduction {
     before_[passes_.back().end].push_back(wait_of_compute(Phase::optimizer));
   }
 
-  // Into the operations, from behind, so that places stay what they are.
-  void insert() {
-    std::vector<Operation>& all = plan_.operations;
-    for (auto place = before_.rbegin(); place != before_.rend(); ++place)
-      all.insert(all.begin() + static_cast<std::ptrdiff_t>(place->first), place->second.begin(),
-                 place->second.end());
-  }
+  void insert() { before_.put_into(plan_.operations); }
 
  private:
   static std::string name_of(std::size_t bucket) { return "bucket " + std::to_string(bucket); }
 
   // Behind the last operation of the pass that writes a gradient of the bucket.
-  std::size_t place_of(const Bucket& bucket, const BackwardPass& pass) const {
-    const std::int64_t bytes = bytes_of(plan_.dtype);
-    const std::int64_t begin = bucket.first * bytes;
-    const std::int64_t end = (bucket.first + bucket.elements) * bytes;
+  std::size_t end_of(const Bucket& bucket, const BackwardPass& pass) const {
+    const BufferUse whole = written(bucket);
+    const std::int64_t begin = whole.offset_bytes;
+    const std::int64_t end = begin + whole.bytes;
     for (std::size_t index = pass.end; index-- > pass.begin;) {
       for (const auto& [use, access] : accesses_of(plan_, plan_.operations[index])) {
-        const bool is_of_it = use.buffer == learned_.gradients && use.offset_bytes < end &&
+        const bool is_of_it = use.buffer == whole.buffer && use.offset_bytes < end &&
                               begin < use.offset_bytes + use.bytes;
         if (is_of_it && access != Access::read) return index + 1;
       }
@@ -87,7 +95,7 @@ class GradientReduction {
     for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
       place = knobs_.ranks.overlap == ReduceOverlap::none
                   ? pass.end
-                  : std::max(place, place_of(buckets_[bucket], pass));
+                  : std::max(place, end_of(buckets_[bucket], pass));
       reduce(bucket, before_[place]);
     }
   }
@@ -102,23 +110,64 @@ class GradientReduction {
     };
     act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
     act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
-    act(stream_, "reduce " + name, collective(buckets_[bucket]));
+    if (wire_) act(stream_, "widen " + name, widen(bucket));
+    act(stream_, "reduce " + name, collective(bucket));
+    if (wire_) act(stream_, "narrow " + name, narrow(bucket));
     act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
     if (knobs_.ranks.overlap == ReduceOverlap::early_wait)
       act(compute_stream, "wait until " + name + " is reduced", StreamWaitsEvent{reduced_[bucket]});
   }
 
-  // In place.
-  Collective collective(const Bucket& bucket) const {
-    const BufferUse whole = elements_of(learned_.gradients, bucket.first, bucket.elements, 0);
-    Collective made{
-        .kind = CollectiveKind::all_reduce, .from = whole, .to = whole, .dtype = plan_.dtype};
-    if (knobs_.ranks.shard == Shard::none) return made;
-    made.kind = CollectiveKind::reduce_scatter;
-    const std::int64_t part = bucket.elements / knobs_.ranks.count;
-    made.to = elements_of(learned_.gradients, bucket.first, part, part);
-    return made;
+  // Where the backward pass leaves it.
+  BufferUse written(const Bucket& bucket) const {
+    const GradientPlace& place = place_of(places_, bucket);
+    return elements_of(place.buffer, bucket.first - place.stretch.first, bucket.elements, 0);
   }
+
+  // What the rank has of it afterwards: in place, or of a bucket's own memory what it keeps.
+  BufferUse kept(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return written(buckets_[index]);
+    const UpdatedPiece& piece = pieces_[index];
+    return shards_gradients(knobs_)
+               ? elements_of(learned_.gradients, piece.packed, piece.flat.elements, 0)
+               : elements_of(learned_.gradients, piece.flat.first, piece.flat.elements,
+                             piece.flat.rank_stride);
+  }
+
+  // The same on the wire, where it is wider: all buckets in one place, in turns.
+  BufferUse whole_on_wire(std::size_t index) const {
+    return StepBuilder::part(*wire_, 0, buckets_[index].elements * word_bytes);
+  }
+  BufferUse kept_on_wire(std::size_t index) const {
+    if (knobs_.ranks.shard == Shard::none) return whole_on_wire(index);
+    const std::int64_t part = pieces_[index].flat.elements * word_bytes;
+    return {*wire_, 0, part, part};
+  }
+
+  Collective collective(std::size_t index) const {
+    return {.kind = knobs_.ranks.shard == Shard::none ? CollectiveKind::all_reduce
+                                                      : CollectiveKind::reduce_scatter,
+            .from = wire_ ? whole_on_wire(index) : written(buckets_[index]),
+            .to = wire_ ? kept_on_wire(index) : kept(index),
+            .dtype = wire_ ? DType::fp32 : plan_.dtype};
+  }
+
+  template <class Kernel>
+  LaunchKernel conversion(std::vector<BufferUse> operands, std::int64_t numbers) const {
+    return {.kernel = KernelRef(Kernel::name),
+            .shape = {.columns = numbers},
+            .dtype = plan_.dtype,
+            .operands = std::move(operands)};
+  }
+  LaunchKernel widen(std::size_t index) const {
+    return conversion<kernels::Widen>({written(buckets_[index]), whole_on_wire(index)},
+                                      buckets_[index].elements);
+  }
+  LaunchKernel narrow(std::size_t index) const {
+    const BufferUse to = kept(index);
+    return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
+  }
+
   BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
                         std::int64_t rank_stride) const {
     const std::int64_t bytes = bytes_of(plan_.dtype);
@@ -138,16 +187,21 @@ class GradientReduction {
   const LearnedParts& learned_;
   std::vector<Bucket> buckets_;
   int stream_;
+  std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
+  std::vector<GradientPlace> places_;
+  std::optional<int> wire_;           // buffer, where gradients are converted
   std::vector<int> ready_, reduced_;  // events, by bucket
   std::vector<BackwardPass> passes_;
-  std::map<std::size_t, std::vector<Operation>> before_;  // by place in the plan as it was
+  InsertedOperations before_;
 };
 
 }  // namespace
 
 void build_reduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
                      std::size_t first) {
-  if (knobs.ranks.count > 1) GradientReduction(builder, knobs, learned, first).insert();
+  if (knobs.ranks.count == 1) return;
+  if (shards_weights(knobs)) gather_weights(builder, knobs, learned, first);
+  GradientReduction(builder, knobs, learned, first).insert();
 }
 
 }  // namespace stepgate

@@ -9,8 +9,14 @@ int communication_stream(StepBuilder& builder) {
   return builder.add_stream({.name = "communication", .kind = StreamKind::non_blocking});
 }
 
+int gathering_stream(StepBuilder& builder, const Knobs& knobs) {
+  if (knobs.ranks.communicators == 1) return communication_stream(builder);
+  return builder.add_stream({.name = "communication 2", .kind = StreamKind::non_blocking});
+}
+
 std::vector<Bucket> gradient_buckets(const Knobs& knobs, std::span<const FlatTensor> tensors,
                                      std::int64_t flat_elements) {
+  if (shards_weights(knobs)) return units_of(tensors, flat_elements);
   const RanksKnobs& ranks = knobs.ranks;
   return buckets_of(tensors, flat_elements, bytes_of(knobs.model.dtype),
                     {.first_bytes = ranks.first_bucket_bytes.value_or(ranks.bucket_bytes),

@@ -13,15 +13,26 @@
 
 namespace stepgate {
 
-// The stream of all collectives.
+// The stream of all collectives, and that of gathered weights where they have a communicator of
+// their own.
 int communication_stream(StepBuilder&);
+int gathering_stream(StepBuilder&, const Knobs&);
 
 // Whether a rank updates only its part of the parameters.
 constexpr bool shards_the_update(const Knobs& knobs) {
   return knobs.ranks.count > 1 && knobs.ranks.shard != Shard::none;
 }
 
-// By what 'ranks' says. Tensors in the order of the forward pass.
+// Whether what a rank keeps of the gradients, or of the weights, is only its part of them.
+constexpr bool shards_gradients(const Knobs& knobs) {
+  return shards_the_update(knobs) && knobs.ranks.shard != Shard::optimizer;
+}
+constexpr bool shards_weights(const Knobs& knobs) {
+  return shards_the_update(knobs) && knobs.ranks.shard == Shard::parameters;
+}
+
+// By what 'ranks' says; those of a unit each where weights are sharded. Tensors in the order of the
+// forward pass.
 std::vector<Bucket> gradient_buckets(const Knobs&, std::span<const FlatTensor> tensors,
                                      std::int64_t flat_elements);
 

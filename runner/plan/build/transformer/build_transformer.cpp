@@ -47,7 +47,8 @@ class Transformer {
     return {.loss = ends_.loss,
             .last_reader = last_reader,
             .weights = update_.weights,
-            .learned = LearnedParts{update_.gradients, table_.places(), table_.elements()}};
+            .learned = LearnedParts{update_.weights, update_.gradients, table_.places(),
+                                    table_.elements()}};
   }
 
  private:

@@ -109,6 +109,7 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
     positions_ = add_aligned("position embedding", shape.positions * hidden, embedding_scale);
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
     const std::string name = "block " + std::to_string(layer) + ": ";
+    begin_unit();
     BlockParameters block{};
     block.norm1 = add_norm(name + "norm 1");
     block.qkv = add_gemm(name + "qkv", shape.qkv(), hidden);
@@ -118,6 +119,7 @@ ParameterTable::ParameterTable(const TransformerShape& shape) : shape_(shape) {
     block.down = add_gemm(name + "down", hidden, shape.ffn);
     blocks_.push_back(block);
   }
+  begin_unit();
   final_norm_ = add_norm("final norm");
   head_ = shape.tied ? embedding_
                      : add_aligned("head", shape.vocab * hidden,

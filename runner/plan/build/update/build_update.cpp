@@ -46,7 +46,8 @@ class Update {
   Update(StepBuilder& builder, const Knobs& knobs, const ParameterList& parameters,
          const UpdateBuffers& buffers)
       : builder_(builder), knobs_(knobs), parameters_(parameters), buffers_(buffers) {
-    if (is_sharded()) gathered_ = builder.add_event("weights are gathered", 1);
+    if (is_sharded() && !shards_weights(knobs))
+      gathered_ = builder.add_event("weights are gathered", 1);
   }
 
   void build() {
@@ -59,7 +60,8 @@ class Update {
     if (knobs_.optim.impl == OptimImpl::foreach) return foreach_passes();
     if (!is_sharded()) return update("update all parameters", 0, parameters_.elements());
     for (std::size_t bucket = 0; bucket < buffers_.pieces.size(); ++bucket) update_part(bucket);
-    builder_.act("wait until the weights are gathered", StreamWaitsEvent{gathered_});
+    if (!shards_weights(knobs_))
+      builder_.act("wait until the weights are gathered", StreamWaitsEvent{gathered_});
   }
 
  private:
@@ -69,10 +71,9 @@ class Update {
     std::int64_t parts = 0;
     for (const UpdatedPiece& piece : buffers_.pieces) {
       const std::int64_t own = square_sum_pieces(piece.flat.elements);
-      builder_.launch<kernels::SquareSums>("gradient norm in parts",
-                                           {.columns = piece.flat.elements, .depth = own},
-                                           {part_of(buffers_.gradients, piece),
-                                            StepBuilder::Operand::from(buffers_.partials, parts)});
+      builder_.launch<kernels::SquareSums>(
+          "gradient norm in parts", {.columns = piece.flat.elements, .depth = own},
+          {gradients_of(piece), StepBuilder::Operand::from(buffers_.partials, parts)});
       parts += own;
     }
     BufferUse sums = builder_.whole(buffers_.partials);
@@ -112,26 +113,32 @@ class Update {
     builder_.enter(Phase::optimizer);
   }
 
-  // Of weights and gradients in the model's storage.
-  BufferUse part_of(int flat, const UpdatedPiece& piece) const {
+  // Of weights and gradients in the model's storage: in the flat buffer of all, or where the rank
+  // has nothing else.
+  BufferUse part_of(int flat, const UpdatedPiece& piece, bool is_packed) const {
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
-    return {flat, piece.flat.first * bytes, piece.flat.elements * bytes,
-            piece.flat.rank_stride * bytes};
+    const std::int64_t part = piece.flat.elements * bytes;
+    if (is_packed) return StepBuilder::part(flat, piece.packed * bytes, part);
+    return {flat, piece.flat.first * bytes, part, piece.flat.rank_stride * bytes};
+  }
+  BufferUse gradients_of(const UpdatedPiece& piece) const {
+    return part_of(buffers_.gradients, piece, shards_gradients(knobs_));
   }
 
-  // The rank's part of a bucket, whose weights all ranks then put together.
+  // The rank's part of a bucket, whose weights all ranks then put together where they keep all.
   void update_part(std::size_t bucket) {
     const UpdatedPiece& piece = buffers_.pieces[bucket];
     const std::string name = "bucket " + std::to_string(bucket);
-    const BufferUse weights = part_of(buffers_.weights, piece);
+    const BufferUse weights = part_of(buffers_.weights, piece, shards_weights(knobs_));
     const auto packed = [&](int flat) { return StepBuilder::Operand::from(flat, piece.packed); };
     UpdateOperands update{.weights = weights,
-                          .gradients = part_of(buffers_.gradients, piece),
+                          .gradients = gradients_of(piece),
                           .counter = builder_.whole(buffers_.counter)};
     if (buffers_.master) update.master = packed(*buffers_.master);
     for (const int moment : buffers_.moments) update.moments.push_back(packed(moment));
     if (buffers_.control) update.control = builder_.whole(*buffers_.control);
     launch_update(builder_, knobs_.optim.kind, name + ": update", piece.flat.elements, update);
+    if (shards_weights(knobs_)) return;
     const std::int64_t bytes = bytes_of(builder_.plan().dtype);
     const BufferUse all = StepBuilder::part(buffers_.weights, piece.bucket.first * bytes,
                                             piece.bucket.elements * bytes);

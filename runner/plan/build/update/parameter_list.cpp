@@ -7,7 +7,7 @@ namespace stepgate {
 
 std::size_t ParameterList::add(std::string name, std::int64_t elements, double scale,
                                double centre) {
-  tensors_.push_back({std::move(name), elements_, elements, centre, scale});
+  tensors_.push_back({std::move(name), elements_, elements, centre, scale, unit_});
   elements_ += elements;
   return tensors_.size() - 1;
 }
@@ -18,7 +18,8 @@ void ParameterList::align(std::int64_t elements) {
 
 std::vector<FlatTensor> ParameterList::places() const {
   std::vector<FlatTensor> places;
-  for (const ParameterTensor& tensor : tensors_) places.push_back({tensor.first, tensor.elements});
+  for (const ParameterTensor& tensor : tensors_)
+    places.push_back({tensor.first, tensor.elements, tensor.unit});
   return places;
 }
 

@@ -18,6 +18,7 @@ struct ParameterTensor {
   std::int64_t elements = 0;
   double centre = 0;  // of its initial numbers, uniform in [centre - scale, centre + scale)
   double scale = 0;
+  int unit = 0;
 };
 
 class ParameterList {
@@ -26,6 +27,9 @@ class ParameterList {
   std::size_t add(std::string name, std::int64_t elements, double scale, double centre = 0);
   // What follows begins at a multiple of so many elements.
   void align(std::int64_t elements);
+
+  // Tensors that follow are gathered together (ranks/buckets.h).
+  void begin_unit() { ++unit_; }
 
   const std::vector<ParameterTensor>& tensors() const { return tensors_; }
   std::int64_t elements() const { return elements_; }  // with the gaps
@@ -36,6 +40,7 @@ class ParameterList {
  private:
   std::vector<ParameterTensor> tensors_;
   std::int64_t elements_ = 0;
+  int unit_ = 0;
 };
 
 }  // namespace stepgate

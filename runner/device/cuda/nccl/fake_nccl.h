@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// For tests only: what they tell the NCCL that fake_nccl.cpp is, and what it was asked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "device/cuda/nccl/nccl_api.h"
+
+namespace stepgate {
+
+enum class FakeAnswer { success, failure, later, never };
+
+struct FakeNccl {
+  int version = 22809;
+  FakeAnswer init = FakeAnswer::success;
+  FakeAnswer collective = FakeAnswer::success;
+  nccl_api::Result async_state = nccl_api::success;
+  std::atomic<bool> released{false};  // calls that never answer do
+  std::atomic<int> waiting{0};        // how many of those there are
+
+  int count = 0;  // of the ranks, and so on: as the last call said
+  int rank = 0;
+  nccl_api::UniqueId id{};
+  nccl_api::Config config{};
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::size_t elements = 0;
+  int type = -1;
+  int operation = -1;  // -1: the call has none
+  const char* called = "";
+  nccl_api::Stream stream = nullptr;
+
+  int polls = 0;
+  int destroyed = 0;
+  int aborted = 0;
+};
+
+}  // namespace stepgate

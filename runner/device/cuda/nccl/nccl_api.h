@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The part of NCCL's binary interface that stepgate calls, declared from its documentation
+// (docs.nvidia.com/deeplearning/nccl), since its header need not be there. All of it is the same
+// from 2.19 to 2.29. Only this folder and the library that its test plays include this.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+struct CUstream_st;  // cudaStream_t points to one
+
+namespace stepgate::nccl_api {
+
+using Result = int;
+constexpr Result success = 0;
+constexpr Result in_progress = 7;
+
+using Handle = void*;  // ncclComm_t
+using Stream = CUstream_st*;
+
+struct UniqueId {
+  char bytes[128];
+};
+static_assert(sizeof(UniqueId) == 128);
+
+// ncclDataType_t
+constexpr int float16 = 6;
+constexpr int float32 = 7;
+constexpr int bfloat16 = 9;
+
+// ncclRedOp_t
+constexpr int sum = 0;
+constexpr int average = 4;
+
+constexpr int version_of_declarations = 21900;
+constexpr int undefined = std::numeric_limits<int>::min();
+
+// ncclConfig_t as far as 2.19 had it. The library takes from its size how much of it there is, and
+// what it knows besides as it is by default; the last number is one that it got later, where 2.19
+// has nothing but the structure's padding.
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = 0xcafebeef;
+  unsigned version = version_of_declarations;
+  int blocking = undefined;
+  int cga_cluster_size = undefined;
+  int least_ctas = undefined;
+  int most_ctas = undefined;
+  const char* net_name = nullptr;
+  int split_share = undefined;
+  int traffic_class = undefined;
+};
+static_assert(offsetof(Config, blocking) == 16 && offsetof(Config, net_name) == 32 &&
+              offsetof(Config, split_share) == 40 && sizeof(Config) == 48);
+
+// By their exported names, without the prefix.
+struct Functions {
+  Result (*get_version)(int*) = nullptr;
+  Result (*get_unique_id)(UniqueId*) = nullptr;
+  Result (*comm_init_rank_config)(Handle*, int count, UniqueId, int rank, Config*) = nullptr;
+  Result (*comm_get_async_error)(Handle, Result*) = nullptr;
+  Result (*comm_destroy)(Handle) = nullptr;
+  Result (*comm_abort)(Handle) = nullptr;
+  const char* (*get_error_string)(Result) = nullptr;
+  const char* (*get_last_error)(Handle) = nullptr;
+  // The counts are elements: of all, of what a rank gets, of what a rank gives.
+  Result (*all_reduce)(const void* from, void* to, std::size_t count, int type, int operation,
+                       Handle, Stream) = nullptr;
+  Result (*reduce_scatter)(const void* from, void* to, std::size_t count, int type, int operation,
+                           Handle, Stream) = nullptr;
+  Result (*all_gather)(const void* from, void* to, std::size_t count, int type, Handle,
+                       Stream) = nullptr;
+};
+
+}  // namespace stepgate::nccl_api

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// One rank's end of a communicator. Its calls are blocking ones: those that do not block start a
+// thread for every collective since NCCL 2.20, which costs the host several times as much as the
+// collective. What waits for other ranks has a deadline instead.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "device/cuda/nccl/nccl.h"
+#include "device/device.h"
+#include "kernels/kernel.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// A collective of a plan on addresses.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::int64_t elements = 0;  // of all_reduce all of them, of the others one rank's part
+  DType dtype = DType::fp32;
+  Reduction reduction = Reduction::average;
+};
+
+struct CommunicatorLimits {
+  std::chrono::nanoseconds deadline{std::chrono::seconds(60)};  // of whatever waits for others
+};
+
+class NcclCommunicator {
+ public:
+  // Returns when all ranks have come; `choose_gpu` makes the rank's GPU that of the thread that
+  // calls it. The library outlives it. Throws DeviceError, also at the deadline: then the thread
+  // that waits is left to itself, and the process should end.
+  NcclCommunicator(const Nccl&, const RankMembership&, std::function<void()> choose_gpu,
+                   const CommunicatorLimits& = {});
+  // Work that uses it must be done, unless it has failed.
+  ~NcclCommunicator();
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  // Puts it into the stream's queue. Throws DeviceError.
+  void issue(const CollectiveCall&, nccl_api::Stream);
+  // The same of one that may connect and allocate, and so wait for other ranks on the host.
+  void issue_first(const CollectiveCall&, nccl_api::Stream);
+
+  // For waits of the caller's: throws DeviceError when NCCL has noticed that something failed, or
+  // when that has taken longer than the deadline. What is in the queues ends then.
+  void check_while_waiting(std::chrono::steady_clock::time_point since, std::string_view what);
+
+ private:
+  struct Connection;
+
+  std::function<int()> on_gpu(std::function<int()>) const;
+  void check(nccl_api::Result, std::string_view what);
+  [[noreturn]] void fail(std::string words);
+  [[noreturn]] void fail_at_deadline(std::string_view what);
+  void require_working() const;
+  std::string rank_in_words() const;
+
+  const Nccl& nccl_;
+  RankMembership membership_;
+  CommunicatorLimits limits_;
+  std::function<void()> choose_gpu_;
+  // Shared with a call that is left to itself.
+  std::shared_ptr<Connection> connection_;
+  bool working_ = false;
+};
+
+}  // namespace stepgate

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/nccl/nccl_words.h"
+
+#include <fmt/format.h>
+
+#include "device/cuda/nccl/nccl_api.h"
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+constexpr const char* usual_nccl = "libnccl.so.2";
+constexpr const char* how_to_get_nccl = "`pip install nvidia-nccl-cu13` has it";
+
+}  // namespace
+
+std::string nccl_version_in_words(int version) {
+  const int major = version < 10000 ? 1000 : 10000;
+  return fmt::format("{}.{}.{}", version / major, version % major / 100, version % 100);
+}
+
+std::optional<std::string> reason_against_nccl(const std::string& file, int version) {
+  if (version >= nccl_api::version_of_declarations) return std::nullopt;
+  return fmt::format(
+      "{} is NCCL {}, and several ranks need {} or newer; {}, and STEPGATE_NCCL names the file",
+      file, nccl_version_in_words(version),
+      nccl_version_in_words(nccl_api::version_of_declarations), how_to_get_nccl);
+}
+
+std::string no_nccl_in_words(const char* named, const std::string& fact) {
+  if (named == nullptr) {
+    return fmt::format("no NCCL was found ({}); {}, and STEPGATE_NCCL names its {}", fact,
+                       how_to_get_nccl, usual_nccl);
+  }
+  return fmt::format("no NCCL was found where STEPGATE_NCCL names '{}' ({}); name a {}, {}", named,
+                     fact, usual_nccl, how_to_get_nccl);
+}
+
+std::vector<NcclPlace> nccl_places(const char* named) {
+  if (named != nullptr) return {{.file = named}};
+  return {{.file = usual_nccl, .only_if_loaded = true}, {.file = usual_nccl}};
+}
+
+int nccl_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::fp32:
+    case DType::tf32:
+      return nccl_api::float32;
+    case DType::bf16:
+      return nccl_api::bfloat16;
+    case DType::fp16:
+      return nccl_api::float16;
+  }
+  require(false, "NCCL knows every type of numbers");
+  return nccl_api::float32;
+}
+
+int nccl_operation_of(Reduction reduction) {
+  return reduction == Reduction::sum ? nccl_api::sum : nccl_api::average;
+}
+
+std::int64_t nccl_elements_of(const Collective& collective) {
+  const std::int64_t bytes = collective.kind == CollectiveKind::reduce_scatter
+                                 ? collective.to.bytes
+                                 : collective.from.bytes;
+  return bytes / bytes_of(collective.dtype);
+}
+
+std::optional<std::string> reason_against_ranks(const RanksPlan& plan,
+                                                const RankMembership& device) {
+  if (plan.count == 1) return std::nullopt;
+  if (device.count == 1) {
+    return fmt::format(
+        "the step is that of {} ranks, and this GPU is alone; several ranks are a "
+        "process each, with a GPU each",
+        plan.count);
+  }
+  if (plan.count == device.count && plan.rank == device.rank) return std::nullopt;
+  return fmt::format("the step is that of rank {} of {}, and this GPU is rank {} of {}", plan.rank,
+                     plan.count, device.rank, device.count);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What is to be known of NCCL without it: its versions, where it is looked for, what of a plan
+// becomes which of its numbers. Needs no library and no GPU.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "kernels/kernel.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+// "2.28.9" of 22809, "2.8.4" of 2804: up to 2.8 a thousand stood for a major version.
+std::string nccl_version_in_words(int version);
+
+// Why a library of that version will not do, with a way out; nothing where it does.
+std::optional<std::string> reason_against_nccl(const std::string& file, int version);
+
+// That there is none, with the loader's words and the way out. `named` is what STEPGATE_NCCL says;
+// null: nothing.
+std::string no_nccl_in_words(const char* named, const std::string& fact);
+
+struct NcclPlace {
+  std::string file;
+  bool only_if_loaded = false;  // the one that is in the process already
+};
+// Where to look, in this order. A second library in one process has state of its own, so one that
+// is there comes first, unless STEPGATE_NCCL names a file.
+std::vector<NcclPlace> nccl_places(const char* named);
+
+// ncclDataType_t of numbers as they are stored.
+int nccl_type_of(DType);
+// ncclRedOp_t.
+int nccl_operation_of(Reduction);
+
+// Elements that NCCL is told: of all_reduce all of them, of the others one rank's part.
+std::int64_t nccl_elements_of(const Collective&);
+
+// Why a device that is that rank does not carry out a plan of those; nothing where it does. Plans
+// of one rank suit every device.
+std::optional<std::string> reason_against_ranks(const RanksPlan&, const RankMembership&);
+
+}  // namespace stepgate

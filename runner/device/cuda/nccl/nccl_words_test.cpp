@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "device/cuda/nccl/nccl_words.h"
+
+#include <gtest/gtest.h>
+
+namespace stepgate {
+namespace {
+
+TEST(NcclWords, AVersionIsThreeNumbers) {
+  EXPECT_EQ(nccl_version_in_words(22809), "2.28.9");
+  EXPECT_EQ(nccl_version_in_words(21903), "2.19.3");
+  EXPECT_EQ(nccl_version_in_words(2804), "2.8.4");
+}
+
+TEST(NcclWords, AnOldLibraryIsRefusedWithAWayOut) {
+  EXPECT_FALSE(reason_against_nccl("libnccl.so.2", 21900));
+  EXPECT_EQ(reason_against_nccl("/usr/lib/libnccl.so.2", 21805).value_or(""),
+            "/usr/lib/libnccl.so.2 is NCCL 2.18.5, and several ranks need 2.19.0 or newer; "
+            "`pip install nvidia-nccl-cu13` has it, and STEPGATE_NCCL names the file");
+}
+
+TEST(NcclWords, AMissingLibraryIsNamedAsItWasLookedFor) {
+  EXPECT_EQ(no_nccl_in_words(nullptr, "libnccl.so.2: no such file"),
+            "no NCCL was found (libnccl.so.2: no such file); `pip install nvidia-nccl-cu13` has "
+            "it, and STEPGATE_NCCL names its libnccl.so.2");
+  EXPECT_EQ(no_nccl_in_words("/a", "no such file"),
+            "no NCCL was found where STEPGATE_NCCL names '/a' (no such file); name a "
+            "libnccl.so.2, `pip install nvidia-nccl-cu13` has it");
+}
+
+TEST(NcclWords, TheLibraryOfTheProcessComesFirstUnlessAFileIsNamed) {
+  const auto usual = nccl_places(nullptr);
+  ASSERT_EQ(usual.size(), 2U);
+  EXPECT_TRUE(usual[0].only_if_loaded);
+  EXPECT_FALSE(usual[1].only_if_loaded);
+  EXPECT_EQ(usual[0].file, usual[1].file);
+  const auto named = nccl_places("/a/libnccl.so.2");
+  ASSERT_EQ(named.size(), 1U);
+  EXPECT_EQ(named[0].file, "/a/libnccl.so.2");
+  EXPECT_FALSE(named[0].only_if_loaded);
+}
+
+TEST(NcclWords, NumbersOfAPlanHaveTypesOfNccl) {
+  EXPECT_EQ(nccl_type_of(DType::fp32), 7);
+  EXPECT_EQ(nccl_type_of(DType::tf32), 7);  // stored as fp32
+  EXPECT_EQ(nccl_type_of(DType::bf16), 9);
+  EXPECT_EQ(nccl_type_of(DType::fp16), 6);
+  EXPECT_EQ(nccl_operation_of(Reduction::sum), 0);
+  EXPECT_EQ(nccl_operation_of(Reduction::average), 4);
+}
+
+TEST(NcclWords, OfAPartOnlyTheRanksOwnElementsCount) {
+  const BufferUse whole{0, 0, 4096};
+  const BufferUse part{0, 1024, 1024};
+  EXPECT_EQ(nccl_elements_of({.from = whole, .to = whole}), 1024);
+  EXPECT_EQ(nccl_elements_of({.kind = CollectiveKind::reduce_scatter,
+                              .from = whole,
+                              .to = part,
+                              .dtype = DType::bf16}),
+            512);
+  EXPECT_EQ(nccl_elements_of({.kind = CollectiveKind::all_gather, .from = part, .to = whole}), 256);
+}
+
+TEST(NcclWords, ARankCarriesOutItsOwnPlanAlone) {
+  EXPECT_FALSE(reason_against_ranks({}, {}));
+  EXPECT_FALSE(reason_against_ranks({}, {.rank = 1, .count = 2}));
+  EXPECT_FALSE(reason_against_ranks({.count = 2, .rank = 1}, {.rank = 1, .count = 2}));
+  EXPECT_EQ(reason_against_ranks({.count = 2}, {}).value_or(""),
+            "the step is that of 2 ranks, and this GPU is alone; several ranks are a process each, "
+            "with a GPU each");
+  EXPECT_EQ(reason_against_ranks({.count = 2, .rank = 0}, {.rank = 1, .count = 2}).value_or(""),
+            "the step is that of rank 0 of 2, and this GPU is rank 1 of 2");
+  EXPECT_EQ(reason_against_ranks({.count = 4, .rank = 1}, {.rank = 1, .count = 2}).value_or(""),
+            "the step is that of rank 1 of 4, and this GPU is rank 1 of 2");
+}
+
+}  // namespace
+}  // namespace stepgate

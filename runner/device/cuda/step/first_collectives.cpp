@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The first collective of a kind and size connects ranks and allocates, which is no part of a step:
+// a step that is loaded has run each of its own once. All ranks load the same plans in the same
+// order, so that these meet too.
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "device/cuda/check.h"
+#include "device/cuda/nccl/load_agreement.h"
+#include "device/cuda/nccl/nccl_words.h"
+#include "device/cuda/step/cuda_step.h"
+
+namespace stepgate {
+namespace {
+
+// What NCCL decides by how it carries a collective out.
+using CollectiveClass = std::tuple<int, CollectiveKind, DType, Reduction, std::int64_t>;
+
+CollectiveClass class_of(const Collective& collective) {
+  return {collective.communicator, collective.kind, collective.dtype, collective.reduction,
+          nccl_elements_of(collective)};
+}
+
+std::int64_t free_memory() {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for the free memory");
+  return static_cast<std::int64_t>(free_bytes);
+}
+
+}  // namespace
+
+// Where the step has them, as scratch memory might be what the device lacks; afterwards the buffers
+// are as they were. Only what is not there yet gets memory of its own.
+void CudaStep::run_first_collectives(const CudaServices& services) {
+  if (plan_.ranks.count == 1) return;
+  if (!services.agreement->all_can(true)) throw DeviceError("another rank cannot load it");
+  std::set<CollectiveClass> done;
+  std::set<int> written;
+  std::vector<cudaStream_t> used;
+  std::vector<DeviceMemoryBlock> scratch;
+  // The contents are there: they were filled on the compute stream.
+  check(cudaStreamSynchronize(stream(compute_stream)), "fill the buffers");
+  const std::int64_t free_before = free_memory();
+  for (const Operation& operation : plan_.operations) {
+    const auto* collective = std::get_if<Collective>(&operation.action);
+    if (collective == nullptr || !done.insert(class_of(*collective)).second) continue;
+    CollectiveCall call = call_of(*collective, first_step_);
+    const bool is_there = buffers_.address(collective->from.buffer, first_step_) != nullptr &&
+                          buffers_.address(collective->to.buffer, first_step_) != nullptr;
+    if (!is_there) {
+      scratch.push_back(make_device_memory(collective->from.bytes));
+      call.from = scratch.back().get();
+      scratch.push_back(make_device_memory(collective->to.bytes));
+      call.to = scratch.back().get();
+    }
+    const cudaStream_t on = stream(operation.stream);
+    communicator(*collective).issue_first(call, on);
+    used.push_back(on);
+    written.insert(collective->to.buffer);
+  }
+  if (used.empty()) return;
+  wait_for_collectives(*communicators_.front(), used, "finish its first collectives");
+  // What NCCL keeps it has taken in the first load that needed it, and no step is to have more
+  // memory than another for that.
+  scratch.clear();
+  buffers_.leave_out(free_before - free_memory());
+  for (const int buffer : written)
+    buffers_.fill_again(buffer, services.contents, stream(compute_stream));
+}
+
+}  // namespace stepgate

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// All parts of buffers that an operation names, for whoever moves them elsewhere: to an arena, to
+// a rank's place, to memory of their own.
+#pragma once
+
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+namespace operation_uses_in_detail {
+
+template <class Act>
+struct Visitor {
+  Act& act;
+
+  void operator()(LaunchKernel& launch) const {
+    for (BufferUse& operand : launch.operands) act(operand);
+  }
+  void operator()(CopyBytes& copy) const {
+    act(copy.to);
+    act(copy.from);
+  }
+  void operator()(FillZero& fill) const { act(fill.what); }
+  void operator()(HostCopies& copy) const {
+    act(copy.to);
+    act(copy.from);
+  }
+  void operator()(Prefetch& prefetch) const { act(prefetch.what); }
+  void operator()(Collective& collective) const {
+    act(collective.to);
+    act(collective.from);
+  }
+  // Those that name a buffer mean the whole of it.
+  void operator()(Allocate&) const {}
+  void operator()(Release&) const {}
+  void operator()(RegisterHost&) const {}
+  void operator()(UnregisterHost&) const {}
+  void operator()(EmptyCache&) const {}
+  void operator()(RecordEvent&) const {}
+  void operator()(StreamWaitsEvent&) const {}
+  void operator()(HostWaits&) const {}
+  void operator()(TakeBatch&) const {}
+  void operator()(HostWork&) const {}
+};
+
+}  // namespace operation_uses_in_detail
+
+// Calls act(BufferUse&) for each, also for what the operation only keeps.
+template <class Act>
+void for_each_use(Operation& operation, Act act) {
+  std::visit(operation_uses_in_detail::Visitor<Act>{act}, operation.action);
+  for (BufferUse& kept : operation.keeps) act(kept);
+}
+
+}  // namespace stepgate

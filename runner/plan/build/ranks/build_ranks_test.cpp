@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Steps of several ranks as plans: what is communicated, when, and what a rank keeps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "plan/analyse/find_races.h"
+#include "plan/count/count_collectives.h"
+#include "plan/derive/plan_of_rank.h"
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+// The figures that others have measured are of this one (163.1 million parameters).
+Knobs gpt(std::int64_t ranks = 4) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::transformer, .layers = 12, .hidden = 768, .dtype = DType::bf16};
+  knobs.model.heads = 12;
+  knobs.model.seq = 1024;
+  knobs.model.vocab = 50304;
+  knobs.batch.size = 8;
+  knobs.optim = {.kind = OptimKind::adamw, .master = true};
+  knobs.ranks.count = ranks;
+  return knobs;
+}
+
+Knobs sharded(Shard shard, std::int64_t ranks = 4) {
+  Knobs knobs = gpt(ranks);
+  knobs.ranks.shard = shard;
+  if (shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
+  return knobs;
+}
+
+template <class Change>
+StepPlan changed(Change change) {
+  Knobs knobs = gpt();
+  change(knobs);
+  return plan_of(knobs);
+}
+
+constexpr double least_to_compare = 1e-9;
+
+TEST(Ranks, OneHasNoCollectives) {
+  const StepPlan plan = plan_of(gpt(1));
+  EXPECT_FALSE(counted(plan, Metric::collectives_per_step));
+  EXPECT_TRUE(std::ranges::none_of(plan.operations, [](const Operation& operation) {
+    return std::holds_alternative<Collective>(operation.action);
+  }));
+}
+
+TEST(Ranks, ReduceTheirGradientsInBucketsOf25Mebibytes) {
+  const StepPlan plan = plan_of(gpt());
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 8);
+  EXPECT_EQ(value(plan, Metric::collectives_per_step), 8);
+  EXPECT_EQ(value(plan, Metric::payload_bytes_per_step), static_cast<double>(plan.param_bytes));
+  EXPECT_EQ(value(plan, Metric::wire_bytes_per_step), 1.5 * static_cast<double>(plan.param_bytes));
+  EXPECT_EQ(value(plan, Metric::unbucketed_per_step), 0);
+  EXPECT_EQ(value(plan, Metric::late_collectives_per_step), 1);
+  EXPECT_EQ(value(plan, Metric::early_comm_waits_per_step), 0);
+  EXPECT_EQ(mean_batch_size(plan), 4 * 8);
+}
+
+// Each of the mistakes that people make, by the count that names it.
+TEST(Ranks, MistakesHaveCountsOfTheirOwn) {
+  const StepPlan each = changed([](Knobs& knobs) { knobs.ranks.bucket_bytes = 0; });
+  EXPECT_EQ(value(each, Metric::collectives_per_step), 149);
+  EXPECT_EQ(value(each, Metric::unbucketed_per_step), 97);
+  const StepPlan early =
+      changed([](Knobs& knobs) { knobs.ranks.overlap = ReduceOverlap::early_wait; });
+  EXPECT_EQ(value(early, Metric::early_comm_waits_per_step), 7);
+  const StepPlan after = changed([](Knobs& knobs) { knobs.ranks.overlap = ReduceOverlap::none; });
+  EXPECT_EQ(value(after, Metric::late_collectives_per_step), 8);
+  const StepPlan forward =
+      changed([](Knobs& knobs) { knobs.ranks.bucket_order = BucketOrder::forward; });
+  // The first one, the tokens' table, has its gradient one kernel before the end.
+  EXPECT_EQ(value(forward, Metric::late_collectives_per_step), 7);
+  EXPECT_EQ(value(forward, Metric::collectives_per_step), 8);
+  const StepPlan parts = changed([](Knobs& knobs) {
+    knobs.batch.accumulate = 4;
+    knobs.ranks.sync_each_part = true;
+  });
+  EXPECT_EQ(value(parts, Metric::collectives_per_step), 4 * 8);
+  const StepPlan last_part = changed([](Knobs& knobs) { knobs.batch.accumulate = 4; });
+  EXPECT_EQ(value(last_part, Metric::collectives_per_step), 8);
+  const StepPlan wide =
+      changed([](Knobs& knobs) { knobs.ranks.gradient_dtype = GradientDtype::fp32; });
+  EXPECT_EQ(value(wide, Metric::wire_bytes_per_step), 3 * static_cast<double>(wide.param_bytes));
+  EXPECT_EQ(value(wide, Metric::launches_per_step),
+            value(gpt(), Metric::launches_per_step) + 2 * 8);
+}
+
+// Of bf16 weights and gradients, and of master weights and two moments in fp32.
+TEST(Ranks, KeepWhatTheyShareOnce) {
+  for (const std::int64_t ranks : {2, 4, 8}) {
+    const auto n = static_cast<double>(ranks);
+    const auto a_parameter = [&](Shard shard) {
+      const StepPlan plan = plan_of(sharded(shard, ranks));
+      return value(plan, Metric::state_bytes) / (static_cast<double>(plan.param_bytes) / 2);
+    };
+    EXPECT_NEAR(a_parameter(Shard::none), 16, least_to_compare);
+    EXPECT_NEAR(a_parameter(Shard::optimizer), 4 + 12 / n, least_to_compare);
+    EXPECT_NEAR(a_parameter(Shard::gradients), 2 + 14 / n, least_to_compare);
+    EXPECT_NEAR(a_parameter(Shard::parameters), 16 / n, least_to_compare);
+  }
+}
+
+TEST(Ranks, ThatShareSendAsMuch) {
+  const StepPlan all = plan_of(gpt());
+  for (const Shard shard : {Shard::optimizer, Shard::gradients}) {
+    const StepPlan plan = plan_of(sharded(shard));
+    EXPECT_EQ(value(plan, Metric::reduce_scatters_per_step), 8);
+    EXPECT_EQ(value(plan, Metric::all_gathers_per_step), 8);
+    EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 1);  // of the gradients' norm, a number
+    const double norm = 1.5 * 4;
+    EXPECT_EQ(value(plan, Metric::wire_bytes_per_step),
+              value(all, Metric::wire_bytes_per_step) + norm);
+    EXPECT_EQ(value(plan, Metric::unbucketed_per_step), 0);
+  }
+}
+
+// Of the embeddings, twelve blocks and the head, forward; backward of the blocks again, as the head
+// is still there and the embeddings are not read.
+TEST(Ranks, GatherWeightsUnitByUnit) {
+  const StepPlan plan = plan_of(sharded(Shard::parameters));
+  EXPECT_EQ(value(plan, Metric::all_gathers_per_step), 12 + 2 + 12);
+  EXPECT_EQ(value(plan, Metric::reduce_scatters_per_step), 12 + 2);
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 1);
+  const double parameters = static_cast<double>(plan.param_bytes);
+  EXPECT_GT(value(plan, Metric::wire_bytes_per_step), 2 * 0.75 * parameters);
+  EXPECT_LT(value(plan, Metric::wire_bytes_per_step), 3 * 0.75 * parameters);
+  // In turns with reductions, what is gathered for a block waits for the last block's gradients.
+  EXPECT_EQ(value(plan, Metric::early_comm_waits_per_step), 11);
+  Knobs beside = sharded(Shard::parameters);
+  beside.ranks.communicators = 2;
+  EXPECT_EQ(value(beside, Metric::early_comm_waits_per_step), 0);
+  EXPECT_EQ(value(beside, Metric::streams), 3);
+}
+
+// Two units are gathered at a time, so a step needs what a model twice as deep would, but for a
+// rank's part of the other blocks and their activations.
+TEST(Ranks, HaveTwoGatheredBlocksAtATime) {
+  const auto gathered_need = [](std::int64_t layers) {
+    Knobs knobs = sharded(Shard::parameters);
+    knobs.batch.size = 1;
+    knobs.model.seq = 8;
+    knobs.model.vocab = 64;
+    knobs.model.layers = layers;
+    const StepPlan plan = plan_of(knobs);
+    return value(plan, Metric::need) - value(plan, Metric::state_bytes);
+  };
+  const double block = 12 * 768 * 768 * 2;  // bytes, but for biases and norms
+  EXPECT_LT(gathered_need(24) - gathered_need(12), 0.2 * block);
+  EXPECT_GT(gathered_need(12), 2 * block);
+}
+
+TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
+  Knobs knobs = small_mlp();
+  knobs.ranks = {.count = 2, .bucket_bytes = 0};
+  const StepPlan plan = plan_of(knobs);
+  EXPECT_EQ(value(plan, Metric::all_reduces_per_step), 2 * 3);  // a weight and a bias a layer
+  EXPECT_EQ(value(plan, Metric::payload_bytes_per_step), static_cast<double>(plan.param_bytes));
+}
+
+// --- races ---------------------------------------------------------------------------------------
+
+StepPlan without(StepPlan plan, const std::string& operation) {
+  const auto removed =
+      std::erase_if(plan.operations, [&](const Operation& one) { return one.name == operation; });
+  EXPECT_GT(removed, 0) << operation;
+  return plan;
+}
+
+TEST(RanksRace, WithoutAWait) {
+  const StepPlan gathers = plan_of(sharded(Shard::parameters));
+  EXPECT_FALSE(find_race(gathers));
+  EXPECT_TRUE(find_race(without(gathers, "wait for weights of visit 5")));
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
+    const StepPlan plan = plan_of(sharded(shard));
+    EXPECT_FALSE(find_race(plan));
+    EXPECT_TRUE(find_race(without(plan, "wait until the gradients are reduced")));
+    EXPECT_TRUE(find_race(without(plan, "wait for bucket 3")));
+    if (shard == Shard::none) continue;
+    EXPECT_TRUE(find_race(without(plan, "wait until the weights are gathered")));
+    EXPECT_TRUE(find_race(without(plan, "wait for weights of bucket 2")));
+    EXPECT_TRUE(find_race(without(plan, "wait until the square sum is reduced")));
+  }
+}
+
+// --- the plan of a rank --------------------------------------------------------------------------
+
+TEST(PlanOfRank, HasTheRanksPartsAndItsBatches) {
+  const StepPlan plan = plan_of(sharded(Shard::optimizer));
+  const StepPlan third = plan_of_rank(plan, 2);
+  EXPECT_EQ(third.ranks.rank, 2);
+  int parts = 0;
+  ASSERT_EQ(third.operations.size(), plan.operations.size());
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const auto* built = std::get_if<Collective>(&plan.operations[index].action);
+    if (built == nullptr || built->kind != CollectiveKind::reduce_scatter) continue;
+    const auto& own = std::get<Collective>(third.operations[index].action);
+    EXPECT_EQ(own.to.offset_bytes, built->from.offset_bytes + 2 * built->to.bytes);
+    EXPECT_EQ(own.to.rank_stride_bytes, 0);
+    EXPECT_EQ(own.from.offset_bytes, built->from.offset_bytes);
+    ++parts;
+  }
+  EXPECT_EQ(parts, 8);
+  bool has_batches = false;
+  for (const Buffer& buffer : third.buffers) {
+    if (buffer.content != Content::payload) continue;
+    EXPECT_EQ(buffer.first_number, 2 * buffer.bytes / 4);
+    has_batches = true;
+  }
+  EXPECT_TRUE(has_batches);
+}
+
+TEST(PlanOfRank, HasTheHostWorkOfTheSlowRankAlone) {
+  Knobs knobs = gpt();
+  knobs.ranks.slow_us = 200;
+  knobs.ranks.slow_rank = 2;
+  const StepPlan plan = plan_of(knobs);
+  const auto work_of = [&](int rank) {
+    std::int64_t nanoseconds = 0;
+    for (const Operation& operation : plan_of_rank(plan, rank).operations) {
+      if (const auto* work = std::get_if<HostWork>(&operation.action))
+        nanoseconds += work->nanoseconds;
+    }
+    return nanoseconds;
+  };
+  EXPECT_EQ(work_of(0), 0);
+  EXPECT_EQ(work_of(2), 200'000);
+}
+
+TEST(RingWireBytes, AreThoseOfTheRingsOfNccl) {
+  Collective collective{.kind = CollectiveKind::all_reduce};
+  collective.from.bytes = collective.to.bytes = 1024;
+  EXPECT_EQ(ring_wire_bytes(collective, 4), 1536);
+  EXPECT_EQ(ring_wire_bytes(collective, 1), 0);
+  collective.kind = CollectiveKind::reduce_scatter;
+  collective.to.bytes = 256;
+  EXPECT_EQ(ring_wire_bytes(collective, 4), 768);
+  collective.kind = CollectiveKind::all_gather;
+  std::swap(collective.from, collective.to);
+  EXPECT_EQ(ring_wire_bytes(collective, 4), 768);
+}
+
+}  // namespace
+}  // namespace stepgate

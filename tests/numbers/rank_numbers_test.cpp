@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// Several ranks compute what one computes with the batches of all: losses, gradients and weights,
+// whatever of the model they share, in every permitted order. The reference device refuses a run
+// whose ranks end with different weights, so that every run here says that they are bit-equal.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "device/reference/reference_device.h"
+#include "plan/testing/plan_by_hand.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::int64_t samples = 2;  // of a rank
+constexpr std::int64_t steps = 10;
+
+Knobs model_of(DType dtype) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::transformer, .layers = 2, .hidden = 16, .dtype = dtype};
+  knobs.model.heads = 2;
+  knobs.model.seq = 8;
+  knobs.model.vocab = 24;
+  knobs.batch.size = samples;
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.optim.master = is_16_bit(dtype);
+  return knobs;
+}
+
+// One rank with the batches of so many, a part each.
+Knobs alone(Knobs knobs, std::int64_t ranks) {
+  knobs.batch.size *= ranks;
+  knobs.batch.accumulate *= ranks;
+  return knobs;
+}
+
+Knobs of_ranks(Knobs knobs, std::int64_t ranks, Shard shard = Shard::none) {
+  knobs.ranks = {.count = ranks, .shard = shard, .bucket_bytes = 2048};
+  if (shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
+  return knobs;
+}
+
+struct Numbers {
+  std::vector<float> losses;
+  std::vector<float> weights;
+  std::vector<float> gradients;  // of the last step; of a rank its part, where it has no others
+};
+
+Numbers numbers_of(const StepPlan& plan, std::uint64_t order, std::int64_t run = steps) {
+  const StepResult result = make_reference_device(order)->load(plan)->run(
+      {.wash_out_steps = 0, .steps = run, .tensors = true});
+  const auto values_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(result.tensors, name, &Tensor::name);
+    if (found != result.tensors.end()) return found->values;
+    ADD_FAILURE() << "no tensor is called " << name;
+    return std::vector<float>();
+  };
+  return {result.losses, values_of("weights"), values_of("gradients")};
+}
+
+Numbers numbers_of(const Knobs& knobs, std::uint64_t order = 1, std::int64_t run = steps) {
+  return numbers_of(plan_of(knobs), order, run);
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - b[i]));
+  return largest;
+}
+
+double mean_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(static_cast<double>(a[i]) - b[i]);
+  return sum / static_cast<double>(a.size());
+}
+
+// What the order and the rounding of a sum over ranks may change, after ten steps: fp32 rounds at
+// 6e-8, bf16 at 4e-3, once for a rank's gradient and once for their mean. Seen: losses 2e-7 and
+// 9e-4, weights on average 1e-8 and 3e-6. AdamW makes a step of nearly the learning rate of however
+// small a gradient, so single weights may differ by more than the mean.
+struct Bound {
+  double loss = 0;
+  double mean_weight = 0;
+  double gradient = 0;  // of the first step, each
+};
+constexpr Bound bound_of(DType dtype) {
+  return dtype == DType::fp32 ? Bound{1e-6, 5e-8, 1e-7} : Bound{2e-3, 1e-5, 1e-2};
+}
+
+void expect_alike(const Numbers& found, const Numbers& expected, DType dtype) {
+  const Bound bound = bound_of(dtype);
+  EXPECT_LE(largest_difference(found.losses, expected.losses), bound.loss);
+  EXPECT_LE(mean_difference(found.weights, expected.weights), bound.mean_weight);
+}
+
+// Of the weights of all what it keeps.
+std::vector<float> part_of_rank_0(const StepPlan& plan, const std::vector<float>& weights) {
+  std::vector<float> part;
+  const auto buffer = std::ranges::find(plan.buffers, "weights", &Buffer::name);
+  for (const RankPiece& piece : buffer->pieces) {
+    const auto first = weights.begin() + piece.first;
+    part.insert(part.end(), first, first + piece.elements);
+  }
+  EXPECT_FALSE(part.empty());
+  return part;
+}
+
+class RankNumbers : public testing::TestWithParam<DType> {};
+
+TEST_P(RankNumbers, AreThoseOfOneRankWithAllBatches) {
+  for (const std::int64_t ranks : {2, 4}) {
+    const Numbers expected = numbers_of(alone(model_of(GetParam()), ranks));
+    ASSERT_GT(expected.losses.size(), 0u);
+    const Numbers found = numbers_of(of_ranks(model_of(GetParam()), ranks));
+    expect_alike(found, expected, GetParam());
+    for (const Shard shard : {Shard::optimizer, Shard::gradients}) {
+      const Numbers sharded = numbers_of(of_ranks(model_of(GetParam()), ranks, shard));
+      EXPECT_EQ(sharded.losses, found.losses) << ranks << ", " << static_cast<int>(shard);
+      EXPECT_EQ(sharded.weights, found.weights) << ranks << ", " << static_cast<int>(shard);
+    }
+    const StepPlan plan = plan_of(of_ranks(model_of(GetParam()), ranks, Shard::parameters));
+    const Numbers sharded = numbers_of(plan, 1);
+    EXPECT_EQ(sharded.losses, found.losses);
+    EXPECT_EQ(sharded.weights, part_of_rank_0(plan, found.weights));
+    const Knobs sharing = of_ranks(model_of(GetParam()), ranks);
+    EXPECT_LE(largest_difference(numbers_of(sharing, 1, 1).gradients,
+                                 numbers_of(alone(model_of(GetParam()), ranks), 1, 1).gradients),
+              bound_of(GetParam()).gradient);
+  }
+}
+
+TEST_P(RankNumbers, OfABatchInPartsToo) {
+  Knobs parts = model_of(GetParam());
+  parts.batch.size = 4;
+  parts.batch.accumulate = 2;
+  // The parts lie in another order in one large batch, and their sum does not depend on it.
+  const Numbers once = numbers_of(of_ranks(parts, 2));
+  Knobs each = of_ranks(parts, 2);
+  each.ranks.sync_each_part = true;
+  expect_alike(numbers_of(each), once, GetParam());
+  expect_alike(numbers_of(of_ranks(parts, 2, Shard::optimizer)), once, GetParam());
+}
+
+// bf16 gradients are rounded once where they are reduced, in fp32 or not, so both agree as far as
+// either does with one rank.
+TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
+  const Numbers expected = numbers_of(alone(model_of(DType::bf16), 2));
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients}) {
+    Knobs knobs = of_ranks(model_of(DType::bf16), 2, shard);
+    knobs.ranks.gradient_dtype = GradientDtype::fp32;
+    expect_alike(numbers_of(knobs), expected, DType::bf16);
+  }
+}
+
+// The norm of all gradients is a sum over ranks where each has only its part of them.
+TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
+  Knobs knobs = model_of(GetParam());
+  knobs.optim.clip = 0.05;
+  const Numbers free = numbers_of(of_ranks(model_of(GetParam()), 4));
+  const Numbers found = numbers_of(of_ranks(knobs, 4));
+  EXPECT_GT(mean_difference(found.weights, free.weights), bound_of(GetParam()).mean_weight);
+  for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Numbers sharded = numbers_of(of_ranks(knobs, 4, shard));
+    if (shard == Shard::parameters) {
+      // Its weights are those that the losses are of.
+      EXPECT_LE(largest_difference(sharded.losses, found.losses), bound_of(GetParam()).loss);
+    } else {
+      expect_alike(sharded, found, GetParam());
+    }
+  }
+}
+
+// However they are bucketed, ordered and waited for: bit by bit, as a sum over ranks does not
+// depend on which others are in its bucket.
+TEST_P(RankNumbers, DependOnNoBucket) {
+  const Numbers expected = numbers_of(of_ranks(model_of(GetParam()), 2));
+  std::vector<Knobs> others(4, of_ranks(model_of(GetParam()), 2));
+  others[0].ranks.bucket_bytes = 0;
+  others[1].ranks.bucket_order = BucketOrder::forward;
+  others[2].ranks.overlap = ReduceOverlap::none;
+  others[3].ranks.overlap = ReduceOverlap::early_wait;
+  for (const Knobs& other : others) {
+    const Numbers found = numbers_of(other, 7);
+    EXPECT_EQ(found.losses, expected.losses);
+    EXPECT_EQ(found.weights, expected.weights);
+  }
+}
+
+TEST_P(RankNumbers, AreTheSameInEveryOrder) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Knobs knobs = of_ranks(model_of(GetParam()), 4, shard);
+    if (shard == Shard::parameters) knobs.ranks.communicators = 2;
+    const StepPlan plan = plan_of(knobs);
+    const Numbers expected = numbers_of(plan, 1, 4);
+    for (std::uint64_t order = 2; order < 8; ++order) {
+      const Numbers found = numbers_of(plan, order, 4);
+      EXPECT_EQ(found.losses, expected.losses) << order;
+      EXPECT_EQ(found.weights, expected.weights) << order;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RankNumbers, testing::Values(DType::fp32, DType::bf16),
+                         [](const auto& dtype) {
+                           return dtype.param == DType::fp32 ? "fp32" : "bf16";
+                         });
+
+// --- what these tests are for --------------------------------------------------------------------
+
+StepPlan with_reduction(StepPlan plan, Reduction reduction) {
+  for (Operation& operation : plan.operations) {
+    auto* collective = std::get_if<Collective>(&operation.action);
+    if (collective && operation.phase == Phase::backward) collective->reduction = reduction;
+  }
+  return plan;
+}
+
+StepPlan without(StepPlan plan, const std::string& operation) {
+  const auto removed =
+      std::erase_if(plan.operations, [&](const Operation& one) { return one.name == operation; });
+  EXPECT_GT(removed, 0) << operation;
+  return plan;
+}
+
+// AdamW makes nearly the same step of it, so that losses and weights hardly tell.
+TEST(RankFaults, ASumForAMeanShowsInTheGradients) {
+  const Knobs knobs = model_of(DType::fp32);
+  const StepPlan plan = plan_of(of_ranks(knobs, 4));
+  const Numbers expected = numbers_of(alone(knobs, 4), 1, 1);
+  const double bound = bound_of(DType::fp32).gradient;
+  EXPECT_LE(largest_difference(numbers_of(plan, 1, 1).gradients, expected.gradients), bound);
+  const Numbers found = numbers_of(with_reduction(plan, Reduction::sum), 1, 1);
+  EXPECT_GT(largest_difference(found.gradients, expected.gradients), 100 * bound);
+}
+
+TEST(RankFaults, AReductionThatIsLeftOutEndsInOtherWeights) {
+  const StepPlan plan = without(plan_of(of_ranks(model_of(DType::fp32), 2)), "reduce bucket 0");
+  try {
+    (void)numbers_of(plan, 1, 2);
+    FAIL() << "ranks that do not reduce all gradients have the same weights";
+  } catch (const DeviceError& error) {
+    EXPECT_STREQ(error.what(), "the 'weights' of rank 1 are not those of rank 0");
+  }
+}
+
+TEST(RankFaults, AMissingWaitShowsInSomeOrder) {
+  const StepPlan plan =
+      without(plan_of(of_ranks(model_of(DType::fp32), 2)), "wait until the gradients are reduced");
+  int seen = 0;
+  for (std::uint64_t order = 1; order <= 20; ++order) {
+    try {
+      (void)numbers_of(plan, order, 3);
+    } catch (const DeviceError&) {
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 0);
+}
+
+}  // namespace
+}  // namespace stepgate

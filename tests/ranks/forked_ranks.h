@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// For tests only: a process for each rank, forked from one that has never called CUDA.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepgate {
+
+// What a rank has to the process that started it.
+class RankChannel {
+ public:
+  RankChannel(int rank, int count, int file) : rank_(rank), count_(count), file_(file) {}
+
+  int rank() const { return rank_; }
+  int count() const { return count_; }
+  // What rank 0 gives here, at every rank. The others' is not looked at.
+  std::string share(std::string_view of_rank_0) const;
+
+ private:
+  int rank_;
+  int count_;
+  int file_;
+};
+
+using RankWork = std::function<std::string(const RankChannel&)>;
+
+// Runs it in one process a rank and returns what they return, by rank; each shares as often as it
+// is said here. Throws std::runtime_error with what the first rank that failed says, also when the
+// ranks take longer than the limit; none is left then.
+std::vector<std::string> run_ranks(int count, int shares, const RankWork& work,
+                                   std::chrono::seconds limit = std::chrono::seconds(180));
+
+// Why ranks cannot communicate here: too few GPUs, no NCCL; empty where they can. Also asked in a
+// process of its own.
+std::string reason_against_ranks_here(int count);
+
+}  // namespace stepgate

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+// Steps of two ranks on two GPUs through NCCL: all ranks end with the same weights, and with those
+// of one GPU that has the batches of both. A process a rank, forked before anything calls CUDA.
+// Skips where there are not two GPUs or no NCCL.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <utility>
+
+#include "device/cuda/cuda_device.h"
+#include "plan/derive/plan_of_rank.h"
+#include "tests/contract/device_contract.h"
+#include "tests/ranks/forked_ranks.h"
+
+namespace stepgate {
+
+struct RanksCase {
+  std::string name;
+  DType dtype = DType::fp32;
+  Shard shard = Shard::none;
+  std::int64_t accumulate = 1;
+};
+
+void PrintTo(const RanksCase& ranks, std::ostream* out) {
+  *out << ranks.name;
+}
+
+namespace {
+
+constexpr int ranks_count = 2;
+constexpr std::int64_t steps = 10;
+constexpr std::int64_t samples_of_a_rank = 4;
+
+// --- steps in processes --------------------------------------------------------------------------
+
+struct Numbers {
+  std::vector<float> losses;
+  std::vector<Tensor> tensors;
+};
+
+void append(std::string& bytes, const void* from, std::size_t size) {
+  bytes.append(static_cast<const char*>(from), size);
+}
+
+void append(std::string& bytes, const std::vector<float>& values) {
+  const std::uint64_t count = values.size();
+  append(bytes, &count, sizeof count);
+  append(bytes, values.data(), values.size() * sizeof(float));
+}
+
+std::string bytes_of(const StepResult& result) {
+  std::string bytes;
+  append(bytes, result.losses);
+  for (const Tensor& tensor : result.tensors) {
+    const std::uint64_t size = tensor.name.size();
+    append(bytes, &size, sizeof size);
+    bytes += tensor.name;
+    append(bytes, tensor.values);
+  }
+  return bytes;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& bytes) : bytes_(bytes) {}
+
+  bool is_at_end() const { return at_ == bytes_.size(); }
+  std::string text() {
+    std::string read(count(), '\0');
+    take(read.data(), read.size());
+    return read;
+  }
+  std::vector<float> floats() {
+    std::vector<float> read(count());
+    take(read.data(), read.size() * sizeof(float));
+    return read;
+  }
+
+ private:
+  std::size_t count() {
+    std::uint64_t read = 0;
+    take(&read, sizeof read);
+    return read;
+  }
+  void take(void* to, std::size_t size) {
+    if (size > 0) std::memcpy(to, bytes_.data() + at_, size);
+    at_ += size;
+  }
+
+  const std::string& bytes_;
+  std::size_t at_ = 0;
+};
+
+Numbers numbers_in(const std::string& bytes) {
+  Reader reader(bytes);
+  Numbers numbers{.losses = reader.floats(), .tensors = {}};
+  while (!reader.is_at_end()) {
+    std::string name = reader.text();
+    numbers.tensors.push_back({std::move(name), reader.floats()});
+  }
+  return numbers;
+}
+
+// Shares once.
+void join(Device& device, const RankChannel& channel) {
+  const std::string rendezvous = channel.share(channel.rank() == 0 ? device.make_rendezvous() : "");
+  device.join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+}
+
+std::unique_ptr<Device> joined_device(const RankChannel& channel,
+                                      Recording recording = Recording::off) {
+  auto device = make_cuda_device(recording, channel.rank());
+  join(*device, channel);
+  return device;
+}
+
+// Bytes of the numbers of every rank.
+std::vector<std::string> run_on_ranks(const StepPlan& plan) {
+  return run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    return bytes_of(device->load(own)->run({0, steps, true}));
+  });
+}
+
+Numbers run_alone(const StepPlan& plan) {
+  return numbers_in(run_ranks(1, 0, [&plan](const RankChannel&) {
+                      return bytes_of(make_cuda_device()->load(plan)->run({0, steps, true}));
+                    }).front());
+}
+
+// --- what is compared ----------------------------------------------------------------------------
+
+Knobs knobs_of(const RanksCase& ranks) {
+  Knobs knobs;
+  knobs.transfer.host = HostMemory::resident;
+  knobs.model = {.kind = ModelKind::transformer, .layers = 2, .hidden = 64, .dtype = ranks.dtype};
+  knobs.model.seq = 32;
+  knobs.model.heads = 2;
+  knobs.model.vocab = 96;
+  // The gradient of a key's bias is zero but for rounding, and AdamW makes steps of a full size of
+  // it, each way to sum others.
+  knobs.model.bias = false;
+  knobs.batch.size = samples_of_a_rank;
+  knobs.batch.accumulate = ranks.accumulate;
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.optim.master = ranks.dtype == DType::bf16;
+  knobs.ranks = {.count = ranks_count, .shard = ranks.shard, .bucket_bytes = 64 * 1024};
+  if (ranks.shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
+  if (ranks.shard == Shard::parameters) knobs.ranks.communicators = 2;
+  return knobs;
+}
+
+// One rank that has the batches of all, in as many parts.
+Knobs alone(Knobs knobs) {
+  knobs.batch.size *= ranks_count;
+  knobs.batch.accumulate *= ranks_count;
+  knobs.ranks = {};
+  knobs.alloc = {};
+  return knobs;
+}
+
+const std::vector<float>& tensor_of(const Numbers& numbers, const std::string& name) {
+  static const std::vector<float> none;
+  const auto found = std::find_if(numbers.tensors.begin(), numbers.tensors.end(),
+                                  [&](const Tensor& tensor) { return tensor.name == name; });
+  if (found != numbers.tensors.end()) return found->values;
+  ADD_FAILURE() << "there is no tensor '" << name << "'";
+  return none;
+}
+
+// ||got - expected|| / ||expected||; NaN when any number is NaN.
+double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t index = 0; index < std::min(got.size(), expected.size()); ++index) {
+    const double apart = static_cast<double>(got[index]) - expected[index];
+    difference += apart * apart;
+    norm += static_cast<double>(expected[index]) * expected[index];
+  }
+  return std::sqrt(difference / norm);
+}
+
+std::vector<float> mean_losses(const std::vector<Numbers>& ranks) {
+  std::vector<float> means;
+  for (std::size_t step = 0; step < ranks[0].losses.size(); ++step) {
+    double sum = 0;
+    for (const Numbers& rank : ranks) sum += rank.losses.at(step);
+    means.push_back(static_cast<float>(sum / static_cast<double>(ranks.size())));
+  }
+  return means;
+}
+
+// Of all ranks together, where each keeps only its part.
+std::vector<float> weights_of(const std::vector<Numbers>& ranks, const StepPlan& plan) {
+  const auto own = [&](std::size_t rank) -> const std::vector<float>& {
+    return tensor_of(ranks[rank], "weights");
+  };
+  const auto pieces_of = [&](int rank) {
+    const StepPlan of_rank = plan_of_rank(plan, rank);
+    return std::ranges::find(of_rank.buffers, "weights", &Buffer::name)->pieces;
+  };
+  if (pieces_of(0).empty()) return own(0);
+  std::vector<float> all(own(0).size() * ranks.size());
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto next = own(rank).begin();
+    for (const RankPiece& piece : pieces_of(static_cast<int>(rank))) {
+      std::copy_n(next, piece.elements, all.begin() + piece.first);
+      next += piece.elements;
+    }
+  }
+  return all;
+}
+
+struct Bounds {
+  double loss, weights, gradients;  // relative errors
+};
+
+// Those of step_numbers_cuda_test.cpp: what other orders of the same sums may do in that format.
+Bounds bounds_of(DType dtype) {
+  if (dtype == DType::fp32) return {.loss = 1e-5, .weights = 1e-5, .gradients = 1e-5};
+  return {.loss = 5e-4, .weights = 2e-3, .gradients = 1e-1};
+}
+
+std::vector<RanksCase> ranks_cases() {
+  std::vector<RanksCase> cases;
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    cases.push_back(
+        {dtype == DType::fp32 ? "fp32_gradients" : "bf16_gradients", dtype, Shard::gradients, 1});
+    cases.push_back({dtype == DType::fp32 ? "fp32_parameters" : "bf16_parameters", dtype,
+                     Shard::parameters, 1});
+    for (const Shard shard : {Shard::none, Shard::optimizer}) {
+      for (const std::int64_t accumulate : {1, 2}) {
+        cases.push_back({fmt::format("{}_{}_accumulate_{}", dtype == DType::fp32 ? "fp32" : "bf16",
+                                     shard == Shard::none ? "whole" : "sharded", accumulate),
+                         dtype, shard, accumulate});
+      }
+    }
+  }
+  return cases;
+}
+
+class RanksOnGpus : public testing::TestWithParam<RanksCase> {
+ protected:
+  static void SetUpTestSuite() { reason_ = reason_against_ranks_here(ranks_count); }
+  void SetUp() override {
+    if (!reason_.empty()) GTEST_SKIP() << reason_;
+  }
+
+ private:
+  static inline std::string reason_;
+};
+
+TEST_P(RanksOnGpus, HaveTheNumbersOfOneThatHasAllBatches) {
+  const RanksCase& ranks = GetParam();
+  const Knobs knobs = knobs_of(ranks);
+  const StepPlan plan = plan_of(knobs);
+  const std::vector<std::string> bytes = run_on_ranks(plan);
+  std::vector<Numbers> numbers;
+  for (const std::string& of_rank : bytes) numbers.push_back(numbers_in(of_rank));
+  const Numbers expected = run_alone(plan_of(alone(knobs)));
+  ASSERT_EQ(expected.losses.size(), static_cast<std::size_t>(steps));
+
+  for (std::size_t rank = 1; rank < numbers.size() && ranks.shard != Shard::parameters; ++rank) {
+    EXPECT_EQ(tensor_of(numbers[rank], "weights"), tensor_of(numbers[0], "weights"))
+        << "rank " << rank << " has other weights than rank 0";
+  }
+  const Bounds bounds = bounds_of(ranks.dtype);
+  const double losses = relative_error(mean_losses(numbers), expected.losses);
+  const double weights = relative_error(weights_of(numbers, plan), tensor_of(expected, "weights"));
+  std::printf("losses %.1e, weights %.1e", losses, weights);
+  EXPECT_LE(losses, bounds.loss);
+  EXPECT_LE(weights, bounds.weights);
+  EXPECT_LT(expected.losses.back(), expected.losses.front());
+  if (ranks.shard == Shard::none) {  // a rank has all of them, reduced
+    const double gradients =
+        relative_error(tensor_of(numbers[0], "gradients"), tensor_of(expected, "gradients"));
+    std::printf(", gradients %.1e", gradients);
+    EXPECT_LE(gradients, bounds.gradients);
+  }
+  std::printf("\n");
+}
+
+TEST_P(RanksOnGpus, HaveTheSameBitsInEveryRun) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  EXPECT_EQ(run_on_ranks(plan), run_on_ranks(plan));
+}
+
+// Each of them loaded as measure does it, the collectives of a first load behind the steps of
+// another.
+TEST_P(RanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const std::vector<std::string> once = run_on_ranks(plan);
+  const std::vector<std::string> again =
+      run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+        const auto device = joined_device(channel);
+        const StepPlan own = plan_of_rank(plan, channel.rank());
+        (void)device->load_into(0, own)->run({1, 3, false});
+        const auto beside = device->load_into(1, own);
+        const auto step = device->load_into(0, own);
+        (void)beside->run({0, 2, false});
+        return bytes_of(step->run({0, steps, true}));
+      });
+  EXPECT_EQ(again, once);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RanksOnGpus, testing::ValuesIn(ranks_cases()),
+                         [](const auto& ranks) { return ranks.param.name; });
+
+// --- what is traced ------------------------------------------------------------------------------
+
+const Collective* collective_of(const StepPlan& plan, int operation) {
+  return operation < 0 ? nullptr : std::get_if<Collective>(&operation_at(plan, operation).action);
+}
+
+// In words; empty where the trace has the plan's collectives and nothing else of NCCL.
+std::string wrong_in(const Trace& trace, const StepPlan& plan) {
+  std::set<std::pair<int, std::int64_t>> seen;
+  for (const DeviceWork& work : trace.work) {
+    const Collective* collective = collective_of(plan, work.operation);
+    const bool is_known = work.kind == WorkKind::collective;
+    if (is_known != (collective != nullptr))
+      return fmt::format("'{}' of operation {} is of another kind", work.name, work.operation);
+    if (!is_known) continue;
+    if (work.bytes != payload_bytes(*collective) || work.collective != collective->kind)
+      return fmt::format("'{}' has {} bytes", work.name, work.bytes);
+    seen.emplace(work.operation, work.step);
+  }
+  for (const HostCall& call : trace.calls) {
+    const int operation = trace.spans.at(static_cast<std::size_t>(call.span)).operation;
+    if (collective_of(plan, operation) == nullptr) continue;
+    if (call.kind != CallKind::other || call.can_block)
+      return call.name + " of a collective is counted";
+  }
+  const auto planned =
+      std::count_if(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
+        return std::holds_alternative<Collective>(operation.action);
+      });
+  if (std::ssize(seen) == planned * trace.steps) return {};
+  return fmt::format("{} collectives in {} steps of {}", seen.size(), trace.steps, planned);
+}
+
+TEST_P(RanksOnGpus, AreTracedAsTheirPlanIs) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel, Recording::on);
+    const std::string reason = device->reason_against_tracing();
+    if (!reason.empty()) throw DeviceError(reason);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    const StepResult result =
+        device->load(own)->run({.wash_out_steps = 3, .steps = 4, .tensors = false, .trace = true});
+    return wrong_in(result.trace.value(), own);
+  });
+  for (const std::string& wrong : words) EXPECT_EQ(wrong, "");
+}
+
+// --- what is refused -----------------------------------------------------------------------------
+
+class RanksThatDoNotFit : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = reason_against_ranks_here(ranks_count);
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+std::string error_of_loading(Device& device, const StepPlan& plan) {
+  try {
+    (void)device.load(plan);
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "it was loaded";
+}
+
+TEST_F(RanksThatDoNotFit, AreRefusedWithASentence) {
+  const StepPlan plan = plan_of(knobs_of({}));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = make_cuda_device(Recording::off, channel.rank());
+    std::string said = error_of_loading(*device, plan_of_rank(plan, channel.rank()));
+    join(*device, channel);
+    return said + "\n" + error_of_loading(*device, plan_of_rank(plan, 1 - channel.rank()));
+  });
+  for (const std::string& said : words) {
+    EXPECT_NE(said.find("the step is that of 2 ranks, and this GPU is alone"), std::string::npos)
+        << said;
+    EXPECT_NE(said.find("of 2, and this GPU is rank"), std::string::npos) << said;
+  }
+}
+
+// Rank 1 alone lacks the memory; then both load what fits.
+TEST_F(RanksThatDoNotFit, LoadNothingWhereOneCannotAndGoOn) {
+  const StepPlan plan = plan_of(knobs_of({}));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    StepPlan tried = own;
+    if (channel.rank() == 1)
+      tried.buffers.push_back({.name = "too large", .bytes = std::int64_t{1} << 50});
+    std::string said = error_of_loading(*device, tried);
+    said += fmt::format("; {} losses", device->load(own)->run({0, 2}).losses.size());
+    return said;
+  });
+  EXPECT_NE(words[0].find("another rank cannot load it; 2 losses"), std::string::npos) << words[0];
+  EXPECT_NE(words[1].find("of device memory, but only"), std::string::npos) << words[1];
+  EXPECT_NE(words[1].find("; 2 losses"), std::string::npos) << words[1];
+}
+
+TEST_F(RanksThatDoNotFit, RefuseAGpuThatIsNotThere) {
+  const auto words = run_ranks(1, 0, [](const RankChannel&) -> std::string {
+    try {
+      (void)make_cuda_device(Recording::off, 1000);
+    } catch (const DeviceError& error) {
+      return error.what();
+    }
+    return "it was opened";
+  });
+  EXPECT_NE(words[0].find("there is no GPU 1000"), std::string::npos) << words[0];
+}
+
+}  // namespace
+}  // namespace stepgate
