@@ -39,6 +39,7 @@ constexpr ProfileLimits times{0, longest_cost_nanoseconds};
 constexpr ProfileLimits rates{1e9, 1e18};  // of a GPU that is in use; a thousand times the fastest
 constexpr ProfileLimits copied{1, largest_memory_bytes};
 constexpr ProfileLimits staged{0, largest_memory_bytes};
+constexpr ProfileLimits ranks{2, 64};
 constexpr ProfileLimits shares{0, 1};
 constexpr ProfileLimits probabilities{0, 1};
 
@@ -106,6 +107,16 @@ constexpr ProfileRow profile_rows[] = {
     {"pageable", "ns", times, [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
     {"pageable", "staging_bytes", staged,
      [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
+    {"collectives", "ranks", ranks, [](DeviceProfile& p) -> Target { return &p.collectives.ranks; },
+     true},
+    {"collectives", "bytes", copied,
+     [](DeviceProfile& p) -> Target { return &p.collectives.bytes; }, true},
+    {"collectives", "all_reduce_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.collectives.all_reduce_nanoseconds; }, true},
+    {"collectives", "reduce_scatter_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.collectives.reduce_scatter_nanoseconds; }, true},
+    {"collectives", "all_gather_ns", times,
+     [](DeviceProfile& p) -> Target { return &p.collectives.all_gather_nanoseconds; }, true},
     {"noise", "within_rounds", shares,
      [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
     {"noise", "between_rounds", shares,
@@ -206,6 +217,7 @@ class ProfileReader {
       fail(file, "a copy's 'bytes' and 'ns' have different lengths", "give one time for each size");
     }
     if (wrong_.empty()) check_levels(file);
+    if (wrong_.empty()) check_collectives(file);
     return std::move(wrong_);
   }
 
@@ -229,6 +241,20 @@ class ProfileReader {
                        "the file leaves out is typical",
                        costs.l1_bytes, costs.l2_bytes),
            "give both");
+    }
+  }
+
+  // All of the table or nothing.
+  void check_collectives(const std::string& file) {
+    const CollectiveCosts& costs = profile_.collectives;
+    const std::size_t sizes = costs.bytes.size();
+    const bool is_whole = costs.all_reduce_nanoseconds.size() == sizes &&
+                          costs.reduce_scatter_nanoseconds.size() == sizes &&
+                          costs.all_gather_nanoseconds.size() == sizes;
+    if (!is_whole || (costs.ranks == 0) != (sizes == 0)) {
+      fail(file, "'collectives' has no time of each kind for each size on a count of ranks",
+           "give 'ranks', 'bytes' and as many 'all_reduce_ns', 'reduce_scatter_ns' and "
+           "'all_gather_ns', or leave the table out");
     }
   }
 
@@ -299,6 +325,13 @@ std::int64_t CopyCost::of(std::int64_t size) const {
   const auto before = static_cast<double>(nanoseconds[upper - 1]);
   return nanoseconds[upper - 1] + static_cast<std::int64_t>(std::clamp<double>(
                                       beyond * rise / span, -before, longest_cost_nanoseconds));
+}
+
+double CopyCost::bytes_per_nanosecond() const {
+  require(bytes.size() >= 2, "a copy's cost has at least two sizes");
+  const std::size_t last = bytes.size() - 1;
+  const auto rise = static_cast<double>(nanoseconds[last] - nanoseconds[last - 1]);
+  return static_cast<double>(bytes[last] - bytes[last - 1]) / std::max(rise, 1.0);
 }
 
 DeviceProfile read_profile(const std::filesystem::path& file) {

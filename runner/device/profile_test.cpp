@@ -49,6 +49,11 @@ class ProfileFile : public testing::Test {
     profile.compute.l2_bytes = 52428800;
     profile.pinned = {.bytes = {10, 20}, .nanoseconds = {1, 2}};
     profile.pageable = {.bytes = {10, 20, 30}, .nanoseconds = {3, 4, 9}};
+    profile.collectives = {.ranks = 4,
+                           .bytes = {100, 1000},
+                           .all_reduce_nanoseconds = {20, 40},
+                           .reduce_scatter_nanoseconds = {10, 30},
+                           .all_gather_nanoseconds = {10, 25}};
     profile.noise.within_rounds = 0.015;
     return profile;
   }
@@ -158,6 +163,32 @@ TEST_F(ProfileFile, RefusesSizesWithoutTimes) {
   DeviceProfile profile = some_profile();
   profile.pinned.nanoseconds.push_back(3);
   EXPECT_THROW((void)read_profile(write(to_toml(profile))), RequestError);
+}
+
+// Part of a table would be a step whose all-gathers cost nothing.
+TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
+  DeviceProfile none = some_profile();
+  none.collectives = {};
+  EXPECT_EQ(to_toml(none).find("[collectives]"), std::string::npos);
+  EXPECT_EQ(read_profile(write(to_toml(none))).collectives.ranks, 0);
+  const auto refusal = [&](auto change) -> std::string {
+    DeviceProfile profile = some_profile();
+    change(profile.collectives);
+    try {
+      (void)read_profile(write(to_toml(profile)));
+    } catch (const RequestError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal([](CollectiveCosts&) {}), "accepted");
+  for (const std::string& words :
+       {refusal([](CollectiveCosts& costs) { costs.ranks = 0; }),
+        refusal([](CollectiveCosts& costs) { costs.bytes.push_back(2000); }),
+        refusal([](CollectiveCosts& costs) { costs.all_reduce_nanoseconds.push_back(50); }),
+        refusal([](CollectiveCosts& costs) { costs.reduce_scatter_nanoseconds.push_back(50); }),
+        refusal([](CollectiveCosts& costs) { costs.all_gather_nanoseconds = {}; })})
+    EXPECT_NE(words.find("has no time of each kind for each size"), std::string::npos) << words;
 }
 
 TEST_F(ProfileFile, OfEveryDeviceInTheRepositoryIsValid) {

@@ -74,7 +74,7 @@ struct DeviceWork {
   bool from_graph = false;
   TraceTime begin{0};
   TraceTime end{0};
-  std::int64_t bytes = 0;  // of a copy or a fill
+  std::int64_t bytes = 0;  // of a copy or a fill; of a collective those of the whole
   CopyEnd from = CopyEnd::unknown;
   CopyEnd to = CopyEnd::unknown;
   std::array<int, 3> grid{};  // of a kernel
@@ -82,6 +82,14 @@ struct DeviceWork {
   int registers_per_thread = 0;
   std::int64_t shared_memory_bytes = 0;           // static and dynamic
   std::optional<CollectiveKind> collective = {};  // of a collective
+};
+
+// When one of several ranks came to a collective, which begins when the last of them has.
+struct RankArrival {
+  int operation = -1;     // of the plan
+  std::int64_t step = 0;  // that the host was at
+  int rank = 0;
+  TraceTime at{0};
 };
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.
@@ -150,6 +158,10 @@ struct Trace {
   std::optional<std::vector<PageEvent>> page_events;
   std::vector<ClockReading> clocks;  // in the order of their times; empty where nobody can tell
   MemoryUse memory;
+  int rank = 0;  // whose it is, of several
+  // Of this rank and others at its collectives, in the order in which it issued them. Of ranks that
+  // are alike one may stand for all; empty where nobody can tell.
+  std::vector<RankArrival> arrivals;
 };
 
 }  // namespace stepgate

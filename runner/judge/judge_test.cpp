@@ -287,6 +287,27 @@ TEST(Judge, SkipsEverythingWhenTheDeviceLacksARequirement) {
             "needs 1 GiB of free device memory, small has 0 B");
 }
 
+TEST(Judge, SkipsWhatNeedsMoreGpusThanThereAreForAStepWhetherItSaysSoOrNot) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  DeviceIdentity device;
+  device.kind = DeviceKind::cuda;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  scenario.variants.back().knobs.ranks.count = 4;
+  EXPECT_EQ(unmet_requirement(scenario, device), "needs 4 GPUs, there is 1 for a step");
+  device.gpus = 3;
+  EXPECT_EQ(unmet_requirement(scenario, device), "needs 4 GPUs, there are 3 for a step");
+  device.gpus = 4;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  scenario.requirements.gpus = 8;
+  EXPECT_EQ(unmet_requirement(scenario, device), "needs 8 GPUs, there are 4 for a step");
+  // One that is not there has as many as are asked for.
+  for (const DeviceKind kind : {DeviceKind::simulated, DeviceKind::reference}) {
+    device.kind = kind;
+    EXPECT_FALSE(unmet_requirement(scenario, device));
+  }
+}
+
 TEST(Judge, RanksOutcomes) {
   const auto of_all = [](std::vector<Outcome> outcomes) {
     std::vector<SentenceVerdict> sentences(outcomes.size());

@@ -209,6 +209,14 @@ inline std::int64_t payload_bytes(const Collective& collective) {
                                                            : collective.to.bytes;
 }
 
+// Bytes that a rank sends where the payload goes round a ring, as NCCL's ring algorithms have it:
+// (n-1)/n of it for n ranks, and of an all-reduce, which scatters and gathers, twice that. The same
+// of its trees on average over the ranks.
+inline double ring_wire_bytes(CollectiveKind kind, std::int64_t payload, int ranks) {
+  const double trips = kind == CollectiveKind::all_reduce ? 2 : 1;
+  return trips * (ranks - 1) * static_cast<double>(payload) / ranks;
+}
+
 using Action = std::variant<LaunchKernel, CopyBytes, FillZero, HostCopies, Prefetch, Allocate,
                             EmptyCache, Release, RegisterHost, UnregisterHost, RecordEvent,
                             StreamWaitsEvent, HostWaits, TakeBatch, HostWork, Collective>;

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "device/planned_memory.h"
-#include "device/simulated/timeline.h"
+#include "device/simulated/rank_timelines.h"
 #include "plan/analyse/access.h"
 #include "plan/count/step_memory.h"
 #include "support/random.h"
@@ -59,6 +60,71 @@ struct SlotMemory {
   std::weak_ptr<SlotInUse> in_use = {};
 };
 
+// One rank's times of scored steps, from here on.
+class ScoredRank {
+ public:
+  explicit ScoredRank(const Timeline& timeline)
+      : timeline_(timeline),
+        first_mark_(end()),
+        host_begin_(timeline.host_now()),
+        waited_begin_(timeline.host_waited()),
+        idle_begin_(timeline.host_idle()) {}
+
+  // Of the first that it is told only the end counts.
+  void step_ended(std::int64_t step) {
+    const Nanoseconds stamp = timeline_.stamp(step);
+    if (previous_) step_times_.emplace_back(stamp - *previous_);
+    previous_ = stamp;
+  }
+
+  std::chrono::nanoseconds elapsed() const { return std::chrono::nanoseconds(end() - first_mark_); }
+  std::chrono::nanoseconds host_busy() const {
+    return std::chrono::nanoseconds(host_time() - (timeline_.host_waited() - waited_begin_));
+  }
+  std::chrono::nanoseconds host_processor() const {
+    return std::chrono::nanoseconds(host_time() - (timeline_.host_idle() - idle_begin_));
+  }
+  const std::vector<std::chrono::nanoseconds>& step_times() const { return step_times_; }
+  std::chrono::nanoseconds time_of_steps() const {
+    return std::accumulate(step_times_.begin(), step_times_.end(), std::chrono::nanoseconds(0));
+  }
+
+ private:
+  Nanoseconds end() const { return std::max(timeline_.compute_end(), timeline_.host_now()); }
+  Nanoseconds host_time() const { return timeline_.host_now() - host_begin_; }
+
+  const Timeline& timeline_;
+  Nanoseconds first_mark_;
+  Nanoseconds host_begin_;
+  Nanoseconds waited_begin_;
+  Nanoseconds idle_begin_;
+  std::optional<Nanoseconds> previous_;
+  std::vector<std::chrono::nanoseconds> step_times_;
+};
+
+// The largest of the ranks counts, of each time by itself; they are never averaged.
+void add_worst(std::span<const ScoredRank> ranks, StepResult& result) {
+  const ScoredRank& slowest = *std::ranges::max_element(ranks, {}, &ScoredRank::elapsed);
+  const auto busiest = std::ranges::max_element(ranks, {}, &ScoredRank::host_busy);
+  const auto most = std::ranges::max_element(ranks, {}, &ScoredRank::host_processor);
+  result.elapsed = slowest.elapsed();
+  result.step_times = slowest.step_times();
+  result.host_busy = busiest->host_busy();
+  result.host_processor = most->host_processor();
+}
+
+// The same of one segment of several, where elapsed is what the steps took.
+void add_worst_segment(std::span<const ScoredRank> ranks, StepResult& result) {
+  const ScoredRank& slowest = *std::ranges::max_element(ranks, {}, &ScoredRank::time_of_steps);
+  StepResult segment;
+  add_worst(ranks, segment);
+  *result.elapsed += slowest.time_of_steps();
+  *result.host_busy += *segment.host_busy;
+  *result.host_processor += *segment.host_processor;
+  result.step_times.insert(result.step_times.end(), slowest.step_times().begin(),
+                           slowest.step_times().end());
+}
+
 class SimulatedStep : public LoadedStep {
  public:
   SimulatedStep(const StepPlan& plan, const LoadDraw& draw, std::shared_ptr<Machine> machine,
@@ -67,7 +133,7 @@ class SimulatedStep : public LoadedStep {
         slot_(std::move(slot)),
         machine_(std::move(machine)),
         faulty_(with_faults(plan, machine_->settings.faults)),
-        timeline_(faulty_ ? *faulty_ : plan, machine_->profile, draw, machine_->now),
+        ranks_(faulty_ ? *faulty_ : plan, machine_->profile, draw, machine_->now),
         load_factor_(slot_factor * machine_->log_normal(machine_->profile.noise.between_loads)),
         first_step_(draw.first_step),
         next_step_(draw.first_step) {
@@ -82,43 +148,35 @@ class SimulatedStep : public LoadedStep {
 
   StepResult run(const Observe& observe) override {
     require(observe.steps >= 1, "at least one step is scored");
-    timeline_.start_at(machine_->now);
+    ranks_.start_at(machine_->now);
     run_factor_ = load_factor_ * machine_->log_normal(machine_->profile.noise.between_rounds);
     StepResult result;
     result.first_step = next_step_;
     result.steps = observe.steps;
     result.sm_clock_hertz = sm_clock_hertz_;
     run_steps(observe.wash_out_steps);
-    if (observe.trace) timeline_.recorder().start(next_step_, plan_.operations.size());
-    const Nanoseconds first_mark = std::max(timeline_.compute_end(), timeline_.host_now());
-    const Nanoseconds host_begin = timeline_.host_now();
-    const Nanoseconds waited_begin = timeline_.host_waited();
-    const Nanoseconds idle_begin = timeline_.host_idle();
-    std::optional<Nanoseconds> previous;
-    if (observe.wash_out_steps > 0) previous = timeline_.stamp(next_step_ - 1);
+    if (observe.trace) ranks_.start_recording(next_step_, plan_.operations.size());
+    std::vector<ScoredRank> scored;
+    for (const Timeline& rank : ranks_.all()) scored.emplace_back(rank);
+    if (observe.wash_out_steps > 0) {
+      for (ScoredRank& rank : scored) rank.step_ended(next_step_ - 1);
+    }
     for (std::int64_t done = 0; done < observe.steps; ++done) {
       run_steps(1);
-      const Nanoseconds stamp = timeline_.stamp(next_step_ - 1);
-      if (previous) result.step_times.emplace_back(stamp - *previous);
-      previous = stamp;
+      for (ScoredRank& rank : scored) rank.step_ended(next_step_ - 1);
     }
-    const Nanoseconds waited = timeline_.host_waited() - waited_begin;
-    result.host_busy = std::chrono::nanoseconds(timeline_.host_now() - host_begin - waited);
-    const Nanoseconds idle = timeline_.host_idle() - idle_begin;
-    result.host_processor = std::chrono::nanoseconds(timeline_.host_now() - host_begin - idle);
-    result.elapsed = std::chrono::nanoseconds(
-        std::max(timeline_.compute_end(), timeline_.host_now()) - first_mark);
+    add_worst(scored, result);
     if (observe.trace) {
-      result.trace = timeline_.recorder().take(observe.steps);
+      result.trace = ranks_.take_recording(observe.steps);
       result.trace->memory = planned_memory(plan_);
-      if (const MemoryStatistics* held = timeline_.allocator_statistics()) {
+      if (const MemoryStatistics* held = ranks_.recorded().allocator_statistics()) {
         result.trace->memory.peak_allocated_bytes = held->allocated_bytes.all.peak;
         result.trace->memory.peak_reserved_bytes = held->reserved_bytes.all.peak;
       }
     }
-    timeline_.drain();
-    if (result.trace) result.trace->memory.driver_bytes = timeline_.driver_bytes();
-    machine_->now = timeline_.host_now();
+    ranks_.drain();
+    if (result.trace) result.trace->memory.driver_bytes = ranks_.recorded().driver_bytes();
+    machine_->now = ranks_.host_now();
     return result;
   }
 
@@ -137,35 +195,25 @@ class SimulatedStep : public LoadedStep {
   // Behind what others have queued until then. When the device will be done with it.
   Nanoseconds run_segment(const Interleaving& how, Nanoseconds queued, bool scored,
                           StepResult& result) {
-    timeline_.start_at(machine_->now);
-    timeline_.queue_after(queued);
+    ranks_.start_at(machine_->now);
+    ranks_.queue_after(queued);
     run_steps(how.wash_out_steps);
-    const Nanoseconds host_begin = timeline_.host_now();
-    const Nanoseconds waited_begin = timeline_.host_waited();
-    const Nanoseconds idle_begin = timeline_.host_idle();
+    std::vector<ScoredRank> segment;
+    for (const Timeline& rank : ranks_.all()) segment.emplace_back(rank).step_ended(next_step_ - 1);
     for (std::int64_t done = 0; done < how.steps; ++done) {
       run_steps(1);
-      if (!scored) continue;
-      const Nanoseconds time = timeline_.stamp(next_step_ - 1) - timeline_.stamp(next_step_ - 2);
-      result.step_times.emplace_back(time);
-      *result.elapsed += std::chrono::nanoseconds(time);
+      for (ScoredRank& rank : segment) rank.step_ended(next_step_ - 1);
     }
-    const Nanoseconds waited = timeline_.host_waited() - waited_begin;
-    const Nanoseconds busy = timeline_.host_now() - host_begin - waited;
-    const Nanoseconds idle = timeline_.host_idle() - idle_begin;
-    if (scored) {
-      *result.host_busy += std::chrono::nanoseconds(busy);
-      *result.host_processor += std::chrono::nanoseconds(timeline_.host_now() - host_begin - idle);
-    }
+    if (scored) add_worst_segment(segment, result);
     result.steps = std::ssize(result.step_times);
-    machine_->now = timeline_.host_now();
-    return timeline_.compute_end();
+    machine_->now = ranks_.host_now();
+    return ranks_.compute_end();
   }
 
   void drain() {
-    timeline_.start_at(machine_->now);
-    timeline_.drain();
-    machine_->now = timeline_.host_now();
+    ranks_.start_at(machine_->now);
+    ranks_.drain();
+    machine_->now = ranks_.host_now();
   }
 
  private:
@@ -183,7 +231,7 @@ class SimulatedStep : public LoadedStep {
   void run_steps(std::int64_t count) {
     if (next_step_ == first_step_ && count > 0) {
       for (std::int64_t step = first_step_ - prefetch_depth(plan_); step < first_step_; ++step)
-        timeline_.issue_step(step, {});
+        ranks_.issue_step(step, {});
     }
     machine_->refuse_when_lost();
     for (std::int64_t done = 0; done < count; ++done) {
@@ -195,7 +243,7 @@ class SimulatedStep : public LoadedStep {
         machine_->is_lost = true;
         throw DeviceLost(words);
       }
-      timeline_.issue_step(next_step_, noise());
+      ranks_.issue_step(next_step_, noise());
       ++next_step_;
     }
   }
@@ -203,7 +251,7 @@ class SimulatedStep : public LoadedStep {
   StepNoise noise() {
     const NoiseCosts& costs = machine_->profile.noise;
     Random& random = machine_->random;
-    const double seconds = static_cast<double>(timeline_.host_now()) / nanoseconds_per_second;
+    const double seconds = static_cast<double>(ranks_.host_now()) / nanoseconds_per_second;
     const double slow = run_factor_ * std::exp(costs.drift_per_second * seconds);
     StepNoise made;
     made.host = slow * std::exp(costs.within_rounds * random.normal());
@@ -221,7 +269,7 @@ class SimulatedStep : public LoadedStep {
   std::shared_ptr<SlotInUse> slot_;  // null where it has none
   std::shared_ptr<Machine> machine_;
   std::optional<StepPlan> faulty_;  // the plan and what was planted besides
-  Timeline timeline_;
+  RankTimelines ranks_;
   PlantedSlowdown planted_;
   double load_factor_;
   std::optional<double> sm_clock_hertz_;

@@ -10,7 +10,6 @@
 #include "device/simulated/kernel_time.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
-#include "plan/count/count_collectives.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -37,6 +36,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       kernel_times_(plan.operations.size(), 0),
       worker_free_(static_cast<std::size_t>(plan.loader.workers),
                    start + plan.loader.start_nanoseconds),
+      communicators_(static_cast<std::size_t>(plan.ranks.communicators), 0),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);
@@ -67,19 +67,28 @@ Nanoseconds Timeline::stamp(std::int64_t step) const {
   return stamps_[static_cast<std::size_t>(step) % stamps_.size()];
 }
 
-void Timeline::issue_step(std::int64_t step, const StepNoise& noise) {
+void Timeline::begin_step(std::int64_t step, const StepNoise& noise) {
   noise_ = noise;
   graph_issued_ = false;
+  const auto open = std::ranges::find_if(
+      communication_, [&](const Interval& collective) { return collective.end > host_; });
+  communication_.erase(communication_.begin(), open);
   if (step >= first_step_) throttle(step);
   pass_host(noise.host_extra);
-  for (std::size_t index = 0; index < plan_.operations.size(); ++index) {
-    const Operation& operation = plan_.operations[index];
-    const std::int64_t acted_for = step + operation.ahead;
-    if (!acts_for(operation, acted_for, first_step_)) continue;
-    recorder_.begin_span(static_cast<int>(index), step, acted_for, host_);
-    issue(operation, acted_for);
-    recorder_.end_span(host_);
-  }
+}
+
+std::optional<Nanoseconds> Timeline::issue(std::size_t index, std::int64_t step) {
+  const Operation& operation = plan_.operations[index];
+  const std::int64_t acted_for = step + operation.ahead;
+  if (!acts_for(operation, acted_for, first_step_)) return std::nullopt;
+  recorder_.begin_span(static_cast<int>(index), step, acted_for, host_);
+  issue(operation, acted_for);
+  if (meeting_ != nullptr) return came_;  // the span ends when they have met
+  recorder_.end_span(host_);
+  return std::nullopt;
+}
+
+void Timeline::end_step(std::int64_t step) {
   if (step >= first_step_)
     step_ends_[static_cast<std::size_t>(step) % step_ends_.size()] = compute_end();
 }
@@ -117,7 +126,7 @@ void Timeline::issue(const Operation& operation, std::int64_t step) {
     void operator()(const HostWaits& waits) const { self.wait(operation, waits, step); }
     void operator()(const TakeBatch&) const { self.take_batch(step); }
     void operator()(const HostWork& work) const { self.pass_host(work.nanoseconds); }
-    void operator()(const Collective& collective) const { self.communicate(operation, collective); }
+    void operator()(const Collective& collective) const { self.come_to(operation, collective); }
   };
   visit_action(Issue{*this, operation, step}, operation.action);
 }
@@ -207,7 +216,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
   const Nanoseconds alone = time_of(operation, launch, floor) + fault_in(launch, step, start);
-  const Nanoseconds end = start + scaled_for_device(alone);
+  const Nanoseconds end = end_beside_collectives(start, scaled_for_device(alone));
   finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.telemetry.stamps)
@@ -320,17 +329,6 @@ void Timeline::wait(const Operation& operation, const HostWaits& waits, std::int
 
 Nanoseconds Timeline::all_work_end() const {
   return *std::max_element(streams_.begin(), streams_.end());
-}
-
-// At the speed of a link of 300 GB/s, whatever the others do.
-void Timeline::communicate(const Operation& operation, const Collective& collective) {
-  constexpr double bytes_per_nanosecond = 300;
-  constexpr Nanoseconds latency = 20'000;
-  call({CallKind::launch, "ncclAllReduce"}, profile_.host.launch_nanoseconds);
-  const Nanoseconds start = ready(operation);
-  const auto time = static_cast<Nanoseconds>(ring_wire_bytes(collective, plan_.ranks.count) /
-                                             bytes_per_nanosecond);
-  finish(operation, start + scaled_for_device(latency + time));
 }
 
 void Timeline::take_batch(std::int64_t step) {

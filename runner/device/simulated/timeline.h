@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // When everything of one loaded step happens on the simulated machine. Operations are issued in
 // program order and streams are first in, first out, so every time follows from earlier ones; no
-// event queue is needed.
+// event queue is needed. Of several ranks each has a timeline, which are one operation after the
+// other in step (rank_timelines.h).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "plan/allocate/async_pool.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/step_plan.h"
+#include "stats/interval_union.h"
 
 namespace stepgate {
 
@@ -33,7 +35,17 @@ class Timeline {
   // Begins with the step that the load was dealt.
   Timeline(const StepPlan&, const DeviceProfile&, const LoadDraw&, Nanoseconds start);
 
-  void issue_step(std::int64_t step, const StepNoise&);
+  std::size_t operations() const { return plan_.operations.size(); }
+
+  // A step is begun, its operations are issued in order, and it is ended.
+  void begin_step(std::int64_t step, const StepNoise&);
+  // When this rank has come to it, of a collective; all ranks `meet` there before the next one is
+  // issued. Nothing happens where the operation does not act at this step.
+  std::optional<Nanoseconds> issue(std::size_t operation, std::int64_t step);
+  // The collective that was issued last begins when the last of its ranks has come.
+  void meet(Nanoseconds last);
+  void end_step(std::int64_t step);
+
   void start_at(Nanoseconds now);
 
   // The host returns from a wait for everything.
@@ -92,7 +104,8 @@ class Timeline {
   void record_event(const Operation&, const RecordEvent&, std::int64_t step);
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
-  void communicate(const Operation&, const Collective&);
+  void come_to(const Operation&, const Collective&);
+  Nanoseconds end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const;
 
   void pass_host(Nanoseconds cost);
   Nanoseconds scaled_for_device(Nanoseconds cost) const;
@@ -135,7 +148,13 @@ class Timeline {
   std::vector<Nanoseconds> stamps_;        // ring
   std::vector<Nanoseconds> kernel_times_;  // by operation: the same at every step
   std::vector<Nanoseconds> worker_free_;   // loader workers
-  std::vector<Nanoseconds> taken_;         // ring over the loader's depth: when a place became free
+  // Of collectives that have not ended when the host last began a step.
+  IntervalUnion communication_;
+  std::vector<Nanoseconds> communicators_;  // end of what each has been given
+  // The collective that was issued last, until all ranks have met there.
+  const Operation* meeting_ = nullptr;
+  Nanoseconds came_ = 0;
+  std::vector<Nanoseconds> taken_;  // ring over the loader's depth: when a place became free
 };
 
 }  // namespace stepgate

@@ -76,7 +76,8 @@ void TraceRecorder::work(const WorkSeen& seen, const Operation& operation, std::
                          .end = TraceTime(end),
                          .bytes = seen.bytes,
                          .from = seen.from,
-                         .to = seen.to});
+                         .to = seen.to,
+                         .collective = seen.collective});
 }
 
 void TraceRecorder::memory(std::int64_t bytes, MemoryKind memory, std::int64_t now) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "device/trace.h"
@@ -24,6 +25,7 @@ struct WorkSeen {
   std::int64_t bytes = 0;
   CopyEnd from = CopyEnd::unknown;
   CopyEnd to = CopyEnd::unknown;
+  std::optional<CollectiveKind> collective = {};
 };
 
 // Does nothing until it is started and after the trace was taken.

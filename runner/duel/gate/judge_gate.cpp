@@ -132,6 +132,7 @@ std::string_view words_of_part(const std::string& part) {
   static constexpr std::array all{Words{"math", "kernels limited by arithmetic"},
                                   Words{"memory", "kernels limited by memory"},
                                   Words{"copies", "copies with no kernel beside them"},
+                                  Words{"communication", "collectives with no kernel beside them"},
                                   Words{"idle_after_wait", "idle after the host waited"},
                                   Words{"idle_for_data", "idle for data"},
                                   Words{"idle_for_host", "idle while the host issues work"},

@@ -31,7 +31,7 @@ std::map<int, OfOperation> by_operation(const StepPlan& plan, const Trace& trace
   std::map<int, OfOperation> found;
   for (const HostCall& call : trace.calls) {
     if (call.correlation != 0) name_of_call[call.correlation] = call.name;
-    const double amount = amount_of(trace, call, metric);
+    const double amount = amount_of(trace, call, plan, metric);
     if (amount == 0 || call.span < 0 || call.span >= std::ssize(trace.spans)) continue;
     OfOperation& of = found[trace.spans[static_cast<std::size_t>(call.span)].operation];
     of.amount += amount;

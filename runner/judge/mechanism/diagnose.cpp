@@ -14,7 +14,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::array parts_that_keep_kernels_waiting{
-    TimePart::copies, TimePart::idle_after_wait, TimePart::idle_for_data, TimePart::idle_for_host};
+    TimePart::copies, TimePart::communication, TimePart::idle_after_wait, TimePart::idle_for_data,
+    TimePart::idle_for_host};
 constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::idle_in_queue};
 
 double share(const TimeBreakdown& time, TimePart part) {
@@ -75,6 +76,10 @@ std::string bound_in_words(TimePart part, const TimeBreakdown& time,
                          reported(Metric::copy_bytes_per_step, "; it copies ", " a step"),
                          reported(Metric::pageable_copies_per_step, ", ",
                                   " of the copies from or to pageable memory"));
+    case TimePart::communication:
+      return fmt::format(
+          "communication-bound: collectives run with no kernel beside them {}{}", of_time,
+          reported(Metric::payload_bytes_per_step, "; they reduce or gather ", " a step"));
     case TimePart::idle_after_wait: {
       const std::string waits =
           reported(Metric::host_waits_per_step, "waits for the device ", "x a step");
@@ -100,6 +105,12 @@ std::string bound_in_words(TimePart part, const TimeBreakdown& time,
   return {};
 }
 
+std::string last_rank_in_words(double rank, const std::map<Metric, double>& values) {
+  const ReportedValue reported(values);
+  return fmt::format("; rank {} comes last to its collectives{}", rank,
+                     reported(Metric::skew_us, ", up to ", " after the first"));
+}
+
 // Means over the traced rounds of one variant.
 class Mean {
  public:
@@ -120,10 +131,22 @@ class Mean {
             .math = mean(&TimeBreakdown::math),
             .memory = mean(&TimeBreakdown::memory),
             .copies = mean(&TimeBreakdown::copies),
+            .communication = mean(&TimeBreakdown::communication),
             .idle_after_wait = mean(&TimeBreakdown::idle_after_wait),
             .idle_for_data = mean(&TimeBreakdown::idle_for_data),
             .idle_for_host = mean(&TimeBreakdown::idle_for_host),
             .idle_in_queue = mean(&TimeBreakdown::idle_in_queue)};
+  }
+
+  // The same one in every round.
+  std::optional<double> last_rank() const {
+    const auto of = [&](const TracedRound& round) {
+      return traced_value(round, variant_, Metric::last_rank);
+    };
+    const std::optional<double> first = of(traced_.rounds.front());
+    const bool same = std::ranges::all_of(
+        traced_.rounds, [&](const TracedRound& round) { return of(round) == first; });
+    return same ? first : std::nullopt;
   }
 
   PhaseSplit phase(std::size_t index) const {
@@ -182,6 +205,8 @@ VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t varia
   mechanism.bound_by = bound_of(mechanism.time);
   mechanism.bound_class = class_of(mechanism.time);
   mechanism.diagnosis = diagnosis_of(mechanism.time, mechanism.values);
+  if (const auto rank = mean.last_rank())
+    mechanism.diagnosis += last_rank_in_words(*rank, mechanism.values);
   const bool timed = variant < summaries.size() && summaries[variant].step_seconds_mean;
   if (timed && *summaries[variant].step_seconds_mean > 0 && mechanism.time.step > 0) {
     mechanism.slowdown = mechanism.time.step / *summaries[variant].step_seconds_mean;

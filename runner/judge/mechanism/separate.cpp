@@ -53,6 +53,8 @@ std::string part_clause(TimePart part, std::string_view device, const std::strin
       return fmt::format("spends {} a step in kernels and fills that device memory limits", amount);
     case TimePart::copies:
       return fmt::format("spends {} a step in copies with no kernel beside them", amount);
+    case TimePart::communication:
+      return fmt::format("spends {} a step in collectives with no kernel beside them", amount);
     case TimePart::idle_after_wait:
       return fmt::format("leaves {} idle {} of the time after waits", device, amount);
     case TimePart::idle_for_data:

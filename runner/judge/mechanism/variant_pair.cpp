@@ -36,6 +36,14 @@ constexpr std::array all_count_words{
                "stops the host for pages {}x a step"},
     CountWords{Metric::migrated_bytes_per_step, TimePart::copies,
                "moves {} of managed memory a step"},
+    CountWords{Metric::all_reduces_per_step, TimePart::communication,
+               "takes part in all-reduces {}x a step"},
+    CountWords{Metric::reduce_scatters_per_step, TimePart::communication,
+               "takes part in reduce-scatters {}x a step"},
+    CountWords{Metric::all_gathers_per_step, TimePart::communication,
+               "takes part in all-gathers {}x a step"},
+    CountWords{Metric::payload_bytes_per_step, TimePart::communication,
+               "reduces or gathers {} a step"},
 };
 
 // The index in which at least half of all differences lie.
@@ -97,6 +105,7 @@ std::optional<Phase> VariantPair::phase_of(TimePart part) const {
       return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
     case TimePart::copies:
       return phase_by([](const PhaseSplit& phase) { return phase.copying; });
+    case TimePart::communication:  // phases do not tell it from kernels
     case TimePart::idle_for_host:
     case TimePart::idle_in_queue:
       break;  // no phase has the idle time of a device

@@ -15,6 +15,7 @@ struct PartsByHand {
   double math = 0;
   double memory = 0;
   double copies = 0;
+  double communication = 0;
   double idle_after_wait = 0;
   double idle_for_data = 0;
   double idle_for_host = 0;
@@ -28,13 +29,15 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
   step.time = {.math = seconds(parts.math),
                .memory = seconds(parts.memory),
                .copies = seconds(parts.copies),
+               .communication = seconds(parts.communication),
                .idle_after_wait = seconds(parts.idle_after_wait),
                .idle_for_data = seconds(parts.idle_for_data),
                .idle_for_host = seconds(parts.idle_for_host),
                .idle_in_queue = seconds(parts.idle_in_queue)};
   const TimeBreakdown& time = step.time;
-  step.time.step = time.math + time.memory + time.copies + time.idle_after_wait +
-                   time.idle_for_data + time.idle_for_host + time.idle_in_queue;
+  step.time.step = time.math + time.memory + time.copies + time.communication +
+                   time.idle_after_wait + time.idle_for_data + time.idle_for_host +
+                   time.idle_in_queue;
   return step;
 }
 

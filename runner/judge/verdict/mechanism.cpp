@@ -16,6 +16,8 @@ double part_of(const TimeBreakdown& split, TimePart part) {
       return split.memory;
     case TimePart::copies:
       return split.copies;
+    case TimePart::communication:
+      return split.communication;
     case TimePart::idle_after_wait:
       return split.idle_after_wait;
     case TimePart::idle_for_data:
@@ -25,7 +27,7 @@ double part_of(const TimeBreakdown& split, TimePart part) {
     case TimePart::idle_in_queue:
       return split.idle_in_queue;
   }
-  require(false, "a time split has seven parts");
+  require(false, "a time split has eight parts");
   return 0;
 }
 
@@ -33,6 +35,7 @@ BoundClass class_of(const TimeBreakdown& time) {
   const std::pair<double, BoundClass> parts[] = {
       {time.idle_for_data, BoundClass::data},
       {time.copies, BoundClass::copy},
+      {time.communication, BoundClass::communication},
       {time.idle_for_host + time.idle_after_wait, BoundClass::host}};
   const auto& largest = *std::ranges::max_element(parts, {}, &std::pair<double, BoundClass>::first);
   return largest.first >= share_that_binds * time.step ? largest.second : BoundClass::compute;

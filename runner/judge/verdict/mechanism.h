@@ -23,12 +23,13 @@ enum class TimePart {
   math,
   memory,
   copies,
+  communication,
   idle_after_wait,
   idle_for_data,
   idle_for_host,
   idle_in_queue
 };
-constexpr int time_part_count = 7;
+constexpr int time_part_count = 8;
 
 // In seconds a step.
 double part_of(const TimeBreakdown&, TimePart);
@@ -38,15 +39,15 @@ double part_of(const TimeBreakdown&, TimePart);
 inline constexpr double share_that_binds = 0.2;
 
 // The class in the words of sentences. Of the time in which no kernel runs the largest part, if it
-// binds: for data, by copies, or by the host, whose waits it counts with its launches. Compute
-// otherwise: what is left are kernels, fills, and the device's own pauses.
+// binds: for data, by copies, by collectives, or by the host, whose waits it counts with its
+// launches. Compute otherwise: what is left are kernels, fills, and the device's own pauses.
 BoundClass class_of(const TimeBreakdown&);
 
 struct VariantMechanism {
   std::string variant;
   // The part that bounds the step: math makes it compute-bound, memory memory-bound, copies
-  // copy-bound, and what the device idles for sync-, data- or launch-bound (pauses in the queue are
-  // those between launches). Absent when no single one does.
+  // copy-bound, collectives communication-bound, and what the device idles for sync-, data- or
+  // launch-bound (pauses in the queue are those between launches). Absent when no single one does.
   std::optional<TimePart> bound_by;
   BoundClass bound_class = BoundClass::compute;  // class_of(time)
   std::string diagnosis;                         // a sentence with the numbers

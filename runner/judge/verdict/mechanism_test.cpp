@@ -36,6 +36,26 @@ TEST(Diagnose, NamesWhatBoundsAStepOfAKnownClass) {
   EXPECT_EQ(diagnosis({.math = 59, .idle_for_host = 41}, {{Metric::launches_per_step, 50}}),
             "launch-bound: the device is idle 41 % of the time while the host issues its work, 50 "
             "launches a step");
+  EXPECT_EQ(
+      diagnosis({.math = 65, .communication = 35}, {{Metric::payload_bytes_per_step, 12 << 20}}),
+      "communication-bound: collectives run with no kernel beside them 35 % of the time; "
+      "they reduce or gather 12 MiB a step");
+}
+
+TEST(Diagnose, NamesTheRankThatComesLastInEveryTracedRound) {
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario_of({}), 1));
+  const auto diagnosis_with = [&](const std::vector<double>& ranks) {
+    TracedStep step = traced_step({.math = 100}, {{Metric::skew_us, 200e-6}});
+    Traced traced = traced_rounds(std::vector<TracedStep>(plans.size(), step));
+    if (!ranks.empty()) set_values(traced, 0, Metric::last_rank, ranks);
+    return mechanism_of(plans, traced, {}).variants.front().diagnosis;
+  };
+  EXPECT_NE(diagnosis_with({2}).find("; rank 2 comes last to its collectives, up to 200 us after "
+                                     "the first"),
+            std::string::npos)
+      << diagnosis_with({2});
+  EXPECT_EQ(diagnosis_with({2, 1}).find("rank"), std::string::npos);
+  EXPECT_EQ(diagnosis_with({}).find("rank"), std::string::npos);
 }
 
 TEST(Diagnose, CallsAGraphOfTinyKernelsLaunchBoundByItsPauses) {
@@ -250,6 +270,9 @@ TEST(ClassOf, IsWhatKeepsKernelsWaitingForAFifthOfTheStep) {
   EXPECT_EQ(class_of({.math = 80, .idle_for_data = 20}), BoundClass::data);
   EXPECT_EQ(class_of({.math = 80.1, .idle_for_data = 19.9}), BoundClass::compute);
   EXPECT_EQ(class_of({.math = 45, .copies = 30, .idle_for_data = 25}), BoundClass::copy);
+  EXPECT_EQ(class_of({.math = 45, .communication = 30, .idle_for_data = 25}),
+            BoundClass::communication);
+  EXPECT_EQ(class_of({.math = 81, .communication = 19}), BoundClass::compute);
   EXPECT_EQ(class_of({.memory = 100}), BoundClass::compute);
   EXPECT_EQ(class_of({.math = 30, .idle_in_queue = 70}), BoundClass::compute);
 }

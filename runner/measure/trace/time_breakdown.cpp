@@ -166,6 +166,8 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
     } else if (work.kind == WorkKind::copy) {
       time.copies.push_back(interval);
       if (is_to_device(work)) time.to_device.push_back(interval);
+    } else if (work.kind == WorkKind::collective) {
+      time.collectives.push_back(interval);
     } else {
       time.fills.push_back(interval);
     }
@@ -179,7 +181,7 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
     if (event.kind == PageEventKind::to_device) time.to_device.push_back(interval_of(event));
   }
   for (IntervalUnion* part : {&time.math, &time.memory, &time.kernels, &time.copies,
-                              &time.to_device, &time.fills, &time.busy}) {
+                              &time.to_device, &time.fills, &time.collectives, &time.busy}) {
     *part = intersection_of(union_of(std::move(*part)), {&window.time, 1});
   }
   return time;
@@ -193,13 +195,17 @@ TimeBreakdown time_breakdown(const Trace& trace, const StepPlan& plan, const Tra
     return static_cast<double>(nanoseconds) / nanoseconds_per_second /
            static_cast<double>(window.steps);
   };
-  const IntervalUnion fills_alone =
-      difference_of(difference_of(device.fills, device.kernels), device.copies);
+  const auto alone = [&](const IntervalUnion& part) {
+    return difference_of(difference_of(part, device.kernels), device.copies);
+  };
+  const IntervalUnion communication = alone(device.collectives);
+  const IntervalUnion fills_alone = difference_of(alone(device.fills), communication);
   return {.step = a_step(length_of(whole)),
           .math = a_step(length_of(device.math)),
           .memory =
               a_step(length_of(difference_of(device.memory, device.math)) + length_of(fills_alone)),
           .copies = a_step(length_of(difference_of(device.copies, device.kernels))),
+          .communication = a_step(length_of(communication)),
           .idle_after_wait = a_step(idle.after_wait),
           .idle_for_data = a_step(idle.for_data),
           .idle_for_host = a_step(idle.for_host),
@@ -211,6 +217,7 @@ std::vector<std::pair<std::string_view, double>> named_parts(const TimeBreakdown
           {"math", time.math},
           {"memory", time.memory},
           {"copies", time.copies},
+          {"communication", time.communication},
           {"idle_after_wait", time.idle_after_wait},
           {"idle_for_data", time.idle_for_data},
           {"idle_for_host", time.idle_for_host},

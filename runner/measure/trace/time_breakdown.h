@@ -32,17 +32,18 @@ struct DeviceTime {
   IntervalUnion copies;
   IntervalUnion to_device;  // copies from the host
   IntervalUnion fills;
+  IntervalUnion collectives;  // which also wait for ranks that have not come
   IntervalUnion busy;
 };
 
 DeviceTime device_time(const Trace&, const PlannedStep&, const TraceWindow&);
 
-// Partition of the window. Where several kinds run at once the first of math, memory, copies
-// counts. Idle time until the next work could have begun, as soon after its call as that kind of
-// call ever took effect, is the host's: if the host was waiting for the device when the device ran
-// dry, all that follows is `idle_after_wait`; otherwise what was spent with the loader, or with
-// writing the batch into managed memory, is `idle_for_data` and the rest `idle_for_host`. Idle time
-// that is left is the device's own, `idle_in_queue`.
+// Partition of the window. Where several kinds run at once the first of math, memory, copies,
+// communication counts. Idle time until the next work could have begun, as soon after its call as
+// that kind of call ever took effect, is the host's: if the host was waiting for the device when
+// the device ran dry, all that follows is `idle_after_wait`; otherwise what was spent with the
+// loader, or with writing the batch into managed memory, is `idle_for_data` and the rest
+// `idle_for_host`. Idle time that is left is the device's own, `idle_in_queue`.
 TimeBreakdown time_breakdown(const Trace&, const StepPlan&, const TraceWindow&, const DeviceTime&);
 
 // In a call that waits for the device: it can block, or it asks until the answer is yes.

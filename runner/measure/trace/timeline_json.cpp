@@ -9,7 +9,9 @@
 namespace stepgate {
 namespace {
 
-constexpr int work_kind_count = 3;
+constexpr int work_kind_count = 4;
+constexpr int collective_kind_count = 3;
+constexpr std::int64_t most_ranks = 64;
 constexpr int memory_kind_count = 5;
 constexpr int page_event_kind_count = 4;
 constexpr std::int64_t most_operations = std::numeric_limits<int>::max();
@@ -62,7 +64,8 @@ TraceJson row_of(const DeviceWork& work, Names& names, std::int64_t origin) {
           work.block[1],
           work.block[2],
           work.registers_per_thread,
-          work.shared_memory_bytes};
+          work.shared_memory_bytes,
+          work.collective ? number_of(*work.collective) : -1};
 }
 
 // The order of the columns is that of the writers above and below.
@@ -86,6 +89,10 @@ class Rows {
     return names_.at(static_cast<std::size_t>(row.number(0, last))).get<std::string>();
   }
   static int operation(TraceRow& row) { return static_cast<int>(row.number(-1, most_operations)); }
+  static std::optional<CollectiveKind> collective(TraceRow& row) {
+    const std::int64_t kind = row.number(-1, collective_kind_count - 1);
+    return kind < 0 ? std::nullopt : std::optional(static_cast<CollectiveKind>(kind));
+  }
   static int size(TraceRow& row) { return static_cast<int>(row.number(0, most_operations)); }
   static std::uint32_t correlation(TraceRow& row) {
     return static_cast<std::uint32_t>(row.number(0, most_correlations));
@@ -132,7 +139,14 @@ DeviceWork work_from(const Rows& rows, TraceRow& row) {
           .grid = {Rows::size(row), Rows::size(row), Rows::size(row)},
           .block = {Rows::size(row), Rows::size(row), Rows::size(row)},
           .registers_per_thread = Rows::size(row),
-          .shared_memory_bytes = row.number()};
+          .shared_memory_bytes = row.number(),
+          .collective = Rows::collective(row)};
+}
+
+int rank_from(const TraceJson& json) {
+  const std::int64_t rank = whole_number(json);
+  if (rank < 0 || rank >= most_ranks) throw WrongTrace("has a rank that means nothing");
+  return static_cast<int>(rank);
 }
 
 }  // namespace
@@ -211,6 +225,10 @@ TraceJson json_of(const Trace& trace) {
   for (const ClockReading& clock : trace.clocks) {
     clocks.push_back({since(clock.at), std::llround(clock.hertz)});
   }
+  TraceJson arrivals = TraceJson::array();
+  for (const RankArrival& arrival : trace.arrivals) {
+    arrivals.push_back({arrival.operation, arrival.step, arrival.rank, since(arrival.at)});
+  }
   return {{"first_step", trace.first_step},
           {"steps", trace.steps},
           {"origin", origin},
@@ -222,7 +240,9 @@ TraceJson json_of(const Trace& trace) {
           {"unsteady", std::move(unsteady)},
           {"page_events", std::move(pages)},
           {"clocks", std::move(clocks)},
-          {"memory", json_of(trace.memory)}};
+          {"memory", json_of(trace.memory)},
+          {"rank", trace.rank},
+          {"arrivals", std::move(arrivals)}};
 }
 
 Trace trace_from(const TraceJson& json) {
@@ -236,7 +256,7 @@ Trace trace_from(const TraceJson& json) {
   trace.calls =
       rows.all<HostCall>("calls", 8, [&](TraceRow& row) { return call_from(rows, row, spans); });
   trace.work =
-      rows.all<DeviceWork>("work", 20, [&](TraceRow& row) { return work_from(rows, row); });
+      rows.all<DeviceWork>("work", 21, [&](TraceRow& row) { return work_from(rows, row); });
   trace.memory_changes = rows.all<MemoryChange>("memory_changes", 4, [&](TraceRow& row) {
     return MemoryChange{.at = rows.time(row),
                         .bytes = row.number(),
@@ -260,6 +280,13 @@ Trace trace_from(const TraceJson& json) {
     return ClockReading{.at = rows.time(row), .hertz = static_cast<double>(row.number())};
   });
   trace.memory = memory_from(json.at("memory"));
+  trace.rank = rank_from(json.at("rank"));
+  trace.arrivals = rows.all<RankArrival>("arrivals", 4, [&](TraceRow& row) {
+    return RankArrival{.operation = Rows::operation(row),
+                       .step = row.number(),
+                       .rank = static_cast<int>(row.number(0, most_ranks - 1)),
+                       .at = rows.time(row)};
+  });
   return trace;
 }
 

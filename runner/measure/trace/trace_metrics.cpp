@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
+#include "measure/trace/communication.h"
 #include "measure/trace/time_breakdown.h"
 #include "support/require.h"
 #include "support/seconds.h"
@@ -36,13 +37,17 @@ void count(const Trace& trace, const StepPlan& plan, Values& totals) {
   for (const HostCall& call : trace.calls) {
     if (operation_of(trace, call) < 0) continue;
     for (const TallyRow& row : traced_tally)
-      totals[row.metric] += amount_of(trace, call, row.metric);
+      totals[row.metric] += amount_of(trace, call, plan, row.metric);
   }
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
     for (const TallyRow& row : traced_tally)
       totals[row.metric] += amount_of(work, plan, row.metric);
   }
+}
+
+bool is_collective(const StepPlan& plan, int operation) {
+  return operation >= 0 && std::holds_alternative<Collective>(operation_at(plan, operation).action);
 }
 
 // No call before it, for the same operation, launched a kernel.
@@ -71,6 +76,9 @@ void add_counts(const Trace& trace, const PlannedStep& plan, Values& values) {
   Values totals;
   for (const TallyRow& row : traced_tally) totals[row.metric] = 0;
   count(trace, plan, totals);
+  for (const TallyRow& row : traced_tally) {
+    if (row.of_ranks && plan->ranks.count == 1) totals.erase(row.metric);
+  }
   for (const auto& [metric, total] : totals) {
     if (is_exact(plan, metric, trace.steps))
       values[metric] = total / static_cast<double>(trace.steps);
@@ -178,6 +186,7 @@ void add_page_events(const Trace& trace, const PlannedStep& plan, Values& values
 }
 
 // Pauses between pieces of a phase's work are not its own, and pieces side by side count once.
+// Collectives are communication.h's.
 void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
   constexpr std::pair<Phase, Metric> phases[] = {{Phase::h2d, Metric::h2d_us},
                                                  {Phase::forward, Metric::forward_us},
@@ -187,7 +196,8 @@ void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
   for (const auto& [phase, metric] : phases) {
     std::vector<Interval> work;
     for (const DeviceWork& piece : trace.work) {
-      if (piece.operation >= 0 && operation_at(plan, piece.operation).phase == phase)
+      if (piece.operation < 0 || piece.kind == WorkKind::collective) continue;
+      if (operation_at(plan, piece.operation).phase == phase)
         work.push_back({piece.begin.count(), piece.end.count()});
     }
     values[metric] = seconds(length_of(union_of(std::move(work)))) / steps;
@@ -219,6 +229,7 @@ TimeBreakdown add_times(const Trace& trace, const PlannedStep& plan, Values& val
   add_copy_speed(trace, values);
   add_kernel_speed(trace, plan, values);
   add_phase_times(trace, plan, values);
+  if (plan->ranks.count > 1) add_communication(trace, plan, window, device, values);
   return split;
 }
 
@@ -229,7 +240,7 @@ std::array<PhaseSplit, phase_count> phases_of(const Trace& trace, const StepPlan
     return phases[static_cast<std::size_t>(phase)];
   };
   for (const DeviceWork& work : trace.work) {
-    if (work.operation < 0) continue;
+    if (work.operation < 0 || work.kind == WorkKind::collective) continue;
     phase_of(work.operation).device_busy += seconds(work);
     if (work.kind == WorkKind::copy) phase_of(work.operation).copying += seconds(work);
   }
@@ -265,6 +276,11 @@ std::vector<CopyTally> copies_of(const Trace& trace) {
   return copies;
 }
 
+std::string_view name_of_other_work(WorkKind kind) {
+  if (kind == WorkKind::copy) return "(copies)";
+  return kind == WorkKind::collective ? "(collectives)" : "(fills)";
+}
+
 // A launch that takes several kernels is one.
 WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
   WorkTimes times;
@@ -272,8 +288,8 @@ WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
   for (const DeviceWork& work : trace.work) {
     if (work.operation < 0) continue;
     const auto* launch = std::get_if<LaunchKernel>(&operation_at(plan, work.operation).action);
-    const std::string_view beside = work.kind == WorkKind::copy ? "(copies)" : "(fills)";
-    WorkTime& time = times[std::string(launch ? launch->kernel.name() : beside)];
+    WorkTime& time =
+        times[std::string(launch ? launch->kernel.name() : name_of_other_work(work.kind))];
     time.seconds += seconds(work);
     if (!launch || launches.emplace(work.operation, work.step).second) time.times += 1;
   }
@@ -287,9 +303,10 @@ WorkTimes work_of(const Trace& trace, const StepPlan& plan) {
 
 }  // namespace
 
-double amount_of(const Trace& trace, const HostCall& call, Metric metric) {
+double amount_of(const Trace& trace, const HostCall& call, const StepPlan& plan, Metric metric) {
   switch (metric) {
     case Metric::launches_per_step:
+      if (is_collective(plan, operation_of(trace, call))) return 0;
       if (call.kind == CallKind::graph_launch) return 1;
       return call.kind == CallKind::launch && begins_a_launch(trace, call) ? 1 : 0;
     case Metric::host_waits_per_step:
@@ -321,6 +338,14 @@ double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
       return copy && pageable ? 1 : 0;
     case Metric::memset_bytes_per_step:
       return is_own_fill(work, plan) ? static_cast<double>(work.bytes) : 0;
+    case Metric::all_reduces_per_step:
+      return work.collective == CollectiveKind::all_reduce ? 1 : 0;
+    case Metric::reduce_scatters_per_step:
+      return work.collective == CollectiveKind::reduce_scatter ? 1 : 0;
+    case Metric::all_gathers_per_step:
+      return work.collective == CollectiveKind::all_gather ? 1 : 0;
+    case Metric::payload_bytes_per_step:
+      return work.kind == WorkKind::collective ? static_cast<double>(work.bytes) : 0;
     default:
       return 0;
   }

@@ -18,8 +18,8 @@ TracedStep summary_of(const Trace&, const PlannedStep&);
 
 // What one call, or one piece of work of an operation of the plan, adds to a count; 0 for most.
 // A library may make several kernels of what it is asked for at once, such as a GEMM whose depth
-// it splits: the kernels of one operation are one launch.
-double amount_of(const Trace&, const HostCall&, Metric);
+// it splits: the kernels of one operation are one launch, and those of a collective none.
+double amount_of(const Trace&, const HostCall&, const StepPlan&, Metric);
 double amount_of(const DeviceWork&, const StepPlan&, Metric);
 
 }  // namespace stepgate

@@ -16,14 +16,15 @@
 
 namespace stepgate {
 
-// Where the time of a step goes, in seconds a step. The device is busy with kernels, or with copies
-// and fills alone, or idle; the idle time is blamed on what the host did meanwhile. The parts after
-// `step` add up to it.
+// Where the time of a step goes, in seconds a step. The device is busy with kernels, or with
+// copies, fills and collectives alone, or idle; the idle time is blamed on what the host did
+// meanwhile. The parts after `step` add up to it.
 struct TimeBreakdown {
   double step = 0;
   double math = 0;             // kernels that their arithmetic keeps busy
   double memory = 0;           // kernels that device memory keeps busy, and fills
   double copies = 0;           // copies while no kernel runs
+  double communication = 0;    // collectives while neither does
   double idle_after_wait = 0;  // the device ran dry while the host waited for it
   double idle_for_data = 0;    // the host got the batch: from its loader, or by writing it
   double idle_for_host = 0;    // the host issued work, too slowly
@@ -52,7 +53,8 @@ struct WorkTime {
   double times = 0;    // a step: of a kernel, its launches
   double seconds = 0;  // a step, added up
 };
-using WorkTimes = std::map<std::string, WorkTime>;  // by kernel; "(copies)" and "(fills)" are none
+// By kernel; "(copies)", "(fills)" and "(collectives)" are none.
+using WorkTimes = std::map<std::string, WorkTime>;
 
 // One trace of one variant.
 struct TracedStep {

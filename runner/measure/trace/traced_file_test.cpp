@@ -48,6 +48,10 @@ Traced traced_by_a_device() {
   timeline.calls.front().count = 17;
   timeline.page_events->push_back({PageEventKind::host_faults, 1, TraceTime(8), TraceTime(9)});
   timeline.clocks = {{TraceTime(7), 1.98e9}};
+  timeline.work.back().kind = WorkKind::collective;
+  timeline.work.back().collective = CollectiveKind::all_gather;
+  timeline.rank = 3;
+  timeline.arrivals = {{.operation = 4, .step = 5, .rank = 2, .at = TraceTime(60)}};
   traced.timelines.back().page_events.reset();
   traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
   return traced;
@@ -103,6 +107,12 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.timelines[0].page_events->back().kind, PageEventKind::host_faults);
   EXPECT_EQ(read.timelines[0].clocks.at(0).hertz, 1.98e9);
   EXPECT_FALSE(read.timelines[1].page_events) << "absent is not none";
+  EXPECT_EQ(read.timelines[0].work.back().collective, CollectiveKind::all_gather);
+  EXPECT_FALSE(work.collective);
+  EXPECT_EQ(read.timelines[0].rank, 3);
+  ASSERT_EQ(read.timelines[0].arrivals.size(), 1u);
+  EXPECT_EQ(read.timelines[0].arrivals[0].rank, 2);
+  EXPECT_EQ(read.timelines[0].arrivals[0].at, TraceTime(60));
   // What was not looked at one by one: the same text means the same values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
 }

@@ -55,7 +55,8 @@ Counted counted(const StepPlan& plan) {
     const bool is_late = static_cast<std::ptrdiff_t>(index) > last_kernel;
     if (const auto* collective = std::get_if<Collective>(&operation.action)) {
       sum.collectives += share;
-      sum.wire_bytes += share * ring_wire_bytes(*collective, plan.ranks.count);
+      sum.wire_bytes +=
+          share * ring_wire_bytes(collective->kind, payload_bytes(*collective), plan.ranks.count);
       if (collective->kind == CollectiveKind::all_gather) continue;
       if (is_small(*collective)) sum.small_reductions += share;
       if (operation.phase != Phase::backward) continue;
@@ -84,11 +85,6 @@ double state_bytes(const StepPlan& plan) {
 }
 
 }  // namespace
-
-double ring_wire_bytes(const Collective& collective, int ranks) {
-  const double trips = collective.kind == CollectiveKind::all_reduce ? 2 : 1;
-  return trips * (ranks - 1) * static_cast<double>(payload_bytes(collective)) / ranks;
-}
 
 void count_collectives(const StepPlan& plan, PlanFacts& facts) {
   const Counted sum = counted(plan);

@@ -37,6 +37,9 @@ std::string facts_of(const TracedStep& numbers) {
   if (const auto exposed = value(Metric::exposed_copy_us); exposed && *exposed > 0) {
     all.push_back("copies not hidden " + seconds_text(*exposed));
   }
+  if (const auto exposed = value(Metric::exposed_comm_us); exposed && *exposed > 0) {
+    all.push_back("collectives not hidden " + seconds_text(*exposed));
+  }
   return fmt::format("{}", fmt::join(all, "  \u00b7  "));
 }
 

@@ -132,6 +132,19 @@ std::vector<std::string> slowest_first(const Mechanism& mechanism) {
 
 constexpr std::size_t most_whole_columns = 5;
 
+// Steps of one rank have no communication.
+std::vector<TimePart> parts_shown(const Mechanism& mechanism) {
+  const bool communicates = std::ranges::any_of(
+      mechanism.variants,
+      [](const VariantMechanism& variant) { return variant.values.contains(Metric::comm_us); });
+  std::vector<TimePart> parts;
+  for (int index = 0; index < time_part_count; ++index) {
+    const auto part = static_cast<TimePart>(index);
+    if (part != TimePart::communication || communicates) parts.push_back(part);
+  }
+  return parts;
+}
+
 // "24x 1.2 ms 34.1 %", or the time alone where many variants stand side by side; work side by side
 // adds up to more than the step.
 std::string cell_of(const WorkTime& work, const TimeBreakdown& time, bool whole) {
@@ -147,14 +160,13 @@ std::string cell_of(const WorkTime& work, const TimeBreakdown& time, bool whole)
 std::vector<std::vector<std::string>> time_rows(const Mechanism& mechanism) {
   Rows rows(1);
   rows[0] = {"variant", "traced step"};
-  for (int part = 0; part < time_part_count; ++part) {
-    rows[0].emplace_back(in_words(static_cast<TimePart>(part)));
-  }
+  const std::vector<TimePart> parts = parts_shown(mechanism);
+  for (const TimePart part : parts) rows[0].emplace_back(in_words(part));
   for (const VariantMechanism& variant : mechanism.variants) {
     const TimeBreakdown& time = variant.time;
     rows.push_back({variant.variant, in_words(time.step, MetricUnit::seconds)});
-    for (int part = 0; part < time_part_count; ++part) {
-      const double seconds = part_of(time, static_cast<TimePart>(part));
+    for (const TimePart part : parts) {
+      const double seconds = part_of(time, part);
       rows.back().push_back(time.step > 0 ? fmt::format("{:.1f} %", 100 * seconds / time.step)
                                           : "-");
     }

@@ -104,7 +104,8 @@ void add_bytes(Arguments& arguments, const DeviceWork& work) {
   const auto nanoseconds = (work.end - work.begin).count();
   if (nanoseconds > 0) {  // bytes a nanosecond are gigabytes a second
     arguments.add(
-        "memory bandwidth (GB/s)",
+        work.kind == WorkKind::collective ? "algorithm bandwidth (GB/s)"
+                                          : "memory bandwidth (GB/s)",
         fmt::format("{:.6g}", static_cast<double>(work.bytes) / static_cast<double>(nanoseconds)));
   }
 }
@@ -146,8 +147,11 @@ std::string arguments_of_work(const DeviceIdentity& device, const DeviceWork& wo
                               std::int64_t stream, const std::string& operation, TraceLinks links) {
   Arguments arguments;
   arguments.add(links).add("device", 0).add("context", 1).add("stream", stream);
-  if (work.kind == WorkKind::kernel) add_kernel(arguments, device, work);
-  if (work.kind != WorkKind::kernel) add_bytes(arguments, work);
+  if (work.kind == WorkKind::kernel) {
+    add_kernel(arguments, device, work);
+  } else {
+    add_bytes(arguments, work);
+  }
   if (work.from_graph) {
     // A plan has one graph; its nodes are the plan's operations.
     arguments.add("graph id", 1).add("graph node id", work.operation);

@@ -215,9 +215,10 @@ class TraceWriter {
     const TraceEvents::Row row{gpu, stream + row_of_stream * overlap_rows};
     TraceLinks links{0, work.correlation};
     if (call >= 0) links.operation = trace_.calls[static_cast<std::size_t>(call)].span + 1;
-    const std::string_view category = work.kind == WorkKind::kernel ? "kernel"
-                                      : work.kind == WorkKind::copy ? "gpu_memcpy"
-                                                                    : "gpu_memset";
+    // A profiler sees a collective as the kernel that it is.
+    const std::string_view category = work.kind == WorkKind::copy   ? "gpu_memcpy"
+                                      : work.kind == WorkKind::fill ? "gpu_memset"
+                                                                    : "kernel";
     events_.stretch(
         category, name_of_work(work), row, work.begin, work.end,
         arguments_of_work(document_.device, work, stream,

@@ -121,8 +121,9 @@ constexpr std::array metric_rows{
         "`fix.kernel_us(matmul)`; `stepgate plan` lists a step's kernels"),
     row(Metric::bound, traced, bound_class,
         "`fix.bound == copy`: which of `data` (the device idles for a batch), `copy` (copies run "
-        "and no kernel does) and `host` (it idles for launches, or after a wait for it) takes the "
-        "most of a step, and 20 % of it or more; `compute` where none does"),
+        "and no kernel does), `communication` (collectives do) and `host` (it idles for launches, "
+        "or after a wait for it) takes the most of a step, and 20 % of it or more; `compute` "
+        "where none does"),
     row(Metric::loader_starts_per_step, plan, count,
         "threads that start to make batches; of a loader with `loader.restart_every`"),
     row(Metric::driver_used, traced, bytes,
@@ -148,6 +149,23 @@ constexpr std::array metric_rows{
         "waits of the backward pass for a reduction of its gradients"),
     row(Metric::state_bytes, plan, bytes,
         "device memory for weights, gradients and the optimizer's state, of one rank"),
+    row(Metric::comm_us, traced, seconds,
+        "time of a step in which collectives run or wait for a rank, of the rank that comes last "
+        "to the most of them; so are the others"),
+    row(Metric::exposed_comm_us, traced, seconds,
+        "time of a step in which they do and no kernel runs"),
+    row(Metric::comm_overlap, traced, ratio, "share of comm_us that kernels hide"),
+    row(Metric::comm_stretch, traced, ratio,
+        "time of kernels wholly under a collective over that of launches of the same kernel and "
+        "shape beside none"),
+    row(Metric::bus_gbps, traced, bytes_per_second,
+        "bytes that the rank sends where they go round a ring, over the time from when its last "
+        "rank has come to a collective to its end"),
+    row(Metric::skew_us, traced, seconds,
+        "time from when the first rank has come to a collective to when the last one has; the "
+        "longest of a step"),
+    row(Metric::last_rank, traced, count,
+        "the rank that comes last to the most collectives, counted from 0"),
 };
 
 static_assert([] {
@@ -157,7 +175,7 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 1> not_built_metrics{"comm_overlap"};
+constexpr std::array<std::string_view, 1> not_built_metrics{"scaling"};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ enum class MetricUnit {
 
 // What bounds a step, in the words of sentences: `fix.bound == copy`. As a number of a side it is
 // its place, counted from 1.
-enum class BoundClass { data, copy, compute, host };
+enum class BoundClass { data, copy, compute, host, communication };
 std::string_view name_of(BoundClass);
 
 // A value's name here is the metric's in sentences.
@@ -117,6 +117,14 @@ enum class Metric {
   late_collectives_per_step,
   early_comm_waits_per_step,
   state_bytes,
+  // traced
+  comm_us,
+  exposed_comm_us,
+  comm_overlap,
+  comm_stretch,
+  bus_gbps,
+  skew_us,
+  last_rank,
 };
 
 struct MetricRow {

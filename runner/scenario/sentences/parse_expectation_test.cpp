@@ -126,7 +126,7 @@ TEST_P(BadSentences, AreRefusedAtTheWordAtFault) {
 const std::string stored_alone =
     "a stored time is compared with the same metric of the same variant, and nothing else; write "
     "baseline.samples_per_s >= 0.99 * stored.baseline.samples_per_s";
-const std::string classes = "the classes are data, copy, compute, host";
+const std::string classes = "the classes are data, copy, compute, host, communication";
 const std::string not_a_class =
     "10: 'bound' is a class, and is compared with nothing else; write baseline.bound == compute; " +
     classes;
@@ -145,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadSentence{"slow.peak_live == 0",
                     "10: no variant 'slow'; the variants are baseline, fix, control"},
         BadSentence{"fix.peak_life == 0", "14: no metric 'peak_life'; did you mean 'peak_live'?"},
-        BadSentence{"fix.comm_overlap == 0",
-                    "14: the metric 'comm_overlap' is not built yet; 'stepgate fields' lists those "
+        BadSentence{"fix.scaling == 1",
+                    "14: the metric 'scaling' is not built yet; 'stepgate fields' lists those "
                     "that are"},
         BadSentence{"fix.kernel_us <= 1 us",
                     "23: 'kernel_us' without the name of a kernel; write fix.kernel_us(matmul)"},
@@ -157,8 +157,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadSentence{"fix.forward_us(matmul) <= 1 us",
                     "24: '(' where a comparison should stand; write < <= == >= > or ~= there"},
         BadSentence{"fix.bound == computed", "23: no class 'computed'; did you mean 'compute'?"},
-        BadSentence{"fix.bound == \"memory\"",
-                    "24: no class 'memory'; the classes are data, copy, compute, host"},
+        BadSentence{
+            "fix.bound == \"memory\"",
+            "24: no class 'memory'; the classes are data, copy, compute, host, communication"},
         BadSentence{"fix.bound == \"copy", "24: a class without its closing quote; " + classes},
         BadSentence{"fix.bound == 3", not_a_class}, BadSentence{"fix.bound >= copy", not_a_class},
         BadSentence{"fix.bound == baseline.bound", not_a_class},

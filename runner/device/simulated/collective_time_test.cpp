@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "device/simulated/collective_time.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "device/simulated/round_numbers.h"
+
+namespace stepgate {
+namespace {
+
+using enum CollectiveKind;
+
+DeviceProfile with_links() {
+  DeviceProfile profile = round_profile();
+  profile.collectives = {.ranks = 4,
+                         .bytes = {1000, 101'000, 301'000},
+                         .all_reduce_nanoseconds = {10'000, 110'000, 210'000},
+                         .reduce_scatter_nanoseconds = {6000, 60'000, 110'000},
+                         .all_gather_nanoseconds = {6000, 50'000, 90'000}};
+  return profile;
+}
+
+TEST(CollectiveTime, IsReadBetweenTheSizesOfItsKindsTable) {
+  const DeviceProfile profile = with_links();
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, 1), 10'000);
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, 51'000), 60'000);
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, 201'000), 160'000);
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, 501'000), 310'000) << "by the last rate";
+  EXPECT_EQ(collective_time(profile, reduce_scatter, 4, 101'000), 60'000);
+  EXPECT_EQ(collective_time(profile, all_gather, 4, 101'000), 50'000);
+}
+
+// A line through the two largest sizes would be 50 us too high at the smallest.
+TEST(CollectiveTime, IsNoLineThroughTwoSizes) {
+  const DeviceProfile profile = with_links();
+  const std::int64_t slope_of_the_large = (210'000 - 110'000) / 200;
+  EXPECT_LT(collective_time(profile, all_reduce, 4, 1000), 110'000 - 100 * slope_of_the_large);
+}
+
+TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesThatARankSends) {
+  const DeviceProfile profile = with_links();
+  // Of 8 ranks 7/8 of the bytes go twice round, of 4 ranks 6/8; 7 steps instead of 3.
+  const std::int64_t bytes = 51'000;
+  const std::int64_t beyond = collective_time(profile, all_reduce, 4, bytes * 7 / 6) -
+                              collective_time(profile, all_reduce, 4, 0);
+  EXPECT_EQ(collective_time(profile, all_reduce, 8, bytes), 10'000 * 7 / 3 + beyond);
+  // Of 2 ranks half of the bytes, and one step instead of 3.
+  EXPECT_EQ(collective_time(profile, reduce_scatter, 2, 151'500),
+            6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
+}
+
+TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {
+  const DeviceProfile profile = round_profile();
+  const double rate = static_cast<double>((1 << 20) - (1 << 12)) / 18'000;  // bytes a nanosecond
+  const std::int64_t bytes = 1 << 24;
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, bytes),
+            collective_time_over_pcie(profile, all_reduce, 4, bytes));
+  EXPECT_NEAR(static_cast<double>(collective_time(profile, all_reduce, 4, bytes)),
+              13'000 + 1.5 * static_cast<double>(bytes) / rate, 1);
+  EXPECT_NEAR(static_cast<double>(collective_time(profile, all_gather, 2, bytes)),
+              13'000 / 6. + 0.5 * static_cast<double>(bytes) / rate, 1);
+}
+
+// All gradients of a GPT-2 of 124M parameters with its own output layer are 326.2 MB.
+TEST(CollectiveTime, OfTheH200IsWhatWasMeasured) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  const DeviceProfile profile = read_profile(source / "baselines/nvidia-h200/device.toml");
+  EXPECT_EQ(collective_time(profile, all_reduce, 4, 64LL << 20), 330'000);
+  EXPECT_EQ(collective_time(profile, all_gather, 4, 256LL << 20), 684'000);
+  EXPECT_NEAR(static_cast<double>(collective_time(profile, all_reduce, 4, 326'200'000)), 1.45e6,
+              0.02e6);
+  for (const CollectiveKind kind : {all_reduce, reduce_scatter, all_gather}) {
+    const std::int64_t small = collective_time(profile, kind, 4, 4096);
+    EXPECT_GE(small, 13'000);
+    EXPECT_LE(small, 20'000) << "what a call costs the host is no time of a collective";
+  }
+}
+
+}  // namespace
+}  // namespace stepgate

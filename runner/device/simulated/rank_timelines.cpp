@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "device/simulated/rank_timelines.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "plan/derive/plan_of_rank.h"
+
+namespace stepgate {
+namespace {
+
+// One of each kind, ascending.
+std::vector<int> different_ranks(const StepPlan& plan) {
+  std::set<int> different;
+  for (const Operation& operation : plan.operations) {
+    const auto* work = std::get_if<HostWork>(&operation.action);
+    if (work != nullptr && work->rank) different.insert(*work->rank);
+  }
+  for (int rank = 0; rank < plan.ranks.count; ++rank) {
+    if (different.insert(rank).second) break;  // stands for all that have nothing of their own
+  }
+  return {different.begin(), different.end()};
+}
+
+}  // namespace
+
+RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
+                             const LoadDraw& draw, Nanoseconds start)
+    : ranks_(different_ranks(plan)), times_last_(ranks_.size(), 0) {
+  if (plan.ranks.count == 1) {
+    timelines_.emplace_back(plan, profile, draw, start);
+    return;
+  }
+  for (const int rank : ranks_) {
+    const StepPlan& own = plans_.emplace_back(plan_of_rank(plan, rank));
+    timelines_.emplace_back(own, profile, draw, start);
+  }
+}
+
+void RankTimelines::issue_step(std::int64_t step, const StepNoise& noise) {
+  for (Timeline& timeline : timelines_) timeline.begin_step(step, noise);
+  std::vector<Nanoseconds> came;
+  for (std::size_t index = 0; index < timelines_.front().operations(); ++index) {
+    came.clear();
+    for (Timeline& timeline : timelines_) {
+      if (const auto here = timeline.issue(index, step)) came.push_back(*here);
+    }
+    if (came.empty()) continue;
+    const Nanoseconds last = std::ranges::max(came);
+    for (Timeline& timeline : timelines_) timeline.meet(last);
+    if (recording_) note_arrivals(index, step, came);
+  }
+  for (Timeline& timeline : timelines_) timeline.end_step(step);
+}
+
+void RankTimelines::note_arrivals(std::size_t operation, std::int64_t step,
+                                  const std::vector<Nanoseconds>& came) {
+  const auto [first, last] = std::ranges::minmax_element(came);
+  if (*first < *last) ++times_last_[static_cast<std::size_t>(last - came.begin())];
+  for (std::size_t timeline = 0; timeline < came.size(); ++timeline) {
+    arrivals_.push_back({.operation = static_cast<int>(std::min(operation, last_operation_)),
+                         .step = step,
+                         .rank = ranks_[timeline],
+                         .at = TraceTime(came[timeline])});
+  }
+}
+
+void RankTimelines::start_at(Nanoseconds now) {
+  for (Timeline& timeline : timelines_) timeline.start_at(now);
+}
+
+void RankTimelines::queue_after(Nanoseconds end) {
+  for (Timeline& timeline : timelines_) timeline.queue_after(end);
+}
+
+void RankTimelines::drain() {
+  for (Timeline& timeline : timelines_) timeline.drain();
+}
+
+Nanoseconds RankTimelines::host_now() const {
+  return std::ranges::max_element(timelines_, {}, &Timeline::host_now)->host_now();
+}
+
+Nanoseconds RankTimelines::compute_end() const {
+  return std::ranges::max_element(timelines_, {}, &Timeline::compute_end)->compute_end();
+}
+
+void RankTimelines::start_recording(std::int64_t first_step, std::size_t operations) {
+  recording_ = true;
+  last_operation_ = operations - 1;
+  arrivals_.clear();
+  std::ranges::fill(times_last_, 0);
+  for (Timeline& timeline : timelines_) timeline.recorder().start(first_step, operations);
+}
+
+Trace RankTimelines::take_recording(std::int64_t steps) {
+  recording_ = false;
+  const auto last = std::ranges::max_element(times_last_);
+  recorded_ = static_cast<std::size_t>(last - times_last_.begin());
+  std::vector<Trace> traces;
+  for (Timeline& timeline : timelines_) traces.push_back(timeline.recorder().take(steps));
+  Trace trace = std::move(traces[recorded_]);
+  trace.rank = ranks_[recorded_];
+  trace.arrivals = std::move(arrivals_);
+  return trace;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Steps of several ranks on the simulated machine, against arithmetic done by hand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "device/simulated/round_numbers.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+constexpr double stretch = 1.38;
+
+// An all-reduce of b bytes takes b nanoseconds on 4 ranks, and 10 us at least.
+DeviceProfile linked_profile() {
+  DeviceProfile profile = round_profile();
+  const std::vector<std::int64_t> sizes{10'000, 1'000'000};
+  profile.collectives = {.ranks = 4,
+                         .bytes = sizes,
+                         .all_reduce_nanoseconds = sizes,
+                         .reduce_scatter_nanoseconds = sizes,
+                         .all_gather_nanoseconds = sizes};
+  return profile;
+}
+
+// Behind an operation of a step of spins, on a stream of its own.
+struct PlacedCollective {
+  std::string_view after;  // "spin 1"
+  std::int64_t bytes = 0;
+  int communicator = 0;
+};
+
+// The last operation waits for all of them.
+StepPlan with_collectives(StepPlan plan, const std::vector<PlacedCollective>& placed) {
+  plan.ranks = {.count = 4, .communicators = 2};
+  const auto insert_behind = [&](std::string_view name, std::vector<Operation> operations) {
+    const auto place = std::ranges::find(plan.operations, name, &Operation::name);
+    ASSERT_NE(place, plan.operations.end()) << name;
+    plan.operations.insert(place + 1, operations.begin(), operations.end());
+  };
+  std::vector<Operation> waits;
+  for (const PlacedCollective& one : placed) {
+    const int stream = static_cast<int>(plan.streams.size());
+    const int ready = static_cast<int>(plan.events.size());
+    plan.streams.push_back({.name = "communication", .kind = StreamKind::non_blocking});
+    plan.events.push_back({"ready"});
+    plan.events.push_back({"reduced"});
+    insert_behind(one.after,
+                  {{.name = "ready", .action = RecordEvent{ready}},
+                   {.name = "wait", .stream = stream, .action = StreamWaitsEvent{ready}},
+                   {.name = "reduce",
+                    .phase = Phase::backward,
+                    .stream = stream,
+                    .action = Collective{.from = {0, 0, one.bytes},
+                                         .to = {0, 0, one.bytes},
+                                         .communicator = one.communicator}},
+                   {.name = "reduced", .stream = stream, .action = RecordEvent{ready + 1}}});
+    waits.push_back({.name = "wait until reduced", .action = StreamWaitsEvent{ready + 1}});
+  }
+  plan.operations.insert(plan.operations.end() - 1, waits.begin(), waits.end());
+  return plan;
+}
+
+StepPlan spins(std::int64_t kernels, std::int64_t kernel_us,
+               const std::vector<PlacedCollective>& placed) {
+  return with_collectives(plans_of(spinning(kernels, kernel_us)).front(), placed);
+}
+
+StepResult result_of(const StepPlan& plan, bool traced = false) {
+  const auto device = make_simulated_device(linked_profile());
+  return device->load(plan)->run({.wash_out_steps = 20, .steps = 100, .trace = traced});
+}
+
+nanoseconds time_of(const StepPlan& plan) {
+  return *result_of(plan).elapsed / 100;
+}
+
+std::vector<DeviceWork> collectives_of(const Trace& trace) {
+  std::vector<DeviceWork> found;
+  for (const DeviceWork& work : trace.work) {
+    if (work.kind == WorkKind::collective) found.push_back(work);
+  }
+  return found;
+}
+
+// ingest and report take 1 us each
+TEST(SimulatedRanks, AddToAStepWhatOfACollectiveNoKernelHides) {
+  const nanoseconds alone = microseconds(4 * 50 + 2);
+  EXPECT_EQ(time_of(spins(4, 50, {})), alone);
+  EXPECT_EQ(time_of(spins(4, 50, {{"spin 3", 300'000}})), alone + microseconds(300));
+}
+
+TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
+  const nanoseconds alone = microseconds(4 * 50 + 2);
+  // Of the 40 us of the collective the kernels lose all but 1/1.38.
+  const auto lost = [](double under) {
+    return nanoseconds(std::llround(under * (1 - 1 / stretch)));
+  };
+  const auto near = [](nanoseconds got, nanoseconds expected) {
+    EXPECT_LE(std::chrono::abs(got - expected), nanoseconds(3))
+        << got.count() << " instead of " << expected.count();
+  };
+  near(time_of(spins(4, 50, {{"spin 1", 40'000}})), alone + lost(40'000));
+  near(time_of(spins(4, 50, {{"spin 0", 100'000}})), alone + lost(100'000));  // of two kernels
+  // Two at once take no more than one.
+  near(time_of(spins(4, 50, {{"spin 1", 40'000, 0}, {"spin 1", 40'000, 1}})), alone + lost(40'000));
+}
+
+TEST(SimulatedRanks, TakeTurnsInACommunicator) {
+  const std::vector<PlacedCollective> two{{"spin 3", 100'000, 0}, {"spin 3", 100'000, 1}};
+  std::vector<PlacedCollective> in_one = two;
+  in_one[1].communicator = 0;
+  EXPECT_EQ(time_of(spins(4, 50, in_one)) - time_of(spins(4, 50, two)), microseconds(100));
+}
+
+TEST(SimulatedRanks, PayTheHostALaunchForEachCollective) {
+  const StepPlan without = spins(4, 50, {});
+  const StepPlan with = spins(4, 50, {{"spin 1", 10'000}, {"spin 2", 10'000}});
+  EXPECT_EQ((*result_of(with).host_busy - *result_of(without).host_busy) / 100, microseconds(2));
+}
+
+TEST(SimulatedRanks, AreTracedAsCollectivesAndNoKernels) {
+  const StepPlan plan = spins(4, 50, {{"spin 1", 40'000}});
+  const Trace trace = *result_of(plan, true).trace;
+  const std::vector<DeviceWork> collectives = collectives_of(trace);
+  ASSERT_EQ(collectives.size(), 100u);
+  for (const DeviceWork& work : collectives) {
+    EXPECT_EQ(operation_at(plan, work.operation).name, "reduce");
+    EXPECT_EQ(work.collective, CollectiveKind::all_reduce);
+    EXPECT_EQ(work.bytes, 40'000);
+    EXPECT_EQ(work.end - work.begin, microseconds(40));
+    const HostCall& call = trace.calls.at(work.correlation - 1);
+    EXPECT_EQ(call.name, "ncclAllReduce");
+    EXPECT_EQ(trace.spans.at(static_cast<std::size_t>(call.span)).operation, work.operation);
+  }
+  EXPECT_EQ(trace.arrivals.size(), 100u) << "the ranks are alike";
+}
+
+// A host wait a step, so that no host is ahead and hides what it does; and all leave the collective
+// at once, behind which there is no kernel that one of them could still have to run.
+StepPlan with_slow_rank(int rank, std::int64_t slow_us) {
+  Knobs knobs = spinning(4, 50);
+  knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device, .every = 1};
+  StepPlan plan = with_collectives(plans_of(knobs).front(), {{"spin 3", 30'000}});
+  plan.operations.insert(plan.operations.begin(),
+                         {.name = "slow", .action = HostWork{slow_us * 1000, rank}});
+  return plan;
+}
+
+TEST(SimulatedRanks, BeginACollectiveWhenTheLastOfThemHasCome) {
+  const Trace trace = *result_of(with_slow_rank(2, 200), true).trace;
+  EXPECT_EQ(trace.rank, 2) << "the slow one's is the trace";
+  std::map<std::int64_t, std::map<int, TraceTime>> came;  // by step and rank
+  for (const RankArrival& arrival : trace.arrivals) came[arrival.step][arrival.rank] = arrival.at;
+  ASSERT_EQ(came.size(), 100u);
+  const std::vector<DeviceWork> collectives = collectives_of(trace);
+  ASSERT_EQ(collectives.size(), 100u);
+  for (const DeviceWork& work : collectives) {
+    const auto& of_step = came.at(work.step);
+    ASSERT_EQ(of_step.size(), 2u) << "one stands for all others";
+    EXPECT_EQ(of_step.at(2) - of_step.begin()->second, microseconds(200));
+    EXPECT_EQ(work.begin, of_step.at(2));
+    EXPECT_EQ(work.end, of_step.at(2) + microseconds(30)) << "it was not ended by the fast ones";
+  }
+}
+
+TEST(SimulatedRanks, AreAsSlowAsTheSlowestOfThem) {
+  const nanoseconds alike = time_of(with_slow_rank(2, 0));
+  EXPECT_EQ(time_of(with_slow_rank(2, 200)) - alike, microseconds(200));
+  EXPECT_EQ(time_of(with_slow_rank(0, 200)), time_of(with_slow_rank(2, 200)));
+}
+
+TEST(SimulatedRanks, NameNoneOfThemWhereAllComeAtOnce) {
+  const Trace trace = *result_of(with_slow_rank(2, 0), true).trace;
+  EXPECT_EQ(trace.rank, 0);
+  for (std::size_t index = 0; index + 1 < trace.arrivals.size(); index += 2)
+    EXPECT_EQ(trace.arrivals[index].at, trace.arrivals[index + 1].at);
+}
+
+TEST(SimulatedRanks, AreHeldUpByASlowOneNoLongerThanTheirQueueIsDeep) {
+  // Without a wait the host is ahead of its device, which hides what it does besides.
+  StepPlan plan = spins(4, 50, {{"spin 2", 30'000}});
+  const nanoseconds alike = time_of(plan);
+  plan.operations.insert(plan.operations.begin(), {.name = "slow", .action = HostWork{100'000, 2}});
+  EXPECT_EQ(time_of(plan), alike);
+}
+
+}  // namespace
+}  // namespace stepgate
