@@ -222,6 +222,18 @@ TEST_F(Ranks, OfALauncherThatDieOrHangEndAll) {
   }
 }
 
+TEST_F(Ranks, ThatDisagreeEndTheRun) {
+  for (const auto& more : {untraced, {}}) {
+    std::vector<std::string> words{"--ranks", "3", "--rank-fault", "2:run:LIE"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished finished = run("two.toml", words);
+    EXPECT_EQ(finished.exit_code, 3);
+    const std::string said = finished.out + finished.err;
+    EXPECT_EQ(times_in(said, "rank 2 (process "), 1) << said;
+    EXPECT_TRUE(contains(said, "does not agree with rank 0: its times of '")) << said;
+  }
+}
+
 // The launcher's own processes, not those that they started.
 TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
   write("two.toml", endless);
@@ -298,6 +310,9 @@ TEST_F(Ranks, AreStartedOnce) {
   EXPECT_TRUE(contains(first.err, "--ranks 2 starts ranks, and torchrun has started 2 already"))
       << first.err;
   EXPECT_EQ(second.err, "");
+  const Finished shared = stepgate({"run", "two.toml", "--ranks", "2", "--device", "cuda:0"});
+  EXPECT_EQ(shared.exit_code, 2);
+  EXPECT_TRUE(contains(shared.err, "--device cuda:0 is one GPU")) << shared.err;
 }
 
 TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
@@ -312,6 +327,10 @@ TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
     return finished.out;
   };
   EXPECT_EQ(accept({"--ranks", "2"}), accept({}));
+  const auto process = start(0, torchrun(0), {"accept", "../one.toml", "--device", "simulated"});
+  const Finished launched = process->wait();
+  EXPECT_EQ(launched.exit_code, 2);
+  EXPECT_TRUE(contains(launched.err, "one of 2 processes of torchrun")) << launched.err;
 }
 
 }  // namespace

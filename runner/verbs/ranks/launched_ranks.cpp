@@ -294,6 +294,7 @@ std::unique_ptr<RankTeam> lead(const Arguments& arguments, const LaunchedAs& as)
                                    *arguments.ranks.count, name_of(as.launcher), as.count),
                        "leave --ranks out, or start it without the launcher");
   }
+  refuse_one_gpu(arguments);
   return std::make_unique<Leader>(arguments, as);
 }
 
@@ -302,6 +303,7 @@ int attend(const Arguments& arguments, const LaunchedAs& as) {
   if (arguments.ranks.count) return status_of(ExitCode::wrong_request);
   std::unique_ptr<LineSocket> leader;
   try {
+    refuse_one_gpu(arguments);
     leader = find_leader(arguments, as);
   } catch (const RequestError&) {
     return status_of(ExitCode::wrong_request);

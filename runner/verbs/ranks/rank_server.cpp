@@ -84,7 +84,7 @@ PlayedFault played_fault(const std::string& text) {
     int signal;
   };
   constexpr std::array signals{Named{"KILL", SIGKILL}, Named{"SEGV", SIGSEGV},
-                               Named{"STOP", SIGSTOP}};
+                               Named{"STOP", SIGSTOP}, Named{"LIE", 0}};
   const std::string_view words = text;
   const std::size_t colon = words.find(':');
   const std::string_view at = words.substr(0, colon);
@@ -162,9 +162,11 @@ RankValue RankServer::value_of(const ask::Load& load) {
 }
 
 RankValue RankServer::value_of(const ask::Run& run) {
+  const bool lies = subject_.fault && subject_.fault->at_run && subject_.fault->signal == 0;
   play(true);
   const Loaded& what = loaded(run.step);
   RankRan ran{.result = what.step->run(run.observe), .weights = {}};
+  if (lies && ran.result.elapsed) ++*ran.result.elapsed;
   if (run.observe.tensors) ran.weights = digest_of_weights(*what.plan, ran.result.tensors);
   return ran;
 }
@@ -208,7 +210,7 @@ RankServer::Loaded& RankServer::loaded(std::int64_t step) {
 
 void RankServer::play(bool at_run) {
   if (!subject_.fault || subject_.fault->at_run != at_run) return;
-  std::raise(std::exchange(subject_.fault, {})->signal);
+  if (const int signal = std::exchange(subject_.fault, {})->signal; signal != 0) std::raise(signal);
 }
 
 void serve_rank(std::istream& in, std::ostream& out, RankServer& server) {

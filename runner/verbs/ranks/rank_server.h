@@ -25,10 +25,10 @@ constexpr bool carries_a_part(DeviceKind kind) {
 // For tests: what the process does to itself at its first load, or at its first run.
 struct PlayedFault {
   bool at_run = false;
-  int signal = 0;
+  int signal = 0;  // 0: none; it runs on and says of its times what is not so
 };
 
-// "load:KILL", "run:STOP". Throws RequestError.
+// "load:KILL", "run:STOP", "run:LIE". Throws RequestError.
 PlayedFault played_fault(const std::string& text);
 
 struct RankSubject {

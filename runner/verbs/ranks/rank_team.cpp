@@ -10,6 +10,8 @@
 
 #include "report/text/progress_line.h"
 #include "support/interruption.h"
+#include "support/process/attached_tool.h"
+#include "support/text/diagnostic.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/own_command.h"
 #include "verbs/ranks/child_link.h"
@@ -70,6 +72,13 @@ RankedSettings ranked_settings(const Arguments& arguments) {
           .stopped = [] { return interrupted != 0; }};
 }
 
+void refuse_one_gpu(const Arguments& arguments) {
+  const std::string& spec = arguments.device.spec;
+  if (!spec.starts_with(std::string(gpu) + ":")) return;
+  throw RequestError(fmt::format("--device {} is one GPU, and ranks have one each", spec),
+                     "say --device cuda, and choose with CUDA_VISIBLE_DEVICES");
+}
+
 Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor what, int rank,
                      int local_rank) {
   std::string spec = resolved_spec(arguments.device);
@@ -85,6 +94,7 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
 
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
                                         const std::vector<Planned>& all) {
+  if (arguments.ranks.count) refuse_one_gpu(arguments);
   if (!needs_device(all)) return nullptr;
   if (arguments.ranks.count) return std::make_unique<OwnRanks>(arguments, *arguments.ranks.count);
   const int wanted = most_ranks_of(all);
@@ -119,6 +129,11 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced(all.size());
   if (!needs_device(all)) return traced;
+  if (const auto mark = attached_tool()) {
+    for (Traced& one : traced)
+      one.unavailable = "another tool is attached to this process: " + *mark + " is set";
+    return traced;
+  }
   const std::unique_ptr<RankedDevice> device = team.assemble(seed, RanksFor::tracing);
   fit_to_device(all, device->identity(), seed);
   device->refuse_other_plans(plans_of_ranks(all));

@@ -55,6 +55,9 @@ void refuse_too_many_ranks(std::vector<Planned>&, const RankTeam* team, const De
 // The plans that both ends of a link must have alike.
 std::vector<NamedPlan> plans_of_ranks(const std::vector<Planned>&);
 
+// Ranks share no GPU. Throws RequestError where one is named.
+void refuse_one_gpu(const Arguments&);
+
 RankedSettings ranked_settings(const Arguments&);
 
 // The command of one rank process.

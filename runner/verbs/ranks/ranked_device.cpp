@@ -59,6 +59,7 @@ class RankedDevice::Step : public LoadedStep {
   Step(RankedDevice& device, std::size_t ranks, std::int64_t number, std::string name)
       : device_(device), ranks_(ranks), number_(number), name_(std::move(name)) {}
   ~Step() override {
+    if (communicates_) --device_.of_several_;
     try {
       if (device_.lost_.empty()) device_.all(ranks_, ask::Unload{.step = number_});
     } catch (const std::exception&) {  // whatever is asked next says so
@@ -75,7 +76,8 @@ class RankedDevice::Step : public LoadedStep {
   RankedDevice& device_;
   std::size_t ranks_;
   std::int64_t number_;
-  std::string name_;  // "the step 'fix'"
+  std::string name_;  // "'fix'"
+  bool communicates_ = false;
   std::vector<KernelChoice> choices_;
 };
 
@@ -201,8 +203,11 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   const std::size_t count = ranks_of(plan);
   if (have_parts_ && plan.ranks.count > 1) join(plan.ranks.count);
   const std::int64_t number = next_step_++;
+  const bool communicates = have_parts_ && plan.ranks.count > 1;
   // From here on it is unloaded wherever it was loaded, also where another rank could not.
   auto step = std::make_unique<Step>(*this, count, number, fmt::format("'{}'", plan.variant));
+  step->communicates_ = communicates;
+  if (communicates) ++of_several_;
   step->choices_ = all_values<Choices>(count, ask::Load{.step = number,
                                                         .slot = slot,
                                                         .digest = digest_of(plan),
@@ -216,10 +221,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
 StepResult RankedDevice::run(Step& step, const Observe& observe) {
   auto ran = all_values<RankRan>(step.ranks_, ask::Run{.step = step.number_, .observe = observe});
   if (!have_parts_) {
-    if (const auto differs = disagreement(ran)) {
-      lose(fmt::format("{} does not agree with rank 0: its {} of {} are others",
-                       ranks_[differs->rank].name, differs->about, step.name_));
-    }
+    refuse_disagreement(ran, step.name_);
     return std::move(ran.front().result);
   }
   for (std::size_t rank = 1; rank < ran.size(); ++rank) {
@@ -235,6 +237,13 @@ StepResult RankedDevice::run(Step& step, const Observe& observe) {
   return combined(std::move(ran));
 }
 
+void RankedDevice::refuse_disagreement(std::span<const RankRan> ran, const std::string& step) {
+  if (const auto differs = disagreement(ran)) {
+    lose(fmt::format("{} does not agree with rank 0: its {} of {} are others",
+                     ranks_[differs->rank].name, differs->about, step));
+  }
+}
+
 std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* const> steps,
                                                       const Interleaving& how) {
   ask::RunInterleaved run{.steps = {}, .how = how};
@@ -245,11 +254,23 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
     count = std::max(count, own.ranks_);
   }
   require(!have_parts_ || count == 1, "steps of several ranks are not interleaved");
-  return std::move(all_values<RanTogether>(count, run).front());
+  std::vector<RanTogether> ran = all_values<RanTogether>(count, run);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    std::vector<RankRan> of_step;
+    for (const RanTogether& rank : ran) of_step.push_back({.result = rank.at(step), .weights = {}});
+    refuse_disagreement(of_step, dynamic_cast<const Step&>(*steps[step]).name_);
+  }
+  return std::move(ran.front());
 }
 
 void RankedDevice::join(int count) {
   if (joined_ == count) return;
+  if (of_several_ > 0) {
+    throw DeviceError(
+        fmt::format("steps of {} and of {} ranks cannot be loaded at the same time; "
+                    "make them variants of two scenarios",
+                    joined_, count));
+  }
   const std::string rendezvous = all_values<Rendezvous>(1, ask::MakeRendezvous{}).front().bytes;
   std::span<Rank> together(ranks_.data(), static_cast<std::size_t>(count));
   for (int rank = 0; rank < count; ++rank) {
@@ -396,6 +417,7 @@ void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRe
 void RankedDevice::refuse_errors(std::span<const Rank> asked) {
   const auto failed = std::ranges::find_if(asked, has_failed);
   if (failed == asked.end()) return;
+  joined_ = 1;  // whoever failed among others may have lost them
   const auto& error = std::get<RankError>(failed->answer->value);
   const std::string message =
       ranks_.size() == 1 ? error.message : fmt::format("{}: {}", failed->name, error.message);

@@ -81,11 +81,14 @@ class RankedDevice : public Device {
   void end_all(const std::string& why);
   [[noreturn]] void lose(const std::string& sentence);
   StepResult run(Step&, const Observe&);
+  // Of ranks that all did the same.
+  void refuse_disagreement(std::span<const RankRan>, const std::string& step);
 
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
-  int joined_ = 1;  // ranks that communicate
+  int joined_ = 1;               // ranks that communicate
+  std::int64_t of_several_ = 0;  // loaded steps that do
   std::int64_t next_step_ = 0;
   std::chrono::nanoseconds now_{0};  // of rank 0, where time is simulated
   std::string lost_;                 // why; empty while all are there

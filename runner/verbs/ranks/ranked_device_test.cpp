@@ -361,6 +361,28 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
   EXPECT_EQ(asked, 4);
 }
 
+TEST_F(RankedDevices, DoNotJoinAnewUnderALoadedStep) {
+  const auto all = device();
+  const auto step = all->load_into(0, plans_[2], {});
+  EXPECT_NO_THROW(all->load_into(1, plans_[0], {}));
+  EXPECT_NO_THROW(all->load_into(1, plans_[2], {}));
+  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceError);
+  step->run({});
+  EXPECT_EQ(rank(0).gpu->joined.size(), 1U);
+}
+
+TEST_F(RankedDevices, JoinAnewAfterOneHasFailed) {
+  const auto all = device();
+  all->load(plans_[2], {});
+  all->load(plans_[2], {});
+  EXPECT_EQ(rank(2).gpu->joined.size(), 1U);
+  rank(1).gpu->load_error = "no memory is left";
+  EXPECT_THROW(all->load(plans_[2], {}), DeviceMemoryFull);
+  rank(1).gpu->load_error.clear();
+  all->load(plans_[2], {});
+  EXPECT_EQ(rank(2).gpu->joined.size(), 2U);
+}
+
 TEST_F(RankedDevices, InterleaveStepsOfOneRank) {
   const auto all = device();
   const auto first = all->load_into(0, plans_[0], {});
