@@ -171,6 +171,7 @@ int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>
 namespace {
 
 int run_reported(const Arguments& arguments, RankTeam* launched) {
+  if (arguments.ranks.count) refuse_one_gpu(arguments);
   check_outputs(arguments);
   MachineReports reports(arguments);
   std::vector<Planned> all;
