@@ -14,6 +14,8 @@
 #include "device/simulated/simulated_device.h"
 #include "support/text/diagnostic.h"
 #ifdef STEPGATE_WITH_CUDA
+#include <cuda_runtime_api.h>
+
 #include "device/cuda/calibrate/measure_profile.h"
 #include "device/cuda/cuda_device.h"
 #endif
@@ -176,6 +178,15 @@ OpenedDevice open_device(const DeviceChoice& choice) {
 std::string resolved_spec(const DeviceChoice& choice) {
   if (!choice.spec.empty()) return choice.spec;
   return reason_against_cuda() ? "simulated" : "cuda";
+}
+
+int gpu_count() {
+#ifdef STEPGATE_WITH_CUDA
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+#else
+  return 0;
+#endif
 }
 
 DeviceProfile measure_local_profile() {

@@ -54,6 +54,9 @@ OpenedDevice open_device(const DeviceChoice&);
 // What an empty spec stands for here: "cuda" where a GPU can be used, "simulated" otherwise.
 std::string resolved_spec(const DeviceChoice&);
 
+// How many GPUs there are for processes that take one each.
+int gpu_count();
+
 struct DeviceRow {
   std::string spec;
   std::string description;  // its name, or why it is not available

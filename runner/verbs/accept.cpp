@@ -23,6 +23,7 @@
 #include "support/toml/toml_text.h"
 #include "verbs/decide.h"
 #include "verbs/fit_to_device.h"
+#include "verbs/ranks/rank_team.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/verbs.h"
 
@@ -92,10 +93,12 @@ int accept_here(const Arguments& arguments) {
   Planned& planned = one.front();
   refuse_planned_only(one);
   refuse_stand_in(arguments.device);
-  planned.traced = trace_all(arguments, one, seed).front();
+  const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, one);
+  planned.traced =
+      (team ? trace_with_ranks(*team, arguments, one, seed) : trace_all(arguments, one, seed))
+          .front();
   apply_calibrations(one, arguments, seed);
-  const OpenedDevice opened = open_device_for(arguments, seed);
-  fit_to_device(one, opened.device->identity(), seed);
+  const OpenedDevice opened = open_device_of_run(arguments, team.get(), one, seed);
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
@@ -134,6 +137,8 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
   if (!arguments.commit.empty()) add("--commit", arguments.commit);
   // The runs after it are of the era that the first of them began.
   if (!arguments.new_era.empty() && index == 0) add("--new-era", arguments.new_era);
+  if (arguments.ranks.count) add("--ranks", fmt::format("{}", *arguments.ranks.count));
+  add("--stall-seconds", fmt::format("{}", arguments.ranks.stall_seconds));
   if (arguments.budget_seconds) add("--budget", fmt::format("{}", *arguments.budget_seconds));
   if (arguments.seed) add("--seed", fmt::format("{}", random_bits(*arguments.seed, index)));
   for (const std::string& setting : arguments.overrides) add("--set", setting);
@@ -144,6 +149,12 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
+  if (const auto as = launched_as(variables_of_this_process())) {
+    throw RequestError(fmt::format("this is one of {} processes of {}, and `accept` stores a run "
+                                   "of one",
+                                   as->count, name_of(as->launcher)),
+                       "start it without the launcher, and say how many ranks: --ranks N");
+  }
   stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
   if (given.size() == 1 && arguments.runs == 1) return accept_or_be_interrupted(arguments, given);

@@ -61,6 +61,16 @@ struct TrialGateArguments {
   std::int64_t step_nanoseconds = 0;
 };
 
+// Of a run on several ranks, and of `stepgate rank`.
+struct RankArguments {
+  std::optional<int> count;          // that this process starts; absent: what the plans need
+  double stall_seconds = 60;         // in which a rank must answer
+  std::filesystem::path rendezvous;  // where a launcher's ranks find each other
+  std::string fault;                 // for tests: "1:load:KILL"; of `rank` without its number
+  int rank = 0;                      // which one a `rank` process is
+  bool traces = false;               // it will trace
+};
+
 // Of `stepgate new` alone.
 struct StarterArguments {
   std::string like;
@@ -109,6 +119,7 @@ struct Arguments {
   WorkerArguments worker;
   TrialGateArguments trial_gate;
   StarterArguments starter;
+  RankArguments ranks;
   UndecidedPolicy undecided = UndecidedPolicy::skip;
 };
 

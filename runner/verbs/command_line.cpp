@@ -86,6 +86,7 @@ class CommandLine {
     declare_devices();
     declare_run();
     declare_tracer();
+    declare_rank();
     declare_duel();
     declare_accept();
     declare_history();
@@ -141,6 +142,20 @@ class CommandLine {
     added->add_option("--seed", arguments_.seed,
                       "of contents, orders and simulated noise; random when left out");
     return added;
+  }
+
+  void takes_ranks(CLI::App* added) {
+    constexpr int most_ranks = 64;
+    RankArguments& given = arguments_.ranks;
+    added
+        ->add_option("--ranks", given.count,
+                     "processes to start, a rank and a GPU each; if left out, as many as "
+                     "scenarios with [ranks] need of the GPUs that there are. Under torchrun, srun "
+                     "or mpirun the launcher says how many (docs/ranks.md)")
+        ->check(CLI::Range(1, most_ranks));
+    added->add_option("--stall-seconds", given.stall_seconds, "a rank must answer within")
+        ->check(is_seconds);
+    added->add_option("--rank-fault", given.fault)->group("");
   }
 
   void takes_budget(CLI::App* added, const char* what) {
@@ -224,6 +239,10 @@ class CommandLine {
     takes_tags(takes_device(takes_scenarios(run)));
     run->add_flag("-v,--verbose", arguments_.verbose,
                   "the full story of what holds too, and what each scenario will cost");
+    takes_ranks(run);
+    run->add_option("--rendezvous", arguments_.ranks.rendezvous,
+                    "the file in which a launcher's ranks find rank 0, which all must see; by "
+                    "default one of this user and job on this host");
     takes_budget(run, "seconds a scenario may take");
     gives_verdict(run, "write verdicts and measurements to this file, one JSON object a line");
     reports_to_ci(run);
@@ -258,6 +277,18 @@ class CommandLine {
     CLI::App* tracer = verb("tracer", "trace steps as a run asks on standard input", trace_for_run);
     takes_tags(takes_device(takes_scenarios(tracer)));
     tracer->group("");
+  }
+
+  // Nor this one: a rank of a run.
+  void declare_rank() {
+    CLI::App* rank =
+        verb("rank", "run steps as a run of ranks asks on standard input", serve_as_rank);
+    takes_tags(takes_device(takes_scenarios(rank)));
+    RankArguments& given = arguments_.ranks;
+    rank->add_option("--rank", given.rank)->check(CLI::NonNegativeNumber);
+    rank->add_flag("--traces", given.traces);
+    rank->add_option("--fault", given.fault);
+    rank->group("");
   }
 
   void declare_duel() {
@@ -337,6 +368,7 @@ class CommandLine {
   void declare_accept() {
     CLI::App* accept = verb("accept", "measure runs and store them as a baseline", accept_runs);
     takes_device(takes_scenarios(accept));
+    takes_ranks(accept);
     takes_budget(accept, "seconds a scenario may take");
     accept->add_option("--runs", arguments_.runs, "how many runs of each, one process each")
         ->check(CLI::Range(1, 1000));

@@ -18,6 +18,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/machine_reports.h"
 #include "verbs/outputs.h"
+#include "verbs/ranks/rank_team.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/verbs.h"
 
@@ -109,14 +110,18 @@ void write_outputs(const Arguments& arguments, const Decisions& decisions) {
 }
 
 // What the run leaves in `all` and `decisions` when it throws is what it got to.
-int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReports& reports,
-            Decisions& decisions) {
+int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
+            MachineReports& reports, Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
   all = plan_all(arguments, seed);
   reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
   if (needs_device(all)) check_device(arguments.device);
+  const std::unique_ptr<RankTeam> own =
+      launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
+  RankTeam* team = needs_device(all) && launched != nullptr ? launched : own.get();
   if (arguments.tracing) {
-    std::vector<Traced> traced = trace_all(arguments, all, seed);
+    std::vector<Traced> traced = team != nullptr ? trace_with_ranks(*team, arguments, all, seed)
+                                                 : trace_all(arguments, all, seed);
     if (interrupted) return say_interrupted("no scenario is decided");
     for (std::size_t index = 0; index < all.size(); ++index) {
       if (!is_planned_only(all[index].scenario)) all[index].traced = std::move(traced[index]);
@@ -125,8 +130,7 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
   } else {
     refuse_calibration(all);
   }
-  const OpenedDevice opened = open_device_for(arguments, seed);
-  fit_to_device(all, opened.device->identity(), seed);
+  const OpenedDevice opened = open_device_of_run(arguments, team, all, seed);
   add_baselines(all, opened.device->identity(), arguments);
   add_certificates(all, opened.device->identity(), arguments);
   const auto evidence = evidence_for(arguments, all, *opened.device, seed);
@@ -164,14 +168,16 @@ int run_all(const Arguments& arguments, std::vector<Planned>& all, MachineReport
 
 }  // namespace
 
-int run_scenarios(const Arguments& arguments) {
-  stop_when_interrupted();
+namespace {
+
+int run_reported(const Arguments& arguments, RankTeam* launched) {
+  if (arguments.ranks.count) refuse_one_gpu(arguments);
   check_outputs(arguments);
   MachineReports reports(arguments);
   std::vector<Planned> all;
   Decisions decisions;
   try {
-    const int code = run_all(arguments, all, reports, decisions);
+    const int code = run_all(arguments, launched, all, reports, decisions);
     if (interrupted && code == interrupted_exit_code(interrupted))
       reports.interrupted(decisions.verdicts);
     return code;
@@ -179,6 +185,38 @@ int run_scenarios(const Arguments& arguments) {
     reports.fail(decisions.verdicts, error);
     throw;
   }
+}
+
+// Of a launcher's rank 0: the others end as it does.
+int run_as_leader(const Arguments& arguments, const LaunchedAs& as) {
+  const std::unique_ptr<RankTeam> team = lead(arguments, as);
+  const auto end = [&](ExitCode code) { team->end(status_of(code)); };
+  try {
+    const int code = run_reported(arguments, team.get());
+    team->end(code);
+    return code;
+  } catch (const RequestError&) {
+    end(ExitCode::wrong_request);
+    throw;
+  } catch (const NotGatedError&) {
+    end(ExitCode::not_gated);
+    throw;
+  } catch (const Interrupted&) {
+    team->end(interrupted_exit_code(interrupted));
+    throw;
+  } catch (const std::exception&) {
+    end(ExitCode::device_failed);
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_scenarios(const Arguments& arguments) {
+  const auto launched = launched_as(variables_of_this_process());
+  if (launched && launched->rank > 0) return attend(arguments, *launched);
+  stop_when_interrupted();
+  return launched ? run_as_leader(arguments, *launched) : run_reported(arguments, nullptr);
 }
 
 }  // namespace stepgate

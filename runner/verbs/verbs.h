@@ -25,5 +25,6 @@ int gate_for_certify(const Arguments&);
 int duel_programs(const Arguments&);
 int work_for_duel(const Arguments&);
 int trace_for_run(const Arguments&);
+int serve_as_rank(const Arguments&);
 
 }  // namespace stepgate

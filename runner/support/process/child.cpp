@@ -255,6 +255,38 @@ std::string Child::answer(std::string_view line) {
   }
 }
 
+std::optional<std::string> Child::take_line() {
+  const auto end_of_line = [this] { return output_.find('\n'); };
+  std::size_t end = end_of_line();
+  while (end == std::string::npos && out_.get() >= 0) {
+    const std::size_t before = output_.size();
+    pump(Clock::now());
+    if (output_.size() == before) break;
+    end = end_of_line();
+    if (end == std::string::npos && output_.size() > longest_line_bytes)
+      fail(
+          fmt::format("wrote more than {} without an end of line", bytes_text(longest_line_bytes)));
+  }
+  if (end == std::string::npos) return std::nullopt;
+  std::string line = output_.substr(0, end);
+  output_.erase(0, end + 1);
+  return line;
+}
+
+std::optional<std::string> Child::end_in_words() {
+  pump(Clock::now());
+  if (start_problem_) return fmt::format("cannot be started: {}", std::strerror(*start_problem_));
+  if (!status_ && out_.get() >= 0) return std::nullopt;
+  const Deadline reported = Clock::now() + time_to_report;
+  while (!status_ && Clock::now() < reported) pump(reported);
+  if (!status_) return "closed its standard output";
+  const std::string_view words = tail_of_error();
+  // Whoever was killed had no time to say why.
+  return WIFSIGNALED(*status_) || words.empty()
+             ? fate_in_words()
+             : fmt::format("{}: {}", fate_in_words(), printable(words, stderr_tail_bytes));
+}
+
 std::string Child::exchange(std::string_view line) {
   ask(line);
   return answer(line);
@@ -287,11 +319,16 @@ std::string Child::fate_in_words() const {
   return fmt::format("ended with exit code {}", WEXITSTATUS(*status_));
 }
 
-void Child::fail(const std::string& fact) {
+std::string_view Child::tail_of_error() {
   // What is still in the pipe explains most.
   for (int chunk = 0; chunk < 4 && error_.get() >= 0; ++chunk) take_error();
   std::string_view words = stderr_tail_;
   while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
+  return words;
+}
+
+void Child::fail(const std::string& fact) {
+  std::string_view words = tail_of_error();
   constexpr int most_lines = 8;
   std::size_t begin = words.size();
   for (int lines = 0; lines < most_lines && begin != 0 && begin != std::string_view::npos; ++lines)

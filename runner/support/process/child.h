@@ -57,6 +57,15 @@ class Child {
   // Both.
   std::string exchange(std::string_view line);
 
+  // For who waits for several children at once. The next line that it has said, without its end;
+  // nothing where there is none yet. Throws WorkerError for a line that is too long.
+  std::optional<std::string> take_line();
+  // How it ended, in words: "was ended by signal 9 (Killed)", with what it wrote to standard error
+  // where it ended by itself; nothing as long as it lives.
+  std::optional<std::string> end_in_words();
+  // Readable when take_line or end_in_words may have something new; below 0: they have.
+  int descriptor() const { return out_.get(); }
+
   // Sends a last line, closes the child's input and waits for its end with code 0.
   void finish(std::string_view line);
 
@@ -75,6 +84,7 @@ class Child {
   void check_alive_until(Deadline, std::string_view line);
   void wait_for_end(Deadline);
   std::string fate_in_words() const;
+  std::string_view tail_of_error();
 
   // Closes a descriptor at the end of its life, or before.
   class Descriptor {

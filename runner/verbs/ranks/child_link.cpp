@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/child_link.h"
+
+#include <utility>
+
+#include "support/process/child.h"
+
+namespace stepgate {
+namespace {
+
+// What a device needs to give back what it has.
+constexpr std::chrono::seconds time_to_finish{5};
+
+class ChildLink : public RankLink {
+ public:
+  explicit ChildLink(Command command)
+      : child_({.command = std::move(command),
+                .name = "a rank",
+                .stall = time_to_finish,
+                .stopped = {}}) {}
+
+  void send(std::string_view line) override {
+    try {
+      child_.ask(line);
+    } catch (const WorkerError& error) {  // it wrote what nobody asked for
+      spoiled_ = error.what();
+    }
+  }
+
+  std::optional<std::string> take() override {
+    if (!spoiled_.empty()) throw RankGone(spoiled_);
+    try {
+      if (auto line = child_.take_line()) return line;
+    } catch (const WorkerError& error) {
+      throw RankGone(error.what());
+    }
+    if (auto end = child_.end_in_words()) throw RankGone(*end);
+    return std::nullopt;
+  }
+
+  int descriptor() const override { return child_.descriptor(); }
+
+  void finish() override {
+    try {
+      child_.finish("");
+    } catch (const WorkerError&) {  // it has said all that counts, and is ended now
+    }
+  }
+
+ private:
+  Child child_;
+  std::string spoiled_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankLink> start_rank(Command command) {
+  return std::make_unique<ChildLink>(std::move(command));
+}
+
+}  // namespace stepgate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// A rank that is a child of this process.
+#pragma once
+
+#include <memory>
+
+#include "support/process/command.h"
+#include "verbs/ranks/rank_link.h"
+
+namespace stepgate {
+
+// Throws std::system_error when the system has no process or pipe left. The child and all that it
+// started end with the link.
+std::unique_ptr<RankLink> start_rank(Command);
+
+}  // namespace stepgate

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/combine_ranks.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "support/require.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Where a rank does not know, nobody does: it might be the slowest.
+template <class Value>
+std::optional<Value> largest(std::span<const RankRan> ranks,
+                             std::optional<Value> StepResult::*member) {
+  std::optional<Value> most = ranks.front().result.*member;
+  for (const RankRan& rank : ranks) {
+    const std::optional<Value>& own = rank.result.*member;
+    if (!own) return std::nullopt;
+    most = std::max(*most, *own);
+  }
+  return most;
+}
+
+// In the order of the ranks and in double, so that it is the same every time: the mean over all
+// samples, as one rank with all their batches would say it.
+std::vector<float> mean_losses(std::span<const RankRan> ranks) {
+  std::vector<float> losses;
+  for (std::size_t step = 0; step < ranks.front().result.losses.size(); ++step) {
+    double sum = 0;
+    for (const RankRan& rank : ranks) sum += static_cast<double>(rank.result.losses.at(step));
+    losses.push_back(static_cast<float>(sum / static_cast<double>(ranks.size())));
+  }
+  return losses;
+}
+
+// Each step by the rank that was slowest at it. Their sum may be more than `elapsed`: a rank that
+// is late at one step and early at the next one has kept the others waiting once only.
+std::vector<nanoseconds> slowest_steps(std::span<const RankRan> ranks) {
+  std::vector<nanoseconds> times = ranks.front().result.step_times;
+  for (const RankRan& rank : ranks) {
+    const std::vector<nanoseconds>& own = rank.result.step_times;
+    if (own.size() != times.size()) return {};  // somebody does not know
+    for (std::size_t step = 0; step < times.size(); ++step)
+      times[step] = std::max(times[step], own[step]);
+  }
+  return times;
+}
+
+bool same_bits(const std::vector<float>& one, const std::vector<float>& other) {
+  return std::ranges::equal(one, other, [](float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  });
+}
+
+bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& other) {
+  return std::ranges::equal(one, other, [](const Tensor& a, const Tensor& b) {
+    return a.name == b.name && same_bits(a.values, b.values);
+  });
+}
+
+// The lower or the higher of what is known.
+template <class Value, class Order>
+void take(std::optional<Value>& worst, const std::optional<Value>& other, Order is_worse) {
+  if (other && (!worst || is_worse(*other, *worst))) worst = other;
+}
+
+}  // namespace
+
+StepResult combined(std::vector<RankRan> ranks) {
+  require(!ranks.empty(), "somebody ran");
+  const auto slowest =
+      std::ranges::max_element(ranks, {}, [](const RankRan& rank) { return rank.result.elapsed; });
+  StepResult result = ranks.front().result;
+  result.elapsed = largest(std::span<const RankRan>(ranks), &StepResult::elapsed);
+  result.step_times = slowest_steps(ranks);
+  result.losses = mean_losses(ranks);
+  result.sm_clock_hertz = slowest->result.sm_clock_hertz;
+  result.host_busy = slowest->result.host_busy;
+  result.host_processor = slowest->result.host_processor;
+  result.trace = std::move(slowest->result.trace);
+  return result;
+}
+
+std::optional<std::size_t> other_weights(std::span<const RankRan> ranks) {
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    if (ranks[rank].weights != ranks.front().weights) return rank;
+  }
+  return std::nullopt;
+}
+
+std::optional<Disagreement> disagreement(std::span<const RankRan> ranks) {
+  const StepResult& first = ranks.front().result;
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    const StepResult& other = ranks[rank].result;
+    if (!same_bits(first.losses, other.losses)) return Disagreement{rank, "losses"};
+    if (!same_tensors(first.tensors, other.tensors)) return Disagreement{rank, "numbers"};
+    if (first.elapsed != other.elapsed || first.step_times != other.step_times)
+      return Disagreement{rank, "times"};
+  }
+  return std::nullopt;
+}
+
+EnvironmentReading combined(std::span<const EnvironmentReading> readings) {
+  EnvironmentReading worst = readings.front();
+  for (const EnvironmentReading& reading : readings.subspan(1)) {
+    if (worst.unavailable.empty()) worst.unavailable = reading.unavailable;
+    take(worst.sm_clock_hertz, reading.sm_clock_hertz, std::less<>());
+    take(worst.memory_clock_hertz, reading.memory_clock_hertz, std::less<>());
+    take(worst.temperature_celsius, reading.temperature_celsius, std::greater<>());
+    take(worst.power_watts, reading.power_watts, std::greater<>());
+    take(worst.power_limit_watts, reading.power_limit_watts, std::less<>());
+    for (const ClockEvent event : reading.active.value_or(std::vector<ClockEvent>())) {
+      if (!worst.active) worst.active.emplace();
+      if (std::ranges::find(*worst.active, event) == worst.active->end())
+        worst.active->push_back(event);
+    }
+    for (const ClockEventTime& time : reading.times) {
+      const auto own = std::ranges::find(worst.times, time.event, &ClockEventTime::event);
+      if (own == worst.times.end()) {
+        worst.times.push_back(time);
+      } else {
+        own->total += time.total;  // so that it grows whenever that of one GPU does
+      }
+    }
+    if (!reading.processes) continue;
+    if (!worst.processes) worst.processes.emplace();
+    worst.processes->self_is_listed &= reading.processes->self_is_listed;
+    worst.processes->others.insert(worst.processes->others.end(), reading.processes->others.begin(),
+                                   reading.processes->others.end());
+  }
+  return worst;
+}
+
+}  // namespace stepgate

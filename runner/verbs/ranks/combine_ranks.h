@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What ranks say of one run as one result.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "verbs/ranks/rank_protocol.h"
+
+namespace stepgate {
+
+// Of ranks that each did their part of the same steps, in their order, at least one. The slowest
+// is what counts: a step is over when all have done theirs.
+StepResult combined(std::vector<RankRan>);
+
+// Which rank's weights differ from those of rank 0; nothing where all have the same or none were
+// read.
+std::optional<std::size_t> other_weights(std::span<const RankRan>);
+
+// Which rank did something else than rank 0, of ranks that all did the same, and what differs in a
+// word: "losses". What the host took is not compared. Nothing where all agree.
+struct Disagreement {
+  std::size_t rank = 0;
+  std::string about;
+};
+std::optional<Disagreement> disagreement(std::span<const RankRan>);
+
+// What goes on around all of them: where they differ, what is worse.
+EnvironmentReading combined(std::span<const EnvironmentReading>);
+
+}  // namespace stepgate

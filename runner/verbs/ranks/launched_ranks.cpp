@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// A launcher's processes: rank 0 leads, the others connect to it, each starts the rank process that
+// it is told to start, and passes lines on. So a rank is the same process whoever started it, and
+// what ends it is noticed by one that does not use a GPU.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <thread>
+#include <utility>
+
+#include "report/exit_code.h"
+#include "support/interruption.h"
+#include "support/text/diagnostic.h"
+#include "verbs/ranks/child_link.h"
+#include "verbs/ranks/line_socket.h"
+#include "verbs/ranks/meeting.h"
+#include "verbs/ranks/rank_team.h"
+
+namespace stepgate {
+namespace {
+
+using LaunchClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds most_time_to_meet{60};
+// Of an end, which may come before the others have.
+constexpr seconds most_time_to_meet_at_end{10};
+constexpr milliseconds most_time_to_introduce{2000};
+constexpr milliseconds between_looks{50};
+constexpr seconds most_time_to_stop{3};
+
+// --- what the two say to each other, besides the lines of a rank
+// ---------------------------------------------------
+
+constexpr std::string_view start_word = "start ";  // and for what, and the seed
+constexpr std::string_view to_word = "to ";        // and a line for the rank
+constexpr std::string_view stop_word = "stop";
+constexpr std::string_view stopped_word = ".";
+constexpr std::string_view end_word = "end ";  // and the exit code
+constexpr std::string_view gone_mark = "!";    // and what became of the rank
+constexpr std::string_view welcome_word = "welcome";
+constexpr std::string_view tracing_word = "tracing ";
+constexpr std::string_view timing_word = "timing ";
+
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::string name_of_this_host() {
+  std::array<char, 256> host{};
+  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "localhost";
+}
+
+std::filesystem::path meeting_file(const Arguments& arguments, const LaunchedAs& as) {
+  return arguments.ranks.rendezvous.empty() ? default_meeting_file(as) : arguments.ranks.rendezvous;
+}
+
+// --- rank 0
+// -------------------------------------------------------------------------------------------------------
+
+// To a rank whose process another one of the launcher's has started.
+class RemoteLink : public RankLink {
+ public:
+  RemoteLink(LineSocket& socket, const std::string& start) : socket_(socket) {
+    socket_.send(start);
+  }
+  ~RemoteLink() override {
+    socket_.send(stop_word);
+    const auto deadline = LaunchClock::now() + most_time_to_stop;
+    while (!socket_.is_closed() && LaunchClock::now() < deadline) {
+      const auto line = socket_.take_within(between_looks);
+      if (line == stopped_word) return;
+    }
+  }
+  RemoteLink(const RemoteLink&) = delete;
+  RemoteLink& operator=(const RemoteLink&) = delete;
+
+  void send(std::string_view line) override { socket_.send(std::string(to_word).append(line)); }
+
+  std::optional<std::string> take() override {
+    auto line = socket_.take();
+    if (line && line->starts_with(gone_mark)) throw RankGone(line->substr(gone_mark.size()));
+    if (!line && socket_.is_closed()) throw RankGone("closed its connection");
+    return line;
+  }
+
+  int descriptor() const override { return socket_.descriptor(); }
+
+  void finish() override {
+    const auto deadline = LaunchClock::now() + most_time_to_stop;
+    try {
+      while (LaunchClock::now() < deadline) {
+        if (take()) continue;
+        pollfd news{descriptor(), POLLIN, 0};
+        ::poll(&news, 1, static_cast<int>(between_looks.count()));
+      }
+    } catch (const RankGone&) {  // as it should be
+    }
+  }
+
+ private:
+  LineSocket& socket_;
+};
+
+class Leader : public RankTeam {
+ public:
+  Leader(const Arguments& arguments, const LaunchedAs& as)
+      : arguments_(arguments),
+        as_(as),
+        listener_(as.on_one_host),
+        token_(make_token()),
+        file_(meeting_file(arguments, as),
+              {.host = as.on_one_host ? "127.0.0.1" : name_of_this_host(),
+               .port = listener_.port(),
+               .token = token_}),
+        others_(static_cast<std::size_t>(as.count)) {}
+
+  int count() const override { return as_.count; }
+
+  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+    meet(most_time_to_meet);
+    refuse_missing_ranks();
+    std::vector<std::unique_ptr<RankLink>> links;
+    links.push_back(start_rank(rank_command(arguments_, seed, what, 0, as_.local_rank)));
+    const std::string start = fmt::format(
+        "{}{}{}", start_word, what == RanksFor::tracing ? tracing_word : timing_word, seed);
+    for (int rank = 1; rank < as_.count; ++rank)
+      links.push_back(std::make_unique<RemoteLink>(*other(rank), start));
+    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+  }
+
+  void end(int code) override {
+    meet(most_time_to_meet_at_end);
+    for (const auto& one : others_) {
+      if (one) one->send(fmt::format("{}{}", end_word, code));
+    }
+  }
+
+ private:
+  std::unique_ptr<LineSocket>& other(int rank) { return others_[static_cast<std::size_t>(rank)]; }
+
+  bool all_are_there() const {
+    return std::all_of(others_.begin() + 1, others_.end(),
+                       [](const auto& one) { return one != nullptr; });
+  }
+
+  void meet(seconds most) {
+    const auto deadline = LaunchClock::now() + most;
+    while (!all_are_there() && LaunchClock::now() < deadline && !interrupted) {
+      if (auto socket = listener_.accept_within(between_looks)) introduce(std::move(socket));
+    }
+  }
+
+  // "<token> <rank> <count>". Who says something else is cut off.
+  void introduce(std::unique_ptr<LineSocket> socket) {
+    const std::string line = socket->take_within(most_time_to_introduce).value_or("");
+    const std::size_t first = line.find(' ');
+    const std::size_t second = line.rfind(' ');
+    if (first == std::string::npos || second == first || line.substr(0, first) != token_) return;
+    const auto rank = number_in<int>(std::string_view(line).substr(first + 1, second - first - 1));
+    const auto count = number_in<int>(std::string_view(line).substr(second + 1));
+    if (!rank || *rank <= 0 || *rank >= as_.count || count != as_.count || other(*rank)) return;
+    socket->send(welcome_word);
+    other(*rank) = std::move(socket);
+  }
+
+  void refuse_missing_ranks() const {
+    throw_if_interrupted();
+    std::vector<std::size_t> missing;
+    for (std::size_t rank = 1; rank < others_.size(); ++rank) {
+      if (!others_[rank]) missing.push_back(rank);
+    }
+    if (missing.empty()) return;
+    throw DeviceLost(fmt::format(
+        "of the {} ranks that {} started, {} did not come within {} s; start the same command on "
+        "all, and name a file that all of them see: --rendezvous FILE",
+        as_.count, name_of(as_.launcher), fmt::join(missing, ", "), most_time_to_meet.count()));
+  }
+
+  const Arguments& arguments_;
+  LaunchedAs as_;
+  Listener listener_;
+  std::string token_;
+  MeetingFile file_;
+  std::vector<std::unique_ptr<LineSocket>> others_;  // by rank; null: not there yet
+};
+
+// --- the others
+// ---------------------------------------------------------------------------------------------------
+
+// Rank 0, once it has said that this is the rank it waits for. A file that an earlier start has
+// left leads nowhere, or to somebody who hangs up. Null when the time is over.
+std::unique_ptr<LineSocket> find_leader(const Arguments& arguments, const LaunchedAs& as) {
+  const std::filesystem::path file = meeting_file(arguments, as);
+  const auto deadline = LaunchClock::now() + most_time_to_meet;
+  for (; LaunchClock::now() < deadline; std::this_thread::sleep_for(between_looks)) {
+    const auto meeting = read_meeting_file(file);
+    if (!meeting) continue;
+    auto socket = connect_to(meeting->host, meeting->port);
+    if (!socket) continue;
+    socket->send(fmt::format("{} {} {}", meeting->token, as.rank, as.count));
+    // Rank 0 listens when it needs the others: while it plans, this one waits.
+    while (!socket->is_closed() && LaunchClock::now() < deadline) {
+      if (socket->take_within(between_looks) == welcome_word) return socket;
+    }
+  }
+  return nullptr;
+}
+
+// One rank process at a time, as rank 0 asks.
+class Attendant {
+ public:
+  Attendant(const Arguments& arguments, const LaunchedAs& as, LineSocket& leader)
+      : arguments_(arguments), as_(as), leader_(leader) {}
+
+  // Until the end. The exit code.
+  int serve() {
+    while (!code_) {
+      while (auto line = leader_.take()) obey(*line);
+      if (leader_.is_closed() && !code_) return status_of(ExitCode::device_failed);
+      pass_on();
+      wait();
+    }
+    return *code_;
+  }
+
+ private:
+  void obey(std::string_view line) {
+    const auto after = [&](std::string_view word) { return line.substr(word.size()); };
+    if (line.starts_with(to_word)) {
+      if (rank_) rank_->send(after(to_word));
+    } else if (line.starts_with(start_word)) {
+      start(after(start_word));
+    } else if (line == stop_word) {
+      rank_.reset();
+      leader_.send(stopped_word);
+    } else if (line.starts_with(end_word)) {
+      code_ = number_in<int>(after(end_word)).value_or(status_of(ExitCode::device_failed));
+    }
+  }
+
+  void start(std::string_view words) {
+    const bool traces = words.starts_with(tracing_word);
+    words.remove_prefix(std::min(words.size(), (traces ? tracing_word : timing_word).size()));
+    const auto seed = number_in<std::uint64_t>(words);
+    if (!seed) return;
+    rank_ =
+        start_rank(rank_command(arguments_, *seed, traces ? RanksFor::tracing : RanksFor::timing,
+                                as_.rank, as_.local_rank));
+  }
+
+  void pass_on() {
+    if (!rank_) return;
+    try {
+      while (auto line = rank_->take()) leader_.send(*line);
+    } catch (const RankGone& gone) {
+      std::string what = gone.what();
+      std::ranges::replace(what, '\n', ' ');
+      leader_.send(std::string(gone_mark) + what);
+      rank_.reset();
+    }
+  }
+
+  void wait() const {
+    std::array<pollfd, 2> news{pollfd{leader_.descriptor(), POLLIN, 0},
+                               pollfd{rank_ ? rank_->descriptor() : -1, POLLIN, 0}};
+    constexpr int look_around_milliseconds = 100;
+    const bool must_ask = rank_ && rank_->descriptor() < 0;
+    ::poll(news.data(), news.size(), must_ask ? 1 : look_around_milliseconds);
+  }
+
+  const Arguments& arguments_;
+  const LaunchedAs& as_;
+  LineSocket& leader_;
+  std::unique_ptr<RankLink> rank_;
+  std::optional<int> code_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankTeam> lead(const Arguments& arguments, const LaunchedAs& as) {
+  if (arguments.ranks.count) {
+    throw RequestError(fmt::format("--ranks {} starts ranks, and {} has started {} already",
+                                   *arguments.ranks.count, name_of(as.launcher), as.count),
+                       "leave --ranks out, or start it without the launcher");
+  }
+  refuse_one_gpu(arguments);
+  return std::make_unique<Leader>(arguments, as);
+}
+
+int attend(const Arguments& arguments, const LaunchedAs& as) {
+  // Rank 0 refuses the same, and says so.
+  if (arguments.ranks.count) return status_of(ExitCode::wrong_request);
+  std::unique_ptr<LineSocket> leader;
+  try {
+    refuse_one_gpu(arguments);
+    leader = find_leader(arguments, as);
+  } catch (const RequestError&) {
+    return status_of(ExitCode::wrong_request);
+  }
+  if (leader) return Attendant(arguments, as, *leader).serve();
+  throw DeviceError(
+      fmt::format("rank {} of {} did not find rank 0 within {} s in {}; start the same command on "
+                  "all, and name "
+                  "a file that all of them see: --rendezvous FILE",
+                  as.rank, name_of(as.launcher), most_time_to_meet.count(),
+                  meeting_file(arguments, as).string()));
+}
+
+}  // namespace stepgate

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/launcher.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/text/diagnostic.h"
+#include "verbs/ranks/meeting.h"
+
+namespace stepgate {
+namespace {
+
+using Set = std::map<std::string, std::string>;
+
+std::optional<LaunchedAs> launched(const Set& set) {
+  return launched_as([&](const char* name) -> std::optional<std::string> {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+std::string refusal(const Set& set) {
+  try {
+    launched(set);
+  } catch (const RequestError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const Set torchrun{{"RANK", "3"},        {"LOCAL_RANK", "1"},
+                   {"WORLD_SIZE", "4"},  {"LOCAL_WORLD_SIZE", "2"},
+                   {"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}};
+const Set slurm{{"SLURM_PROCID", "2"}, {"SLURM_LOCALID", "2"}, {"SLURM_NTASKS", "4"},
+                {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "1"}, {"SLURM_STEP_NUM_NODES", "1"}};
+const Set open_mpi{{"OMPI_COMM_WORLD_RANK", "1"},
+                   {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                   {"OMPI_COMM_WORLD_SIZE", "2"},
+                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                   {"PMIX_NAMESPACE", "prterun-host-9@1"}};
+
+Set with(Set set, const Set& more) {
+  for (const auto& [name, value] : more) set[name] = value;
+  return set;
+}
+Set without(Set set, const std::string& name) {
+  set.erase(name);
+  return set;
+}
+
+TEST(Launchers, SayWhichRankThisIs) {
+  EXPECT_EQ(launched({}), std::nullopt);
+  EXPECT_EQ(launched(torchrun), (LaunchedAs{Launcher::torchrun, 3, 1, 4, false, "29500"}));
+  EXPECT_EQ(launched(with(torchrun, {{"LOCAL_WORLD_SIZE", "4"}})),
+            (LaunchedAs{Launcher::torchrun, 3, 1, 4, true, "29500"}));
+  EXPECT_EQ(launched(slurm), (LaunchedAs{Launcher::slurm, 2, 2, 4, true, "7.1"}));
+  EXPECT_EQ(launched(with(slurm, {{"SLURM_STEP_NUM_NODES", "2"}}))->on_one_host, false);
+  EXPECT_EQ(launched(without(slurm, "SLURM_STEP_NUM_NODES"))->on_one_host, false);
+  EXPECT_EQ(launched(open_mpi),
+            (LaunchedAs{Launcher::open_mpi, 1, 1, 2, true, "prterun-host-9@1"}));
+}
+
+TEST(Launchers, OfOneProcessAreNone) {
+  EXPECT_EQ(launched(with(torchrun, {{"WORLD_SIZE", "1"}, {"RANK", "0"}, {"LOCAL_RANK", "0"}})),
+            std::nullopt);
+  // A script that srun has not started, and torchrun in it, which is.
+  const Set script = without(slurm, "SLURM_STEP_ID");
+  EXPECT_EQ(launched(script), std::nullopt);
+  EXPECT_EQ(launched(with(script, torchrun))->launcher, Launcher::torchrun);
+  // One task, which starts four.
+  const Set one_task =
+      with(slurm, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "1"}});
+  EXPECT_EQ(launched(with(one_task, torchrun))->launcher, Launcher::torchrun);
+}
+
+TEST(Launchers, ThatAreTwoAreRefusedByName) {
+  EXPECT_EQ(refusal(with(torchrun, slurm)),
+            "this is a process of torchrun, rank 3 of 4, and of Slurm, rank 2 of 4; unset "
+            "SLURM_PROCID if torchrun is the one, and the other's otherwise");
+  EXPECT_NE(refusal(with(slurm, open_mpi)).find("of Slurm, rank 2 of 4, and of Open MPI"),
+            std::string::npos);
+}
+
+TEST(Launchers, ThatDoNotSayEverythingAreRefusedWithWhatIsMissing) {
+  EXPECT_EQ(refusal(without(torchrun, "LOCAL_RANK")),
+            "RANK and WORLD_SIZE of torchrun are set, and LOCAL_RANK is not; start it with "
+            "torchrun, or unset RANK and WORLD_SIZE");
+  EXPECT_EQ(refusal({{"SLURM_PROCID", "0"}}),
+            "SLURM_PROCID of Slurm is set, and SLURM_LOCALID and SLURM_NTASKS are not; start it "
+            "with Slurm, or unset SLURM_PROCID");
+  EXPECT_NE(refusal(without(open_mpi, "OMPI_COMM_WORLD_SIZE")), "");
+}
+
+TEST(Launchers, ThatMakeNoSenseAreRefused) {
+  for (const char* wrong : {"", "x", "-1", "4x", "99999999999", "1.5", " 1"})
+    EXPECT_NE(refusal(with(torchrun, {{"RANK", wrong}})).find("RANK is '"), std::string::npos)
+        << wrong;
+  EXPECT_NE(refusal(with(torchrun, {{"WORLD_SIZE", "0"}})), "");
+  EXPECT_EQ(refusal(with(torchrun, {{"RANK", "4"}})),
+            "RANK=4, LOCAL_RANK=1 and WORLD_SIZE=4 cannot be together; they are a launcher's to "
+            "set: unset them, or let the launcher do it");
+}
+
+TEST(Meetings, AreReadAsTheyWereWritten) {
+  const Meeting meeting{.host = "node-1", .port = 40000, .token = make_token()};
+  EXPECT_EQ(read_meeting(text_of(meeting)), meeting);
+  EXPECT_EQ(meeting.token.size(), 32U);
+  EXPECT_NE(meeting.token, make_token());
+}
+
+TEST(Meetings, ThatAreCutOffOrSomethingElseAreNone) {
+  const std::string text = text_of({.host = "node-1", .port = 40000, .token = "0123"});
+  for (std::size_t length = 0; length < text.size(); ++length)
+    EXPECT_EQ(read_meeting(text.substr(0, length)), std::nullopt) << length;
+  for (const char* wrong :
+       {"stepgate-ranks node:0 t\n", "stepgate-ranks node:65536 t\n", "stepgate-ranks node t\n",
+        "stepgate-ranks :5 t\n", "stepgate-ranks node:5 \n", "stepgate-ranksnode:5 t\n",
+        "stepgate-ranks t node:5\n", "other node:5 t\n"})
+    EXPECT_EQ(read_meeting(wrong), std::nullopt) << wrong;
+}
+
+TEST(Meetings, AreNamedAfterTheJob) {
+  const auto name = [](const std::string& job) {
+    return default_meeting_file({.job = job}).filename().string();
+  };
+  EXPECT_NE(name("29500"), name("29501"));
+  EXPECT_EQ(name("../x y"), name(".._x_y")) << "a job is no path";
+  EXPECT_THROW(name(""), RequestError);
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// A plan as a number: two processes that have the same one carry out the same steps.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "plan/planned_step.h"
+#include "verbs/ranks/rank_protocol.h"
+
+namespace stepgate {
+
+// Of everything that a device is told, but not of what scenario and variant are called: what is
+// compared with itself is the same step twice, by two names.
+std::string digest_of(const StepPlan&);
+
+std::vector<NamedPlan> named_plans(std::span<const PlannedStep>);
+
+}  // namespace stepgate

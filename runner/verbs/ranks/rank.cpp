@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// `stepgate rank`: one rank of a run, in a process of its own. Standard input and output belong to
+// the protocol.
+#include <iostream>
+
+#include "plan/derive/anchors.h"
+#include "support/process/run_program.h"
+#include "support/text/diagnostic.h"
+#include "support/toml/toml_text.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/planned.h"
+#include "verbs/ranks/rank_server.h"
+#include "verbs/verbs.h"
+
+namespace stepgate {
+namespace {
+
+std::vector<PlannedStep> steps_of(const std::vector<Planned>& all) {
+  std::vector<PlannedStep> steps;
+  for (const Planned& planned : all) {
+    if (is_planned_only(planned.scenario)) continue;
+    steps.insert(steps.end(), planned.plans.begin(), planned.plans.end());
+  }
+  return steps;
+}
+
+std::vector<PlannedStep> steps_with_anchors(std::vector<Planned> all) {
+  for (Planned& planned : all) planned.plans = with_anchors(std::move(planned.plans));
+  return steps_of(all);
+}
+
+}  // namespace
+
+int serve_as_rank(const Arguments& arguments) {
+  const std::uint64_t seed = seed_of(arguments);
+  std::vector<Planned> all = plan_all(arguments, seed);
+  DeviceChoice choice = arguments.device;
+  choice.seed = seed;
+  choice.tracing = arguments.ranks.traces;
+  const OpenedDevice opened = open_device(choice);
+  try {
+    fit_to_device(all, opened.device->identity(), seed);
+  } catch (const RequestError&) {  // who asks has the same scenarios and says so
+  }
+  RankSubject subject{.rank = arguments.ranks.rank,
+                      .build = hexadecimal(digest_of_this_program()),
+                      .plans = steps_of(all),
+                      .more_plans = [&all] { return steps_with_anchors(all); },
+                      .fault = {}};
+  if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);
+  RankServer server(*opened.device, std::move(subject));
+  serve_rank(std::cin, std::cout, server);
+  return 0;
+}
+
+}  // namespace stepgate

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// What is asked of a rank process and what it answers: the one place that knows the text. A message
+// is JSON in one or several lines; who carries the lines is rank_link.h's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+// --- lines
+// ------------------------------------------------------------------------------------------------------
+
+// A message as lines, each behind a mark: a long one in several, as no line may be long.
+std::vector<std::string> lines_of(std::string_view message);
+// Said while a request is carried out, so that who waits knows who is there.
+constexpr std::string_view alive_line = "~";
+
+// Puts lines together again.
+class MessageReader {
+ public:
+  // The whole message where this line is its last. Throws RankProtocolError.
+  std::optional<std::string> take(std::string_view line);
+
+ private:
+  std::string begun_;
+};
+
+// Something was said that no rank says, in words that go on after a name: "said `x`, which is ...".
+class RankProtocolError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// --- requests
+// ---------------------------------------------------------------------------------------------------
+
+namespace ask {
+
+struct Hello {};
+struct MakeRendezvous {};
+struct Join {
+  RankMembership membership;
+};
+struct Libraries {
+  std::string digest;  // of the plan
+};
+// `step` is how the loaded step is called from now on.
+struct Load {
+  std::int64_t step = 0;
+  int slot = 0;
+  std::string digest;  // of the plan
+  std::string scenario;
+  std::string variant;
+  LoadDraw draw;
+};
+struct Run {
+  std::int64_t step = 0;
+  Observe observe;
+};
+struct RunInterleaved {
+  std::vector<std::int64_t> steps;
+  Interleaving how;
+};
+struct Unload {
+  std::int64_t step = 0;
+};
+struct Environment {};
+struct End {};
+
+}  // namespace ask
+
+using RankRequest =
+    std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask::Libraries, ask::Load, ask::Run,
+                 ask::RunInterleaved, ask::Unload, ask::Environment, ask::End>;
+
+// "load", "run": in messages, too.
+std::string_view name_of(const RankRequest&);
+
+std::string message_of(const RankRequest&);
+// Throws RankProtocolError.
+RankRequest read_rank_request(std::string_view message);
+
+// --- answers
+// ----------------------------------------------------------------------------------------------------
+
+// A plan that the process has, by what is in it.
+struct NamedPlan {
+  std::string scenario;
+  std::string variant;
+  std::string digest;
+  bool operator==(const NamedPlan&) const = default;
+};
+
+struct RankHello {
+  int rank = 0;
+  std::string build;
+  std::string host;
+  std::int64_t process = 0;
+  DeviceIdentity identity;
+  std::string reason_against_tracing;
+  std::vector<NamedPlan> plans;
+};
+
+// Of one run. The digests are of bits, so that who reads many answers compares numbers.
+struct RankRan {
+  StepResult result;
+  std::optional<std::uint64_t> weights;  // of those that all ranks have; only with tensors
+};
+
+enum class RankFault { device, lost, memory_full, host_memory };
+struct RankError {
+  RankFault fault = RankFault::device;
+  std::string message;
+};
+
+struct Done {};
+struct Rendezvous {
+  std::string bytes;
+};
+using Libraries = std::vector<DeviceKey>;
+using Choices = std::vector<KernelChoice>;
+using RanTogether = std::vector<StepResult>;
+using Surroundings = std::optional<EnvironmentReading>;
+
+using RankValue = std::variant<Done, RankError, RankHello, Rendezvous, Libraries, Choices, RankRan,
+                               RanTogether, Surroundings>;
+
+struct RankAnswer {
+  RankValue value;
+  std::chrono::nanoseconds now{0};  // Device::now of the rank
+};
+
+std::string message_of(const RankAnswer&);
+// Throws RankProtocolError.
+RankAnswer read_rank_answer(std::string_view message);
+
+// "0a1b": bytes that are no text.
+std::string hexadecimal_of(std::string_view bytes);
+// Throws RankProtocolError.
+std::string bytes_of_hexadecimal(std::string_view digits);
+
+}  // namespace stepgate

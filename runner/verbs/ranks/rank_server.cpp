@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/rank_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <condition_variable>
+#include <csignal>
+#include <istream>
+#include <mutex>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+#include "plan/derive/plan_of_rank.h"
+#include "support/fnv1a.h"
+#include "support/random.h"
+#include "support/text/diagnostic.h"
+#include "verbs/ranks/plan_digest.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::chrono::seconds between_signs_of_life{1};
+
+std::string name_of_host() {
+  std::array<char, 256> host{};
+  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
+}
+
+// Of the weights that every rank has all of: after an update they are the same bits everywhere.
+std::uint64_t digest_of_weights(const StepPlan& plan, const std::vector<Tensor>& tensors) {
+  std::uint64_t hash = fnv1a_start;
+  for (const Tensor& tensor : tensors) {
+    const auto buffer = std::ranges::find(plan.buffers, tensor.name, &Buffer::name);
+    const bool is_of_all_ranks = buffer != plan.buffers.end() &&
+                                 buffer->purpose == Purpose::weights && buffer->pieces.empty();
+    if (!is_of_all_ranks) continue;
+    hash = fnv1a(tensor.name, hash);
+    for (const float value : tensor.values)
+      hash = fnv1a_word(std::bit_cast<std::uint32_t>(value), hash);
+  }
+  return hash;
+}
+
+// Says that the process is there as long as it lives.
+class SignsOfLife {
+ public:
+  SignsOfLife(std::ostream& out, std::mutex& writing)
+      : out_(out), writing_(writing), thread_([this] { say(); }) {}
+  ~SignsOfLife() {
+    {
+      const std::lock_guard lock(writing_);
+      over_ = true;
+    }
+    ended_.notify_all();
+    thread_.join();
+  }
+  SignsOfLife(const SignsOfLife&) = delete;
+  SignsOfLife& operator=(const SignsOfLife&) = delete;
+
+ private:
+  void say() {
+    std::unique_lock lock(writing_);
+    while (!ended_.wait_for(lock, between_signs_of_life, [this] { return over_; }))
+      out_ << alive_line << '\n' << std::flush;
+  }
+
+  std::ostream& out_;
+  std::mutex& writing_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+PlayedFault played_fault(const std::string& text) {
+  struct Named {
+    std::string_view name;
+    int signal;
+  };
+  constexpr std::array signals{Named{"KILL", SIGKILL}, Named{"SEGV", SIGSEGV},
+                               Named{"STOP", SIGSTOP}, Named{"LIE", 0}};
+  const std::string_view words = text;
+  const std::size_t colon = words.find(':');
+  const std::string_view at = words.substr(0, colon);
+  if (colon != std::string_view::npos && (at == "load" || at == "run")) {
+    const auto found = std::ranges::find(signals, words.substr(colon + 1), &Named::name);
+    if (found != signals.end()) return {.at_run = at == "run", .signal = found->signal};
+  }
+  throw RequestError("there is no fault '" + text + "' to play", "say load:KILL or run:STOP");
+}
+
+RankServer::RankServer(Device& device, RankSubject subject)
+    : device_(device), subject_(std::move(subject)) {
+  for (const PlannedStep& plan : subject_.plans) by_digest_.emplace(digest_of(plan), plan);
+}
+
+RankAnswer RankServer::answer(const RankRequest& request) {
+  RankAnswer answer;
+  const auto failed = [&](RankFault fault, std::string_view message) {
+    answer.value = RankError{.fault = fault, .message = std::string(message)};
+  };
+  try {
+    answer.value = std::visit([this](const auto& asked) { return value_of(asked); }, request);
+  } catch (const DeviceLost& error) {
+    failed(RankFault::lost, error.what());
+  } catch (const DeviceMemoryFull& error) {
+    failed(RankFault::memory_full, error.what());
+  } catch (const DeviceError& error) {
+    failed(RankFault::device, error.what());
+  } catch (const std::bad_alloc&) {
+    failed(RankFault::host_memory, no_host_memory);
+  }
+  answer.now = device_.now();
+  return answer;
+}
+
+RankValue RankServer::value_of(const ask::Hello&) {
+  return RankHello{.rank = subject_.rank,
+                   .build = subject_.build,
+                   .host = name_of_host(),
+                   .process = ::getpid(),
+                   .identity = device_.identity(),
+                   .reason_against_tracing = device_.reason_against_tracing(),
+                   .plans = named_plans(subject_.plans)};
+}
+
+RankValue RankServer::value_of(const ask::MakeRendezvous&) {
+  return Rendezvous{device_.make_rendezvous()};
+}
+
+RankValue RankServer::value_of(const ask::Join& join) {
+  device_.join(join.membership);
+  return Done{};
+}
+
+RankValue RankServer::value_of(const ask::Libraries& libraries) {
+  return device_.libraries_for(plan_of(libraries.digest));
+}
+
+RankValue RankServer::value_of(const ask::Load& load) {
+  play(false);
+  const bool is_a_part = carries_a_part(device_.identity().kind);
+  StepPlan plan = plan_of(load.digest);
+  if (is_a_part && plan.ranks.count > 1) plan = plan_of_rank(std::move(plan), subject_.rank);
+  plan.scenario = load.scenario;
+  plan.variant = load.variant;
+  LoadDraw draw = load.draw;
+  // Loaders of several processes have nothing to do with each other.
+  if (is_a_part && subject_.rank > 0)
+    draw.loader = random_bits(draw.loader, static_cast<std::uint64_t>(subject_.rank));
+  Loaded loaded{.plan = std::make_unique<StepPlan>(std::move(plan)), .step = nullptr};
+  loaded.step = device_.load_into(load.slot, *loaded.plan, draw);
+  Choices choices = loaded.step->choices();
+  loaded_.insert_or_assign(load.step, std::move(loaded));
+  return choices;
+}
+
+RankValue RankServer::value_of(const ask::Run& run) {
+  const bool lies = subject_.fault && subject_.fault->at_run && subject_.fault->signal == 0;
+  play(true);
+  const Loaded& what = loaded(run.step);
+  RankRan ran{.result = what.step->run(run.observe), .weights = {}};
+  if (lies && ran.result.elapsed) ++*ran.result.elapsed;
+  if (run.observe.tensors) ran.weights = digest_of_weights(*what.plan, ran.result.tensors);
+  return ran;
+}
+
+RankValue RankServer::value_of(const ask::RunInterleaved& run) {
+  std::vector<LoadedStep*> steps;
+  for (const std::int64_t step : run.steps) steps.push_back(loaded(step).step.get());
+  return device_.run_interleaved(steps, run.how);
+}
+
+RankValue RankServer::value_of(const ask::Unload& unload) {
+  loaded_.erase(unload.step);
+  return Done{};
+}
+
+RankValue RankServer::value_of(const ask::Environment&) {
+  return device_.read_environment();
+}
+
+RankValue RankServer::value_of(const ask::End&) {
+  loaded_.clear();
+  return Done{};
+}
+
+const PlannedStep& RankServer::plan_of(const std::string& digest) {
+  auto found = by_digest_.find(digest);
+  if (found == by_digest_.end() && subject_.more_plans) {
+    for (const PlannedStep& plan : std::exchange(subject_.more_plans, {})())
+      by_digest_.emplace(digest_of(plan), plan);
+    found = by_digest_.find(digest);
+  }
+  if (found != by_digest_.end()) return found->second;
+  throw DeviceError(fmt::format("it has no plan with the digest {}", digest));
+}
+
+RankServer::Loaded& RankServer::loaded(std::int64_t step) {
+  const auto found = loaded_.find(step);
+  if (found != loaded_.end()) return found->second;
+  throw DeviceError(fmt::format("it has loaded no step {}", step));
+}
+
+void RankServer::play(bool at_run) {
+  if (!subject_.fault || subject_.fault->at_run != at_run) return;
+  if (const int signal = std::exchange(subject_.fault, {})->signal; signal != 0) std::raise(signal);
+}
+
+void serve_rank(std::istream& in, std::ostream& out, RankServer& server) {
+  MessageReader reader;
+  std::mutex writing;
+  for (std::string line; std::getline(in, line);) {
+    const auto message = reader.take(line);
+    if (!message) continue;
+    const RankRequest request = read_rank_request(*message);
+    std::string text;
+    {
+      const SignsOfLife signs(out, writing);
+      text = message_of(server.answer(request));
+    }
+    for (const std::string& part : lines_of(text)) out << part << '\n';
+    out << std::flush;
+    if (std::holds_alternative<ask::End>(request)) return;
+  }
+}
+
+}  // namespace stepgate

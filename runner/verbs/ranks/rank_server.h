@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The other end of a rank's link: a device that does as it is asked. Decides nothing.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "plan/planned_step.h"
+#include "verbs/ranks/rank_protocol.h"
+
+namespace stepgate {
+
+// Whether each rank's device carries out its own part of a plan and they work together, as GPUs do.
+// Others carry out all ranks of a plan in one process, so that every process does the same.
+constexpr bool carries_a_part(DeviceKind kind) {
+  return kind == DeviceKind::cuda;
+}
+
+// For tests: what the process does to itself at its first load, or at its first run.
+struct PlayedFault {
+  bool at_run = false;
+  int signal = 0;  // 0: none; it runs on and says of its times what is not so
+};
+
+// "load:KILL", "run:STOP", "run:LIE". Throws RequestError.
+PlayedFault played_fault(const std::string& text);
+
+struct RankSubject {
+  int rank = 0;
+  std::string build;
+  std::vector<PlannedStep> plans;
+  // Those that a run may need besides, for which nobody takes the time before.
+  std::function<std::vector<PlannedStep>()> more_plans = {};
+  std::optional<PlayedFault> fault = {};
+};
+
+class RankServer {
+ public:
+  RankServer(Device& device, RankSubject subject);
+
+  // What a device cannot do is an answer; of another request nothing is thrown either.
+  RankAnswer answer(const RankRequest&);
+
+ private:
+  struct Loaded {
+    std::unique_ptr<StepPlan> plan;  // outlives the step
+    std::unique_ptr<LoadedStep> step;
+  };
+
+  RankValue value_of(const ask::Hello&);
+  RankValue value_of(const ask::MakeRendezvous&);
+  RankValue value_of(const ask::Join&);
+  RankValue value_of(const ask::Libraries&);
+  RankValue value_of(const ask::Load&);
+  RankValue value_of(const ask::Run&);
+  RankValue value_of(const ask::RunInterleaved&);
+  RankValue value_of(const ask::Unload&);
+  RankValue value_of(const ask::Environment&);
+  RankValue value_of(const ask::End&);
+
+  const PlannedStep& plan_of(const std::string& digest);
+  Loaded& loaded(std::int64_t step);
+  void play(bool at_run);
+
+  Device& device_;
+  RankSubject subject_;
+  std::map<std::string, PlannedStep> by_digest_;
+  std::map<std::int64_t, Loaded> loaded_;
+};
+
+// Answers messages line by line until it is told to end, or the input does. While it works it says
+// every second that it is there. Throws RankProtocolError.
+void serve_rank(std::istream& in, std::ostream& out, RankServer&);
+
+}  // namespace stepgate

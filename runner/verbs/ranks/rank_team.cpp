@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/rank_team.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "report/text/progress_line.h"
+#include "support/interruption.h"
+#include "support/process/attached_tool.h"
+#include "support/text/diagnostic.h"
+#include "verbs/fit_to_device.h"
+#include "verbs/own_command.h"
+#include "verbs/ranks/child_link.h"
+#include "verbs/ranks/plan_digest.h"
+#include "verbs/trace/trace_all.h"
+#include "verbs/trace/trace_planned.h"
+
+namespace stepgate {
+namespace {
+
+constexpr std::string_view gpu = "cuda";
+
+int most_ranks_of(const Planned& planned) {
+  int most = 1;
+  if (is_planned_only(planned.scenario)) return most;
+  for (const StepPlan& plan : planned.plans) most = std::max(most, plan.ranks.count);
+  return most;
+}
+
+int most_ranks_of(const std::vector<Planned>& all) {
+  int most = 1;
+  for (const Planned& planned : all) most = std::max(most, most_ranks_of(planned));
+  return most;
+}
+
+OpenedDevice open_ranks(RankTeam& team, const Arguments& arguments, std::uint64_t seed) {
+  OpenedDevice opened;
+  // Whether nobody asked for this device, which ranks are told by name, is known here alone.
+  if (resolved_spec(arguments.device) != gpu) opened = open_device_for(arguments, seed);
+  opened.device = team.assemble(seed, RanksFor::timing);
+  return opened;
+}
+
+// Children of this process.
+class OwnRanks : public RankTeam {
+ public:
+  OwnRanks(const Arguments& arguments, int count) : arguments_(arguments), count_(count) {}
+
+  int count() const override { return count_; }
+
+  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+    std::vector<std::unique_ptr<RankLink>> links;
+    for (int rank = 0; rank < count_; ++rank)
+      links.push_back(start_rank(rank_command(arguments_, seed, what, rank, rank)));
+    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+  }
+
+ private:
+  const Arguments& arguments_;
+  int count_;
+};
+
+}  // namespace
+
+RankedSettings ranked_settings(const Arguments& arguments) {
+  return {.stall = std::chrono::duration_cast<std::chrono::nanoseconds>(
+              std::chrono::duration<double>(arguments.ranks.stall_seconds)),
+          .stopped = [] { return interrupted != 0; }};
+}
+
+void refuse_one_gpu(const Arguments& arguments) {
+  const std::string& spec = arguments.device.spec;
+  if (!spec.starts_with(std::string(gpu) + ":")) return;
+  throw RequestError(fmt::format("--device {} is one GPU, and ranks have one each", spec),
+                     "say --device cuda, and choose with CUDA_VISIBLE_DEVICES");
+}
+
+Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor what, int rank,
+                     int local_rank) {
+  std::string spec = resolved_spec(arguments.device);
+  if (spec == gpu) spec = fmt::format("{}:{}", gpu, local_rank);
+  std::vector<std::string> more{"--rank", std::to_string(rank)};
+  if (what == RanksFor::tracing) more.emplace_back("--traces");
+  // "1:load:KILL" is rank 1's.
+  const std::string mine = fmt::format("{}:", rank);
+  if (arguments.ranks.fault.starts_with(mine))
+    more.insert(more.end(), {"--fault", arguments.ranks.fault.substr(mine.size())});
+  return own_command(arguments, "rank", spec, seed, arguments.files, more);
+}
+
+std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
+                                        const std::vector<Planned>& all) {
+  if (arguments.ranks.count) refuse_one_gpu(arguments);
+  if (!needs_device(all)) return nullptr;
+  if (arguments.ranks.count) return std::make_unique<OwnRanks>(arguments, *arguments.ranks.count);
+  const int wanted = most_ranks_of(all);
+  if (wanted == 1 || resolved_spec(arguments.device) != gpu) return nullptr;
+  const int there = std::min(wanted, gpu_count());
+  return there < 2 ? nullptr : std::make_unique<OwnRanks>(arguments, there);
+}
+
+OpenedDevice open_device_of_run(const Arguments& arguments, RankTeam* team,
+                                std::vector<Planned>& all, std::uint64_t seed) {
+  OpenedDevice opened =
+      team != nullptr ? open_ranks(*team, arguments, seed) : open_device_for(arguments, seed);
+  fit_to_device(all, opened.device->identity(), seed);
+  if (team != nullptr)
+    dynamic_cast<RankedDevice&>(*opened.device).refuse_other_plans(plans_of_ranks(all));
+  refuse_too_many_ranks(all, team, opened.device->identity());
+  return opened;
+}
+
+std::vector<NamedPlan> plans_of_ranks(const std::vector<Planned>& all) {
+  std::vector<NamedPlan> plans;
+  for (const Planned& planned : all) {
+    if (is_planned_only(planned.scenario)) continue;
+    const auto own = named_plans(planned.plans);
+    plans.insert(plans.end(), own.begin(), own.end());
+  }
+  return plans;
+}
+
+std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
+                                     std::vector<Planned> all, std::uint64_t seed) {
+  ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+  std::vector<Traced> traced(all.size());
+  if (!needs_device(all)) return traced;
+  if (const auto mark = attached_tool()) {
+    for (Traced& one : traced)
+      one.unavailable = "another tool is attached to this process: " + *mark + " is set";
+    return traced;
+  }
+  const std::unique_ptr<RankedDevice> device = team.assemble(seed, RanksFor::tracing);
+  fit_to_device(all, device->identity(), seed);
+  device->refuse_other_plans(plans_of_ranks(all));
+  refuse_too_many_ranks(all, &team, device->identity());
+  const JudgeSettings settings = settings_for(all);
+  for (const std::size_t index : tracing_order(all)) {
+    const Planned& planned = all[index];
+    if (planned.unmet) continue;
+    if (planned.scenario.calibrate) {
+      traced[index].unavailable = "ranks that run in processes of their own do not calibrate";
+      continue;
+    }
+    line.show("tracing " + planned.scenario.name);
+    try {
+      traced[index] = trace_planned(*device, arguments, planned, settings, seed);
+    } catch (const DeviceLost&) {
+      throw;  // what follows would only hang again
+    } catch (const DeviceError& error) {
+      traced[index].unavailable = error.what();
+    }
+  }
+  return traced;
+}
+
+void refuse_too_many_ranks(std::vector<Planned>& all, const RankTeam* team,
+                           const DeviceIdentity& device) {
+  if (team == nullptr && device.kind != DeviceKind::cuda) return;
+  const int there = team == nullptr ? 1 : team->count();
+  for (Planned& planned : all) {
+    const int needed = most_ranks_of(planned);
+    if (needed > there)
+      planned.unmet =
+          fmt::format("needs {} ranks, there {} {}", needed, there == 1 ? "is" : "are", there);
+  }
+}
+
+}  // namespace stepgate

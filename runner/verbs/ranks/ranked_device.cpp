@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/ranked_device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "support/interruption.h"
+#include "support/process/child.h"
+#include "support/require.h"
+#include "support/text/units.h"
+#include "verbs/ranks/combine_ranks.h"
+#include "verbs/ranks/plan_digest.h"
+#include "verbs/ranks/rank_server.h"
+
+namespace stepgate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// How often a wait looks around: a signal may come just before it begins.
+constexpr milliseconds look_around{100};
+// When one rank has failed, the others may be waiting for it and never answer; whether one of them
+// is gone besides, which explains more, shows soon.
+constexpr std::chrono::seconds patience_after_error{3};
+// A process that lives says so every second while it works (rank_server.h).
+constexpr std::chrono::seconds silence{4};
+
+// "ranks 0, 1 and 3", "rank 2"
+std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
+  const std::size_t last = numbers.size() - 1;
+  if (last == 0) return fmt::format("rank {}", numbers.front());
+  return fmt::format(
+      "ranks {} and {}",
+      fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(last), ", "),
+      numbers.back());
+}
+
+[[noreturn]] void throw_fault(RankFault fault, const std::string& message) {
+  switch (fault) {
+    case RankFault::memory_full:
+      throw DeviceMemoryFull(message);
+    case RankFault::host_memory:
+      throw std::bad_alloc();
+    default:
+      throw DeviceError(message);
+  }
+}
+
+}  // namespace
+
+// Loaded by all the ranks of its plan.
+class RankedDevice::Step : public LoadedStep {
+ public:
+  Step(RankedDevice& device, std::size_t ranks, std::int64_t number, std::string name)
+      : device_(device), ranks_(ranks), number_(number), name_(std::move(name)) {}
+  ~Step() override {
+    if (communicates_) --device_.of_several_;
+    try {
+      if (device_.lost_.empty()) device_.all(ranks_, ask::Unload{.step = number_});
+    } catch (const std::exception&) {  // whatever is asked next says so
+    }
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  std::vector<KernelChoice> choices() const override { return choices_; }
+  StepResult run(const Observe& observe) override { return device_.run(*this, observe); }
+
+ private:
+  friend class RankedDevice;
+  RankedDevice& device_;
+  std::size_t ranks_;
+  std::int64_t number_;
+  std::string name_;  // "'fix'"
+  bool communicates_ = false;
+  std::vector<KernelChoice> choices_;
+};
+
+RankedDevice::RankedDevice(std::vector<std::unique_ptr<RankLink>> links, RankedSettings settings)
+    : settings_(std::move(settings)) {
+  require(!links.empty(), "a device of ranks has at least one");
+  for (std::size_t rank = 0; rank < links.size(); ++rank)
+    ranks_.push_back({.link = std::move(links[rank]), .name = fmt::format("rank {}", rank)});
+  const auto hellos = all_values<RankHello>(ranks_.size(), ask::Hello{});
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    ranks_[rank].hello = hellos[rank];
+    const bool is_elsewhere = hellos[rank].host != hellos.front().host;
+    ranks_[rank].name = fmt::format("rank {} (process {}{})", rank, hellos[rank].process,
+                                    is_elsewhere ? " on " + hellos[rank].host : "");
+  }
+  have_parts_ = carries_a_part(hellos.front().identity.kind);
+  check_one_program();
+}
+
+RankedDevice::~RankedDevice() {
+  for (Rank& rank : ranks_) {
+    if (!lost_.empty()) break;
+    send(rank, ask::End{});
+  }
+  for (Rank& rank : ranks_) {
+    if (rank.link) rank.link->finish();
+  }
+}
+
+void RankedDevice::check_one_program() {
+  const Rank& first = ranks_.front();
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    const RankHello& hello = ranks_[rank].hello;
+    if (hello.rank != static_cast<int>(rank))
+      lose(fmt::format("{} says that it is rank {}", ranks_[rank].name, hello.rank));
+    if (hello.build != first.hello.build) {
+      lose(
+          fmt::format("{} is another program than rank 0: its build is {} and not {}; start the "
+                      "same file everywhere",
+                      ranks_[rank].name, hello.build, first.hello.build));
+    }
+    const DeviceIdentity& own = hello.identity;
+    const DeviceIdentity& other = first.hello.identity;
+    if (own.kind != other.kind || own.name != other.name || own.driver != other.driver) {
+      lose(fmt::format("{} has {}, and rank 0 has {}; ranks need the same device and driver",
+                       ranks_[rank].name, in_words(own), in_words(other)));
+    }
+  }
+}
+
+void RankedDevice::refuse_other_plans(std::span<const NamedPlan> plans) {
+  for (const Rank& rank : ranks_) {
+    const std::vector<NamedPlan>& own = rank.hello.plans;
+    const auto [expected, planned] = std::ranges::mismatch(plans, own);
+    if (expected == plans.end() && planned == own.end()) continue;
+    const auto in_quotes = [](const NamedPlan& plan) {
+      return fmt::format("'{}' of '{}'", plan.variant, plan.scenario);
+    };
+    const char* way_out = "start all with the same files, --set and --seed";
+    if (planned == own.end())
+      lose(fmt::format("{} has not planned {}; {}", rank.name, in_quotes(*expected), way_out));
+    if (expected == plans.end())
+      lose(fmt::format("{} has also planned {}; {}", rank.name, in_quotes(*planned), way_out));
+    if (expected->variant != planned->variant || expected->scenario != planned->scenario) {
+      lose(fmt::format("{} has planned {} in the place of {}; {}", rank.name, in_quotes(*planned),
+                       in_quotes(*expected), way_out));
+    }
+    lose(fmt::format("{} has planned another step for {}; {}", rank.name, in_quotes(*planned),
+                     way_out));
+  }
+}
+
+DeviceIdentity RankedDevice::identity() const {
+  return ranks_.front().hello.identity;
+}
+
+std::vector<DeviceKey> RankedDevice::libraries_for(const StepPlan& plan) {
+  return all_values<Libraries>(1, ask::Libraries{.digest = digest_of(plan)}).front();
+}
+
+std::string RankedDevice::reason_against_tracing() const {
+  for (const Rank& rank : ranks_) {
+    if (!rank.hello.reason_against_tracing.empty())
+      return fmt::format("{}: {}", rank.name, rank.hello.reason_against_tracing);
+  }
+  return "";
+}
+
+std::chrono::nanoseconds RankedDevice::now() const {
+  return identity().kind == DeviceKind::simulated ? now_ : Device::now();
+}
+
+std::optional<EnvironmentReading> RankedDevice::read_environment() {
+  try {
+    std::vector<EnvironmentReading> readings;
+    const std::size_t count = have_parts_ ? ranks_.size() : 1;
+    for (Surroundings& own : all_values<Surroundings>(count, ask::Environment{})) {
+      if (own) readings.push_back(std::move(*own));
+    }
+    if (readings.empty()) return std::nullopt;
+    return combined(readings);
+  } catch (const DeviceError& error) {  // whatever is asked next says so, too
+    return EnvironmentReading{.unavailable = error.what()};
+  }
+}
+
+// Who computes all ranks of a plan by itself does so in every process, also for a plan of one rank:
+// what comes later would differ otherwise, as its noise goes on from step to step.
+std::size_t RankedDevice::ranks_of(const StepPlan& plan) const {
+  if (plan.ranks.count > count()) {
+    throw DeviceError(
+        fmt::format("it needs {} ranks, and there are {}", plan.ranks.count, count()));
+  }
+  return have_parts_ ? static_cast<std::size_t>(plan.ranks.count) : ranks_.size();
+}
+
+std::unique_ptr<LoadedStep> RankedDevice::load(const StepPlan& plan, const LoadDraw& draw) {
+  return load_into(only_slot, plan, draw);
+}
+
+std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& plan,
+                                                    const LoadDraw& draw) {
+  const std::size_t count = ranks_of(plan);
+  if (have_parts_ && plan.ranks.count > 1) join(plan.ranks.count);
+  const std::int64_t number = next_step_++;
+  const bool communicates = have_parts_ && plan.ranks.count > 1;
+  // From here on it is unloaded wherever it was loaded, also where another rank could not.
+  auto step = std::make_unique<Step>(*this, count, number, fmt::format("'{}'", plan.variant));
+  step->communicates_ = communicates;
+  if (communicates) ++of_several_;
+  step->choices_ = all_values<Choices>(count, ask::Load{.step = number,
+                                                        .slot = slot,
+                                                        .digest = digest_of(plan),
+                                                        .scenario = plan.scenario,
+                                                        .variant = plan.variant,
+                                                        .draw = draw})
+                       .front();
+  return step;
+}
+
+StepResult RankedDevice::run(Step& step, const Observe& observe) {
+  auto ran = all_values<RankRan>(step.ranks_, ask::Run{.step = step.number_, .observe = observe});
+  if (!have_parts_) {
+    refuse_disagreement(ran, step.name_);
+    return std::move(ran.front().result);
+  }
+  for (std::size_t rank = 1; rank < ran.size(); ++rank) {
+    if (ran[rank].result.losses.size() != ran.front().result.losses.size())
+      lose(fmt::format("{} ran {} steps of {}, and rank 0 ran {}", ranks_[rank].name,
+                       ran[rank].result.losses.size(), step.name_,
+                       ran.front().result.losses.size()));
+  }
+  if (const auto rank = other_weights(ran)) {
+    lose(fmt::format("{} does not agree with rank 0: its weights after {} steps of {} are others",
+                     ranks_[*rank].name, ran.front().result.losses.size(), step.name_));
+  }
+  return combined(std::move(ran));
+}
+
+void RankedDevice::refuse_disagreement(std::span<const RankRan> ran, const std::string& step) {
+  if (const auto differs = disagreement(ran)) {
+    lose(fmt::format("{} does not agree with rank 0: its {} of {} are others",
+                     ranks_[differs->rank].name, differs->about, step));
+  }
+}
+
+std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* const> steps,
+                                                      const Interleaving& how) {
+  ask::RunInterleaved run{.steps = {}, .how = how};
+  std::size_t count = 1;
+  for (LoadedStep* step : steps) {
+    const auto& own = dynamic_cast<const Step&>(*step);
+    run.steps.push_back(own.number_);
+    count = std::max(count, own.ranks_);
+  }
+  require(!have_parts_ || count == 1, "steps of several ranks are not interleaved");
+  std::vector<RanTogether> ran = all_values<RanTogether>(count, run);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    std::vector<RankRan> of_step;
+    for (const RanTogether& rank : ran) of_step.push_back({.result = rank.at(step), .weights = {}});
+    refuse_disagreement(of_step, dynamic_cast<const Step&>(*steps[step]).name_);
+  }
+  return std::move(ran.front());
+}
+
+void RankedDevice::join(int count) {
+  if (joined_ == count) return;
+  if (of_several_ > 0) {
+    throw DeviceError(
+        fmt::format("steps of {} and of {} ranks cannot be loaded at the same time; "
+                    "make them variants of two scenarios",
+                    joined_, count));
+  }
+  const std::string rendezvous = all_values<Rendezvous>(1, ask::MakeRendezvous{}).front().bytes;
+  std::span<Rank> together(ranks_.data(), static_cast<std::size_t>(count));
+  for (int rank = 0; rank < count; ++rank) {
+    send(together[static_cast<std::size_t>(rank)],
+         ask::Join{{.rank = rank, .count = count, .rendezvous = rendezvous}});
+  }
+  taken(together, ask::Join{});
+  joined_ = count;
+}
+
+// --- asking
+// -----------------------------------------------------------------------------------------------------
+
+void RankedDevice::end_all(const std::string& why) {
+  lost_ = why;
+  for (Rank& rank : ranks_) rank.link.reset();  // nobody waits for one that is gone or deaf
+}
+
+void RankedDevice::lose(const std::string& sentence) {
+  end_all(sentence);
+  throw DeviceLost(sentence);
+}
+
+void RankedDevice::send(Rank& rank, const RankRequest& request) {
+  rank.answer.reset();
+  rank.last_sign = Clock::now();
+  for (const std::string& line : lines_of(message_of(request))) rank.link->send(line);
+}
+
+std::vector<RankAnswer> RankedDevice::all(std::size_t count, const RankRequest& request) {
+  if (!lost_.empty()) throw DeviceLost(lost_);
+  const std::span<Rank> asked(ranks_.data(), count);
+  for (Rank& rank : asked) send(rank, request);
+  return taken(asked, request);
+}
+
+template <class Value>
+std::vector<Value> RankedDevice::all_values(std::size_t count, const RankRequest& request) {
+  std::vector<Value> values;
+  for (RankAnswer& answer : all(count, request)) {
+    Value* value = std::get_if<Value>(&answer.value);
+    if (value == nullptr) {
+      lose(fmt::format("{} answered '{}' with something else", ranks_[values.size()].name,
+                       name_of(request)));
+    }
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+// Until all have answered.
+std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankRequest& request) {
+  const Clock::time_point deadline = Clock::now() + settings_.stall;
+  std::optional<Clock::time_point> patience;
+  while (true) {
+    take_all(asked, request);
+    if (std::ranges::all_of(asked, [](const Rank& rank) { return rank.answer.has_value(); })) break;
+    if (settings_.stopped && settings_.stopped()) {
+      end_all("the run was interrupted");
+      throw Interrupted();
+    }
+    const Clock::time_point now = Clock::now();
+    if (!patience && std::ranges::any_of(asked, has_failed)) patience = now + patience_after_error;
+    if (patience && now >= *patience) give_up_after_error(asked, request);
+    if (now >= deadline) give_up(asked, request);
+    wait_for_news(asked);
+  }
+  refuse_errors(asked);
+  std::vector<RankAnswer> answers;
+  for (Rank& rank : asked) answers.push_back(std::move(*rank.answer));
+  now_ = answers.front().now;
+  return answers;
+}
+
+bool RankedDevice::has_failed(const Rank& rank) {
+  return rank.answer && std::holds_alternative<RankError>(rank.answer->value);
+}
+
+void RankedDevice::wait_for_news(std::span<const Rank> asked) {
+  std::vector<pollfd> news;
+  for (const Rank& rank : asked) {
+    if (!rank.answer) news.push_back({rank.link->descriptor(), POLLIN, 0});
+  }
+  const bool must_ask = std::ranges::any_of(news, [](const pollfd& one) { return one.fd < 0; });
+  ::poll(news.data(), news.size(), must_ask ? 1 : static_cast<int>(look_around.count()));
+}
+
+void RankedDevice::take_all(std::span<Rank> asked, const RankRequest& request) {
+  for (Rank& rank : asked) {
+    try {
+      while (!rank.answer) {
+        const auto line = rank.link->take();
+        if (!line) break;
+        rank.last_sign = Clock::now();
+        if (*line == alive_line) continue;
+        if (const auto message = rank.reader.take(*line)) rank.answer = read_rank_answer(*message);
+      }
+    } catch (const RankProtocolError& error) {
+      lose(fmt::format("{} answered '{}' with what {}", rank.name, name_of(request), error.what()));
+    } catch (const RankGone& gone) {
+      lose(fmt::format("{} {} instead of answering '{}'{}", rank.name, gone.what(),
+                       name_of(request), answered_in_words(asked)));
+    }
+  }
+}
+
+// "; ranks 0, 1 and 3 did", "; no other rank did".
+std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
+  std::vector<std::size_t> answered;
+  for (std::size_t number = 0; number < asked.size(); ++number) {
+    if (asked[number].answer) answered.push_back(number);
+  }
+  if (asked.size() == 1) return "";
+  return answered.empty() ? "; no other rank did"
+                          : fmt::format("; {} did", numbers_in_words(answered));
+}
+
+// Those that give no sign of life are to blame, and who waits for them is not; where all are
+// alive, whoever has not answered.
+void RankedDevice::give_up(std::span<const Rank> asked, const RankRequest& request) {
+  const auto longest = std::min<std::chrono::nanoseconds>(silence, settings_.stall * 3 / 4);
+  const Clock::time_point now = Clock::now();
+  std::vector<std::string> silent;
+  std::vector<std::string> missing;
+  for (const Rank& rank : asked) {
+    if (rank.answer) continue;
+    missing.push_back(rank.name);
+    if (now - rank.last_sign > longest) silent.push_back(rank.name);
+  }
+  const std::vector<std::string>& to_blame = silent.empty() ? missing : silent;
+  lose(fmt::format("{} did not answer '{}' within {}{}", fmt::join(to_blame, " and "),
+                   name_of(request),
+                   seconds_text(std::chrono::duration<double>(settings_.stall).count()),
+                   answered_in_words(asked)));
+}
+
+void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRequest& request) {
+  const auto failed = std::ranges::find_if(asked, has_failed);
+  lose(fmt::format("{} failed at '{}', and others wait for it in vain: {}", failed->name,
+                   name_of(request), std::get<RankError>(failed->answer->value).message));
+}
+
+// What one of them cannot do, all have not done.
+void RankedDevice::refuse_errors(std::span<const Rank> asked) {
+  const auto failed = std::ranges::find_if(asked, has_failed);
+  if (failed == asked.end()) return;
+  joined_ = 1;  // whoever failed among others may have lost them
+  const auto& error = std::get<RankError>(failed->answer->value);
+  const std::string message =
+      ranks_.size() == 1 ? error.message : fmt::format("{}: {}", failed->name, error.message);
+  if (error.fault == RankFault::lost) lose(message);
+  throw_fault(error.fault, message);
+}
+
+}  // namespace stepgate

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Several ranks as one device: whoever loads and runs steps on it has all ranks do so at once and
+// gets one result. Decides nothing about a run; how ranks come to be is rank_team.h's.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "plan/planned_step.h"
+#include "verbs/ranks/rank_link.h"
+#include "verbs/ranks/rank_protocol.h"
+
+namespace stepgate {
+
+struct RankedSettings {
+  // For every answer of every rank.
+  std::chrono::nanoseconds stall{std::chrono::seconds(60)};
+  std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
+};
+
+class RankedDevice : public Device {
+ public:
+  // The links of ranks 0, 1, ..., at least one. Throws DeviceLost where a rank does not come up or
+  // is another program.
+  RankedDevice(std::vector<std::unique_ptr<RankLink>>, RankedSettings);
+  // Tells all to end.
+  ~RankedDevice() override;
+
+  int count() const { return static_cast<int>(ranks_.size()); }
+  // Throws DeviceLost that names the first rank which has planned something else, and what.
+  void refuse_other_plans(std::span<const NamedPlan>);
+
+  DeviceIdentity identity() const override;
+  std::vector<DeviceKey> libraries_for(const StepPlan&) override;
+  // A plan of fewer ranks than there are is that of the first ones.
+  std::unique_ptr<LoadedStep> load(const StepPlan&, const LoadDraw&) override;
+  std::unique_ptr<LoadedStep> load_into(int slot, const StepPlan&, const LoadDraw&) override;
+  std::chrono::nanoseconds now() const override;
+  // Of steps of one rank, by the rule against interleaving several.
+  std::vector<StepResult> run_interleaved(std::span<LoadedStep* const>,
+                                          const Interleaving&) override;
+  std::string reason_against_tracing() const override;
+  std::optional<EnvironmentReading> read_environment() override;
+
+ private:
+  class Step;
+  struct Rank {
+    std::unique_ptr<RankLink> link;
+    MessageReader reader{};
+    std::string name{};  // "rank 2", and once that is known "rank 2 (process 4711)"
+    RankHello hello{};
+    // While it is waited for.
+    std::optional<RankAnswer> answer{};
+    std::chrono::steady_clock::time_point last_sign{};
+  };
+
+  // All of the first `count` ranks at once. Throws what a rank's error says, DeviceLost when one is
+  // gone, deaf or says nonsense, Interrupted.
+  std::vector<RankAnswer> all(std::size_t count, const RankRequest&);
+  template <class Value>
+  std::vector<Value> all_values(std::size_t count, const RankRequest&);
+
+  void send(Rank&, const RankRequest&);
+  std::vector<RankAnswer> taken(std::span<Rank>, const RankRequest&);
+  void take_all(std::span<Rank>, const RankRequest&);
+  static void wait_for_news(std::span<const Rank>);
+  static bool has_failed(const Rank&);
+  static std::string answered_in_words(std::span<const Rank>);
+  void refuse_errors(std::span<const Rank>);
+  [[noreturn]] void give_up(std::span<const Rank>, const RankRequest&);
+  [[noreturn]] void give_up_after_error(std::span<const Rank>, const RankRequest&);
+  void check_one_program();
+  void join(int count);
+  std::size_t ranks_of(const StepPlan&) const;
+  void end_all(const std::string& why);
+  [[noreturn]] void lose(const std::string& sentence);
+  StepResult run(Step&, const Observe&);
+  // Of ranks that all did the same.
+  void refuse_disagreement(std::span<const RankRan>, const std::string& step);
+
+  std::vector<Rank> ranks_;
+  RankedSettings settings_;
+  bool have_parts_ = false;
+  int joined_ = 1;               // ranks that communicate
+  std::int64_t of_several_ = 0;  // loaded steps that do
+  std::int64_t next_step_ = 0;
+  std::chrono::nanoseconds now_{0};  // of rank 0, where time is simulated
+  std::string lost_;                 // why; empty while all are there
+};
+
+}  // namespace stepgate

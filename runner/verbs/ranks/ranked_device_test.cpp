@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: MIT
+// Ranks in the same process, each with a fake device of its own.
+#include "verbs/ranks/ranked_device.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "measure/testing/fake_device.h"
+#include "support/interruption.h"
+#include "verbs/ranks/combine_ranks.h"
+#include "verbs/ranks/plan_digest.h"
+#include "verbs/ranks/rank_server.h"
+
+namespace stepgate {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// A GPU that talks to others.
+class PlayedGpu : public FakeDevice {
+ public:
+  using FakeDevice::FakeDevice;
+  DeviceIdentity identity() const override {
+    DeviceIdentity identity = FakeDevice::identity();
+    identity.kind = kind;
+    return identity;
+  }
+  std::string make_rendezvous() override { return std::string("meet\0here", 9); }
+  void join(const RankMembership& membership) override { joined.push_back(membership); }
+  std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
+    loaded.push_back(plan);
+    if (!load_error.empty()) throw DeviceMemoryFull(load_error);
+    return std::make_unique<Step>(*this, FakeDevice::load(plan, draw));
+  }
+
+  DeviceKind kind = DeviceKind::cuda;
+  std::vector<RankMembership> joined;
+  std::vector<StepPlan> loaded;
+  std::string load_error;
+  float weight = 1;
+  int unloaded = 0;
+
+ private:
+  class Step : public LoadedStep {
+   public:
+    Step(PlayedGpu& gpu, std::unique_ptr<LoadedStep> step) : gpu_(gpu), step_(std::move(step)) {}
+    ~Step() override { ++gpu_.unloaded; }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+    StepResult run(const Observe& observe) override {
+      StepResult result = step_->run(observe);
+      if (observe.tensors) result.tensors = {{.name = "w", .values = {gpu_.weight}}};
+      if (observe.trace) result.trace = Trace{.first_step = result.elapsed->count(), .steps = 1};
+      return result;
+    }
+
+   private:
+    PlayedGpu& gpu_;
+    std::unique_ptr<LoadedStep> step_;
+  };
+};
+
+// How a rank behaves besides.
+enum class Manner { proper, silent, alive_only, gone_at_run, nonsense };
+
+class LocalLink : public RankLink {
+ public:
+  LocalLink(RankServer& server, const Manner& manner) : server_(server), manner_(manner) {}
+
+  void send(std::string_view line) override {
+    const auto message = reader_.take(line);
+    if (!message) return;
+    const RankRequest request = read_rank_request(*message);
+    is_run_ = std::holds_alternative<ask::Run>(request);
+    if (is_run_ && manner_ != Manner::proper) return;
+    for (std::string& part : lines_of(message_of(server_.answer(request))))
+      said_.push_back(std::move(part));
+  }
+  std::optional<std::string> take() override {
+    if (is_run_ && manner_ == Manner::gone_at_run) throw RankGone("was ended by signal 9 (Killed)");
+    if (is_run_ && manner_ == Manner::alive_only) {
+      is_run_ = ++lives_ < 1000;
+      return lives_ % 2 == 0 ? std::nullopt : std::optional<std::string>(alive_line);
+    }
+    if (is_run_ && manner_ == Manner::nonsense) return "=nonsense";
+    if (said_.empty()) return std::nullopt;
+    std::string line = std::move(said_.front());
+    said_.pop_front();
+    return line;
+  }
+  int descriptor() const override { return -1; }
+  void finish() override {}
+
+ private:
+  RankServer& server_;
+  const Manner& manner_;
+  MessageReader reader_;
+  std::deque<std::string> said_;
+  bool is_run_ = false;
+  int lives_ = 0;
+};
+
+class RankedDevices : public testing::Test {
+ protected:
+  struct Rank {
+    Script script;
+    std::unique_ptr<PlayedGpu> gpu;
+    std::unique_ptr<RankServer> server;
+    Manner manner = Manner::proper;
+    std::string build = "b";
+    std::vector<PlannedStep> plans;
+  };
+
+  RankedDevices() {
+    for (int rank = 0; rank < 3; ++rank) {
+      auto& one = *ranks_.emplace_back(std::make_unique<Rank>());
+      one.script.step_time = [rank](const std::string&, std::int64_t step) {
+        // The slowest at odd steps is rank 1, at even ones rank 2, which is so altogether.
+        return nanoseconds(milliseconds(10 + (step % 2 == 1 ? (rank == 1 ? 2 : 0) : 2 * rank)));
+      };
+      one.script.loss = [rank](const std::string&, std::int64_t) {
+        return 1.0F + static_cast<float>(rank);
+      };
+      one.gpu = std::make_unique<PlayedGpu>(one.script);
+      one.plans = plans();
+    }
+  }
+
+  static std::vector<PlannedStep> plans() {
+    std::vector<StepPlan> plans = plans_named({"one", "two", "all"});
+    plans[1].ranks.count = 2;
+    plans[2].ranks.count = 3;
+    for (StepPlan& plan : plans) {
+      plan.buffers = {{.name = "w", .purpose = Purpose::weights, .bytes = 64}};
+      plan.operations = {
+          {.name = "fill",
+           .action =
+               FillZero{{.buffer = 0, .offset_bytes = 0, .bytes = 4, .rank_stride_bytes = 4}}}};
+      if (plan.ranks.count == 1) plan.operations.clear();
+    }
+    return with_facts(plans);
+  }
+
+  Rank& rank(std::size_t number) { return *ranks_[number]; }
+
+  std::unique_ptr<RankedDevice> device(milliseconds stall = milliseconds(60)) {
+    std::vector<std::unique_ptr<RankLink>> links;
+    for (std::size_t number = 0; number < ranks_.size(); ++number) {
+      Rank& one = rank(number);
+      one.server = std::make_unique<RankServer>(
+          *one.gpu,
+          RankSubject{.rank = static_cast<int>(number), .build = one.build, .plans = one.plans});
+      links.push_back(std::make_unique<LocalLink>(*one.server, one.manner));
+    }
+    return std::make_unique<RankedDevice>(std::move(links),
+                                          RankedSettings{.stall = stall, .stopped = stopped_});
+  }
+
+  // What is said when every rank has the step and runs it.
+  std::string failure_of_run(milliseconds stall = milliseconds(60)) {
+    const auto all = device(stall);
+    const auto step = all->load(plans_[2], {});
+    try {
+      step->run({});
+    } catch (const DeviceLost& error) {
+      try {
+        all->load(plans_[2], {});
+        ADD_FAILURE() << "nothing can be loaded any more";
+      } catch (const DeviceLost& again) {
+        EXPECT_STREQ(again.what(), error.what());
+      }
+      return error.what();
+    }
+    return "";
+  }
+
+  static std::string without_process(std::string text) {
+    const std::string name = " (process " + std::to_string(::getpid()) + ")";
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name))
+      text.erase(at, name.size());
+    return text;
+  }
+
+  std::vector<PlannedStep> plans_ = plans();
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::function<bool()> stopped_;
+};
+
+TEST_F(RankedDevices, GiveEachRankItsPart) {
+  const auto all = device();
+  const auto step = all->load(plans_[2], LoadDraw{.first_step = 4, .loader = 9});
+  for (std::size_t number = 0; number < 3; ++number) {
+    const PlayedGpu& gpu = *rank(number).gpu;
+    ASSERT_EQ(gpu.loaded.size(), 1U);
+    const StepPlan& plan = gpu.loaded.front();
+    EXPECT_EQ(plan.ranks.rank, static_cast<int>(number));
+    const auto& fill = std::get<FillZero>(plan.operations.at(0).action);
+    EXPECT_EQ(fill.what.offset_bytes, 4 * static_cast<std::int64_t>(number));
+    EXPECT_EQ(rank(number).script.draws.at(0).first_step, 4);
+    ASSERT_EQ(gpu.joined.size(), 1U);
+    EXPECT_EQ(gpu.joined[0].rank, static_cast<int>(number));
+    EXPECT_EQ(gpu.joined[0].count, 3);
+    EXPECT_EQ(gpu.joined[0].rendezvous, std::string("meet\0here", 9));
+  }
+  EXPECT_EQ(rank(0).script.draws[0].loader, 9U) << "as one process would draw";
+  EXPECT_NE(rank(1).script.draws[0].loader, 9U);
+  EXPECT_NE(rank(1).script.draws[0].loader, rank(2).script.draws[0].loader);
+}
+
+TEST_F(RankedDevices, LetOthersIdleWhereAPlanHasFewerRanks) {
+  const auto all = device();
+  all->load(plans_[0], {})->run({});
+  all->load(plans_[1], {})->run({});
+  EXPECT_EQ(rank(0).script.runs.size(), 2U);
+  EXPECT_EQ(rank(1).script.runs.size(), 1U);
+  EXPECT_EQ(rank(2).script.runs.size(), 0U);
+  EXPECT_EQ(rank(1).gpu->joined.at(0).count, 2);
+  EXPECT_EQ(rank(2).gpu->joined.size(), 0U);
+  EXPECT_EQ(rank(0).gpu->unloaded, 2);
+  EXPECT_EQ(rank(1).gpu->unloaded, 1);
+  StepPlan too_many = plans_[2];
+  too_many.ranks.count = 4;
+  EXPECT_THROW(all->load(too_many, {}), DeviceError);
+}
+
+TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
+  const auto all = device();
+  const auto step = all->load(plans_[2], {});
+  const StepResult result = step->run({.wash_out_steps = 1, .steps = 3, .trace = true});
+  // Steps 1, 2, 3: rank 0 takes 10 10 10, rank 1 12 12 12, rank 2 10 14 10.
+  EXPECT_EQ(result.step_times,
+            (std::vector<nanoseconds>{milliseconds(12), milliseconds(14), milliseconds(12)}));
+  EXPECT_EQ(result.elapsed, milliseconds(36));
+  EXPECT_EQ(result.losses, std::vector<float>(4, 2.0F));
+  EXPECT_EQ(result.host_busy, milliseconds(9)) << "of rank 1, the slowest";
+  EXPECT_EQ(result.trace.value().first_step, 36'000'000) << "likewise";
+}
+
+TEST_F(RankedDevices, NameTheRankWhoseWeightsDiffer) {
+  {
+    const auto all = device();
+    const auto step = all->load(plans_[2], {});
+    EXPECT_EQ(step->run({.tensors = true}).tensors.at(0).values.at(0), 1.0F);
+  }
+  rank(2).gpu->weight = 1.0000001F;
+  const auto all = device();
+  const auto step = all->load(plans_[2], {});
+  try {
+    step->run({.tensors = true});
+    FAIL();
+  } catch (const DeviceLost& error) {
+    EXPECT_EQ(without_process(error.what()),
+              "rank 2 does not agree with rank 0: its weights after 1 steps of 'all' are others");
+  }
+}
+
+TEST_F(RankedDevices, ThatComputeAllRanksEachMustAgree) {
+  for (const auto& one : ranks_) {
+    one->gpu->kind = DeviceKind::simulated;
+    one->script.loss = [](const std::string&, std::int64_t) { return 1.0F; };
+    one->script.step_time = [](const std::string&, std::int64_t) {
+      return nanoseconds(milliseconds(3));
+    };
+  }
+  {
+    const auto all = device();
+    all->load(plans_[0], LoadDraw{.loader = 5})->run({});
+    EXPECT_EQ(rank(2).script.runs.size(), 1U) << "all the same, also of one rank";
+    EXPECT_EQ(rank(2).script.draws.at(0).loader, 5U);
+    EXPECT_EQ(rank(2).gpu->loaded.at(0).ranks.rank, 0);
+    EXPECT_TRUE(rank(2).gpu->joined.empty());
+    EXPECT_EQ(all->now(), milliseconds(3)) << "simulated time, as rank 0 has it";
+  }
+  rank(1).script.step_time = [](const std::string&, std::int64_t) {
+    return nanoseconds(milliseconds(4));
+  };
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 1 does not agree with rank 0: its times of 'all' are others");
+  rank(1).script.loss = [](const std::string&, std::int64_t) { return 2.0F; };
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 1 does not agree with rank 0: its losses of 'all' are others");
+}
+
+TEST_F(RankedDevices, NameTheRankThatIsGone) {
+  rank(1).manner = Manner::gone_at_run;
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 1 was ended by signal 9 (Killed) instead of answering 'run'; rank 0 did");
+}
+
+TEST_F(RankedDevices, NameTheRankThatIsSilentAndNotThoseThatWaitForIt) {
+  rank(0).manner = Manner::alive_only;
+  rank(2).manner = Manner::silent;
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 2 did not answer 'run' within 60 ms; rank 1 did");
+  rank(0).manner = Manner::proper;
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 2 did not answer 'run' within 60 ms; ranks 0 and 1 did");
+}
+
+TEST_F(RankedDevices, NameAllWhoAreAliveAndDoNotAnswer) {
+  rank(0).manner = Manner::alive_only;
+  EXPECT_EQ(without_process(failure_of_run()),
+            "rank 0 did not answer 'run' within 60 ms; ranks 1 and 2 did");
+}
+
+TEST_F(RankedDevices, NameTheRankThatTalksNonsense) {
+  rank(1).manner = Manner::nonsense;
+  EXPECT_EQ(without_process(failure_of_run()), "rank 1 answered 'run' with what is not JSON");
+}
+
+TEST_F(RankedDevices, SayWhichRankCouldNotAndGoOn) {
+  rank(1).gpu->load_error = "no memory is left";
+  const auto all = device();
+  try {
+    all->load(plans_[2], {});
+    FAIL();
+  } catch (const DeviceMemoryFull& error) {
+    EXPECT_EQ(without_process(error.what()), "rank 1: no memory is left");
+  }
+  EXPECT_EQ(rank(0).gpu->unloaded, 1) << "what one cannot load, none keeps";
+  rank(1).gpu->load_error.clear();
+  EXPECT_EQ(all->load(plans_[2], {})->run({}).losses.size(), 1U);
+}
+
+TEST_F(RankedDevices, RefuseAnotherProgramAndOtherPlans) {
+  rank(2).plans = {rank(2).plans[0], rank(2).plans[1]};
+  const auto refusal = [&](std::span<const NamedPlan> plans) {
+    try {
+      device()->refuse_other_plans(plans);
+    } catch (const DeviceLost& error) {
+      return without_process(error.what());
+    }
+    return std::string();
+  };
+  const auto plans = named_plans(plans_);
+  EXPECT_EQ(refusal(plans),
+            "rank 2 has not planned 'all' of 'scripted'; start all with the same "
+            "files, --set and --seed");
+  rank(2).plans = plans_;
+  EXPECT_EQ(refusal(plans), "");
+  StepPlan other = plans_[1];
+  other.operations[0].name = "another";
+  rank(2).plans[1] = with_facts(std::move(other));
+  EXPECT_EQ(refusal(plans).substr(0, 58),
+            "rank 2 has planned another step for 'two' of 'scripted'; s");
+  rank(1).build = "c";
+  EXPECT_EQ(refusal(plans),
+            "rank 1 is another program than rank 0: its build is c and not b; start the same file "
+            "everywhere");
+}
+
+TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
+  rank(1).manner = Manner::silent;
+  int asked = 0;
+  stopped_ = [&] { return ++asked > 3; };
+  const auto all = device(std::chrono::minutes(1));
+  const auto step = all->load(plans_[2], {});
+  EXPECT_THROW(step->run({}), Interrupted);
+  EXPECT_EQ(asked, 4);
+}
+
+TEST_F(RankedDevices, DoNotJoinAnewUnderALoadedStep) {
+  const auto all = device();
+  const auto step = all->load_into(0, plans_[2], {});
+  EXPECT_NO_THROW(all->load_into(1, plans_[0], {}));
+  EXPECT_NO_THROW(all->load_into(1, plans_[2], {}));
+  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceError);
+  step->run({});
+  EXPECT_EQ(rank(0).gpu->joined.size(), 1U);
+}
+
+TEST_F(RankedDevices, JoinAnewAfterOneHasFailed) {
+  const auto all = device();
+  all->load(plans_[2], {});
+  all->load(plans_[2], {});
+  EXPECT_EQ(rank(2).gpu->joined.size(), 1U);
+  rank(1).gpu->load_error = "no memory is left";
+  EXPECT_THROW(all->load(plans_[2], {}), DeviceMemoryFull);
+  rank(1).gpu->load_error.clear();
+  all->load(plans_[2], {});
+  EXPECT_EQ(rank(2).gpu->joined.size(), 2U);
+}
+
+TEST_F(RankedDevices, InterleaveStepsOfOneRank) {
+  const auto all = device();
+  const auto first = all->load_into(0, plans_[0], {});
+  const auto second = all->load_into(1, plans_[0], {});
+  const std::vector<LoadedStep*> steps{first.get(), second.get()};
+  const auto results = all->run_interleaved(steps, {.order = {0, 1, 0}, .steps = 2});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].steps, 4);
+  EXPECT_EQ(results[1].steps, 2);
+}
+
+TEST(PlanDigest, IsOfTheStepAndNotOfItsNames) {
+  StepPlan plan = plans_named({"a"}).front();
+  const std::string before = digest_of(plan);
+  plan.variant = "b";
+  plan.scenario = "other";
+  EXPECT_EQ(digest_of(plan), before);
+  plan.batch_sizes = {65};
+  const std::string other = digest_of(plan);
+  EXPECT_NE(other, before);
+  plan.operations.push_back({.name = "wait", .action = HostWaits{.what = WaitFor::stream}});
+  const std::string waits = digest_of(plan);
+  std::get<HostWaits>(plan.operations[0].action).what = WaitFor::poll;
+  EXPECT_NE(digest_of(plan), waits);
+  EXPECT_NE(waits, other);
+}
+
+TEST(CombinedSurroundings, AreTheWorse) {
+  std::vector<EnvironmentReading> readings(2);
+  readings[0] = {.sm_clock_hertz = 2e9, .temperature_celsius = 50};
+  readings[0].times = {{.event = ClockEvent::software_power_cap, .total = nanoseconds(5)}};
+  readings[1] = {.sm_clock_hertz = 1e9, .temperature_celsius = 80};
+  readings[1].active = {ClockEvent::software_thermal};
+  readings[1].times = {{.event = ClockEvent::software_power_cap, .total = nanoseconds(7)}};
+  const EnvironmentReading worse = combined(readings);
+  EXPECT_EQ(worse.sm_clock_hertz, 1e9);
+  EXPECT_EQ(worse.temperature_celsius, 80);
+  EXPECT_EQ(worse.active.value().size(), 1U);
+  EXPECT_EQ(worse.times.at(0).total, nanoseconds(12));
+}
+
+}  // namespace
+}  // namespace stepgate

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// A run on several ranks, by whatever starts them: the same verdict, said once, and nothing left
+// over. What docs/ranks.md shows is what is run here.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "tests/cli/command_line.h"
+
+namespace stepgate {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Set = std::map<std::string, std::string>;
+
+class Ranks : public CommandLine {
+ protected:
+  Ranks() {
+    for (const char* name :
+         {"RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
+      ::unsetenv(name);
+    write("two.toml",
+          "claim = \"two ranks compute twice as much\"\n"
+          "model = { kind = \"mlp\", layers = 4, hidden = 256 }\nbatch.size = 32\n"
+          "[variant.baseline]\n[variant.two]\nranks.count = 2\n"
+          "[expect]\nline = \"two.samples_per_s >= 1.2 * baseline.samples_per_s\"\n");
+    write("one.toml", holding);
+    for (const char* folder : {"r0", "r1", "alone"})
+      std::filesystem::create_directory(place() / folder);
+  }
+
+  // In a folder below the scenarios', so that several processes have an output each.
+  static std::vector<std::string> running(const std::string& file,
+                                          const std::vector<std::string>& more) {
+    std::vector<std::string> words = simulating({"../" + file});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Finished run(const std::string& file, const std::vector<std::string>& more) const {
+    return ChildProcess(STEPGATE_PROGRAM, running(file, more), place() / "alone").wait();
+  }
+
+  std::unique_ptr<ChildProcess> start(int rank, const Set& variables,
+                                      const std::vector<std::string>& words) const {
+    std::vector<std::unique_ptr<EnvironmentVariable>> set;
+    for (const auto& [name, value] : variables)
+      set.push_back(std::make_unique<EnvironmentVariable>(name, value));
+    return std::make_unique<ChildProcess>(STEPGATE_PROGRAM, words,
+                                          place() / ("r" + std::to_string(rank)));
+  }
+
+  // As the launchers start processes, rank 1 first.
+  Set torchrun(int rank) const {
+    return {{"RANK", std::to_string(rank)},
+            {"LOCAL_RANK", std::to_string(rank)},
+            {"WORLD_SIZE", "2"},
+            {"LOCAL_WORLD_SIZE", "2"},
+            {"MASTER_ADDR", "127.0.0.1"},
+            {"MASTER_PORT", "29500"},
+            {"XDG_RUNTIME_DIR", place().string()}};
+  }
+  Set slurm(int rank) const {
+    return {{"SLURM_PROCID", std::to_string(rank)},
+            {"SLURM_LOCALID", std::to_string(rank)},
+            {"SLURM_NTASKS", "2"},
+            {"SLURM_JOB_ID", "4711"},
+            {"SLURM_STEP_ID", "0"},
+            {"XDG_RUNTIME_DIR", place().string()}};
+  }
+  std::array<Finished, 2> launched(const std::array<Set, 2>& variables,
+                                   const std::array<std::vector<std::string>, 2>& words) const {
+    const auto second = start(1, variables[1], words[1]);
+    const auto first = start(0, variables[0], words[0]);
+    EXPECT_TRUE(first->ends(30s));
+    EXPECT_TRUE(second->ends(10s));
+    return {first->wait(), second->wait()};
+  }
+  std::array<Finished, 2> launched(const std::array<Set, 2>& variables,
+                                   const std::vector<std::string>& words) const {
+    return launched(variables, {words, words});
+  }
+
+  // Processes that work below this test's folder.
+  std::vector<int> left_over() const {
+    std::vector<int> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      std::error_code gone;
+      const auto folder = std::filesystem::read_symlink(entry.path() / "cwd", gone).string();
+      if (!gone && folder.starts_with(place().string())) found.push_back(std::stoi(name));
+    }
+    return found;
+  }
+  void expect_nothing_left_over() const {
+    for (int look = 0; look < 100 && !left_over().empty(); ++look)
+      std::this_thread::sleep_for(20ms);
+    EXPECT_EQ(left_over(), std::vector<int>());
+  }
+
+  const std::vector<std::string> untraced{"--no-trace"};
+};
+
+int times_in(const std::string& text, const std::string& words) {
+  int times = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+    ++times;
+  return times;
+}
+
+TEST_F(Ranks, SayWhatOneProcessSays) {
+  const Finished alone = run("two.toml", untraced);
+  EXPECT_EQ(alone.exit_code, 0) << alone.out << alone.err;
+  EXPECT_EQ(times_in(alone.out, "1 scenario, 1 holds"), 1) << alone.out;
+  const Finished ranks = run("two.toml", {"--no-trace", "--ranks", "2"});
+  EXPECT_EQ(ranks.exit_code, 0);
+  EXPECT_EQ(ranks.out, alone.out);
+  EXPECT_EQ(ranks.err, "");
+  expect_nothing_left_over();
+}
+
+TEST_F(Ranks, TraceAndInterleaveAsOneProcessDoes) {
+  const Finished alone = run("one.toml", {"--json", "alone.json"});
+  const Finished ranks = run("one.toml", {"--json", "ranks.json", "--ranks", "3"});
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_EQ(ranks.out, alone.out) << ranks.err;
+  EXPECT_TRUE(contains(alone.out, "2 traced rounds")) << alone.out;
+  EXPECT_TRUE(contains(text_of(place() / "alone" / "alone.json"), "\"interleaved\":true"));
+  EXPECT_TRUE(contains(text_of(place() / "alone" / "ranks.json"), "\"interleaved\":true"));
+}
+
+TEST_F(Ranks, OfTorchrunAndOfSlurmSayItOnceAndEndAlike) {
+  const Finished alone = run("two.toml", untraced);
+  for (const auto& variables :
+       {std::array{torchrun(0), torchrun(1)}, std::array{slurm(0), slurm(1)}}) {
+    const auto [first, second] = launched(variables, running("two.toml", untraced));
+    EXPECT_EQ(first.exit_code, 0);
+    EXPECT_EQ(second.exit_code, 0);
+    EXPECT_EQ(first.out, alone.out);
+    EXPECT_EQ(first.err + second.out + second.err, "");
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(place()))
+    EXPECT_FALSE(contains(entry.path().filename(), "stepgate-ranks")) << "the file is taken away";
+  expect_nothing_left_over();
+}
+
+TEST_F(Ranks, OfAnotherVerdictEndAlike) {
+  write("two.toml", refuted);
+  const auto ends = [&](const std::vector<std::string>& more) {
+    const auto [first, second] = launched({torchrun(0), torchrun(1)}, running("two.toml", more));
+    EXPECT_EQ(first.exit_code, second.exit_code);
+    EXPECT_EQ(second.out + second.err, "");
+    return first.exit_code;
+  };
+  EXPECT_EQ(ends({"--no-trace"}), 1);
+  EXPECT_EQ(ends({"--set", "batch.sise=3"}), 2);
+}
+
+#ifdef STEPGATE_MPIRUN
+TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
+  const EnvironmentVariable plain("NO_COLOR", "1");  // mpirun has a terminal for its processes
+  for (const std::string& content : {text_of(place() / "two.toml"), refuted}) {
+    write("two.toml", content);
+    const Finished alone = run("two.toml", untraced);
+    std::vector<std::string> words{"-n", "2", "--allow-run-as-root", "--oversubscribe",
+                                   STEPGATE_PROGRAM};
+    const auto stepgate = running("two.toml", untraced);
+    words.insert(words.end(), stepgate.begin(), stepgate.end());
+    const Finished finished = ChildProcess(STEPGATE_MPIRUN, words, place() / "r0").wait();
+    EXPECT_EQ(finished.exit_code, alone.exit_code) << finished.err;
+    // Where a rank fails mpirun says so besides.
+    EXPECT_TRUE(contains(finished.out, alone.out)) << finished.out << alone.out;
+    EXPECT_EQ(times_in(finished.out, "1 scenario"), 1);
+  }
+}
+#endif
+
+// Without tracing it is the run that fails, and with it the trace; each at load and at run.
+TEST_F(Ranks, ThatDieOrHangEndTheRunInOneSentence) {
+  for (const char* at : {"load", "run"}) {
+    for (const char* rank : {"0", "1"}) {
+      for (const char* signal : {"KILL", "SEGV", "STOP"}) {
+        const std::string fault = std::string(rank) + ":" + at + ":" + signal;
+        SCOPED_TRACE(fault);
+        const bool traced = std::string(signal) == "SEGV";
+        std::vector<std::string> more{"--ranks",      "2",  "--stall-seconds", "1",
+                                      "--rank-fault", fault};
+        if (!traced) more.emplace_back("--no-trace");
+        const auto start = std::chrono::steady_clock::now();
+        const Finished finished = run("two.toml", more);
+        EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+        EXPECT_EQ(finished.exit_code, 3) << finished.out << finished.err;
+        const std::string said = traced ? finished.err : finished.out;
+        const std::string name = std::string("rank ") + rank + " (process ";
+        EXPECT_EQ(times_in(said, name), 1) << said;
+        EXPECT_TRUE(contains(said, std::string("'") + at + "'")) << said;
+        EXPECT_EQ(times_in(finished.out + finished.err, "(process "), 1);
+        expect_nothing_left_over();
+      }
+    }
+  }
+}
+
+TEST_F(Ranks, OfALauncherThatDieOrHangEndAll) {
+  for (const char* fault : {"0:load:KILL", "1:run:KILL", "0:run:STOP", "1:load:STOP"}) {
+    SCOPED_TRACE(fault);
+    const auto [first, second] = launched(
+        {torchrun(0), torchrun(1)},
+        running("two.toml", {"--no-trace", "--stall-seconds", "1", "--rank-fault", fault}));
+    EXPECT_EQ(first.exit_code, 3) << first.err;
+    EXPECT_EQ(second.exit_code, 3);
+    const std::string name = std::string("rank ") + fault[0] + " (process ";
+    EXPECT_EQ(times_in(first.out + first.err, name), 1) << first.out << first.err;
+    EXPECT_EQ(second.out + second.err, "");
+    expect_nothing_left_over();
+  }
+}
+
+TEST_F(Ranks, ThatDisagreeEndTheRun) {
+  for (const auto& more : {untraced, {}}) {
+    std::vector<std::string> words{"--ranks", "3", "--rank-fault", "2:run:LIE"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished finished = run("two.toml", words);
+    EXPECT_EQ(finished.exit_code, 3);
+    const std::string said = finished.out + finished.err;
+    EXPECT_EQ(times_in(said, "rank 2 (process "), 1) << said;
+    EXPECT_TRUE(contains(said, "does not agree with rank 0: its times of '")) << said;
+  }
+}
+
+// The launcher's own processes, not those that they started.
+TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
+  write("two.toml", endless);
+  for (const int killed : {0, 1}) {
+    SCOPED_TRACE(killed);
+    const std::vector<std::string> words = running("two.toml", untraced);
+    const std::array processes{start(0, torchrun(0), words), start(1, torchrun(1), words)};
+    for (int look = 0; look < 500 && left_over().size() < 6; ++look)
+      std::this_thread::sleep_for(10ms);  // two of them, two ranks and who watches over each
+    EXPECT_EQ(left_over().size(), 6U);
+    processes[static_cast<std::size_t>(killed)]->send(SIGKILL);
+    ChildProcess& other = *processes[static_cast<std::size_t>(1 - killed)];
+    EXPECT_TRUE(other.ends(10s));
+    const Finished finished = other.wait();
+    EXPECT_EQ(finished.exit_code, 3);
+    EXPECT_EQ(times_in(finished.out + finished.err, " closed its connection instead of answering "),
+              killed)
+        << finished.out << finished.err;
+    EXPECT_TRUE(processes[static_cast<std::size_t>(killed)]->ends(1s));
+    expect_nothing_left_over();
+  }
+}
+
+// What rank 0 has left is no place to meet.
+TEST_F(Ranks, OfALauncherDoNotTakeAnOldFileForRankZero) {
+  const std::string file = "stepgate-ranks-" + std::to_string(::geteuid()) + "-29500";
+  write(file, "stepgate-ranks 127.0.0.1:9 0123456789abcdef\n");
+  const auto [first, second] = launched({torchrun(0), torchrun(1)}, running("two.toml", untraced));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+}
+
+TEST_F(Ranks, OfALauncherMeetInTheFileThatIsNamed) {
+  const auto words = running("two.toml", {"--no-trace", "--rendezvous", "../meet/here"});
+  std::array variables{slurm(0), slurm(1)};
+  for (Set& set : variables) {
+    set.erase("SLURM_JOB_ID");
+    set.erase("SLURM_STEP_ID");
+  }
+  const auto [first, second] = launched(variables, words);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_TRUE(exists("meet"));
+  EXPECT_FALSE(exists("meet/here"));
+  const auto [without, other] = launched(variables, running("two.toml", untraced));
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(without.err, "--rendezvous FILE")) << without.err;
+  EXPECT_EQ(other.err, "");
+}
+
+TEST_F(Ranks, ThatPlannedSomethingElseAreRefusedByName) {
+  std::array words{running("two.toml", untraced), running("two.toml", untraced)};
+  words[1].insert(words[1].end(), {"--set", "batch.size=64"});
+  const auto [first, second] = launched({torchrun(0), torchrun(1)}, words);
+  EXPECT_EQ(first.exit_code, 3);
+  EXPECT_EQ(second.exit_code, 3);
+  EXPECT_EQ(times_in(first.err, "rank 1 (process "), 1) << first.err;
+  EXPECT_TRUE(contains(first.err, "has planned another step for 'baseline' of 'two'")) << first.err;
+}
+
+TEST_F(Ranks, ThatAreFewerThanAScenarioNeedsSkipIt) {
+  const Finished finished =
+      run("two.toml", {"--no-trace", "--ranks", "2", "--set", "ranks.count=4"});
+  EXPECT_EQ(finished.exit_code, 77);
+  EXPECT_TRUE(contains(finished.out, "needs 4 ranks, there are 2")) << finished.out;
+}
+
+TEST_F(Ranks, AreStartedOnce) {
+  const auto [first, second] =
+      launched({torchrun(0), torchrun(1)}, running("two.toml", {"--ranks", "2"}));
+  EXPECT_EQ(first.exit_code, 2);
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_TRUE(contains(first.err, "--ranks 2 starts ranks, and torchrun has started 2 already"))
+      << first.err;
+  EXPECT_EQ(second.err, "");
+  const Finished shared = stepgate({"run", "two.toml", "--ranks", "2", "--device", "cuda:0"});
+  EXPECT_EQ(shared.exit_code, 2);
+  EXPECT_TRUE(contains(shared.err, "--device cuda:0 is one GPU")) << shared.err;
+}
+
+TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
+  const auto accept = [&](std::vector<std::string> more) {
+    std::filesystem::remove_all(place() / "b");
+    std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/baselines", place() / "b",
+                          std::filesystem::copy_options::recursive);
+    more.insert(more.begin(), {"--baselines", "b", "accept", "one.toml", "--device",
+                               "simulated:round-numbers", "--seed", "1", "--commit", "c"});
+    const Finished finished = stepgate(more);
+    EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+    return finished.out;
+  };
+  EXPECT_EQ(accept({"--ranks", "2"}), accept({}));
+  const auto process = start(0, torchrun(0), {"accept", "../one.toml", "--device", "simulated"});
+  const Finished launched = process->wait();
+  EXPECT_EQ(launched.exit_code, 2);
+  EXPECT_TRUE(contains(launched.err, "one of 2 processes of torchrun")) << launched.err;
+}
+
+}  // namespace
+}  // namespace stepgate
