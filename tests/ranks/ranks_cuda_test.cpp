@@ -313,6 +313,24 @@ TEST_P(RanksOnGpus, HaveTheSameBitsWhenTheyAreLoadedAgain) {
   EXPECT_EQ(again, once);
 }
 
+// Weights that are gathered by a communicator of their own, which steps that are loaded already do
+// not know.
+TEST_P(RanksOnGpus, GoOnWhenALaterStepNeedsAnotherCommunicator) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const StepPlan later = plan_of(knobs_of({.name = "later", .shard = Shard::parameters}));
+  const std::vector<std::string> once = run_on_ranks(plan);
+  const std::vector<std::string> again = run_ranks(ranks_count, 1, [&](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    const StepPlan other = plan_of_rank(later, channel.rank());
+    const auto step = device->load_into(0, own);
+    const auto beside = device->load_into(1, other);
+    (void)beside->run({0, 2, false});
+    return bytes_of(step->run({0, steps, true}));
+  });
+  EXPECT_EQ(again, once);
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, RanksOnGpus, testing::ValuesIn(ranks_cases()),
                          [](const auto& ranks) { return ranks.param.name; });
 

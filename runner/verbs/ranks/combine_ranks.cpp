@@ -62,6 +62,27 @@ bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& oth
   });
 }
 
+// A collective's kernel begins where its rank has come, and waits there for the others. Empty where
+// a rank has no trace.
+std::vector<RankArrival> arrivals_of(std::span<const RankRan> ranks) {
+  std::vector<RankArrival> arrivals;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const auto& trace = ranks[rank].result.trace;
+    if (!trace) return {};
+    for (const DeviceWork& work : trace->work) {
+      if (work.kind != WorkKind::collective || work.operation < 0) continue;
+      arrivals.push_back({.operation = work.operation,
+                          .step = work.step,
+                          .rank = static_cast<int>(rank),
+                          .at = work.begin});
+    }
+  }
+  std::ranges::stable_sort(arrivals, {}, [](const RankArrival& arrival) {
+    return std::pair(arrival.step, arrival.operation);
+  });
+  return arrivals;
+}
+
 // The lower or the higher of what is known.
 template <class Value, class Order>
 void take(std::optional<Value>& worst, const std::optional<Value>& other, Order is_worse) {
@@ -70,8 +91,10 @@ void take(std::optional<Value>& worst, const std::optional<Value>& other, Order 
 
 }  // namespace
 
-StepResult combined(std::vector<RankRan> ranks) {
+StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   require(!ranks.empty(), "somebody ran");
+  std::vector<RankArrival> arrivals;
+  if (clocks == Clocks::one) arrivals = arrivals_of(ranks);
   const auto slowest =
       std::ranges::max_element(ranks, {}, [](const RankRan& rank) { return rank.result.elapsed; });
   StepResult result = ranks.front().result;
@@ -82,6 +105,10 @@ StepResult combined(std::vector<RankRan> ranks) {
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;
   result.trace = std::move(slowest->result.trace);
+  if (result.trace) {
+    result.trace->rank = static_cast<int>(slowest - ranks.begin());
+    result.trace->arrivals = std::move(arrivals);
+  }
   return result;
 }
 

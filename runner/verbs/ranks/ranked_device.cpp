@@ -151,7 +151,9 @@ void RankedDevice::refuse_other_plans(std::span<const NamedPlan> plans) {
 }
 
 DeviceIdentity RankedDevice::identity() const {
-  return ranks_.front().hello.identity;
+  DeviceIdentity identity = ranks_.front().hello.identity;
+  if (identity.kind == DeviceKind::cuda) identity.gpus = count();
+  return identity;
 }
 
 std::vector<DeviceKey> RankedDevice::libraries_for(const StepPlan& plan) {
@@ -234,7 +236,10 @@ StepResult RankedDevice::run(Step& step, const Observe& observe) {
     lose(fmt::format("{} does not agree with rank 0: its weights after {} steps of {} are others",
                      ranks_[*rank].name, ran.front().result.losses.size(), step.name_));
   }
-  return combined(std::move(ran));
+  const std::span<const Rank> ranks(ranks_.data(), ran.size());
+  const bool one_host = std::ranges::all_of(
+      ranks, [&](const Rank& rank) { return rank.hello.host == ranks.front().hello.host; });
+  return combined(std::move(ran), one_host ? Clocks::one : Clocks::several);
 }
 
 void RankedDevice::refuse_disagreement(std::span<const RankRan> ran, const std::string& step) {

@@ -410,6 +410,32 @@ TEST(PlanDigest, IsOfTheStepAndNotOfItsNames) {
   EXPECT_NE(waits, other);
 }
 
+RankRan traced_until(TraceTime began, std::int64_t elapsed) {
+  Trace trace;
+  trace.steps = 1;
+  trace.work.push_back({.kind = WorkKind::kernel, .operation = 1, .begin = TraceTime(5)});
+  trace.work.push_back({.kind = WorkKind::collective, .operation = 3, .begin = began});
+  return {.result = {.steps = 1, .elapsed = std::chrono::nanoseconds(elapsed), .trace = trace},
+          .weights = {}};
+}
+
+// By one clock; of hosts with clocks of their own nobody can tell.
+TEST(CombinedRanks, SayWhoCameWhenToACollective) {
+  const std::vector<RankRan> ran{traced_until(TraceTime(70), 100),
+                                 traced_until(TraceTime(40), 130)};
+  const StepResult result = combined(ran, Clocks::one);
+  ASSERT_TRUE(result.trace);
+  EXPECT_EQ(result.trace->rank, 1);  // the slower one's
+  ASSERT_EQ(result.trace->arrivals.size(), 2u);
+  for (int rank = 0; rank < 2; ++rank) {
+    const RankArrival& arrival = result.trace->arrivals[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(arrival.rank, rank);
+    EXPECT_EQ(arrival.operation, 3);
+    EXPECT_EQ(arrival.at, TraceTime(rank == 0 ? 70 : 40));
+  }
+  EXPECT_TRUE(combined(ran, Clocks::several).trace->arrivals.empty());
+}
+
 TEST(CombinedSurroundings, AreTheWorse) {
   std::vector<EnvironmentReading> readings(2);
   readings[0] = {.sm_clock_hertz = 2e9, .temperature_celsius = 50};

@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -36,8 +35,8 @@ struct CudaServices {
   ContentsCache& contents;           // of host memory
   Cupti* cupti = nullptr;            // null: nothing is recorded
   StepObserver* observer = nullptr;  // of all scored steps; null: nobody looks
-  // Empty: it is alone, and no plan of several comes.
-  std::span<const std::unique_ptr<NcclCommunicator>> communicators = {};
+  // Empty: it is alone, and no plan of several comes. A later plan may add one.
+  const std::vector<std::unique_ptr<NcclCommunicator>>& communicators;
   LoadAgreement* agreement = nullptr;  // null: likewise
 };
 
@@ -131,7 +130,7 @@ class CudaStep : public LoadedStep {
 
   const StepPlan& plan_;
   Cupti* cupti_;
-  std::span<const std::unique_ptr<NcclCommunicator>> communicators_;
+  const std::vector<std::unique_ptr<NcclCommunicator>>& communicators_;
   StepObserver* always_watches_;
   StepObserver* observer_ = nullptr;  // of the scored steps, while they run
   PersistentMemory own_memory_;

@@ -234,16 +234,10 @@ TEST(PlanOfRank, HasTheHostWorkOfTheSlowRankAlone) {
 }
 
 TEST(RingWireBytes, AreThoseOfTheRingsOfNccl) {
-  Collective collective{.kind = CollectiveKind::all_reduce};
-  collective.from.bytes = collective.to.bytes = 1024;
-  EXPECT_EQ(ring_wire_bytes(collective, 4), 1536);
-  EXPECT_EQ(ring_wire_bytes(collective, 1), 0);
-  collective.kind = CollectiveKind::reduce_scatter;
-  collective.to.bytes = 256;
-  EXPECT_EQ(ring_wire_bytes(collective, 4), 768);
-  collective.kind = CollectiveKind::all_gather;
-  std::swap(collective.from, collective.to);
-  EXPECT_EQ(ring_wire_bytes(collective, 4), 768);
+  EXPECT_EQ(ring_wire_bytes(CollectiveKind::all_reduce, 1024, 4), 1536);
+  EXPECT_EQ(ring_wire_bytes(CollectiveKind::all_reduce, 1024, 1), 0);
+  EXPECT_EQ(ring_wire_bytes(CollectiveKind::reduce_scatter, 1024, 4), 768);
+  EXPECT_EQ(ring_wire_bytes(CollectiveKind::all_gather, 1024, 4), 768);
 }
 
 }  // namespace
