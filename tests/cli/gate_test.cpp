@@ -643,7 +643,7 @@ TEST_F(Gates, AHeadWhoseRunIsNotToBeTrustedFails) {
 }
 
 TEST_F(Gates, WhereNothingCouldBeComparedNothingIsGated) {
-  write("waits.toml", waits + "[requires]\ngpus = 2\n");
+  write("waits.toml", waits + "[requires]\ncompute = 99\n");
   script("head", "exec " + program + " \"$@\"\n");
   const Finished run = gate({"waits"});
   EXPECT_EQ(run.exit_code, 4) << run.out << run.err;

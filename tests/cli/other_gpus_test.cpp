@@ -47,8 +47,9 @@ TEST_F(OtherGpus, RefuteWhatIsWrittenDownAndNothingElse) {
                                   {"tests/profiles", "rtx5060"}};
   for (const auto& [folder, gpu] : profiles) {
     const Finished run =
-        stepgate({"--baselines", source + "/" + folder, "run", source + "/scenarios", "--device",
-                  std::string("simulated:") + gpu, "--seed", "1", "--json", "r.json"});
+        stepgate({"--baselines", source + "/" + folder, "run", source + "/scenarios",
+                  source + "/scenarios/ranks", "--device", std::string("simulated:") + gpu,
+                  "--seed", "1", "--json", "r.json"});
     EXPECT_NE(run.exit_code, 1) << gpu << ": something is refuted";
     EXPECT_NE(run.exit_code, 3) << gpu << run.err;
     std::ifstream results(place() / "r.json");

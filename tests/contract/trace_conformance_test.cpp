@@ -27,8 +27,10 @@ std::unique_ptr<Device> simulated(SimulatedSettings settings) {
 
 std::vector<std::filesystem::path> files_of_the_suite() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(source / "scenarios")) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  for (const char* folder : {"scenarios", "scenarios/ranks"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(source / folder)) {
+      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    }
   }
   return files;
 }

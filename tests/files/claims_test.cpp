@@ -35,14 +35,16 @@ const std::vector<std::string> articles = {
 
 Suite suite() {
   Suite found;
-  for (const auto& entry : fs::directory_iterator(source / "scenarios")) {
-    if (entry.path().extension() != ".toml") continue;
-    const Scenario scenario = read_scenario(entry.path());
-    std::set<std::string>& sentences = found.sentences[scenario.name];
-    for (const Expectation& expectation : scenario.expect) sentences.insert(expectation.name);
-    for (const std::string& article : articles)
-      if (scenario.source.find(article) != std::string::npos)
-        found.answer_articles.insert(scenario.name);
+  for (const char* folder : {"scenarios", "scenarios/ranks"}) {
+    for (const auto& entry : fs::directory_iterator(source / folder)) {
+      if (entry.path().extension() != ".toml") continue;
+      const Scenario scenario = read_scenario(entry.path());
+      std::set<std::string>& sentences = found.sentences[scenario.name];
+      for (const Expectation& expectation : scenario.expect) sentences.insert(expectation.name);
+      for (const std::string& article : articles)
+        if (scenario.source.find(article) != std::string::npos)
+          found.answer_articles.insert(scenario.name);
+    }
   }
   return found;
 }
