@@ -203,7 +203,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load(const StepPlan& plan, const LoadD
 std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& plan,
                                                     const LoadDraw& draw) {
   const std::size_t count = ranks_of(plan);
-  if (have_parts_ && plan.ranks.count > 1) join(plan.ranks.count);
+  if (have_parts_ && plan.ranks.count > 1) connect(plan.ranks.count);
   const std::int64_t number = next_step_++;
   const bool communicates = have_parts_ && plan.ranks.count > 1;
   // From here on it is unloaded wherever it was loaded, also where another rank could not.
@@ -268,7 +268,7 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
   return std::move(ran.front());
 }
 
-void RankedDevice::join(int count) {
+void RankedDevice::connect(int count) {
   if (joined_ == count) return;
   if (of_several_ > 0) {
     throw DeviceError(

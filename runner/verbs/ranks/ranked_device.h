@@ -76,7 +76,7 @@ class RankedDevice : public Device {
   [[noreturn]] void give_up(std::span<const Rank>, const RankRequest&);
   [[noreturn]] void give_up_after_error(std::span<const Rank>, const RankRequest&);
   void check_one_program();
-  void join(int count);
+  void connect(int count);
   std::size_t ranks_of(const StepPlan&) const;
   void end_all(const std::string& why);
   [[noreturn]] void lose(const std::string& sentence);

@@ -38,8 +38,7 @@ class GradientReduction {
  public:
   GradientReduction(StepBuilder& builder, const Knobs& knobs, const LearnedParts& learned,
                     std::size_t first)
-      : builder_(builder),
-        plan_(builder.plan()),
+      : plan_(builder.plan()),
         knobs_(knobs),
         learned_(learned),
         buckets_(gradient_buckets(knobs, learned.tensors, learned.elements)),
@@ -181,7 +180,6 @@ class GradientReduction {
             .action = StreamWaitsEvent{reduced_.back()}};
   }
 
-  StepBuilder& builder_;
   StepPlan& plan_;
   const Knobs& knobs_;
   const LearnedParts& learned_;
