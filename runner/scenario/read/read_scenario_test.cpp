@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -377,11 +377,11 @@ TEST(Fingerprint, DiffersForAnotherQuestion) {
 }
 
 TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time, as others may be at work
   for (int i = 0; i < 1000; ++i) scenario_of(good);
-  const auto spent = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(spent, std::chrono::seconds(10)) << "allows for sanitizers and a busy machine";
-  RecordProperty("milliseconds", static_cast<int>(spent / std::chrono::milliseconds(1)));
+  const double spent = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_LT(spent, 10) << "seconds, which allow for sanitizers";
+  RecordProperty("milliseconds", static_cast<int>(1000 * spent));
 }
 
 TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
