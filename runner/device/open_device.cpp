@@ -182,8 +182,7 @@ std::string resolved_spec(const DeviceChoice& choice) {
 
 int gpu_count() {
 #ifdef STEPGATE_WITH_CUDA
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  return visible_gpus();
 #else
   return 0;
 #endif

@@ -191,17 +191,6 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
   return verdict;
 }
 
-namespace {
-
-// Of a variant, each with a GPU of its own.
-std::int64_t most_ranks(const Scenario& scenario) {
-  std::int64_t most = 1;
-  for (const Variant& variant : scenario.variants) most = std::max(most, variant.knobs.ranks.count);
-  return most;
-}
-
-}  // namespace
-
 std::optional<std::string> unmet_requirement(const Scenario& scenario,
                                              const DeviceIdentity& device) {
   const Requirements& needs = scenario.requirements;
@@ -213,7 +202,7 @@ std::optional<std::string> unmet_requirement(const Scenario& scenario,
     return fmt::format("needs {} copy engines, {} has {}", *needs.copy_engines, device.name,
                        device.copy_engines);
   }
-  const std::int64_t gpus = std::max(needs.gpus.value_or(1), most_ranks(scenario));
+  const std::int64_t gpus = std::max<std::int64_t>(needs.gpus.value_or(1), ranks_needed(scenario));
   if (device.kind == DeviceKind::cuda && gpus > device.gpus) {
     return fmt::format("needs {} GPUs, there {} {} for a step", gpus,
                        device.gpus == 1 ? "is" : "are", device.gpus);

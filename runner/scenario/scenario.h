@@ -163,6 +163,9 @@ struct EvalKnobs {
   bool operator==(const EvalKnobs&) const = default;
 };
 
+// Of one step.
+inline constexpr int most_ranks = 64;
+
 // Processes with a GPU each that train one model, each on a batch of its own.
 struct RanksKnobs {
   std::int64_t count = 1;
@@ -271,5 +274,8 @@ struct Scenario {
 // Tagged "no_gpu": decided by its plans and the allocator's model alone, on any machine; nothing
 // is measured.
 bool is_planned_only(const Scenario&);
+
+// How many ranks that variant has which has the most, each with a GPU of its own.
+int ranks_needed(const Scenario&);
 
 }  // namespace stepgate

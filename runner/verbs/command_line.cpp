@@ -138,14 +138,14 @@ class CommandLine {
   }
 
   CLI::App* takes_device(CLI::App* added) {
-    added->add_option("--device", arguments_.device.spec, "cuda[:index], simulated[:profile] or reference");
+    added->add_option("--device", arguments_.device.spec,
+                      "cuda[:index], simulated[:profile] or reference");
     added->add_option("--seed", arguments_.seed,
                       "of contents, orders and simulated noise; random when left out");
     return added;
   }
 
   void takes_ranks(CLI::App* added) {
-    constexpr int most_ranks = 64;
     RankArguments& given = arguments_.ranks;
     added
         ->add_option("--ranks", given.count,

@@ -13,6 +13,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/reference/reference_device.h"
 #include "tests/contract/device_contract.h"
+#include "tests/numbers/relative_error.h"
 
 namespace stepgate {
 
@@ -55,19 +56,6 @@ std::vector<NumbersCase> numbers_cases() {
     }
   }
   return cases;
-}
-
-// ||got - expected|| / ||expected||; NaN when any number is NaN.
-double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
-  EXPECT_EQ(got.size(), expected.size());
-  double difference = 0;
-  double norm = 0;
-  for (std::size_t index = 0; index < std::min(got.size(), expected.size()); ++index) {
-    const double apart = static_cast<double>(got[index]) - expected[index];
-    difference += apart * apart;
-    norm += static_cast<double>(expected[index]) * expected[index];
-  }
-  return std::sqrt(difference / norm);
 }
 
 // --- against the reference -----------------------------------------------------------------------

@@ -18,6 +18,7 @@
 #include "device/cuda/cuda_device.h"
 #include "plan/derive/plan_of_rank.h"
 #include "tests/contract/device_contract.h"
+#include "tests/numbers/relative_error.h"
 #include "tests/ranks/forked_ranks.h"
 
 namespace stepgate {
@@ -175,19 +176,6 @@ const std::vector<float>& tensor_of(const Numbers& numbers, const std::string& n
   if (found != numbers.tensors.end()) return found->values;
   ADD_FAILURE() << "there is no tensor '" << name << "'";
   return none;
-}
-
-// ||got - expected|| / ||expected||; NaN when any number is NaN.
-double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
-  EXPECT_EQ(got.size(), expected.size());
-  double difference = 0;
-  double norm = 0;
-  for (std::size_t index = 0; index < std::min(got.size(), expected.size()); ++index) {
-    const double apart = static_cast<double>(got[index]) - expected[index];
-    difference += apart * apart;
-    norm += static_cast<double>(expected[index]) * expected[index];
-  }
-  return std::sqrt(difference / norm);
 }
 
 std::vector<float> mean_losses(const std::vector<Numbers>& ranks) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int work_kind_count = 4;
 constexpr int collective_kind_count = 3;
-constexpr std::int64_t most_ranks = 64;
 constexpr int memory_kind_count = 5;
 constexpr int page_event_kind_count = 4;
 constexpr std::int64_t most_operations = std::numeric_limits<int>::max();

@@ -295,7 +295,7 @@ constexpr std::array field_rows{
         "whether layers keep their outputs, as if a backward pass followed", &where_evaluated),
 
     field<&Knobs::ranks, &RanksKnobs::count>(
-        "ranks.count", whole(1, 64),
+        "ranks.count", whole(1, most_ranks),
         "how many there are; each has a batch of 'batch.size', and gradients are averaged",
         &with_gradients),
     field<&Knobs::ranks, &RanksKnobs::shard>("ranks.shard", one_of(choices<Shard>),
@@ -335,8 +335,8 @@ constexpr std::array field_rows{
     field<&Knobs::ranks, &RanksKnobs::slow_us>(
         "ranks.slow_us", number(0, 1e7),
         "microseconds of busy host time that one rank has besides, a step", &with_ranks),
-    field<&Knobs::ranks, &RanksKnobs::slow_rank>("ranks.slow_rank", whole(0, 63), "which one",
-                                                 &with_a_slow_rank),
+    field<&Knobs::ranks, &RanksKnobs::slow_rank>("ranks.slow_rank", whole(0, most_ranks - 1),
+                                                 "which one", &with_a_slow_rank),
 
     unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
         "measure.warmup", or_word("auto", whole(0, 1000000)),
@@ -364,7 +364,7 @@ constexpr std::array field_rows{
     unscored(field<&Settings::requirements, &Requirements::copy_engines>(
         "requires.copy_engines", or_word("any", whole(0, 64)), "at least")),
     unscored(field<&Settings::requirements, &Requirements::gpus>(
-        "requires.gpus", or_word("any", whole(1, 64)), "at least")),
+        "requires.gpus", or_word("any", whole(1, most_ranks)), "at least")),
     unscored(field<&Settings::requirements, &Requirements::free_memory_bytes>(
         "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least")),
 };

@@ -340,6 +340,12 @@ class ScenarioReader {
 
 }  // namespace
 
+int ranks_needed(const Scenario& scenario) {
+  std::int64_t most = 1;
+  for (const Variant& variant : scenario.variants) most = std::max(most, variant.knobs.ranks.count);
+  return static_cast<int>(most);
+}
+
 bool is_planned_only(const Scenario& scenario) {
   return std::find(scenario.tags.begin(), scenario.tags.end(), "no_gpu") != scenario.tags.end();
 }

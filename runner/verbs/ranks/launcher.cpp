@@ -43,17 +43,17 @@ constexpr std::array launchers{Names{Launcher::torchrun,
                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
                                      {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}}};
 
-constexpr int most_ranks = 4096;
+constexpr int most_processes = 4096;  // of a launcher; those that a scenario has no use for idle
 
 int number(const Variables& variables, const char* name, int least) {
   const std::string text = variables(name).value_or("");
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least &&
-      value <= most_ranks)
+      value <= most_processes)
     return value;
   throw RequestError(
-      fmt::format("{} is '{}', and no number from {} to {}", name, text, least, most_ranks),
+      fmt::format("{} is '{}', and no number from {} to {}", name, text, least, most_processes),
       "it is a launcher's to set: unset it, or let the launcher do it");
 }
 

@@ -24,17 +24,9 @@ namespace {
 
 constexpr std::string_view gpu = "cuda";
 
-int most_ranks_of(const Planned& planned) {
-  int most = 1;
-  if (is_planned_only(planned.scenario)) return most;
-  for (const StepPlan& plan : planned.plans) most = std::max(most, plan.ranks.count);
-  return most;
-}
-
-int most_ranks_of(const std::vector<Planned>& all) {
-  int most = 1;
-  for (const Planned& planned : all) most = std::max(most, most_ranks_of(planned));
-  return most;
+// Of those that are carried out.
+int ranks_needed_by(const Planned& planned) {
+  return is_planned_only(planned.scenario) ? 1 : ranks_needed(planned.scenario);
 }
 
 OpenedDevice open_ranks(RankTeam& team, const Arguments& arguments, std::uint64_t seed) {
@@ -97,7 +89,8 @@ std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
   if (arguments.ranks.count) refuse_one_gpu(arguments);
   if (!needs_device(all)) return nullptr;
   if (arguments.ranks.count) return std::make_unique<OwnRanks>(arguments, *arguments.ranks.count);
-  const int wanted = most_ranks_of(all);
+  int wanted = 1;
+  for (const Planned& planned : all) wanted = std::max(wanted, ranks_needed_by(planned));
   if (wanted == 1 || resolved_spec(arguments.device) != gpu) return nullptr;
   const int there = std::min(wanted, gpu_count());
   return there < 2 ? nullptr : std::make_unique<OwnRanks>(arguments, there);
@@ -163,7 +156,7 @@ void refuse_too_many_ranks(std::vector<Planned>& all, const RankTeam* team,
   if (team == nullptr && device.kind != DeviceKind::cuda) return;
   const int there = team == nullptr ? 1 : team->count();
   for (Planned& planned : all) {
-    const int needed = most_ranks_of(planned);
+    const int needed = ranks_needed_by(planned);
     if (needed > there)
       planned.unmet =
           fmt::format("needs {} ranks, there {} {}", needed, there == 1 ? "is" : "are", there);

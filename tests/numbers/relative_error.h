@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// How far numbers of a device are from those that they should be, as a whole.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace stepgate {
+
+// ||got - expected|| / ||expected||; NaN when any number is NaN.
+inline double relative_error(const std::vector<float>& got, const std::vector<float>& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  double difference = 0;
+  double norm = 0;
+  for (std::size_t index = 0; index < std::min(got.size(), expected.size()); ++index) {
+    const double apart = static_cast<double>(got[index]) - expected[index];
+    difference += apart * apart;
+    norm += static_cast<double>(expected[index]) * expected[index];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace stepgate
