@@ -97,7 +97,8 @@ endfunction()
 # every half of a program is: a process a case is a fifth of the time of all tests. A test is compiled without
 # optimization, which takes half the time, unless it computes much itself: it SIMULATES. One whose
 # outcome depends on neither compiler nor sanitizer says the same of every build, and whoever makes several builds leaves it
-# out of all but one. One that runs the whole suite many times, and nothing that other tests do not run too, does so only
+# out of all but one: STEPGATE_TESTS_ELSEWHERE. Those of the program (`cli`) and all others are left out apart from each other,
+# as a sanitizer makes the one five times as long, and finds most in the other. One that runs the whole suite many times, and nothing that other tests do not run too, does so only
 # AS_RELEASED: under a sanitizer it would take minutes to say no more.
 function(stepgate_test name)
   if(NOT STEPGATE_TESTS)
@@ -107,7 +108,11 @@ function(stepgate_test name)
   if(STEPGATE_SANITIZE AND (ARG_AS_RELEASED OR "power" IN_LIST ARG_LABELS))  # power: thousands of gates
     return()
   endif()
-  if(ARG_SAYS_THE_SAME_OF_EVERY_BUILD AND NOT STEPGATE_TESTS_OF_EVERY_BUILD)
+  set(kind libraries)
+  if("cli" IN_LIST ARG_LABELS)
+    set(kind programs)
+  endif()
+  if(ARG_SAYS_THE_SAME_OF_EVERY_BUILD AND kind IN_LIST STEPGATE_TESTS_ELSEWHERE)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
