@@ -177,6 +177,7 @@ struct RanksKnobs {
   GradientDtype gradient_dtype = GradientDtype::model;
   std::int64_t communicators = 1;  // 2: weights are gathered by one of their own
   bool sync_each_part = false;     // with batch.accumulate: reduce after every part
+  bool check_each_bucket = false;  // the host reads whether its gradients are finite
   double slow_us = 0;              // of busy host time that one rank has besides, a step
   std::int64_t slow_rank = 0;      // which
   bool operator==(const RanksKnobs&) const = default;

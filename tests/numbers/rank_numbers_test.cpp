@@ -147,6 +147,18 @@ TEST_P(RankNumbers, OfABatchInPartsToo) {
   expect_alike(numbers_of(of_ranks(parts, 2, Shard::optimizer)), once, GetParam());
 }
 
+// The host looks at what is reduced, and changes nothing of it.
+TEST_P(RankNumbers, AreTheSameWhereTheHostChecksEveryBucket) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Knobs knobs = of_ranks(model_of(GetParam()), 2, shard);
+    const Numbers unchecked = numbers_of(knobs);
+    knobs.ranks.check_each_bucket = true;
+    const Numbers checked = numbers_of(knobs);
+    EXPECT_EQ(checked.losses, unchecked.losses);
+    EXPECT_EQ(checked.weights, unchecked.weights);
+  }
+}
+
 // bf16 gradients are rounded once where they are reduced, in fp32 or not, so both agree as far as
 // either does with one rank.
 TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {

@@ -332,6 +332,11 @@ constexpr std::array field_rows{
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",
         &with_ranks_and_parts),
+    field<&Knobs::ranks, &RanksKnobs::check_each_bucket>(
+        "ranks.check_each_bucket", yes_or_no(),
+        "whether the host waits to see that the gradients of a bucket are finite before it is "
+        "reduced",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::slow_us>(
         "ranks.slow_us", number(0, 1e7),
         "microseconds of busy host time that one rank has besides, a step", &with_ranks),

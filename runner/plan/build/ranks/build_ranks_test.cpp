@@ -85,6 +85,11 @@ TEST(Ranks, MistakesHaveCountsOfTheirOwn) {
   EXPECT_EQ(value(parts, Metric::collectives_per_step), 4 * 8);
   const StepPlan last_part = changed([](Knobs& knobs) { knobs.batch.accumulate = 4; });
   EXPECT_EQ(value(last_part, Metric::collectives_per_step), 8);
+  const StepPlan checked = changed([](Knobs& knobs) { knobs.ranks.check_each_bucket = true; });
+  EXPECT_EQ(value(checked, Metric::host_waits_per_step), 8);
+  EXPECT_EQ(value(checked, Metric::copies_per_step), value(gpt(), Metric::copies_per_step) + 8);
+  EXPECT_EQ(value(checked, Metric::launches_per_step), value(gpt(), Metric::launches_per_step) + 8);
+  EXPECT_EQ(value(checked, Metric::late_collectives_per_step), 1);
   const StepPlan wide =
       changed([](Knobs& knobs) { knobs.ranks.gradient_dtype = GradientDtype::fp32; });
   EXPECT_EQ(value(wide, Metric::wire_bytes_per_step), 3 * static_cast<double>(wide.param_bytes));

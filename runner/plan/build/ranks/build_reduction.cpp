@@ -57,6 +57,16 @@ class GradientReduction {
                            .purpose = Purpose::activations,
                            .bytes = most * word_bytes});
     }
+    if (knobs.ranks.check_each_bucket) {
+      const std::int64_t most = std::ranges::max(buckets_, {}, &Bucket::elements).elements;
+      const std::int64_t bytes = square_sum_pieces(most) * word_bytes;
+      checked_ = builder.add(
+          {.name = "square sums of a bucket", .purpose = Purpose::bookkeeping, .bytes = bytes});
+      read_ = builder.add({.name = "square sums that are read",
+                           .memory = MemoryKind::pinned,
+                           .purpose = Purpose::bookkeeping,
+                           .bytes = bytes});
+    }
     passes_ = backward_passes(plan_, first);
     require(!passes_.empty(), "a model that learns has a backward pass");
     for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
@@ -107,6 +117,14 @@ class GradientReduction {
                       .stream = stream,
                       .action = std::move(action)});
     };
+    if (checked_) {
+      const LaunchKernel sums = square_sums(bucket);
+      const std::int64_t bytes = sums.shape.depth * word_bytes;
+      act(compute_stream, "square sums of " + name, sums);
+      act(compute_stream, "read the square sums of " + name,
+          CopyBytes{StepBuilder::part(*read_, 0, bytes), StepBuilder::part(*checked_, 0, bytes)});
+      act(compute_stream, "wait to see that " + name + " is finite", HostWaits{WaitFor::stream});
+    }
     act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
     act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
     if (wire_) act(stream_, "widen " + name, widen(bucket));
@@ -167,6 +185,17 @@ class GradientReduction {
     return conversion<kernels::Narrow>({kept_on_wire(index), to}, to.bytes / bytes_of(plan_.dtype));
   }
 
+  // A square of a number that is not finite makes its sum so.
+  LaunchKernel square_sums(std::size_t index) const {
+    const std::int64_t numbers = buckets_[index].elements;
+    const std::int64_t pieces = square_sum_pieces(numbers);
+    return {.kernel = KernelRef(kernels::SquareSums::name),
+            .shape = {.columns = numbers, .depth = pieces},
+            .dtype = plan_.dtype,
+            .operands = {written(buckets_[index]),
+                         StepBuilder::part(*checked_, 0, pieces * word_bytes)}};
+  }
+
   BufferUse elements_of(int flat, std::int64_t first, std::int64_t count,
                         std::int64_t rank_stride) const {
     const std::int64_t bytes = bytes_of(plan_.dtype);
@@ -187,8 +216,9 @@ class GradientReduction {
   int stream_;
   std::vector<UpdatedPiece> pieces_;  // by bucket, where a rank updates only its part
   std::vector<GradientPlace> places_;
-  std::optional<int> wire_;           // buffer, where gradients are converted
-  std::vector<int> ready_, reduced_;  // events, by bucket
+  std::optional<int> wire_;            // buffer, where gradients are converted
+  std::optional<int> checked_, read_;  // buffers, where the host looks at every bucket
+  std::vector<int> ready_, reduced_;   // events, by bucket
   std::vector<BackwardPass> passes_;
   InsertedOperations before_;
 };
