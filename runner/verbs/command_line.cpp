@@ -145,14 +145,18 @@ class CommandLine {
     return added;
   }
 
-  void takes_ranks(CLI::App* added) {
-    RankArguments& given = arguments_.ranks;
+  void takes_rank_count(CLI::App* added) {
     added
-        ->add_option("--ranks", given.count,
+        ->add_option("--ranks", arguments_.ranks.count,
                      "processes to start, a rank and a GPU each; if left out, as many as "
                      "scenarios with [ranks] need of the GPUs that there are. Under torchrun, srun "
                      "or mpirun the launcher says how many (docs/ranks.md)")
         ->check(CLI::Range(1, most_ranks));
+  }
+
+  void takes_ranks(CLI::App* added) {
+    RankArguments& given = arguments_.ranks;
+    takes_rank_count(added);
     added->add_option("--stall-seconds", given.stall_seconds, "a rank must answer within")
         ->check(is_seconds);
     added->add_option("--rank-fault", given.fault)->group("");
@@ -288,6 +292,7 @@ class CommandLine {
     rank->add_option("--rank", given.rank)->check(CLI::NonNegativeNumber);
     rank->add_flag("--traces", given.traces);
     rank->add_option("--fault", given.fault);
+    takes_noise_and_injections(rank);
     rank->group("");
   }
 
@@ -306,12 +311,12 @@ class CommandLine {
     passes_variables(verb_duel);
     verb_duel->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
-    takes_device(takes_scenarios(verb_duel));
+    takes_rank_count(takes_device(takes_scenarios(verb_duel)));
     takes_budget(verb_duel, "seconds the duel may take");
     gives_verdict(verb_duel, "write verdict and measurement to this file, as JSON");
     verb_duel->callback([&arguments = arguments_, &chosen = chosen_] {
       if (arguments.duel.commands && !(arguments.files.empty() && arguments.overrides.empty() &&
-                                       arguments.device.spec.empty()))
+                                       arguments.device.spec.empty() && !arguments.ranks.count))
         throw RequestError("with --command, scenarios and options belong into the command lines",
                            "write them behind each program");
       chosen = duel_programs;
@@ -321,12 +326,17 @@ class CommandLine {
 
   void declare_worker() {
     CLI::App* worker = verb("worker", "run steps as a duel asks on standard input", work_for_duel);
-    takes_device(takes_scenarios(worker));
+    takes_ranks(takes_device(takes_scenarios(worker)));
     WorkerArguments& given = arguments_.worker;
     worker->add_flag("--counts", given.counts)->group("");
     worker->add_option("--calibrated", given.calibrated)->group("")->allow_extra_args(false);
-    worker->add_option("--noise-seed", given.noise)->group("");
-    worker->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
+    takes_noise_and_injections(worker);
+  }
+
+  void takes_noise_and_injections(CLI::App* added) {
+    WorkerArguments& given = arguments_.worker;
+    added->add_option("--noise-seed", given.noise)->group("");
+    added->add_option("--injected", given.injected)->group("")->allow_extra_args(false);
   }
 
   void declare_gate() {
@@ -359,6 +369,7 @@ class CommandLine {
                      "HEAD's own run of its sentences must end within (1800)")
         ->check(is_seconds);
     takes_tags(takes_device(takes_scenarios(gate)));
+    takes_rank_count(gate);
     takes_budget(gate, "seconds that timing may take (240, or what the fewest pairs need)");
     gate->add_flag("-v,--verbose", arguments_.verbose, "also what is as fast, and what holds");
     gives_verdict(gate, "write what was found to this file, one JSON object a line");

@@ -18,6 +18,7 @@
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
+#include "plan/derive/inject.h"
 #include "scenario/read/bases.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/read_file.h"
@@ -205,6 +206,19 @@ Scenario read(const std::filesystem::path& file, std::span<const std::string> ov
 }
 
 }  // namespace
+
+std::vector<PlannedStep> with_injections(std::vector<PlannedStep> steps,
+                                         const std::vector<std::string>& injected) {
+  if (injected.empty()) return steps;
+  std::vector<Injection> injections;
+  for (const std::string& text : injected) injections.push_back(parse_injection(text));
+  for (PlannedStep& step : steps) {
+    StepPlan plan = step;
+    for (const Injection& injection : injections) inject(plan, injection);
+    step = with_facts(std::move(plan));
+  }
+  return steps;
+}
 
 Scenario with_knob(const Planned& planned, const Arguments& arguments, const std::string& knob,
                    const std::string& value) {

@@ -43,6 +43,10 @@ std::vector<Planned> plan_all(const Arguments&, std::uint64_t seed);
 Scenario with_knob(const Planned&, const Arguments&, const std::string& knob,
                    const std::string& value);
 
+// Steps that do something besides that no plan says: what a gate must find.
+std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
+                                         const std::vector<std::string>& injected);
+
 // Of a run of all of them.
 JudgeSettings settings_for(const std::vector<Planned>&);
 

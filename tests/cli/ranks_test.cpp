@@ -333,5 +333,48 @@ TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
   EXPECT_TRUE(contains(launched.err, "one of 2 processes of torchrun")) << launched.err;
 }
 
+class RanksUnderAGate : public Ranks {
+ protected:
+  // Whose workers are started with something more.
+  void head_with(const std::string& option) const {
+    const std::string program = STEPGATE_PROGRAM;
+    write("head", "#!/bin/sh\nif [ \"$3\" = worker ]; then exec " + program + " \"$@\" " + option +
+                      "; fi\nexec " + program + " \"$@\"\n");
+    std::filesystem::permissions(place() / "head", std::filesystem::perms::owner_all);
+  }
+  Finished gate() const {
+    return stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "gate", "--base",
+                     STEPGATE_PROGRAM, "--head", "./head", "--device", "simulated:round-numbers",
+                     "--seed", "7", "--ranks", "2", "two.toml"});
+  }
+};
+
+TEST_F(RanksUnderAGate, PassWhereNothingChanged) {
+  head_with("");
+  const Finished run = gate();
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "duel       2 works, 0 slower")) << run.out;
+  expect_nothing_left_over();
+}
+
+// The work is a step's of a rank, so each of its processes must be told.
+TEST_F(RanksUnderAGate, AreBlockedWhereTheyAreSlower) {
+  head_with("--injected device_spin:100");
+  const Finished run = gate();
+  EXPECT_EQ(run.exit_code, 1) << run.out << run.err;
+  EXPECT_TRUE(contains(run.out, "blocks     time  two/two\n")) << run.out;
+  expect_nothing_left_over();
+}
+
+TEST_F(RanksUnderAGate, ThatDieFailItByName) {
+  head_with("--rank-fault 1:run:KILL");
+  const Finished run = gate();
+  EXPECT_EQ(run.exit_code, 3) << run.out << run.err;
+  EXPECT_TRUE(
+      contains(run.out, "was ended by signal 9 (Killed) instead of answering 'run'; rank 0 did"))
+      << run.out;
+  expect_nothing_left_over();
+}
+
 }  // namespace
 }  // namespace stepgate

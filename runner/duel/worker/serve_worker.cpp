@@ -73,6 +73,10 @@ class Server {
                                   did_you_mean(work, candidates, "hello lists them")));
   }
 
+  Device& device_for(const StepPlan& plan) {
+    return plan.ranks.count > 1 && subject_.of_ranks != nullptr ? *subject_.of_ranks : device_;
+  }
+
   // The step that the device is given, which must outlive what is loaded of it.
   const PlannedStep& carried_out(const PlannedStep& plan) const {
     if (subject_.carried_out.empty()) return plan;
@@ -86,13 +90,13 @@ class Server {
     const PlannedStep* plan = named(count.work, subject_.timed);
     if (plan == nullptr) return no_such_work(count.work);
     loaded_.reset();
-    return to_line(counts_of(device_, *plan, carried_out(*plan),
+    return to_line(counts_of(device_for(*plan), *plan, carried_out(*plan),
                              {.times = count.times, .cpu_draw = subject_.cpu_draw}));
   }
 
   std::string answer_loaded(const PlannedStep& plan) {
     loaded_.reset();
-    auto step = device_.load_into(only_slot, carried_out(plan));
+    auto step = device_for(plan).load_into(only_slot, carried_out(plan));
     const StepResult pilot = step->run({.steps = worker_pilot_steps});
     if (!pilot.elapsed) return error_line("this device has no notion of time");
     loaded_ = std::move(step);

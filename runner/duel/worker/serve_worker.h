@@ -26,6 +26,7 @@ struct WorkerSubject {
   bool counts = false;                  // says what steps consist of; the device traces
   // Which processor issues the steps that are timed or traced; absent: any.
   std::optional<std::uint64_t> cpu_draw;
+  Device* of_ranks = nullptr;  // carries out the steps of several ranks; null: the one device all
   // In the place of what is timed, in its order, where they do something besides that no plan
   // says: what a gate must find. For tests; otherwise empty.
   std::vector<PlannedStep> carried_out;

@@ -2,13 +2,13 @@
 // `stepgate worker`: one side of a duel or a gate. Standard output belongs to the protocol.
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 #include "duel/worker/serve_worker.h"
 #include "judge/judge.h"
-#include "plan/count/facts_of.h"
-#include "plan/derive/inject.h"
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
+#include "verbs/ranks/rank_team.h"
 #include "verbs/trace/calibrate_planned.h"
 #include "verbs/verbs.h"
 
@@ -58,30 +58,35 @@ std::string prepare(Planned& planned, Device& device, const Arguments& arguments
   return calibrate(planned, device, arguments, seed, subject);
 }
 
-WorkerSubject subject_of(std::vector<Planned>& all, Device& device, const Arguments& arguments,
-                         std::uint64_t seed) {
+// What has one rank is carried out by this process, whatever other GPUs there are.
+struct Devices {
+  Device& own;
+  Device* of_ranks = nullptr;  // null where there are none
+
+  Device& of(const Scenario& scenario) const {
+    return ranks_needed(scenario) > 1 && of_ranks != nullptr ? *of_ranks : own;
+  }
+};
+
+WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
+                         const Arguments& arguments, std::uint64_t seed) {
   WorkerSubject subject;
+  subject.of_ranks = devices.of_ranks;
   subject.counts = arguments.worker.counts;
   // Both sides of a pair that share everything else share the processor too.
   if (arguments.worker.noise) subject.cpu_draw = seed;
-  std::vector<Injection> injected;
-  for (const std::string& injection : arguments.worker.injected)
-    injected.push_back(parse_injection(injection));
   for (Planned& planned : all) {
     const bool timed = !is_planned_only(planned.scenario);
-    const std::string why = timed ? prepare(planned, device, arguments, seed, subject) : "";
+    const std::string why =
+        timed ? prepare(planned, devices.of(planned.scenario), arguments, seed, subject) : "";
     if (!why.empty()) {
       subject.left_out.push_back({planned.scenario.name, why});
       continue;
     }
     std::ranges::move(planned.plans, std::back_inserter(timed ? subject.timed : subject.planned));
   }
-  for (const PlannedStep& step : subject.timed) {
-    if (injected.empty()) break;
-    StepPlan plan = step;
-    for (const Injection& injection : injected) inject(plan, injection);
-    subject.carried_out.push_back(with_facts(std::move(plan)));
-  }
+  if (!arguments.worker.injected.empty())
+    subject.carried_out = with_injections(subject.timed, arguments.worker.injected);
   return subject;
 }
 
@@ -94,7 +99,10 @@ int work_for_duel(const Arguments& arguments) {
   choice.seed = arguments.worker.noise.value_or(seed);
   choice.tracing = arguments.worker.counts;
   const OpenedDevice opened = open_device(choice);
-  WorkerSubject subject = subject_of(all, *opened.device, arguments, seed);
+  const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, all);
+  std::unique_ptr<RankedDevice> ranks;
+  if (team) ranks = team->assemble(seed, choice.tracing ? RanksFor::tracing : RanksFor::timing);
+  WorkerSubject subject = subject_of(all, {*opened.device, ranks.get()}, arguments, seed);
   subject.stand_in = opened.stand_in;
   if (!opened.note.empty()) std::cerr << opened.note << '\n';
   serve_worker(std::cin, std::cout, *opened.device, subject, STEPGATE_VERSION);

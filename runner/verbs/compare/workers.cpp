@@ -27,6 +27,8 @@ Command program_command(const Arguments& arguments, const std::string& program,
     command.insert(command.end(), {"--device", arguments.device.spec});
   for (const std::string& knob : arguments.overrides)
     command.insert(command.end(), {"--set", knob});
+  if (arguments.ranks.count)
+    command.insert(command.end(), {"--ranks", std::to_string(*arguments.ranks.count)});
   command.insert(command.end(), more.begin(), more.end());
   return command;
 }

@@ -35,7 +35,7 @@ int serve_as_rank(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
   std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;
-  choice.seed = seed;
+  choice.seed = arguments.worker.noise.value_or(seed);
   choice.tracing = arguments.ranks.traces;
   const OpenedDevice opened = open_device(choice);
   try {
@@ -44,7 +44,7 @@ int serve_as_rank(const Arguments& arguments) {
   }
   RankSubject subject{.rank = arguments.ranks.rank,
                       .build = hexadecimal(digest_of_this_program()),
-                      .plans = steps_of(all),
+                      .plans = with_injections(steps_of(all), arguments.worker.injected),
                       .more_plans = [&all] { return steps_with_anchors(all); },
                       .fault = {}};
   if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);

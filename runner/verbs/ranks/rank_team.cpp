@@ -77,6 +77,10 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
   if (spec == gpu) spec = fmt::format("{}:{}", gpu, local_rank);
   std::vector<std::string> more{"--rank", std::to_string(rank)};
   if (what == RanksFor::tracing) more.emplace_back("--traces");
+  if (arguments.worker.noise)
+    more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
+  for (const std::string& injection : arguments.worker.injected)
+    more.insert(more.end(), {"--injected", injection});
   // "1:load:KILL" is rank 1's.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))
