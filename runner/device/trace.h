@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -92,6 +93,24 @@ struct RankArrival {
   TraceTime at{0};
 };
 
+// How a library carries out collectives of a kind and size.
+struct CollectiveAlgorithm {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::int64_t bytes = 0;      // of the whole
+  std::string algorithm = {};  // "ring"
+  std::string protocol = {};   // "simple"
+  std::int64_t channels = 0;
+  auto operator<=>(const CollectiveAlgorithm&) const = default;
+};
+
+// What the library of collectives says by itself of those in the traced steps.
+struct LibraryRecord {
+  std::string library = {};      // "NCCL 2.28.9"
+  std::string unavailable = {};  // why it says nothing, in words; empty where it does
+  std::string difference = {};   // the first from the plan, in words; empty where there is none
+  std::vector<CollectiveAlgorithm> algorithms = {};  // each once, by kind and size
+};
+
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.
 struct MemoryChange {
   TraceTime at{0};
@@ -162,6 +181,7 @@ struct Trace {
   // Of this rank and others at its collectives, in the order in which it issued them. Of ranks that
   // are alike one may stand for all; empty where nobody can tell.
   std::vector<RankArrival> arrivals;
+  std::optional<LibraryRecord> library;  // absent where there is no such library
 };
 
 }  // namespace stepgate

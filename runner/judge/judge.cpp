@@ -128,6 +128,7 @@ void add_mechanism(const Scenario& scenario, std::span<const PlannedStep> plans,
   for (std::string& note : unsteady_notes(plans, traced)) {
     verdict.notes.push_back(std::move(note));
   }
+  for (std::string& note : library_record_notes(traced)) verdict.notes.push_back(std::move(note));
   verdict.broken = reason_against_conformance(plans, traced);
 }
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "device/cuda/cuda_device.h"
+#include "plan/build/step_names.h"
 #include "plan/derive/plan_of_rank.h"
 #include "tests/contract/device_contract.h"
 #include "tests/numbers/relative_error.h"
@@ -367,6 +368,44 @@ TEST_P(RanksOnGpus, AreTracedAsTheirPlanIs) {
     return wrong_in(result.trace.value(), own);
   });
   for (const std::string& wrong : words) EXPECT_EQ(wrong, "");
+}
+
+// In lines: what NCCL itself says against the plan or why it says nothing, empty where it agrees;
+// then how it carries the collectives out.
+std::string said_by_nccl(const Trace& trace) {
+  if (!trace.library) return "the trace has no record of NCCL's";
+  const LibraryRecord& said = *trace.library;
+  std::string lines = said.unavailable + said.difference;
+  for (const CollectiveAlgorithm& one : said.algorithms) {
+    lines += fmt::format("\n{} {} of {} bytes: {}, {}, {} channels", said.library,
+                         name_of(one.kind), one.bytes, one.algorithm, one.protocol, one.channels);
+  }
+  return lines;
+}
+
+// A witness that neither the plan nor CUPTI knows: fails too where NCCL is older than 2.28.3 or
+// NCCL_PROFILER_PLUGIN is set.
+TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel, Recording::on);
+    const std::string reason = device->reason_against_tracing();
+    if (!reason.empty()) throw DeviceError(reason);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    const auto step = device->load(own);
+    // In every traced run, also when another step has been loaded meanwhile.
+    (void)step->run({.wash_out_steps = 3, .steps = 2, .tensors = false, .trace = true});
+    const auto beside = device->load(own);
+    (void)beside->run({0, 2, false});
+    const StepResult result =
+        step->run({.wash_out_steps = 1, .steps = 4, .tensors = false, .trace = true});
+    return said_by_nccl(result.trace.value());
+  });
+  for (const std::string& said : words) {
+    EXPECT_EQ(said.substr(0, said.find('\n')), "");
+    EXPECT_NE(said.find("channels"), std::string::npos) << said;
+  }
+  std::printf("%s\n", words.front().c_str());
 }
 
 // --- what is refused -----------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl.h"
 #include "device/cuda/nccl/nccl_communicator.h"
+#include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
@@ -314,8 +315,9 @@ class CudaDevice : public Device {
     return streams;
   }
 
-  // Likewise.
+  // Likewise. NCCL tells of what it does where that is traced, never where steps are timed.
   const Nccl& nccl() {
+    if (!nccl_ && cupti_) begin_nccl_record();
     if (!nccl_) nccl_.emplace();
     return *nccl_;
   }

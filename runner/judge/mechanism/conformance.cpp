@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "judge/verdict/words.h"
 #include "measure/trace/trace_metrics.h"
+#include "plan/build/step_names.h"
 
 namespace stepgate {
 namespace {
@@ -133,6 +135,49 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
   return std::nullopt;
 }
 
+// Likewise of collectives, by those who carry them out.
+std::optional<std::string> reason_against_library(std::span<const PlannedStep> plans,
+                                                  const Traced& traced) {
+  for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
+    const std::vector<TracedStep>& variants = traced.rounds[round].variants;
+    for (std::size_t variant = 0; variant < std::min(plans.size(), variants.size()); ++variant) {
+      const auto& library = variants[variant].library;
+      if (!library || library->difference.empty()) continue;
+      return fmt::format("what {} enqueued of '{}' is not its plan, in traced round {}: {}",
+                         library->library, plans[variant]->variant, round + 1, library->difference);
+    }
+  }
+  return std::nullopt;
+}
+
+bool alike(const CollectiveAlgorithm& one, const CollectiveAlgorithm& other) {
+  return one.kind == other.kind && one.algorithm == other.algorithm &&
+         one.protocol == other.protocol && one.channels == other.channels;
+}
+
+std::string sizes_in_words(std::int64_t least, std::int64_t most) {
+  const auto bytes = [](std::int64_t count) {
+    return in_words(static_cast<double>(count), MetricUnit::bytes);
+  };
+  return least == most ? bytes(least) : bytes(least) + " to " + bytes(most);
+}
+
+// "all-reduce of 25 MiB: ring, simple, 16 channels; ...": sizes that follow each other and are
+// carried out alike are one.
+std::string in_words(const std::set<CollectiveAlgorithm>& algorithms) {
+  std::vector<std::string> all;
+  for (auto first = algorithms.begin(); first != algorithms.end();) {
+    const auto end = std::find_if_not(first, algorithms.end(), [&](const CollectiveAlgorithm& one) {
+      return alike(one, *first);
+    });
+    all.push_back(fmt::format("{} of {}: {}, {}, {} channel{}", name_of(first->kind),
+                              sizes_in_words(first->bytes, std::prev(end)->bytes), first->algorithm,
+                              first->protocol, first->channels, first->channels == 1 ? "" : "s"));
+    first = end;
+  }
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
 std::string unsteady_note(const std::string& variant, UnsteadyKind kind, std::int64_t times) {
   const std::string head = fmt::format("in the traced steps of '{}' ", variant);
   switch (kind) {
@@ -164,13 +209,37 @@ std::string unsteady_note(const std::string& variant, UnsteadyKind kind, std::in
 std::optional<std::string> reason_against_conformance(std::span<const PlannedStep> plans,
                                                       const Traced& traced) {
   const std::vector<Disagreement> found = disagreements(plans, traced);
-  if (found.empty()) return reason_against_memory(plans, traced);
+  if (found.empty()) {
+    auto reason = reason_against_library(plans, traced);
+    return reason ? reason : reason_against_memory(plans, traced);
+  }
   std::string words = in_words(found.front(), plans, traced);
   if (found.size() > 1) {
     words +=
         fmt::format("; {} more such difference{}", found.size() - 1, found.size() == 2 ? "" : "s");
   }
   return words;
+}
+
+std::vector<std::string> library_record_notes(const Traced& traced) {
+  std::set<CollectiveAlgorithm> algorithms;
+  std::string library;
+  for (const TracedRound& round : traced.rounds) {
+    for (const TracedStep& step : round.variants) {
+      if (!step.library) continue;
+      library = step.library->library;
+      if (!step.library->unavailable.empty()) {
+        return {
+            fmt::format("collectives are counted by plan and trace alone, without {}'s own "
+                        "record: {}",
+                        library, step.library->unavailable)};
+      }
+      algorithms.insert(step.library->algorithms.begin(), step.library->algorithms.end());
+    }
+  }
+  if (algorithms.empty()) return {};
+  return {fmt::format("{} itself says how it carries out collectives: {}", library,
+                      in_words(algorithms))};
 }
 
 std::vector<std::string> unsteady_notes(std::span<const PlannedStep> plans, const Traced& traced) {

@@ -217,6 +217,41 @@ TEST(Conformance, RefusesMoreMemoryThanPlannedAndAllowsLess) {
             "(34603008 bytes), and 32 MiB by the plan (33554432)");
 }
 
+TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
+  Traced traced = traced_by_script();
+  EXPECT_TRUE(library_record_notes(traced).empty());
+  for (TracedRound& round : traced.rounds) {
+    round.variants[1].library =
+        LibraryRecord{.library = "NCCL 2.28.9",
+                      .algorithms = {{CollectiveKind::all_reduce, 64, "tree", "LL", 1},
+                                     {CollectiveKind::all_reduce, 1 << 20, "ring", "simple", 16},
+                                     {CollectiveKind::all_reduce, 25 << 20, "ring", "simple", 16},
+                                     {CollectiveKind::all_gather, 1 << 20, "ring", "simple", 16}}};
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  EXPECT_EQ(library_record_notes(traced),
+            std::vector<std::string>{
+                "NCCL 2.28.9 itself says how it carries out collectives: all-reduce of 64 B: "
+                "tree, LL, 1 channel; all-reduce of 1 MiB to 25 MiB: ring, simple, 16 channels; "
+                "all-gather of 1 MiB: ring, simple, 16 channels"});
+  traced.rounds[1].variants[1].library->difference = "at rank 1 it has 7 and not 8";
+  EXPECT_EQ(conformance(traced),
+            "what NCCL 2.28.9 enqueued of 'fix' is not its plan, in traced round 2: at rank 1 it "
+            "has 7 and not 8");
+}
+
+TEST(Conformance, SaysOnceThatALibraryOfCollectivesSaysNothing) {
+  Traced traced = traced_by_script();
+  for (TracedRound& round : traced.rounds) {
+    for (TracedStep& step : round.variants)
+      step.library = LibraryRecord{.library = "NCCL 2.27.3", .unavailable = "it is too old"};
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  EXPECT_EQ(library_record_notes(traced),
+            std::vector<std::string>{"collectives are counted by plan and trace alone, without "
+                                     "NCCL 2.27.3's own record: it is too old"});
+}
+
 TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {
   Script script;
   script.step_time = noisy(1 / 1.3, 1);

@@ -192,6 +192,34 @@ MemoryUse memory_from(const TraceJson& json) {
   return memory;
 }
 
+TraceJson json_of(const LibraryRecord& record) {
+  TraceJson algorithms = TraceJson::array();
+  for (const CollectiveAlgorithm& one : record.algorithms) {
+    algorithms.push_back(
+        {number_of(one.kind), one.bytes, one.channels, one.algorithm, one.protocol});
+  }
+  return {{"library", record.library},
+          {"unavailable", record.unavailable},
+          {"difference", record.difference},
+          {"algorithms", std::move(algorithms)}};
+}
+
+LibraryRecord library_record_from(const TraceJson& json) {
+  LibraryRecord record{.library = json.at("library").get<std::string>(),
+                       .unavailable = json.at("unavailable").get<std::string>(),
+                       .difference = json.at("difference").get<std::string>()};
+  for (const TraceJson& one : json.at("algorithms")) {
+    TraceRow row(one, 5);
+    record.algorithms.push_back({.kind = row.choice<CollectiveKind>(collective_kind_count),
+                                 .bytes = row.number(),
+                                 .algorithm = one.at(3).get<std::string>(),
+                                 .protocol = one.at(4).get<std::string>(),
+                                 .channels = 0});
+    record.algorithms.back().channels = row.number();
+  }
+  return record;
+}
+
 TraceJson json_of(const Trace& trace) {
   const std::int64_t origin = origin_of(trace);
   const auto since = [&](TraceTime time) { return time.count() - origin; };
@@ -228,20 +256,22 @@ TraceJson json_of(const Trace& trace) {
   for (const RankArrival& arrival : trace.arrivals) {
     arrivals.push_back({arrival.operation, arrival.step, arrival.rank, since(arrival.at)});
   }
-  return {{"first_step", trace.first_step},
-          {"steps", trace.steps},
-          {"origin", origin},
-          {"names", names.list()},
-          {"spans", std::move(spans)},
-          {"calls", std::move(calls)},
-          {"work", std::move(works)},
-          {"memory_changes", std::move(changes)},
-          {"unsteady", std::move(unsteady)},
-          {"page_events", std::move(pages)},
-          {"clocks", std::move(clocks)},
-          {"memory", json_of(trace.memory)},
-          {"rank", trace.rank},
-          {"arrivals", std::move(arrivals)}};
+  TraceJson json = {{"first_step", trace.first_step},
+                    {"steps", trace.steps},
+                    {"origin", origin},
+                    {"names", names.list()},
+                    {"spans", std::move(spans)},
+                    {"calls", std::move(calls)},
+                    {"work", std::move(works)},
+                    {"memory_changes", std::move(changes)},
+                    {"unsteady", std::move(unsteady)},
+                    {"page_events", std::move(pages)},
+                    {"clocks", std::move(clocks)},
+                    {"memory", json_of(trace.memory)},
+                    {"rank", trace.rank},
+                    {"arrivals", std::move(arrivals)}};
+  if (trace.library) json["library"] = json_of(*trace.library);
+  return json;
 }
 
 Trace trace_from(const TraceJson& json) {
@@ -286,6 +316,7 @@ Trace trace_from(const TraceJson& json) {
                        .rank = static_cast<int>(row.number(0, most_ranks - 1)),
                        .at = rows.time(row)};
   });
+  if (json.contains("library")) trace.library = library_record_from(json.at("library"));
   return trace;
 }
 

@@ -23,10 +23,12 @@ class WrongTrace : public std::runtime_error {
 
 TraceJson json_of(const Trace&);
 TraceJson json_of(const MemoryUse&);
+TraceJson json_of(const LibraryRecord&);
 
 // Throw WrongTrace and nlohmann's exceptions.
 Trace trace_from(const TraceJson&);
 MemoryUse memory_from(const TraceJson&);
+LibraryRecord library_record_from(const TraceJson&);
 
 // A whole number that can be added to others of its kind without an overflow.
 std::int64_t whole_number(const TraceJson&);

@@ -364,6 +364,7 @@ TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
   if (trace.memory.driver_bytes)
     summary.values[Metric::driver_used] = static_cast<double>(*trace.memory.driver_bytes);
   for (const Unsteady& unsteady : trace.unsteady) ++summary.unsteady[unsteady.kind];
+  summary.library = trace.library;
   return summary;
 }
 

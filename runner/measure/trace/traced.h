@@ -65,6 +65,7 @@ struct TracedStep {
   WorkTimes work;                 // of all that ran
   MemoryUse memory;
   std::map<UnsteadyKind, std::int64_t> unsteady;  // how often
+  std::optional<LibraryRecord> library;           // as in the trace
 };
 
 // All variants, each loaded anew, in an order of its own.

@@ -68,10 +68,13 @@ TraceJson json_of(const TracedStep& step) {
   for (const auto& [kind, times] : step.unsteady) {
     unsteady.push_back({static_cast<int>(kind), times});
   }
-  return {{"values", std::move(values)},    {"time", json_of_parts(step.time, time_parts)},
-          {"phases", std::move(phases)},    {"copies", std::move(copies)},
-          {"work", std::move(work)},        {"memory", json_of(step.memory)},
-          {"unsteady", std::move(unsteady)}};
+  TraceJson json = {
+      {"values", std::move(values)},    {"time", json_of_parts(step.time, time_parts)},
+      {"phases", std::move(phases)},    {"copies", std::move(copies)},
+      {"work", std::move(work)},        {"memory", json_of(step.memory)},
+      {"unsteady", std::move(unsteady)}};
+  if (step.library) json["library"] = json_of(*step.library);
+  return json;
 }
 
 CopyTally copies_from(const TraceJson& json) {
@@ -105,6 +108,7 @@ TracedStep step_from(const TraceJson& json) {
     const auto kind = row.choice<UnsteadyKind>(unsteady_kind_count);
     step.unsteady[kind] = row.number();
   }
+  if (json.contains("library")) step.library = library_record_from(json.at("library"));
   return step;
 }
 

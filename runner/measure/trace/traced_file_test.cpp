@@ -52,6 +52,11 @@ Traced traced_by_a_device() {
   timeline.work.back().collective = CollectiveKind::all_gather;
   timeline.rank = 3;
   timeline.arrivals = {{.operation = 4, .step = 5, .rank = 2, .at = TraceTime(60)}};
+  timeline.library =
+      LibraryRecord{.library = "NCCL 2.28.9",
+                    .difference = "rank 1 has none",
+                    .algorithms = {{CollectiveKind::reduce_scatter, 4096, "tree", "LL128", 16}}};
+  traced.rounds.back().variants.back().library = LibraryRecord{.unavailable = "it is another's"};
   traced.timelines.back().page_events.reset();
   traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
   return traced;
@@ -113,6 +118,14 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   ASSERT_EQ(read.timelines[0].arrivals.size(), 1u);
   EXPECT_EQ(read.timelines[0].arrivals[0].rank, 2);
   EXPECT_EQ(read.timelines[0].arrivals[0].at, TraceTime(60));
+  ASSERT_TRUE(read.timelines[0].library);
+  EXPECT_EQ(read.timelines[0].library->library, "NCCL 2.28.9");
+  EXPECT_EQ(read.timelines[0].library->difference, "rank 1 has none");
+  EXPECT_EQ(read.timelines[0].library->algorithms, traced.timelines[0].library->algorithms);
+  EXPECT_FALSE(read.timelines[1].library);
+  ASSERT_TRUE(read.rounds[1].variants[1].library);
+  EXPECT_EQ(read.rounds[1].variants[1].library->unavailable, "it is another's");
+  EXPECT_FALSE(step.library);
   // What was not looked at one by one: the same text means the same values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/ranks/combine_ranks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -83,6 +85,28 @@ std::vector<RankArrival> arrivals_of(std::span<const RankRan> ranks) {
   return arrivals;
 }
 
+// That of the rank whose trace is shown, and what is wrong at any of them.
+std::optional<LibraryRecord> library_record_of(std::span<const RankRan> ranks, std::size_t shown) {
+  const auto record_of = [&](std::size_t rank) -> const LibraryRecord* {
+    const auto& trace = ranks[rank].result.trace;
+    return trace && trace->library ? &*trace->library : nullptr;
+  };
+  if (record_of(shown) == nullptr) return std::nullopt;
+  LibraryRecord all = *record_of(shown);
+  all.unavailable.clear();
+  all.difference.clear();
+  const auto take_first = [](std::string& words, const std::string& of_rank, std::size_t rank) {
+    if (words.empty() && !of_rank.empty()) words = fmt::format("at rank {} {}", rank, of_rank);
+  };
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const LibraryRecord* const own = record_of(rank);
+    if (own == nullptr) continue;
+    take_first(all.unavailable, own->unavailable, rank);
+    take_first(all.difference, own->difference, rank);
+  }
+  return all;
+}
+
 // The lower or the higher of what is known.
 template <class Value, class Order>
 void take(std::optional<Value>& worst, const std::optional<Value>& other, Order is_worse) {
@@ -97,6 +121,8 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   if (clocks == Clocks::one) arrivals = arrivals_of(ranks);
   const auto slowest =
       std::ranges::max_element(ranks, {}, [](const RankRan& rank) { return rank.result.elapsed; });
+  std::optional<LibraryRecord> library =
+      library_record_of(ranks, static_cast<std::size_t>(slowest - ranks.begin()));
   StepResult result = ranks.front().result;
   result.elapsed = largest(std::span<const RankRan>(ranks), &StepResult::elapsed);
   result.step_times = slowest_steps(ranks);
@@ -108,6 +134,7 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   if (result.trace) {
     result.trace->rank = static_cast<int>(slowest - ranks.begin());
     result.trace->arrivals = std::move(arrivals);
+    result.trace->library = std::move(library);
   }
   return result;
 }

@@ -436,6 +436,22 @@ TEST(CombinedRanks, SayWhoCameWhenToACollective) {
   EXPECT_TRUE(combined(ran, Clocks::several).trace->arrivals.empty());
 }
 
+// The trace that is shown is that of the slowest; what is wrong at another must not be lost.
+TEST(CombinedRanks, SayWhatTheLibraryOfAnyOfThemSays) {
+  std::vector<RankRan> ran{traced_until(TraceTime(70), 100), traced_until(TraceTime(40), 130)};
+  EXPECT_FALSE(combined(ran, Clocks::one).trace->library);
+  ran[0].result.trace->library =
+      LibraryRecord{.library = "NCCL", .difference = "it has 7 and not 8"};
+  ran[1].result.trace->library = LibraryRecord{
+      .library = "NCCL", .algorithms = {{CollectiveKind::all_reduce, 64, "ring", "LL", 2}}};
+  const StepResult result = combined(ran, Clocks::one);
+  EXPECT_EQ(result.trace->rank, 1);
+  ASSERT_TRUE(result.trace->library);
+  EXPECT_EQ(result.trace->library->difference, "at rank 0 it has 7 and not 8");
+  EXPECT_EQ(result.trace->library->unavailable, "");
+  EXPECT_EQ(result.trace->library->algorithms.size(), 1u);
+}
+
 TEST(CombinedSurroundings, AreTheWorse) {
   std::vector<EnvironmentReading> readings(2);
   readings[0] = {.sm_clock_hertz = 2e9, .temperature_celsius = 50};

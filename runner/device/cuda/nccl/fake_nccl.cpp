@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// For nccl_communicator_test only: an NCCL that communicates with nobody and does as it is told.
+// For tests only: an NCCL that communicates with nobody and does as it is told.
 #include "device/cuda/nccl/fake_nccl.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
+#include <string_view>
 #include <thread>
+
+#include "device/cuda/nccl/nccl_profiler_api.h"
 
 namespace {
 
@@ -15,7 +22,90 @@ using namespace stepgate::nccl_api;
 constexpr Result remote_error = 6;
 
 FakeNccl told;
-int the_communicator = 0;
+
+struct FakeCommunicator {
+  const nccl_profiler_api::Plugin* plugin = nullptr;
+  void* context = nullptr;
+  int chosen_events = 0;
+};
+// More than a test has at a time.
+std::array<FakeCommunicator, 8> communicators;
+std::size_t made = 0;
+
+// As the real one does: in the program where the variable says so.
+FakeCommunicator profiled_communicator() {
+  const char* const name = std::getenv(nccl_profiler_api::plugin_variable);
+  if (!told.has_profilers || name == nullptr ||
+      std::string_view(name) != nccl_profiler_api::the_program_itself)
+    return {};
+  FakeCommunicator made_now;
+  made_now.plugin = static_cast<const nccl_profiler_api::Plugin*>(
+      dlsym(dlopen(nullptr, RTLD_NOW | RTLD_LOCAL), nccl_profiler_api::plugin_symbol));
+  if (made_now.plugin != nullptr)
+    made_now.plugin->init(&made_now.context, 4711, &made_now.chosen_events, nullptr, 1, told.count,
+                          told.rank, nullptr);
+  return made_now;
+}
+
+const char* name_of_type(int type) {
+  return type == float32 ? "ncclFloat32" : type == float16 ? "ncclFloat16" : "ncclBfloat16";
+}
+
+void tell_once(const FakeCommunicator& own, const char* function, std::size_t count, int type) {
+  nccl_profiler_api::Event call{};
+  call.type = nccl_profiler_api::call_event;
+  call.call = {.function = function, .count = count, .type = name_of_type(type)};
+  void* handle = nullptr;
+  own.plugin->start_event(own.context, &handle, &call);
+  // Of a group, which nobody asked for, the real one tells too.
+  nccl_profiler_api::Event group{};
+  group.type = 1;
+  void* handle_of_group = &group;
+  own.plugin->start_event(own.context, &handle_of_group, &group);
+  nccl_profiler_api::Event work{};
+  work.type = nccl_profiler_api::work_event;
+  work.parent = handle;
+  work.work = {.function = function,
+               .count = count,
+               .type = "ncclInt8",
+               .channels = 16,
+               .algorithm = "RING",
+               .protocol = "SIMPLE"};
+  void* handle_of_work = nullptr;
+  own.plugin->start_event(own.context, &handle_of_work, &work);
+  if (handle_of_work != nullptr) own.plugin->stop_event(handle_of_work);
+  if (handle != nullptr) own.plugin->stop_event(handle);
+}
+
+void tell_profiler(const FakeCommunicator& own, const char* function, std::size_t count, int type) {
+  const bool is_mistaken = told.collectives++ == told.mistaken_at;
+  if (own.plugin == nullptr || own.chosen_events == 0) return;
+  int times = 1;
+  switch (is_mistaken ? told.mistake : Mistake::none) {
+    case Mistake::none:
+      break;
+    case Mistake::forgets_it:
+      times = 0;
+      break;
+    case Mistake::counts_other_elements:
+      count /= 2;
+      break;
+    case Mistake::takes_another_kind:
+      function = "Broadcast";
+      break;
+    case Mistake::repeats_it:
+      times = 200'000;
+      break;
+  }
+  for (; times > 0; --times) tell_once(own, function, count, type);
+}
+
+void finalize(FakeCommunicator& own) {
+  if (own.plugin == nullptr) return;
+  own.plugin->finalize(own.context);
+  ++told.finalized;
+  own = {};
+}
 
 Result answer(FakeAnswer how) {
   switch (how) {
@@ -35,8 +125,8 @@ Result answer(FakeAnswer how) {
   return success;
 }
 
-Result note(const char* called, const void* from, void* to, std::size_t elements, int type,
-            int operation, Stream stream) {
+Result note(Handle communicator, const char* called, const char* function, const void* from,
+            void* to, std::size_t elements, int type, int operation, Stream stream) {
   told.called = called;
   told.from = from;
   told.to = to;
@@ -44,6 +134,7 @@ Result note(const char* called, const void* from, void* to, std::size_t elements
   told.type = type;
   told.operation = operation;
   told.stream = stream;
+  tell_profiler(*static_cast<const FakeCommunicator*>(communicator), function, elements, type);
   return answer(told.collective);
 }
 
@@ -72,7 +163,10 @@ Result ncclCommInitRankConfig(Handle* communicator, int count, UniqueId id, int 
   told.id = id;
   told.config = *config;
   const Result result = answer(told.init);
-  if (result == success || result == in_progress) *communicator = &the_communicator;
+  if (result != success && result != in_progress) return result;
+  FakeCommunicator& own = communicators[made++ % communicators.size()];
+  own = profiled_communicator();
+  *communicator = &own;
   return result;
 }
 
@@ -82,12 +176,14 @@ Result ncclCommGetAsyncError(Handle, Result* state) {
   return success;
 }
 
-Result ncclCommDestroy(Handle) {
+Result ncclCommDestroy(Handle communicator) {
+  finalize(*static_cast<FakeCommunicator*>(communicator));
   ++told.destroyed;
   return success;
 }
 
-Result ncclCommAbort(Handle) {
+Result ncclCommAbort(Handle communicator) {
+  finalize(*static_cast<FakeCommunicator*>(communicator));
   ++told.aborted;
   return success;
 }
@@ -100,19 +196,20 @@ const char* ncclGetLastError(Handle) {
   return "socket closed\nby peer";
 }
 
-Result ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation, Handle,
-                     Stream stream) {
-  return note("all-reduce", from, to, count, type, operation, stream);
+Result ncclAllReduce(const void* from, void* to, std::size_t count, int type, int operation,
+                     Handle communicator, Stream stream) {
+  return note(communicator, "all-reduce", "AllReduce", from, to, count, type, operation, stream);
 }
 
 Result ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int operation,
-                         Handle, Stream stream) {
-  return note("reduce-scatter", from, to, count, type, operation, stream);
+                         Handle communicator, Stream stream) {
+  return note(communicator, "reduce-scatter", "ReduceScatter", from, to, count, type, operation,
+              stream);
 }
 
-Result ncclAllGather(const void* from, void* to, std::size_t count, int type, Handle,
+Result ncclAllGather(const void* from, void* to, std::size_t count, int type, Handle communicator,
                      Stream stream) {
-  return note("all-gather", from, to, count, type, -1, stream);
+  return note(communicator, "all-gather", "AllGather", from, to, count, type, -1, stream);
 }
 
 }  // extern "C"

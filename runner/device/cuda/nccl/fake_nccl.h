@@ -11,11 +11,18 @@ namespace stepgate {
 
 enum class FakeAnswer { success, failure, later, never };
 
+// What it tells its profiler plugin wrongly, of the collective that it is asked for as
+// `mistaken_at`-th, from 0.
+enum class Mistake { none, forgets_it, counts_other_elements, takes_another_kind, repeats_it };
+
 struct FakeNccl {
   int version = 22809;
   FakeAnswer init = FakeAnswer::success;
   FakeAnswer collective = FakeAnswer::success;
   nccl_api::Result async_state = nccl_api::success;
+  bool has_profilers = true;  // as from 2.28.3 on
+  Mistake mistake = Mistake::none;
+  int mistaken_at = 0;
   std::atomic<bool> released{false};  // calls that never answer do
   std::atomic<int> waiting{0};        // how many of those there are
 
@@ -31,6 +38,8 @@ struct FakeNccl {
   const char* called = "";
   nccl_api::Stream stream = nullptr;
 
+  int collectives = 0;
+  int finalized = 0;  // contexts of the plugin
   int polls = 0;
   int destroyed = 0;
   int aborted = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/cuda/nccl/call_within.h"
+#include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/build/step_names.h"
 #include "support/require.h"
@@ -63,6 +64,7 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
       connection_(std::make_shared<Connection>()) {
   if (!nccl.unavailable().empty()) throw DeviceError(nccl.unavailable());
   constexpr std::string_view what = "join the other ranks";
+  const int recorded_before = recorded_communicators();
   const auto result =
       call_within(limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous),
                                            membership, connection = connection_] {
@@ -78,6 +80,7 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
   }
   check(*result, what);
   working_ = true;
+  if (recorded_communicators() == recorded_before + 1) recorded_as_ = recorded_before;
 }
 
 // Destroying waits for what is in the queues, which never ends when another rank has gone.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,10 @@ class NcclCommunicator {
   // when that has taken longer than the deadline. What is in the queues ends then.
   void check_while_waiting(std::chrono::steady_clock::time_point since, std::string_view what);
 
+  // Its number in NCCL's record (nccl_record.h); absent where NCCL keeps none.
+  std::optional<int> recorded_as() const { return recorded_as_; }
+  const std::string& nccl_version() const { return nccl_.version(); }
+
  private:
   struct Connection;
 
@@ -70,6 +75,7 @@ class NcclCommunicator {
   // Shared with a call that is left to itself.
   std::shared_ptr<Connection> connection_;
   bool working_ = false;
+  std::optional<int> recorded_as_;
 };
 
 }  // namespace stepgate

@@ -59,6 +59,30 @@ int nccl_operation_of(Reduction reduction) {
   return reduction == Reduction::sum ? nccl_api::sum : nccl_api::average;
 }
 
+std::string_view nccl_function_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "AllReduce";
+    case CollectiveKind::reduce_scatter:
+      return "ReduceScatter";
+    case CollectiveKind::all_gather:
+      return "AllGather";
+  }
+  require(false, "every collective is known");
+  return "";
+}
+
+std::string_view nccl_name_of(DType dtype) {
+  switch (nccl_type_of(dtype)) {
+    case nccl_api::bfloat16:
+      return "ncclBfloat16";
+    case nccl_api::float16:
+      return "ncclFloat16";
+    default:
+      return "ncclFloat32";
+  }
+}
+
 std::int64_t nccl_elements_of(const Collective& collective) {
   const std::int64_t bytes = collective.kind == CollectiveKind::reduce_scatter
                                  ? collective.to.bytes

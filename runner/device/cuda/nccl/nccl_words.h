@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/device.h"
@@ -36,6 +37,10 @@ std::vector<NcclPlace> nccl_places(const char* named);
 int nccl_type_of(DType);
 // ncclRedOp_t.
 int nccl_operation_of(Reduction);
+
+// Both as NCCL's profiler plugins are told them: "AllReduce", "ncclBfloat16".
+std::string_view nccl_function_of(CollectiveKind);
+std::string_view nccl_name_of(DType);
 
 // Elements that NCCL is told: of all_reduce all of them, of the others one rank's part.
 std::int64_t nccl_elements_of(const Collective&);

@@ -49,6 +49,16 @@ TEST(NcclWords, NumbersOfAPlanHaveTypesOfNccl) {
   EXPECT_EQ(nccl_operation_of(Reduction::average), 4);
 }
 
+TEST(NcclWords, AProfilerPluginIsToldThemInWords) {
+  EXPECT_EQ(nccl_function_of(CollectiveKind::all_reduce), "AllReduce");
+  EXPECT_EQ(nccl_function_of(CollectiveKind::reduce_scatter), "ReduceScatter");
+  EXPECT_EQ(nccl_function_of(CollectiveKind::all_gather), "AllGather");
+  EXPECT_EQ(nccl_name_of(DType::fp32), "ncclFloat32");
+  EXPECT_EQ(nccl_name_of(DType::tf32), "ncclFloat32");
+  EXPECT_EQ(nccl_name_of(DType::bf16), "ncclBfloat16");
+  EXPECT_EQ(nccl_name_of(DType::fp16), "ncclFloat16");
+}
+
 TEST(NcclWords, OfAPartOnlyTheRanksOwnElementsCount) {
   const BufferUse whole{0, 0, 4096};
   const BufferUse part{0, 1024, 1024};

@@ -9,6 +9,7 @@
 
 #include "device/cuda/check.h"
 #include "device/cuda/cupti/span_recorder.h"
+#include "device/cuda/nccl/compare_collectives.h"
 #include "plan/analyse/access.h"
 #include "support/require.h"
 
@@ -160,11 +161,17 @@ Trace CudaStep::traced(const Observe& observe, StepResult& result) {
   // Every operation, and three spans of the runner's own, at every step.
   const std::size_t spans = (plan_.operations.size() + 3) * static_cast<std::size_t>(observe.steps);
   SpanRecorder recorder(spans);
+  const bool is_of_several = plan_.ranks.count > 1;
+  if (is_of_several) (void)take_nccl_record();  // of the load and of the wash-out
   run_scored(observe, result, &recorder);
   ActivityRecords records = cupti_->take();
   records.graph_work = graph_work_;
   Trace trace = assemble_trace(plan_, std::move(records), recorder.take(), first, observe.steps);
   trace.memory = buffers_.use();
+  if (is_of_several) {
+    const IssuedSteps steps{.first_of_load = first_step_, .first = first, .count = observe.steps};
+    trace.library = library_record_of(plan_, steps, communicators_, take_nccl_record());
+  }
   return trace;
 }
 

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// NCCL's record of some steps beside their plan: a witness that knows neither the plan nor CUPTI.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/cuda/nccl/nccl_communicator.h"
+#include "device/cuda/nccl/nccl_record.h"
+#include "device/trace.h"
+#include "plan/step_plan.h"
+
+namespace stepgate {
+
+struct IssuedSteps {
+  std::int64_t first_of_load = 0;  // number of the step that the load began with
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// What the record says of these steps, which were all that was issued while it was written. The
+// plan is that of one rank, the communicators are its.
+LibraryRecord library_record_of(const StepPlan&, const IssuedSteps&,
+                                const std::vector<std::unique_ptr<NcclCommunicator>>&,
+                                const NcclRecord&);
+
+}  // namespace stepgate
