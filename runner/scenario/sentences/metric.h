@@ -127,12 +127,16 @@ enum class Metric {
   last_rank,
 };
 
+// Which values of a metric are better; of one that only describes a step none are.
+enum class Better { less, more, neither };
+
 struct MetricRow {
   Metric metric;
   std::string_view name;
   Evidence evidence;
   MetricUnit unit;
   std::string_view meaning;
+  Better better = Better::less;
 };
 
 std::span<const MetricRow> metric_table();
