@@ -70,9 +70,9 @@ struct DeviceIdentity {
   std::string pcie = {};             // "5 x16"
   std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
   std::int64_t multiprocessors = 0;  // 0: not known
-  // That the ranks of a step can have, one each; of cuda alone, any other device has as many as are
-  // asked for.
-  std::int64_t gpus = 1;
+  // That the ranks of a step can have, one each. Absent where there are as many as are asked for:
+  // on a device that computes all of them itself.
+  std::optional<std::int64_t> gpus = {};
 };
 
 // "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference
