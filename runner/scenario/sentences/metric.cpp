@@ -181,6 +181,9 @@ constexpr std::array metric_rows{
         "longest of a step"),
     row(Metric::last_rank, traced, count,
         "the rank that comes last to the most collectives, counted from 0", Better::neither),
+    row(Metric::blocking_comm_us, traced, seconds,
+        "time of a step in which nothing runs on the compute stream and its next operation waits "
+        "for a collective that runs"),
 };
 
 static_assert([] {

@@ -125,6 +125,7 @@ enum class Metric {
   bus_gbps,
   skew_us,
   last_rank,
+  blocking_comm_us,
 };
 
 // Which values of a metric are better; of one that only describes a step none are.
