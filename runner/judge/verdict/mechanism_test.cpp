@@ -174,6 +174,44 @@ TEST(Conformance, FindsACountThatIsNotThePlans) {
             "by the plan");
 }
 
+// Rank 1 of the second variant waits once more than the others.
+TEST(Conformance, NamesTheRankThatCountsSomethingElse) {
+  Traced traced = traced_by_script();
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(round.variants.size());
+    for (int rank = 0; rank < 3; ++rank) {
+      TracedStep step = round.variants[1];
+      step.rank = rank;
+      round.ranks[1].push_back(step);
+    }
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[2].ranks[1][1].values[Metric::host_waits_per_step] = 1;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: host_waits_per_step is 1 on rank 1 in traced "
+            "round 3 and 0 by the plan");
+}
+
+TEST(Conformance, ComparesRanksWhereThePlanDoesNotKnow) {
+  PlanFacts facts;
+  facts.counts = {{Metric::launches_per_step, 3}};
+  facts.may_differ = {Metric::launches_per_step};
+  const std::vector<PlannedStep> plans{{plans_named({"fix"}).front(), facts}};
+  Traced traced = traced_rounds({traced_step({})});
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(1);
+    for (int rank = 0; rank < 3; ++rank) {
+      round.ranks[0].push_back(traced_step({}, {{Metric::launches_per_step, 4}}));
+      round.ranks[0].back().rank = rank;
+    }
+  }
+  EXPECT_EQ(reason_against_conformance(plans, traced), std::nullopt) << "though the plan says 3";
+  traced.rounds[1].ranks[0][2].values[Metric::launches_per_step] = 5;
+  EXPECT_EQ(reason_against_conformance(plans, traced),
+            "the ranks of 'fix' do not agree: launches_per_step is 5 on rank 2 in traced round 2 "
+            "and 4 on rank 0");
+}
+
 TEST(Conformance, AllowsForTheRoundingOfFractionsOnly) {
   PlanFacts third;
   third.counts = {{Metric::host_waits_per_step, 1.0 / 3}};

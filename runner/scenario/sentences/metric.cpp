@@ -164,8 +164,7 @@ constexpr std::array metric_rows{
     row(Metric::state_bytes, plan, bytes,
         "device memory for weights, gradients and the optimizer's state, of one rank"),
     row(Metric::comm_us, traced, seconds,
-        "time of a step in which collectives run or wait for a rank, of the rank that comes last "
-        "to the most of them; so are the others"),
+        "time of a step in which collectives run or wait for a rank"),
     row(Metric::exposed_comm_us, traced, seconds,
         "time of a step in which they do and no kernel runs"),
     row(Metric::comm_overlap, traced, ratio, "share of comm_us that kernels hide", Better::more),
