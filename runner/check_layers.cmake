@@ -13,7 +13,7 @@ set(rooms_judge environment verdict sentences stored mechanism)
 set(rooms_history record baseline evidence certificate series)
 set(rooms_duel worker launches gate)
 set(rooms_allocators caching)
-set(rooms_verbs trace mutate compare ranks)
+set(rooms_verbs trace mutate ranks compare)
 set(rooms_report text export trace picture ci html json)
 # What a plan knows is found out once and comes with it (plan/planned_step.h): whoever gets plans like that asks no analysis.
 set(given_facts "^(measure|judge|history|duel|report)$")

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace stepgate {
 
 std::string_view name_of(DeviceKind kind) {
@@ -28,6 +30,20 @@ std::string in_words(const DeviceIdentity& device) {
       return "the host reference (no times)";
   }
   return {};
+}
+
+void give_traces(std::vector<Trace> traces, StepResult& result) {
+  result.trace.reset();
+  if (traces.empty()) return;
+  result.trace = std::move(traces.front());
+  traces.erase(traces.begin());
+  result.other_traces = std::move(traces);
+}
+
+std::vector<Trace> take_traces(StepResult&& result) {
+  std::vector<Trace> traces = std::move(result.other_traces);
+  if (result.trace) traces.insert(traces.begin(), *std::move(result.trace));
+  return traces;
 }
 
 // A device that has nothing better waits between the segments: its numbers are the same.

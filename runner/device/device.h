@@ -70,9 +70,9 @@ struct DeviceIdentity {
   std::string pcie = {};             // "5 x16"
   std::vector<DeviceKey> keys = {};  // those that are known, always in the same order
   std::int64_t multiprocessors = 0;  // 0: not known
-  // That the ranks of a step can have, one each; of cuda alone, any other device has as many as are
-  // asked for.
-  std::int64_t gpus = 1;
+  // That the ranks of a step can have, one each. Absent where there are as many as are asked for:
+  // on a device that computes all of them itself.
+  std::optional<std::int64_t> gpus = {};
 };
 
 // "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference
@@ -118,8 +118,14 @@ struct StepResult {
   std::vector<std::chrono::nanoseconds> step_times;
   std::vector<float> losses;    // one for each step run, wash-out included
   std::vector<Tensor> tensors;  // only when asked for
-  std::optional<Trace> trace;   // likewise, where the device can
+  std::optional<Trace> trace;   // likewise, where the device can; of several ranks the first one's
+  // Those of the others, by rank. Of ranks that do the same the first may stand for all.
+  std::vector<Trace> other_traces = {};
 };
+
+// The traces of all ranks into a result, by rank, and out of it. None where nothing was recorded.
+void give_traces(std::vector<Trace>, StepResult&);
+std::vector<Trace> take_traces(StepResult&&);
 
 // Which of several ranks a device is, and how they find each other.
 struct RankMembership {

@@ -94,6 +94,8 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   verdict.reason = reason_by_rounds(sentence, verdict, measurement, scenario.measure.confidence,
                                     fewest_rounds(settings.beta));
   if (verdict.outcome == Outcome::undecided && missing) verdict.reason = *missing;
+  if (verdict.evidence == Evidence::traced && !rounds.empty())
+    verdict.reason += ranks_in_words(sentence, plans, *measurement.traced);
   if (outcome_before != Outcome::undecided) return;  // what trusted rounds have decided stays so
   std::optional<std::string> doubt;
   if (disturbance) {

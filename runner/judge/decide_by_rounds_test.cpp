@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "judge/testing/fake_scenario.h"
 #include "judge/testing/stored_runs_by_hand.h"
 #include "judge/verdict/words.h"
+#include "measure/trace/worst_ranks.h"
 #include "support/random.h"
 
 namespace stepgate {
@@ -241,6 +244,63 @@ TEST(TracedSentence, RefutesAtItsLimitNoMoreOftenThanStated) {
   EXPECT_LE(levels_decided, 5);
   // 1 % of 300 is 3; more than 9 come with a probability below 1 in 1000.
   EXPECT_LE(refuted, 9);
+}
+
+// --- several ranks
+// -------------------------------------------------------------------------------
+
+// A share of each variant's ranks around a median each, with noise from round to round.
+Traced traced_of_ranks(const std::vector<std::vector<double>>& medians, std::int64_t rounds,
+                       std::uint64_t seed, double noise) {
+  Random random(seed);
+  Traced traced =
+      traced_rounds(traced_by_script().rounds.front().variants, static_cast<std::size_t>(rounds));
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(round.variants.size());
+    for (std::size_t variant = 0; variant < medians.size(); ++variant) {
+      for (const double median : medians[variant]) {
+        TracedStep step = round.variants[variant];
+        step.rank = static_cast<int>(round.ranks[variant].size());
+        step.values[Metric::gpu_idle] = median * std::exp(noise * random.normal());
+        round.ranks[variant].push_back(std::move(step));
+      }
+    }
+  }
+  take_worst_ranks(traced);
+  return traced;
+}
+
+TEST(TracedSentence, NamesTheRanksThatItIsAbout) {
+  const Expectation compared = fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1);
+  const auto reason = [&](const std::vector<std::vector<double>>& medians) {
+    return decided(compared, traced_of_ranks(medians, 7, 1, 0)).reason;
+  };
+  const std::string both = reason({{0.2, 0.3, 0.25}, {0.1, 0.11, 0.15}});
+  EXPECT_NE(both.find("15 % against 30 %"), std::string::npos) << both;
+  EXPECT_NE(both.find("; fix.gpu_idle is rank 2's, baseline.gpu_idle is rank 1's"),
+            std::string::npos)
+      << both;
+  EXPECT_EQ(reason({{0.2, 0.2}, {0.1, 0.1}}).find("rank"), std::string::npos)
+      << "where they are alike none is to blame";
+  EXPECT_EQ(reason({{0.2}, {0.1}}).find("rank"), std::string::npos);
+}
+
+// At its limit, where four ranks are alike on the left side and one is on the right one: which is
+// worst is noise, and that the worst is chosen speaks against the sentence.
+TEST(TracedSentence, OfRanksThatAreAlikeIsRefutedAtItsLimitNoMoreOftenThanOneOfSoManySentences) {
+  constexpr int seeds = 300;
+  constexpr int ranks = 4;
+  int refuted = 0;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Traced traced =
+        traced_of_ranks({{0.05}, std::vector<double>(ranks, 0.05)}, 20, seed, 0.1);
+    refuted +=
+        decided(fix_against_baseline(Metric::gpu_idle, Relation::at_most, 1), traced).outcome ==
+        Outcome::refuted;
+  }
+  std::cout << "four ranks alike at the limit: refuted " << refuted << " of " << seeds << '\n';
+  // 4 % of 300 is 12; more than 24 come with a probability below 1 in 1000.
+  EXPECT_LE(refuted, 24);
 }
 
 // --- levels --------------------------------------------------------------------------------------

@@ -204,9 +204,9 @@ std::optional<std::string> unmet_requirement(const Scenario& scenario,
                        device.copy_engines);
   }
   const std::int64_t gpus = std::max<std::int64_t>(needs.gpus.value_or(1), ranks_needed(scenario));
-  if (device.kind == DeviceKind::cuda && gpus > device.gpus) {
+  if (device.gpus && gpus > *device.gpus) {
     return fmt::format("needs {} GPUs, there {} {} for a step", gpus,
-                       device.gpus == 1 ? "is" : "are", device.gpus);
+                       *device.gpus == 1 ? "is" : "are", *device.gpus);
   }
   if (needs.free_memory_bytes && device.free_memory_bytes < *needs.free_memory_bytes) {
     const auto bytes = [](std::int64_t count) {

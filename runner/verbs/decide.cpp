@@ -56,9 +56,6 @@ std::optional<Decided> decide_before_rounds(const Planned& planned, const Device
   if (const auto unmet = unmet_requirement(planned.scenario, device)) {
     return Decided{skipped_verdict(planned.scenario, device, *unmet, settings), {}};
   }
-  if (planned.unmet) {
-    return Decided{skipped_verdict(planned.scenario, device, *planned.unmet, settings), {}};
-  }
   if (const auto failure = calibration_failure(planned)) {
     return Decided{skipped_verdict(planned.scenario, device, *failure, settings), {}};
   }

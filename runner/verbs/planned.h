@@ -27,8 +27,6 @@ struct Planned {
   bool stretches = false;              // beyond its budget, where that has no room for them
   std::vector<CitedCertificate> certificates{};
   std::optional<Traced> traced{};  // absent when nobody asked
-  // Why it cannot run here, in words, of what no device knows.
-  std::optional<std::string> unmet{};
 };
 
 // The scenario files among the given ones; a folder stands for those in it, in the order of their

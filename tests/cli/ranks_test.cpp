@@ -299,7 +299,7 @@ TEST_F(Ranks, ThatAreFewerThanAScenarioNeedsSkipIt) {
   const Finished finished =
       run("two.toml", {"--no-trace", "--ranks", "2", "--set", "ranks.count=4"});
   EXPECT_EQ(finished.exit_code, 77);
-  EXPECT_TRUE(contains(finished.out, "needs 4 ranks, there are 2")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "needs 4 GPUs, there are 2 for a step")) << finished.out;
 }
 
 TEST_F(Ranks, AreStartedOnce) {

@@ -223,7 +223,8 @@ class CudaDevice : public Device {
                             .uuid = uuid_text(properties),
                             .cpu = cpu_model(),
                             .keys = nvml().keys(),
-                            .multiprocessors = properties.multiProcessorCount};
+                            .multiprocessors = properties.multiProcessorCount,
+                            .gpus = 1};
     if (auto slice = mig_slice_of(identity.name))
       identity.keys.push_back({"mig slice", std::move(*slice)});
     identity.power_limit = value_of(identity.keys, "power limit");

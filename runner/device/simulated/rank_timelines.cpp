@@ -27,7 +27,7 @@ std::vector<int> different_ranks(const StepPlan& plan) {
 
 RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
                              const LoadDraw& draw, Nanoseconds start)
-    : ranks_(different_ranks(plan)), times_last_(ranks_.size(), 0) {
+    : ranks_(different_ranks(plan)) {
   if (plan.ranks.count == 1) {
     timelines_.emplace_back(plan, profile, draw, start);
     return;
@@ -56,8 +56,6 @@ void RankTimelines::issue_step(std::int64_t step, const StepNoise& noise) {
 
 void RankTimelines::note_arrivals(std::size_t operation, std::int64_t step,
                                   const std::vector<Nanoseconds>& came) {
-  const auto [first, last] = std::ranges::minmax_element(came);
-  if (*first < *last) ++times_last_[static_cast<std::size_t>(last - came.begin())];
   for (std::size_t timeline = 0; timeline < came.size(); ++timeline) {
     arrivals_.push_back({.operation = static_cast<int>(std::min(operation, last_operation_)),
                          .step = step,
@@ -90,20 +88,19 @@ void RankTimelines::start_recording(std::int64_t first_step, std::size_t operati
   recording_ = true;
   last_operation_ = operations - 1;
   arrivals_.clear();
-  std::ranges::fill(times_last_, 0);
   for (Timeline& timeline : timelines_) timeline.recorder().start(first_step, operations);
 }
 
-Trace RankTimelines::take_recording(std::int64_t steps) {
+std::vector<Trace> RankTimelines::take_recording(std::int64_t steps) {
   recording_ = false;
-  const auto last = std::ranges::max_element(times_last_);
-  recorded_ = static_cast<std::size_t>(last - times_last_.begin());
   std::vector<Trace> traces;
-  for (Timeline& timeline : timelines_) traces.push_back(timeline.recorder().take(steps));
-  Trace trace = std::move(traces[recorded_]);
-  trace.rank = ranks_[recorded_];
-  trace.arrivals = std::move(arrivals_);
-  return trace;
+  for (std::size_t index = 0; index < timelines_.size(); ++index) {
+    Trace& trace = traces.emplace_back(timelines_[index].recorder().take(steps));
+    trace.rank = ranks_[index];
+    trace.arrivals = arrivals_;
+  }
+  arrivals_.clear();
+  return traces;
 }
 
 }  // namespace stepgate

@@ -30,10 +30,8 @@ class RankTimelines {
   Nanoseconds compute_end() const;
 
   void start_recording(std::int64_t first_step, std::size_t operations);
-  // Of the rank that came last to the most collectives; of the first of those where none did.
-  Trace take_recording(std::int64_t steps);
-  // Whose that was.
-  const Timeline& recorded() const { return timelines_[recorded_]; }
+  // Of every timeline, in their order.
+  std::vector<Trace> take_recording(std::int64_t steps);
 
  private:
   void note_arrivals(std::size_t operation, std::int64_t step,
@@ -45,8 +43,6 @@ class RankTimelines {
   bool recording_ = false;
   std::size_t last_operation_ = 0;
   std::vector<RankArrival> arrivals_;
-  std::vector<std::int64_t> times_last_;  // by timeline
-  std::size_t recorded_ = 0;
 };
 
 }  // namespace stepgate

@@ -166,18 +166,24 @@ class SimulatedStep : public LoadedStep {
       for (ScoredRank& rank : scored) rank.step_ended(next_step_ - 1);
     }
     add_worst(scored, result);
-    if (observe.trace) {
-      result.trace = ranks_.take_recording(observe.steps);
-      result.trace->memory = planned_memory(plan_);
-      if (const MemoryStatistics* held = ranks_.recorded().allocator_statistics()) {
-        result.trace->memory.peak_allocated_bytes = held->allocated_bytes.all.peak;
-        result.trace->memory.peak_reserved_bytes = held->reserved_bytes.all.peak;
-      }
-    }
+    std::vector<Trace> traces;
+    if (observe.trace) traces = ranks_.take_recording(observe.steps);
+    for (std::size_t rank = 0; rank < traces.size(); ++rank)
+      note_held_memory(ranks_.all()[rank], traces[rank].memory);
     ranks_.drain();
-    if (result.trace) result.trace->memory.driver_bytes = ranks_.recorded().driver_bytes();
+    for (std::size_t rank = 0; rank < traces.size(); ++rank)
+      traces[rank].memory.driver_bytes = ranks_.all()[rank].driver_bytes();
+    give_traces(std::move(traces), result);
     machine_->now = ranks_.host_now();
     return result;
+  }
+
+  void note_held_memory(const Timeline& rank, MemoryUse& memory) const {
+    memory = planned_memory(plan_);
+    const MemoryStatistics* held = rank.allocator_statistics();
+    if (held == nullptr) return;
+    memory.peak_allocated_bytes = held->allocated_bytes.all.peak;
+    memory.peak_reserved_bytes = held->reserved_bytes.all.peak;
   }
 
   // Begins an interleaved run, as slow as the moment makes all its steps.

@@ -153,8 +153,15 @@ StepPlan with_slow_rank(int rank, std::int64_t slow_us) {
 }
 
 TEST(SimulatedRanks, BeginACollectiveWhenTheLastOfThemHasCome) {
-  const Trace trace = *result_of(with_slow_rank(2, 200), true).trace;
-  EXPECT_EQ(trace.rank, 2) << "the slow one's is the trace";
+  const std::vector<Trace> traces = take_traces(result_of(with_slow_rank(2, 200), true));
+  ASSERT_EQ(traces.size(), 2u);
+  EXPECT_EQ(traces[0].rank, 0) << "which stands for all others";
+  EXPECT_EQ(traces[1].rank, 2);
+  EXPECT_EQ(traces[0].arrivals.size(), traces[1].arrivals.size());
+  EXPECT_EQ(collectives_of(traces[0]).front().end - collectives_of(traces[0]).front().begin,
+            microseconds(230))
+      << "which waits for the slow one";
+  const Trace& trace = traces[1];
   std::map<std::int64_t, std::map<int, TraceTime>> came;  // by step and rank
   for (const RankArrival& arrival : trace.arrivals) came[arrival.step][arrival.rank] = arrival.at;
   ASSERT_EQ(came.size(), 100u);

@@ -42,7 +42,11 @@ nanoseconds run_for_losses(LoadedStep& step, std::vector<std::string>& losses) {
 std::optional<Trace> trace_of(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                               bool times) {
   const std::int64_t steps = traced_steps({&plan, 1}, step_time);
-  if (times) return trace_loaded(step, plan, step_time, steps);
+  if (times) {
+    std::vector<Trace> traces = trace_loaded(step, plan, step_time, steps);
+    if (traces.empty()) return std::nullopt;
+    return std::move(traces.front());  // of ranks, which have the same counts
+  }
   const std::int64_t period = common_period(plan, steps).value_or(steps);
   const std::int64_t wash_out = std::max(wash_out_steps(plan, step_time), period);
   return step.run({.wash_out_steps = wash_out, .steps = steps, .trace = true}).trace;

@@ -12,6 +12,7 @@
 
 #include "judge/verdict/words.h"
 #include "measure/trace/trace_metrics.h"
+#include "measure/trace/worst_ranks.h"
 #include "plan/build/step_names.h"
 
 namespace stepgate {
@@ -79,7 +80,28 @@ struct Disagreement {
   double planned = 0;
   double traced = 0;
   std::size_t round = 0;
+  int rank = 0;
 };
+
+std::optional<double> counted_by(const TracedStep& step, Metric metric) {
+  const auto found = step.values.find(metric);
+  return found == step.values.end() ? std::nullopt : std::optional(found->second);
+}
+
+// The first rank of a round that counts something else.
+std::optional<Disagreement> disagreement_in(const TracedRound& round, std::size_t variant,
+                                            Metric metric, double planned) {
+  for (const TracedStep& rank : ranks_of(round, variant)) {
+    const auto value = counted_by(rank, metric);
+    if (!value || agrees(planned, *value)) continue;
+    return Disagreement{.variant = variant,
+                        .metric = metric,
+                        .planned = planned,
+                        .traced = *value,
+                        .rank = rank.rank};
+  }
+  return std::nullopt;
+}
 
 // At most one of a variant's metric: that of the first round in which it differs.
 std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, const Traced& traced) {
@@ -90,9 +112,10 @@ std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, cons
       const auto planned = facts.count(row.metric);
       if (!planned || facts.may_differ.contains(row.metric)) continue;
       for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
-        const auto value = traced_value(traced.rounds[round], variant, row.metric);
-        if (!value || agrees(*planned, *value)) continue;
-        all.push_back({variant, row.metric, *planned, *value, round});
+        auto found = disagreement_in(traced.rounds[round], variant, row.metric, *planned);
+        if (!found) continue;
+        found->round = round;
+        all.push_back(*found);
         break;
       }
     }
@@ -100,18 +123,56 @@ std::vector<Disagreement> disagreements(std::span<const PlannedStep> plans, cons
   return all;
 }
 
+// " on rank 2" where there are several.
+std::string on_rank(const Traced& traced, const Disagreement& found) {
+  const bool several = ranks_of(traced.rounds[found.round], found.variant).size() > 1;
+  return several ? fmt::format(" on rank {}", found.rank) : "";
+}
+
 std::string in_words(const Disagreement& found, std::span<const PlannedStep> plans,
                      const Traced& traced) {
   const PlannedStep& plan = plans[found.variant];
   const MetricRow& row = row_of(found.metric);
   std::string words = fmt::format(
-      "the trace of '{}' is not its plan: {} is {} in traced round {} and {} by the plan",
-      plan->variant, row.name, in_words(found.traced, row.unit), found.round + 1,
-      in_words(found.planned, row.unit));
-  if (found.variant < traced.timelines.size()) {
+      "the trace of '{}' is not its plan: {} is {}{} in traced round {} and {} by the "
+      "plan",
+      plan->variant, row.name, in_words(found.traced, row.unit), on_rank(traced, found),
+      found.round + 1, in_words(found.planned, row.unit));
+  if (found.variant < traced.timelines.size() &&
+      traced.timelines[found.variant].rank == found.rank) {
     words += where_they_part(plan, traced.timelines[found.variant], found.metric);
   }
   return words;
+}
+
+// Of what plans do not know, or only about: the first count that ranks have differently.
+std::optional<std::string> reason_against_ranks(std::span<const PlannedStep> plans,
+                                                const Traced& traced) {
+  for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
+    for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+      const std::span<const TracedStep> ranks = ranks_of(traced.rounds[round], variant);
+      for (const TallyRow& row : traced_tally) {
+        for (const TracedStep& rank : ranks) {
+          const auto count = counted_by(rank, row.metric);
+          const auto first = counted_by(ranks.front(), row.metric);
+          if (!count || !first || agrees(*first, *count)) continue;
+          const MetricUnit unit = row_of(row.metric).unit;
+          return fmt::format(
+              "the ranks of '{}' do not agree: {} is {} on rank {} in traced round "
+              "{} and {} on rank {}",
+              plans[variant]->variant, row_of(row.metric).name, in_words(*count, unit), rank.rank,
+              round + 1, in_words(*first, unit), ranks.front().rank);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::int64_t most_held(std::span<const TracedStep> ranks) {
+  std::int64_t most = 0;
+  for (const TracedStep& rank : ranks) most = std::max(most, rank.memory.peak_allocated_bytes);
+  return most;
 }
 
 // Of buffers in device memory, in words; nothing when no variant holds more than planned.
@@ -120,7 +181,7 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < std::min(plans.size(), round.variants.size());
          ++variant) {
-      const auto held = static_cast<double>(round.variants[variant].memory.peak_allocated_bytes);
+      const auto held = static_cast<double>(most_held(ranks_of(round, variant)));
       const auto planned = plans[variant].facts().count(Metric::peak_live);
       // What grows has no most.
       const bool grows = plans[variant].facts().count(Metric::live_slope).value_or(0) > 0;
@@ -139,12 +200,14 @@ std::optional<std::string> reason_against_memory(std::span<const PlannedStep> pl
 std::optional<std::string> reason_against_library(std::span<const PlannedStep> plans,
                                                   const Traced& traced) {
   for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
-    const std::vector<TracedStep>& variants = traced.rounds[round].variants;
-    for (std::size_t variant = 0; variant < std::min(plans.size(), variants.size()); ++variant) {
-      const auto& library = variants[variant].library;
-      if (!library || library->difference.empty()) continue;
-      return fmt::format("what {} enqueued of '{}' is not its plan, in traced round {}: {}",
-                         library->library, plans[variant]->variant, round + 1, library->difference);
+    for (std::size_t variant = 0; variant < plans.size(); ++variant) {
+      for (const TracedStep& rank : ranks_of(traced.rounds[round], variant)) {
+        const auto& library = rank.library;
+        if (!library || library->difference.empty()) continue;
+        return fmt::format(
+            "what {} enqueued of '{}' at rank {} is not its plan, in traced round {}: {}",
+            library->library, plans[variant]->variant, rank.rank, round + 1, library->difference);
+      }
     }
   }
   return std::nullopt;
@@ -211,6 +274,7 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
   const std::vector<Disagreement> found = disagreements(plans, traced);
   if (found.empty()) {
     auto reason = reason_against_library(plans, traced);
+    if (!reason) reason = reason_against_ranks(plans, traced);
     return reason ? reason : reason_against_memory(plans, traced);
   }
   std::string words = in_words(found.front(), plans, traced);
@@ -225,16 +289,18 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
   std::set<CollectiveAlgorithm> algorithms;
   std::string library;
   for (const TracedRound& round : traced.rounds) {
-    for (const TracedStep& step : round.variants) {
-      if (!step.library) continue;
-      library = step.library->library;
-      if (!step.library->unavailable.empty()) {
-        return {
-            fmt::format("collectives are counted by plan and trace alone, without {}'s own "
-                        "record: {}",
-                        library, step.library->unavailable)};
+    for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
+      for (const TracedStep& rank : ranks_of(round, variant)) {
+        if (!rank.library) continue;
+        library = rank.library->library;
+        if (!rank.library->unavailable.empty()) {
+          return {fmt::format(
+              "collectives of rank {} are counted by plan and trace alone, without {}'s own "
+              "record: {}",
+              rank.rank, library, rank.library->unavailable)};
+        }
+        algorithms.insert(rank.library->algorithms.begin(), rank.library->algorithms.end());
       }
-      algorithms.insert(step.library->algorithms.begin(), step.library->algorithms.end());
     }
   }
   if (algorithms.empty()) return {};
@@ -247,8 +313,9 @@ std::vector<std::string> unsteady_notes(std::span<const PlannedStep> plans, cons
   for (std::size_t variant = 0; variant < plans.size(); ++variant) {
     std::map<UnsteadyKind, std::int64_t> times;
     for (const TracedRound& round : traced.rounds) {
-      if (variant >= round.variants.size()) continue;
-      for (const auto& [kind, count] : round.variants[variant].unsteady) times[kind] += count;
+      for (const TracedStep& rank : ranks_of(round, variant)) {
+        for (const auto& [kind, count] : rank.unsteady) times[kind] += count;
+      }
     }
     for (const auto& [kind, count] : times) {
       if (count > 0) notes.push_back(unsteady_note(plans[variant]->variant, kind, count));

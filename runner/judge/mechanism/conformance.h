@@ -16,9 +16,10 @@ namespace stepgate {
 
 // The first disagreement, in words, with both numbers and, where the timeline tells, the operation
 // in which they part; how many more there are. Counts must be equal up to the rounding of
-// fractions, in every round, and what the library of collectives says for itself must be the
-// plan's; device memory in buffers must not exceed the plan's peak (a device that books none has
-// nothing to compare). Nothing when all agree.
+// fractions, in every round and on every rank, also where the plan has none to compare them with;
+// what the library of collectives says for itself must be the plan's; device memory in buffers must
+// not exceed the plan's peak (a device that books none has nothing to compare). Nothing when all
+// agree.
 std::optional<std::string> reason_against_conformance(std::span<const PlannedStep>, const Traced&);
 
 // Whether the library of collectives counts them too, in so many words, and how it carries them

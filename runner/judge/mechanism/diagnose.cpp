@@ -198,6 +198,8 @@ VariantMechanism mechanism_of_variant(const PlannedStep& plan, std::size_t varia
   mechanism.variant = plan->variant;
   mechanism.time = mean.time();
   mechanism.values = mean.values();
+  if (plan->ranks.count > 1 && variant < traced.worst.size())
+    mechanism.ranks = traced.worst[variant];
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
     mechanism.phases[phase] = mean.phase(phase);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -259,6 +260,22 @@ std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict&
   return words + (verdict.level ? missing_in_words(sentence, *verdict.level, verdict.evidence)
                                 : missing_in_words(*verdict.timed, verdict.evidence, measurement,
                                                    fewest_rounds));
+}
+
+std::string ranks_in_words(const Expectation& sentence, std::span<const PlannedStep> plans,
+                           const Traced& traced) {
+  std::vector<MetricOf> named;
+  std::string words;
+  for (const MetricOf& metric : metrics_in(sentence)) {
+    if (metric.stored || std::ranges::find(named, metric) != named.end()) continue;
+    const std::size_t variant = plan_named(plans, metric.variant);
+    const auto rank = rank_behind(traced, variant, metric);
+    if (!rank) continue;
+    named.push_back(metric);
+    words += fmt::format("{}{}.{} is rank {}'s", words.empty() ? "; " : ", ", metric.variant,
+                         metric_text(metric), *rank);
+  }
+  return words;
 }
 
 std::string reason_in_doubt(const std::string& doubt, const Expectation& sentence,

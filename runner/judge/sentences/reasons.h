@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "judge/verdict/sides.h"
@@ -41,6 +42,10 @@ std::string measured_in_words(const Expectation&, const SentenceVerdict&, double
 // That, and what is missing when it is undecided.
 std::string reason_by_rounds(const Expectation&, const SentenceVerdict&, const Measurement&,
                              double confidence, std::int64_t fewest_rounds);
+
+// "; two.exposed_comm_us is rank 1's, two.comm_overlap is rank 2's": whose numbers its traced
+// metrics have, where variants have several ranks and those differ. Empty elsewhere.
+std::string ranks_in_words(const Expectation&, std::span<const PlannedStep>, const Traced&);
 
 // Of a sentence that is not decided although it was measured: why, and that.
 std::string reason_in_doubt(const std::string& doubt, const Expectation&, const SentenceVerdict&,

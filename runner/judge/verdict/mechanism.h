@@ -54,6 +54,7 @@ struct VariantMechanism {
   TimeBreakdown time;                            // mean over the traced rounds
   std::array<PhaseSplit, phase_count> phases{};  // likewise
   std::map<Metric, double> values;               // likewise, of those that every round tells
+  std::optional<WorstRanks> ranks;               // whose these are, where there are several
   WorkTimes work;                                // likewise, of what any round has
   std::optional<double> slowdown;                // time of a traced step over that of a timed one
   MemoryUse planned;  // by the plan; what it cannot know of reserved bytes is 0

@@ -174,6 +174,44 @@ TEST(Conformance, FindsACountThatIsNotThePlans) {
             "by the plan");
 }
 
+// Rank 1 of the second variant waits once more than the others.
+TEST(Conformance, NamesTheRankThatCountsSomethingElse) {
+  Traced traced = traced_by_script();
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(round.variants.size());
+    for (int rank = 0; rank < 3; ++rank) {
+      TracedStep step = round.variants[1];
+      step.rank = rank;
+      round.ranks[1].push_back(step);
+    }
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[2].ranks[1][1].values[Metric::host_waits_per_step] = 1;
+  EXPECT_EQ(conformance(traced),
+            "the trace of 'fix' is not its plan: host_waits_per_step is 1 on rank 1 in traced "
+            "round 3 and 0 by the plan");
+}
+
+TEST(Conformance, ComparesRanksWhereThePlanDoesNotKnow) {
+  PlanFacts facts;
+  facts.counts = {{Metric::launches_per_step, 3}};
+  facts.may_differ = {Metric::launches_per_step};
+  const std::vector<PlannedStep> plans{{plans_named({"fix"}).front(), facts}};
+  Traced traced = traced_rounds({traced_step({})});
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(1);
+    for (int rank = 0; rank < 3; ++rank) {
+      round.ranks[0].push_back(traced_step({}, {{Metric::launches_per_step, 4}}));
+      round.ranks[0].back().rank = rank;
+    }
+  }
+  EXPECT_EQ(reason_against_conformance(plans, traced), std::nullopt) << "though the plan says 3";
+  traced.rounds[1].ranks[0][2].values[Metric::launches_per_step] = 5;
+  EXPECT_EQ(reason_against_conformance(plans, traced),
+            "the ranks of 'fix' do not agree: launches_per_step is 5 on rank 2 in traced round 2 "
+            "and 4 on rank 0");
+}
+
 TEST(Conformance, AllowsForTheRoundingOfFractionsOnly) {
   PlanFacts third;
   third.counts = {{Metric::host_waits_per_step, 1.0 / 3}};
@@ -234,9 +272,16 @@ TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
                 "NCCL 2.28.9 itself says how it carries out collectives: all-reduce of 64 B: "
                 "tree, LL, 1 channel; all-reduce of 1 MiB to 25 MiB: ring, simple, 16 channels; "
                 "all-gather of 1 MiB: ring, simple, 16 channels"});
-  traced.rounds[1].variants[1].library->difference = "at rank 1 it has 7 and not 8";
+  // Those that count are of rank 0, and another's difference is not lost.
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(2);
+    round.ranks[1] = {round.variants[1], round.variants[1]};
+    round.ranks[1][1].rank = 1;
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  traced.rounds[1].ranks[1][1].library->difference = "it has 7 and not 8";
   EXPECT_EQ(conformance(traced),
-            "what NCCL 2.28.9 enqueued of 'fix' is not its plan, in traced round 2: at rank 1 it "
+            "what NCCL 2.28.9 enqueued of 'fix' at rank 1 is not its plan, in traced round 2: it "
             "has 7 and not 8");
 }
 
@@ -248,8 +293,8 @@ TEST(Conformance, SaysOnceThatALibraryOfCollectivesSaysNothing) {
   }
   EXPECT_EQ(conformance(traced), "agrees");
   EXPECT_EQ(library_record_notes(traced),
-            std::vector<std::string>{"collectives are counted by plan and trace alone, without "
-                                     "NCCL 2.27.3's own record: it is too old"});
+            std::vector<std::string>{"collectives of rank 0 are counted by plan and trace alone, "
+                                     "without NCCL 2.27.3's own record: it is too old"});
 }
 
 TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {

@@ -150,6 +150,17 @@ std::optional<double> traced_value(const TracedRound& round, std::size_t variant
   return found == step.work.end() ? std::nullopt : std::optional(found->second.seconds);
 }
 
+std::optional<int> rank_behind(const Traced& traced, std::size_t variant, const MetricOf& metric) {
+  if (variant >= traced.worst.size()) return std::nullopt;
+  const WorstRanks& worst = traced.worst[variant];
+  if (metric.metric == Metric::kernel_us) {
+    const auto found = worst.kernels.find(metric.kernel);
+    return found == worst.kernels.end() ? std::nullopt : std::optional(found->second);
+  }
+  const auto found = worst.metrics.find(metric.metric);
+  return found == worst.metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<double> side_value(const Side& side, const Sources& sources) {
   double sum = 0;
   for (const Product& factors : side) {

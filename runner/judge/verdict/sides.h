@@ -43,6 +43,9 @@ std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metr
 // The same, the time of one kernel and the class included.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
 
+// Whose that is, of several ranks. Nothing where none of them is worse than the others.
+std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricOf&);
+
 // In base units. Nothing when a metric of the side is unknown.
 std::optional<double> side_value(const Side&, const Sources&);
 

@@ -2,6 +2,7 @@
 #include "measure/trace/communication.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -138,6 +139,99 @@ void add_stretch(const Trace& trace, const StepPlan& plan, Values& values) {
   if (alone > 0) values[Metric::comm_stretch] = under / alone;
 }
 
+// Collectives that something on the compute stream waits for: all of one stream up to this
+// operation, of the step that issues the wait or of an earlier one.
+struct Awaited {
+  int stream = 0;
+  int operation = 0;
+  std::int64_t steps_before = 0;
+};
+using AwaitedBy = std::map<int, std::vector<Awaited>>;  // by operation of the compute stream
+
+// A stream waits where it is told to: for whatever it is given next. Waits at the end of a step are
+// for the next one's first work, and a record may be that of the step before. `works` are the
+// operations that keep the compute stream busy.
+AwaitedBy awaited_collectives(const StepPlan& plan, const std::set<int>& works) {
+  AwaitedBy awaited;
+  std::map<int, Awaited> records;  // by event: the last one
+  std::vector<Awaited> pending;
+  constexpr std::int64_t passes = 2;
+  for (std::int64_t pass = 0; pass < passes; ++pass) {
+    for (int index = 0; index < std::ssize(plan.operations); ++index) {
+      const Operation& operation = operation_at(plan, index);
+      const bool of_compute = operation.stream == compute_stream;
+      const Awaited here{.stream = operation.stream, .operation = index};
+      if (const auto* record = std::get_if<RecordEvent>(&operation.action)) {
+        records.insert_or_assign(record->event, here);
+      } else if (const auto* wait = std::get_if<StreamWaitsEvent>(&operation.action)) {
+        const auto record_of = records.find(wait->event);
+        if (of_compute && record_of != records.end()) pending.push_back(record_of->second);
+      } else if (of_compute && std::holds_alternative<Collective>(operation.action)) {
+        pending.push_back(here);
+      } else if (works.contains(index)) {
+        awaited[index] = std::exchange(pending, {});
+      }
+    }
+    for (auto& [event, record] : records) ++record.steps_before;
+    for (Awaited& one : pending) ++one.steps_before;
+  }
+  return awaited;
+}
+
+bool is_of_compute(const StepPlan& plan, const DeviceWork& work) {
+  return work.operation >= 0 && work.kind != WorkKind::collective &&
+         operation_at(plan, work.operation).stream == compute_stream;
+}
+
+// Those that the work waits for, all of them also where they ran long ago.
+std::vector<Interval> times_of_awaited(const Trace& trace, const StepPlan& plan,
+                                       const DeviceWork& work,
+                                       const std::vector<Awaited>& awaited) {
+  std::vector<Interval> times;
+  for (const DeviceWork& other : trace.work) {
+    if (other.operation < 0 || other.kind != WorkKind::collective) continue;
+    const int stream = operation_at(plan, other.operation).stream;
+    const bool is_awaited = std::ranges::any_of(awaited, [&](const Awaited& one) {
+      const std::int64_t step = work.step - one.steps_before;
+      return one.stream == stream &&
+             std::pair(other.step, other.operation) <= std::pair(step, one.operation);
+    });
+    if (is_awaited) times.push_back(time_of(other));
+  }
+  return times;
+}
+
+// A collective that runs while nothing waits for it costs nothing, and one that is awaited by a
+// host that is late anyway is not what holds up the step.
+void add_blocking(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
+                  Values& values) {
+  std::set<int> works;
+  for (const DeviceWork& work : trace.work) {
+    if (is_of_compute(plan, work)) works.insert(work.operation);
+  }
+  const AwaitedBy awaited = awaited_collectives(plan, works);
+  std::vector<Interval> blocked;
+  const DeviceWork* before = nullptr;
+  std::int64_t busy_until = 0;
+  for (const DeviceWork& work : trace.work) {  // in the order of their begin
+    if (!is_of_compute(plan, work)) continue;
+    const Interval pause{busy_until, work.begin.count()};
+    busy_until = before == nullptr ? work.end.count() : std::max(busy_until, work.end.count());
+    const bool is_next =
+        before != nullptr && (before->operation != work.operation || before->step != work.step);
+    before = &work;
+    const auto waits = awaited.find(work.operation);
+    if (!is_next || pause.begin >= pause.end || waits == awaited.end() || waits->second.empty())
+      continue;
+    const IntervalUnion during = union_of(times_of_awaited(trace, plan, work, waits->second));
+    const IntervalUnion part = intersection_of({&pause, 1}, during);
+    blocked.insert(blocked.end(), part.begin(), part.end());
+  }
+  const IntervalUnion within = intersection_of(union_of(std::move(blocked)), {&window.time, 1});
+  values[Metric::blocking_comm_us] =
+      in_seconds(length_of(within)) / static_cast<double>(window.steps);
+}
+
 }  // namespace
 
 void add_communication(const Trace& trace, const PlannedStep& plan, const TraceWindow& window,
@@ -149,6 +243,7 @@ void add_communication(const Trace& trace, const PlannedStep& plan, const TraceW
   values[Metric::exposed_comm_us] = exposed / steps;
   if (all > 0) values[Metric::comm_overlap] = 1 - exposed / all;
   const Meetings meetings = meetings_of(trace);
+  add_blocking(trace, plan, window, values);
   add_stretch(trace, plan, values);
   add_bus_speed(trace, plan, meetings, values);
   add_skew(trace, meetings, values);

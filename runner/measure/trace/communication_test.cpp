@@ -100,6 +100,56 @@ TEST(Communication, IsNoKernelOfItsPhaseAndItsCallNoLaunch) {
   EXPECT_EQ(step.phases[static_cast<std::size_t>(Phase::backward)].device_busy, 0);
 }
 
+// The all-reduce is awaited before the optimizer, which follows the math; the all-gather by nobody.
+PlannedStep plan_that_waits() {
+  StepPlan plan = plan_of_ranks(4);
+  const int stream = operation_at(plan, reduce).stream;
+  plan.events = {{.name = "reduced"}};
+  plan.operations.insert(plan.operations.begin() + reduce + 1,
+                         {.name = "reduced", .stream = stream, .action = RecordEvent{0}});
+  const Operation optimizer = plan.operations[by_hand::memory];
+  plan.operations.push_back({.name = "wait", .action = StreamWaitsEvent{0}});
+  plan.operations.push_back(optimizer);
+  return with_facts(std::move(plan));
+}
+constexpr int gather_behind = 9;
+constexpr int update = 11;
+
+TEST(Communication, BlocksWhereTheComputeStreamIsIdleAndAwaitsIt) {
+  TraceByHand by_hand_trace(1);
+  by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 100)
+      .work(reduce, 0, collective(), 60, 140)
+      .work(by_hand::fill, 0, a_fill, 110,
+            120)  // which awaits nothing: 10 before it are not blocked
+      .work(gather_behind, 0, collective(CollectiveKind::all_gather), 140, 160)
+      .work(update, 0, a_kernel, 150, 200);  // 20 of its 30, the rest is not for the all-reduce
+  const TracedStep step = summary_of(by_hand_trace.trace(), plan_that_waits());
+  EXPECT_NEAR(step.values.at(Metric::blocking_comm_us), 20 * microsecond, close);
+  EXPECT_NEAR(step.values.at(Metric::exposed_comm_us), 50 * microsecond, close);
+}
+
+TEST(Communication, DoesNotBlockWhatAwaitsNothing) {
+  TraceByHand by_hand_trace(1);
+  by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 100)
+      .work(reduce, 0, collective(), 60, 140)
+      .work(by_hand::memory, 0, a_kernel, 150, 200);
+  EXPECT_EQ(summary_of(by_hand_trace.trace(), plan_of_ranks(4)).values.at(Metric::blocking_comm_us),
+            0);
+}
+
+// A wait that is the last of a step holds up the first kernel of the next one.
+TEST(Communication, OfTheStepBeforeBlocksTheNextOne) {
+  StepPlan plan = plan_that_waits();
+  plan.operations.pop_back();
+  TraceByHand by_hand_trace(2);
+  by_hand_trace.work(by_hand::math, 0, a_kernel, 0, 100)
+      .work(reduce, 0, collective(), 90, 130)
+      .work(by_hand::math, 1, a_kernel, 130, 200)
+      .work(reduce, 1, collective(), 150, 170);
+  const TracedStep step = summary_of(by_hand_trace.trace(), with_facts(std::move(plan)));
+  EXPECT_NEAR(step.values.at(Metric::blocking_comm_us), 30 / 2. * microsecond, close);
+}
+
 TEST(Communication, StretchesKernelsAsFarAsTheSameOnesTakeLongerUnderIt) {
   TraceByHand by_hand_trace(2);
   by_hand_trace.work(by_hand::memory, 0, a_kernel, 0, 10)

@@ -142,13 +142,13 @@ DeviceWork work_from(const Rows& rows, TraceRow& row) {
           .collective = Rows::collective(row)};
 }
 
+}  // namespace
+
 int rank_from(const TraceJson& json) {
   const std::int64_t rank = whole_number(json);
   if (rank < 0 || rank >= most_ranks) throw WrongTrace("has a rank that means nothing");
   return static_cast<int>(rank);
 }
-
-}  // namespace
 
 TraceRow::TraceRow(const TraceJson& row, std::size_t columns) : row_(row) {
   if (!row.is_array() || row.size() != columns) throw WrongTrace("has a row of the wrong length");

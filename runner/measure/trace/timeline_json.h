@@ -29,6 +29,7 @@ TraceJson json_of(const LibraryRecord&);
 Trace trace_from(const TraceJson&);
 MemoryUse memory_from(const TraceJson&);
 LibraryRecord library_record_from(const TraceJson&);
+int rank_from(const TraceJson&);
 
 // A whole number that can be added to others of its kind without an overflow.
 std::int64_t whole_number(const TraceJson&);

@@ -354,6 +354,7 @@ double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
 TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
   require(trace.steps > 0, "a trace holds at least one step");
   TracedStep summary;
+  summary.rank = trace.rank;
   add_counts(trace, plan, summary.values);
   add_page_events(trace, plan, summary.values);
   summary.time = add_times(trace, plan, summary.values);

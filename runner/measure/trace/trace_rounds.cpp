@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "measure/schedule.h"
 #include "measure/trace/trace_metrics.h"
+#include "measure/trace/worst_ranks.h"
 #include "support/random.h"
 #include "support/require.h"
 
@@ -70,27 +70,37 @@ class Tracing {
     const std::vector<int> order = permutation(variants, random_);
     TracedRound round;
     round.variants.resize(plans_.size());
+    round.ranks.resize(plans_.size());
+    last_traces_.resize(plans_.size());
     traced_.timelines.resize(plans_.size());
     for (const int variant : order) {
       const auto index = static_cast<std::size_t>(variant);
-      std::optional<Trace> trace = trace_of(index);
-      if (!trace) {
+      std::vector<Trace> traces = traces_of(index);
+      if (traces.empty()) {
         traced_ = {};
         traced_.unavailable =
             "the device recorded no trace of variant '" + plans_[index]->variant + "'";
         return;
       }
-      round.variants[index] = summary_of(*trace, plans_[index]);
-      traced_.timelines[index] = *std::move(trace);
+      for (const Trace& trace : traces)
+        round.ranks[index].push_back(summary_of(trace, plans_[index]));
+      last_traces_[index] = std::move(traces);
     }
     traced_.rounds.push_back(std::move(round));
+    take_worst_ranks(traced_);
+    for (std::size_t variant = 0; variant < plans_.size(); ++variant)
+      traced_.timelines[variant] = timeline_of(variant);
+  }
+
+  const Trace& timeline_of(std::size_t variant) const {
+    return *std::ranges::find(last_traces_[variant], traced_.worst[variant].shown, &Trace::rank);
   }
 
   nanoseconds time_of_a_step(std::size_t variant) {
     return pilot_step_time(*device_.load_into(only_slot, plans_[variant]));
   }
 
-  std::optional<Trace> trace_of(std::size_t variant) {
+  std::vector<Trace> traces_of(std::size_t variant) {
     const PlannedStep& plan = plans_[variant];
     return trace_loaded(*device_.load_into(only_slot, plan), plan, step_times_[variant],
                         traced_.steps);
@@ -100,7 +110,8 @@ class Tracing {
   std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<nanoseconds> step_times_;  // by variant
+  std::vector<nanoseconds> step_times_;          // by variant
+  std::vector<std::vector<Trace>> last_traces_;  // by variant, of every rank
   Traced traced_;
 };
 
@@ -131,11 +142,10 @@ nanoseconds pilot_step_time(LoadedStep& step) {
   return std::max(result.elapsed.value_or(nanoseconds(0)), nanoseconds(1));
 }
 
-std::optional<Trace> trace_loaded(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
-                                  std::int64_t steps) {
-  StepResult traced = step.run(
-      {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true});
-  return std::move(traced.trace);
+std::vector<Trace> trace_loaded(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
+                                std::int64_t steps) {
+  return take_traces(step.run(
+      {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true}));
 }
 
 Traced trace_rounds(Device& device, std::span<const PlannedStep> plans,

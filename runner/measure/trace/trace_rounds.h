@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
+#include <vector>
 
 #include "device/device.h"
 #include "measure/trace/traced.h"
@@ -35,10 +35,10 @@ std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds
 // A device that does not know the time may be as fast as it likes.
 std::chrono::nanoseconds pilot_step_time(LoadedStep&);
 
-// One trace of a loaded step, once its queue is as deep as it gets. A step takes about `step_time`,
-// at least 1 ns. Absent where the device recorded none.
-std::optional<Trace> trace_loaded(LoadedStep&, const PlannedStep&,
-                                  std::chrono::nanoseconds step_time, std::int64_t steps);
+// One trace of a loaded step, of every rank, once its queue is as deep as it gets. A step takes
+// about `step_time`, at least 1 ns. Empty where the device recorded none.
+std::vector<Trace> trace_loaded(LoadedStep&, const PlannedStep&, std::chrono::nanoseconds step_time,
+                                std::int64_t steps);
 
 // In each round every variant is loaded anew, one at a time into the same slot, in a random order,
 // and traced once its queue is as deep as it gets. `unavailable` where the device cannot trace. At

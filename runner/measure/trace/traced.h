@@ -56,8 +56,9 @@ struct WorkTime {
 // By kernel; "(copies)", "(fills)" and "(collectives)" are none.
 using WorkTimes = std::map<std::string, WorkTime>;
 
-// One trace of one variant.
+// One trace of one variant, of one rank.
 struct TracedStep {
+  int rank = 0;
   std::map<Metric, double> values;  // of every metric that the trace can tell, in base units
   TimeBreakdown time;
   std::array<PhaseSplit, phase_count> phases{};
@@ -70,7 +71,18 @@ struct TracedStep {
 
 // All variants, each loaded anew, in an order of its own.
 struct TracedRound {
-  std::vector<TracedStep> variants;  // in the order of the plans
+  // In the order of the plans. What counts: of several ranks what worst_ranks.h takes of each.
+  std::vector<TracedStep> variants;
+  // By variant, what each of several ranks says, by rank; empty where there is one.
+  std::vector<std::vector<TracedStep>> ranks = {};
+};
+
+// Whose numbers the rounds have of one variant.
+struct WorstRanks {
+  int shown = 0;  // of all that no other line is about, and of the timeline
+  // Only where ranks differ.
+  std::map<Metric, int> metrics;
+  std::map<std::string, int> kernels;  // of the time of one, by its name
 };
 
 // The knob that [calibrate] names, at the value that was found.
@@ -89,7 +101,8 @@ struct Traced {
   std::string unavailable;               // why there is no trace, in words; empty when there is one
   std::int64_t steps = 0;                // of each trace
   std::vector<TracedRound> rounds;
-  std::vector<Trace> timelines;  // of the last round, by variant
+  std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
+  std::vector<Trace> timelines;   // of the last round, by variant
   std::chrono::nanoseconds wall_time{0};
 };
 

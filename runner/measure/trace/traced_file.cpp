@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iterator>
 
 #include "measure/trace/timeline_json.h"
+#include "measure/trace/worst_ranks.h"
 #include "support/files/write_file.h"
 #include "support/fnv1a.h"
 #include "support/text/json_line.h"
@@ -68,11 +70,14 @@ TraceJson json_of(const TracedStep& step) {
   for (const auto& [kind, times] : step.unsteady) {
     unsteady.push_back({static_cast<int>(kind), times});
   }
-  TraceJson json = {
-      {"values", std::move(values)},    {"time", json_of_parts(step.time, time_parts)},
-      {"phases", std::move(phases)},    {"copies", std::move(copies)},
-      {"work", std::move(work)},        {"memory", json_of(step.memory)},
-      {"unsteady", std::move(unsteady)}};
+  TraceJson json = {{"rank", step.rank},
+                    {"values", std::move(values)},
+                    {"time", json_of_parts(step.time, time_parts)},
+                    {"phases", std::move(phases)},
+                    {"copies", std::move(copies)},
+                    {"work", std::move(work)},
+                    {"memory", json_of(step.memory)},
+                    {"unsteady", std::move(unsteady)}};
   if (step.library) json["library"] = json_of(*step.library);
   return json;
 }
@@ -89,6 +94,7 @@ CopyTally copies_from(const TraceJson& json) {
 
 TracedStep step_from(const TraceJson& json) {
   TracedStep step;
+  step.rank = rank_from(json.at("rank"));
   for (const auto& [name, value] : json.at("values").items()) {
     const auto metric = metric_named(name);
     if (!metric) throw WrongTrace(fmt::format("has a metric '{}' that does not exist", name));
@@ -132,6 +138,19 @@ Calibrated calibrated_from(const TraceJson& json) {
           .failure = json.at("failure").get<std::string>()};
 }
 
+std::vector<TracedStep> ranks_from(const TraceJson& json) {
+  std::vector<TracedStep> ranks;
+  for (const TraceJson& rank : json) ranks.push_back(step_from(rank));
+  if (ranks.empty()) throw WrongTrace("has a round without all ranks");
+  return ranks;
+}
+
+bool same_ranks(const TracedRound& one, const TracedRound& other) {
+  return std::ranges::equal(one.ranks, other.ranks, [](const auto& these, const auto& those) {
+    return std::ranges::equal(these, those, {}, &TracedStep::rank, &TracedStep::rank);
+  });
+}
+
 Traced traced_from(const TraceJson& json) {
   Traced traced;
   if (json.contains("calibrated")) traced.calibrated = calibrated_from(json.at("calibrated"));
@@ -143,11 +162,15 @@ Traced traced_from(const TraceJson& json) {
   }
   for (const TraceJson& variants : json.at("rounds")) {
     TracedRound round;
-    for (const TraceJson& variant : variants) round.variants.push_back(step_from(variant));
-    if (round.variants.size() != traced.timelines.size())
+    for (const TraceJson& ranks : variants) round.ranks.push_back(ranks_from(ranks));
+    if (round.ranks.size() != traced.timelines.size())
       throw WrongTrace("has a round without all variants");
+    if (!traced.rounds.empty() && !same_ranks(round, traced.rounds.front()))
+      throw WrongTrace("has rounds of other ranks");
+    round.variants.resize(round.ranks.size());
     traced.rounds.push_back(std::move(round));
   }
+  take_worst_ranks(traced);
   return traced;
 }
 
@@ -172,7 +195,11 @@ std::string traced_text(const Traced& traced) {
   TraceJson rounds = TraceJson::array();
   for (const TracedRound& round : traced.rounds) {
     TraceJson variants = TraceJson::array();
-    for (const TracedStep& step : round.variants) variants.push_back(json_of(step));
+    for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
+      TraceJson ranks = TraceJson::array();
+      for (const TracedStep& step : ranks_of(round, variant)) ranks.push_back(json_of(step));
+      variants.push_back(std::move(ranks));
+    }
     rounds.push_back(std::move(variants));
   }
   TraceJson timelines = TraceJson::array();

@@ -11,6 +11,7 @@
 
 #include "device/simulated/simulated_device.h"
 #include "measure/trace/trace_rounds.h"
+#include "measure/trace/worst_ranks.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "support/files/write_file.h"
@@ -128,6 +129,29 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_FALSE(step.library);
   // What was not looked at one by one: the same text means the same values.
   EXPECT_EQ(traced_text(read), traced_text(traced));
+}
+
+TEST(TracedFile, ReadsBackWhatEachRankSaysAndTakesTheWorstAgain) {
+  Traced traced = traced_by_a_device();
+  for (TracedRound& round : traced.rounds) {
+    round.ranks.resize(round.variants.size());
+    for (const int rank : {0, 2}) {
+      TracedStep& step = round.ranks[1].emplace_back(round.variants[1]);
+      step.rank = rank;
+      step.values[Metric::gpu_idle] = rank == 0 ? 0.25 : 0.125;
+    }
+  }
+  take_worst_ranks(traced);
+  const Traced read = read_back(traced);
+  EXPECT_TRUE(read.rounds[1].ranks[0].empty());
+  ASSERT_EQ(read.rounds[1].ranks[1].size(), 2u);
+  EXPECT_EQ(read.rounds[1].ranks[1][1].rank, 2);
+  EXPECT_EQ(read.rounds[1].ranks[1][1].values, traced.rounds[1].ranks[1][1].values);
+  EXPECT_EQ(read.rounds[1].variants[1].values.at(Metric::gpu_idle), 0.25);
+  ASSERT_EQ(read.worst.size(), 2u);
+  EXPECT_EQ(read.worst[1].metrics, (std::map<Metric, int>{{Metric::gpu_idle, 0}}));
+  traced.rounds[1].ranks[1].pop_back();
+  EXPECT_EQ(reason_against(traced_text(traced)), "has rounds of other ranks");
 }
 
 TEST(TracedFile, ReadsBackWhyThereIsNoTrace) {

@@ -3,6 +3,7 @@
 
 #include "judge/verdict/words.h"
 #include "measure/trace/time_breakdown.h"
+#include "measure/trace/worst_ranks.h"
 #include "plan/build/step_names.h"
 #include "report/json/json_of_evidence.h"
 
@@ -60,6 +61,14 @@ Json json_of(const WorkTimes& work) {
   return object;
 }
 
+Json json_of(const WorstRanks& ranks) {
+  Json metrics = Json::object();
+  for (const auto& [metric, rank] : ranks.metrics) metrics[std::string(row_of(metric).name)] = rank;
+  Json kernels = Json::object();
+  for (const auto& [kernel, rank] : ranks.kernels) kernels[kernel] = rank;
+  return {{"shown", ranks.shown}, {"values", std::move(metrics)}, {"work", std::move(kernels)}};
+}
+
 Json json_of(const VariantMechanism& variant) {
   return {{"name", variant.variant},
           {"bound_by", name_or_null(variant.bound_by)},
@@ -69,9 +78,15 @@ Json json_of(const VariantMechanism& variant) {
           {"phases", json_of(variant.phases)},
           {"values", json_of(variant.values)},
           {"work", json_of(variant.work)},
+          {"ranks", variant.ranks ? json_of(*variant.ranks) : Json(nullptr)},
           {"slowdown", json_or_null(variant.slowdown)},
           {"memory", json_of(variant.memory)},
           {"planned_memory", json_of(variant.planned)}};
+}
+
+Json json_of(const TracedStep& step) {
+  return {
+      {"values", json_of(step.values)}, {"time", json_of(step.time)}, {"work", json_of(step.work)}};
 }
 
 Json json_of(const Separation& separation) {
@@ -119,10 +134,13 @@ Json json_of_traced_rounds(const Traced& traced, const std::vector<std::string>&
   for (const TracedRound& round : traced.rounds) {
     Json variants = Json::object();
     for (std::size_t index = 0; index < std::min(names.size(), round.variants.size()); ++index) {
-      const TracedStep& step = round.variants[index];
-      variants[names[index]] = {{"values", json_of(step.values)},
-                                {"time", json_of(step.time)},
-                                {"work", json_of(step.work)}};
+      Json traced_step = json_of(round.variants[index]);
+      const std::span<const TracedStep> ranks = ranks_of(round, index);
+      if (ranks.size() > 1) {
+        Json& all = traced_step["ranks"] = Json::object();
+        for (const TracedStep& rank : ranks) all[std::to_string(rank.rank)] = json_of(rank);
+      }
+      variants[names[index]] = std::move(traced_step);
     }
     rounds.push_back(std::move(variants));
   }

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <set>
 
+#include "measure/trace/worst_ranks.h"
 #include "plan/build/step_names.h"
 #include "report/picture/svg.h"
 #include "report/picture/timeline_pieces.h"
@@ -285,6 +286,14 @@ class Timeline {
   double top_ = 0;
 };
 
+// Of the rank whose timeline is drawn.
+const TracedStep* numbers_of(const Traced& traced, std::size_t variant) {
+  if (traced.rounds.empty()) return nullptr;
+  const std::span<const TracedStep> ranks = ranks_of(traced.rounds.back(), variant);
+  const auto own = std::ranges::find(ranks, traced.timelines[variant].rank, &TracedStep::rank);
+  return own == ranks.end() ? nullptr : &*own;
+}
+
 }  // namespace
 
 std::filesystem::path picture_file(const std::filesystem::path& asked_for, const StepPlan& plan,
@@ -307,10 +316,7 @@ void draw_timeline(std::ostream& out, const DeviceIdentity& device,
   require(traced.timelines.size() == plans.size(), "every variant has a timeline");
   std::vector<DrawnVariant> variants;
   for (std::size_t index = 0; index < plans.size(); ++index) {
-    const bool has_numbers =
-        !traced.rounds.empty() && traced.rounds.back().variants.size() == plans.size();
-    variants.push_back({plans[index], traced.timelines[index],
-                        has_numbers ? &traced.rounds.back().variants[index] : nullptr});
+    variants.push_back({plans[index], traced.timelines[index], numbers_of(traced, index)});
   }
   draw_timeline(out, device, variants);
 }

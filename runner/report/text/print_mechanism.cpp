@@ -2,12 +2,14 @@
 #include "report/text/print_mechanism.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
 #include <ostream>
+#include <string_view>
 #include <vector>
 
 #include "judge/verdict/words.h"
@@ -114,6 +116,23 @@ void print_memory(std::ostream& out, const std::vector<VariantMechanism>& varian
   print_right_aligned(out, rows);
 }
 
+// Whose numbers those of a variant are; empty where its ranks do not differ.
+std::string ranks_in_words(const std::string& variant, const WorstRanks& ranks) {
+  if (ranks.metrics.empty() && ranks.kernels.empty()) return "";
+  std::map<int, std::vector<std::string_view>> worst_at;
+  for (const auto& [metric, rank] : ranks.metrics) worst_at[rank].push_back(row_of(metric).name);
+  std::string words = fmt::format(
+      "{}: the parts of its step are rank {}'s, and kernels each those of the rank where they take "
+      "longest",
+      variant, ranks.shown);
+  std::string_view link = " is worst";
+  for (const auto& [rank, metrics] : worst_at) {
+    words += fmt::format("; rank {}{} at {}", rank, link, fmt::join(metrics, ", "));
+    link = "";
+  }
+  return words;
+}
+
 // Of the most seconds in any variant.
 std::vector<std::string> slowest_first(const Mechanism& mechanism) {
   constexpr std::size_t most_rows = 8;
@@ -214,6 +233,11 @@ void print_mechanism(std::ostream& out, const Mechanism& mechanism) {
   print_right_aligned(out, time_rows(mechanism));
   if (const Rows slowest = slowest_rows(mechanism); !slowest.empty())
     print_right_aligned(out, slowest);
+  for (const VariantMechanism& variant : mechanism.variants) {
+    if (!variant.ranks) continue;
+    const std::string ranks = ranks_in_words(variant.variant, *variant.ranks);
+    if (!ranks.empty()) out << "  " << ranks << '\n';
+  }
   print_memory(out, mechanism.variants);
   out << fmt::format("  {} of {}{}{}\n", counted_noun(mechanism.rounds, "traced round"),
                      counted_noun(mechanism.steps, "step"), cost_in_words(mechanism.wall_time),

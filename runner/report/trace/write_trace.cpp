@@ -98,12 +98,12 @@ class TraceWriter {
                "{{\n\"schemaVersion\":1,\n"
                "\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{},"
                "\"computeMajor\":{},\"computeMinor\":{:.0f},\"numSms\":{}}}],\n"
-               "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": 0,\"world_size\":1}},\n"
+               "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": {},\"world_size\":{}}},\n"
                "\"stepgate\":{{\"scenario\":{},\"variant\":{},\"device\":{}}},\n"
                "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
                json_text(exported_name(device)), device.memory_bytes, major, minor,
-               device.multiprocessors, json_text(plan_.scenario), json_text(plan_.variant),
-               json_text(in_words(device)), base_.count());
+               device.multiprocessors, trace_.rank, plan_.ranks.count, json_text(plan_.scenario),
+               json_text(plan_.variant), json_text(in_words(device)), base_.count());
   }
 
   const Operation& operation(int index) const {

@@ -13,9 +13,14 @@ namespace {
 using enum Evidence;
 using enum MetricUnit;
 
-constexpr MetricRow row(Metric metric, Evidence evidence, MetricUnit unit,
-                        std::string_view meaning) {
-  return {metric, enumerators<Metric>[static_cast<std::size_t>(metric)], evidence, unit, meaning};
+constexpr MetricRow row(Metric metric, Evidence evidence, MetricUnit unit, std::string_view meaning,
+                        Better better = Better::less) {
+  return {.metric = metric,
+          .name = enumerators<Metric>[static_cast<std::size_t>(metric)],
+          .evidence = evidence,
+          .unit = unit,
+          .meaning = meaning,
+          .better = better};
 }
 
 // In the order of the enum, so that a row is found by its number.
@@ -27,13 +32,14 @@ constexpr std::array metric_rows{
         "round"),
     row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within"),
     row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within"),
-    row(Metric::samples_per_s, timed, per_second, "samples trained on in a second"),
+    row(Metric::samples_per_s, timed, per_second, "samples trained on in a second", Better::more),
     row(Metric::tokens_per_s, timed, per_second,
-        "transformer: tokens trained on in a second, without those of padding"),
+        "transformer: tokens trained on in a second, without those of padding", Better::more),
     row(Metric::mfu, timed, ratio,
         "mlp, transformer, recommender: FLOPs that the model needs (GEMMs of forward and backward, "
         "the part of attention that is not masked; nothing that is computed again) over the mean "
-        "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet"),
+        "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet",
+        Better::more),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
     row(Metric::host_share, timed, ratio, "host_us over the time of a step"),
     row(Metric::host_cpu_us, timed, seconds,
@@ -74,28 +80,34 @@ constexpr std::array metric_rows{
     row(Metric::sectors_per_request, plan, count,
         "elementwise: most sectors of 32 bytes that a warp touches at once; 4 is all useful "
         "in fp32"),
-    row(Metric::memory_cap, plan, bytes, "device memory that a step may hold; 0 where nobody says"),
+    row(Metric::memory_cap, plan, bytes, "device memory that a step may hold; 0 where nobody says",
+        Better::neither),
     row(Metric::requests_per_step, plan, count,
         "blocks of device memory that a step asks for, whoever serves them"),
-    row(Metric::streams, plan, count, "streams that a step's operations are in"),
-    row(Metric::advised_bytes, plan, bytes, "managed memory that the driver is told how to treat"),
+    row(Metric::streams, plan, count, "streams that a step's operations are in", Better::neither),
+    row(Metric::advised_bytes, plan, bytes, "managed memory that the driver is told how to treat",
+        Better::neither),
     row(Metric::loader_threads, plan, count,
-        "threads that make batches ahead of the step; 0 where it makes them itself"),
+        "threads that make batches ahead of the step; 0 where it makes them itself",
+        Better::neither),
     row(Metric::spinning_waits_per_step, plan, count,
-        "host waits that ask again and again and leave the processor to nobody"),
+        "host waits that ask again and again and leave the processor to nobody", Better::neither),
     row(Metric::pool_returns_per_step, plan, count,
         "waits for a stream, an event or the device at which an async pool holds more than "
-        "`alloc.keep` and gives it back; a copy that blocks is none"),
+        "`alloc.keep` and gives it back; a copy that blocks is none",
+        Better::neither),
     row(Metric::gpu_idle, traced, ratio, "share of the time in which no kernel, copy or fill runs"),
     row(Metric::kernel_idle, traced, ratio, "share of the time in which no kernel runs"),
-    row(Metric::copy_overlap, traced, ratio, "share of the copy time that kernels hide"),
+    row(Metric::copy_overlap, traced, ratio, "share of the copy time that kernels hide",
+        Better::more),
     row(Metric::short_kernel_share, traced, ratio,
         "share of kernels shorter than their own launch call"),
     row(Metric::exposed_copy_us, traced, seconds,
         "time of a step in which copies run and no kernel does"),
     row(Metric::host_blocked_us, traced, seconds,
         "time of a step that the host spends in calls that wait for the device"),
-    row(Metric::h2d_gbps, traced, bytes_per_second, "speed of the copies to the device"),
+    row(Metric::h2d_gbps, traced, bytes_per_second, "speed of the copies to the device",
+        Better::more),
     row(Metric::h2d_share, traced, ratio, "copy time alone over the time of a step without copies"),
     row(Metric::data_share, traced, ratio, "loader wait alone over the time of a step without it"),
     row(Metric::page_faults_per_step, traced, count,
@@ -106,7 +118,8 @@ constexpr std::array metric_rows{
         "bytes of managed memory that move between host and device"),
     row(Metric::kernel_gbps, traced, bytes_per_second,
         "useful bytes of kernels that memory limits, each input and output once, over their "
-        "time"),
+        "time",
+        Better::more),
     row(Metric::data_wait_us, traced, seconds,
         "time of a step that the host spends getting a batch from its loader"),
     row(Metric::h2d_us, traced, seconds,
@@ -123,7 +136,8 @@ constexpr std::array metric_rows{
         "`fix.bound == copy`: which of `data` (the device idles for a batch), `copy` (copies run "
         "and no kernel does), `communication` (collectives do) and `host` (it idles for launches, "
         "or after a wait for it) takes the most of a step, and 20 % of it or more; `compute` "
-        "where none does"),
+        "where none does",
+        Better::neither),
     row(Metric::loader_starts_per_step, plan, count,
         "threads that start to make batches; of a loader with `loader.restart_every`"),
     row(Metric::driver_used, traced, bytes,
@@ -150,22 +164,25 @@ constexpr std::array metric_rows{
     row(Metric::state_bytes, plan, bytes,
         "device memory for weights, gradients and the optimizer's state, of one rank"),
     row(Metric::comm_us, traced, seconds,
-        "time of a step in which collectives run or wait for a rank, of the rank that comes last "
-        "to the most of them; so are the others"),
+        "time of a step in which collectives run or wait for a rank"),
     row(Metric::exposed_comm_us, traced, seconds,
         "time of a step in which they do and no kernel runs"),
-    row(Metric::comm_overlap, traced, ratio, "share of comm_us that kernels hide"),
+    row(Metric::comm_overlap, traced, ratio, "share of comm_us that kernels hide", Better::more),
     row(Metric::comm_stretch, traced, ratio,
         "time of kernels wholly under a collective over that of launches of the same kernel and "
         "shape beside none"),
     row(Metric::bus_gbps, traced, bytes_per_second,
         "bytes that the rank sends where they go round a ring, over the time from when its last "
-        "rank has come to a collective to its end"),
+        "rank has come to a collective to its end",
+        Better::more),
     row(Metric::skew_us, traced, seconds,
         "time from when the first rank has come to a collective to when the last one has; the "
         "longest of a step"),
     row(Metric::last_rank, traced, count,
-        "the rank that comes last to the most collectives, counted from 0"),
+        "the rank that comes last to the most collectives, counted from 0", Better::neither),
+    row(Metric::blocking_comm_us, traced, seconds,
+        "time of a step in which nothing runs on the compute stream and its next operation waits "
+        "for a collective that runs"),
 };
 
 static_assert([] {
@@ -210,17 +227,7 @@ bool is_step_time(Metric metric) {
 }
 
 bool describes_the_step(Metric metric) {
-  switch (metric) {
-    case Metric::memory_cap:
-    case Metric::streams:
-    case Metric::advised_bytes:
-    case Metric::loader_threads:
-    case Metric::spinning_waits_per_step:
-    case Metric::pool_returns_per_step:
-      return true;
-    default:
-      return false;
-  }
+  return row_of(metric).better == Better::neither;
 }
 
 bool is_rate(Metric metric) {

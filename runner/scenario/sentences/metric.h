@@ -125,7 +125,11 @@ enum class Metric {
   bus_gbps,
   skew_us,
   last_rank,
+  blocking_comm_us,
 };
+
+// Which values of a metric are better; of one that only describes a step none are.
+enum class Better { less, more, neither };
 
 struct MetricRow {
   Metric metric;
@@ -133,6 +137,7 @@ struct MetricRow {
   Evidence evidence;
   MetricUnit unit;
   std::string_view meaning;
+  Better better = Better::less;
 };
 
 std::span<const MetricRow> metric_table();

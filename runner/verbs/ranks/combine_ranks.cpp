@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/ranks/combine_ranks.h"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -64,47 +63,32 @@ bool same_tensors(const std::vector<Tensor>& one, const std::vector<Tensor>& oth
   });
 }
 
-// A collective's kernel begins where its rank has come, and waits there for the others. Empty where
-// a rank has no trace.
-std::vector<RankArrival> arrivals_of(std::span<const RankRan> ranks) {
-  std::vector<RankArrival> arrivals;
+// By rank. Empty where one of them has none.
+std::vector<Trace> traces_of(std::vector<RankRan>& ranks) {
+  std::vector<Trace> traces;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const auto& trace = ranks[rank].result.trace;
+    std::optional<Trace>& trace = ranks[rank].result.trace;
     if (!trace) return {};
-    for (const DeviceWork& work : trace->work) {
+    traces.push_back(*std::move(trace));
+    traces.back().rank = static_cast<int>(rank);
+  }
+  return traces;
+}
+
+// A collective's kernel begins where its rank has come, and waits there for the others.
+std::vector<RankArrival> arrivals_in(std::span<const Trace> traces) {
+  std::vector<RankArrival> arrivals;
+  for (const Trace& trace : traces) {
+    for (const DeviceWork& work : trace.work) {
       if (work.kind != WorkKind::collective || work.operation < 0) continue;
-      arrivals.push_back({.operation = work.operation,
-                          .step = work.step,
-                          .rank = static_cast<int>(rank),
-                          .at = work.begin});
+      arrivals.push_back(
+          {.operation = work.operation, .step = work.step, .rank = trace.rank, .at = work.begin});
     }
   }
   std::ranges::stable_sort(arrivals, {}, [](const RankArrival& arrival) {
     return std::pair(arrival.step, arrival.operation);
   });
   return arrivals;
-}
-
-// That of the rank whose trace is shown, and what is wrong at any of them.
-std::optional<LibraryRecord> library_record_of(std::span<const RankRan> ranks, std::size_t shown) {
-  const auto record_of = [&](std::size_t rank) -> const LibraryRecord* {
-    const auto& trace = ranks[rank].result.trace;
-    return trace && trace->library ? &*trace->library : nullptr;
-  };
-  if (record_of(shown) == nullptr) return std::nullopt;
-  LibraryRecord all = *record_of(shown);
-  all.unavailable.clear();
-  all.difference.clear();
-  const auto take_first = [](std::string& words, const std::string& of_rank, std::size_t rank) {
-    if (words.empty() && !of_rank.empty()) words = fmt::format("at rank {} {}", rank, of_rank);
-  };
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    const LibraryRecord* const own = record_of(rank);
-    if (own == nullptr) continue;
-    take_first(all.unavailable, own->unavailable, rank);
-    take_first(all.difference, own->difference, rank);
-  }
-  return all;
 }
 
 // The lower or the higher of what is known.
@@ -117,12 +101,13 @@ void take(std::optional<Value>& worst, const std::optional<Value>& other, Order 
 
 StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   require(!ranks.empty(), "somebody ran");
-  std::vector<RankArrival> arrivals;
-  if (clocks == Clocks::one) arrivals = arrivals_of(ranks);
   const auto slowest =
       std::ranges::max_element(ranks, {}, [](const RankRan& rank) { return rank.result.elapsed; });
-  std::optional<LibraryRecord> library =
-      library_record_of(ranks, static_cast<std::size_t>(slowest - ranks.begin()));
+  std::vector<Trace> traces = traces_of(ranks);
+  if (clocks == Clocks::one) {
+    const std::vector<RankArrival> arrivals = arrivals_in(traces);
+    for (Trace& trace : traces) trace.arrivals = arrivals;
+  }
   StepResult result = ranks.front().result;
   result.elapsed = largest(std::span<const RankRan>(ranks), &StepResult::elapsed);
   result.step_times = slowest_steps(ranks);
@@ -130,12 +115,7 @@ StepResult combined(std::vector<RankRan> ranks, Clocks clocks) {
   result.sm_clock_hertz = slowest->result.sm_clock_hertz;
   result.host_busy = slowest->result.host_busy;
   result.host_processor = slowest->result.host_processor;
-  result.trace = std::move(slowest->result.trace);
-  if (result.trace) {
-    result.trace->rank = static_cast<int>(slowest - ranks.begin());
-    result.trace->arrivals = std::move(arrivals);
-    result.trace->library = std::move(library);
-  }
+  give_traces(std::move(traces), result);
   return result;
 }
 

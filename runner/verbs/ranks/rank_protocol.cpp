@@ -105,6 +105,7 @@ Json of(const StepResult& result) {
                {"step_times", of(result.step_times)}, {"losses", of(result.losses)},
                {"tensors", of(result.tensors)}};
   if (result.trace) json["trace"] = json_of(*result.trace);
+  for (const Trace& trace : result.other_traces) json["other_traces"].push_back(json_of(trace));
   return json;
 }
 
@@ -235,6 +236,10 @@ void read(const Json& json, StepResult& result) {
   read(json.at("losses"), result.losses);
   read(json.at("tensors"), result.tensors);
   if (json.contains("trace")) result.trace = trace_from(json.at("trace"));
+  result.other_traces.clear();
+  if (!json.contains("other_traces")) return;
+  for (const Json& trace : json.at("other_traces"))
+    result.other_traces.push_back(trace_from(trace));
 }
 
 // All of it, where reports leave some out (identity_json.h).

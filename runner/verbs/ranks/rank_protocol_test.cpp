@@ -69,6 +69,7 @@ TEST(RankProtocol, CarriesNumbersToTheLastBit) {
   ran.result.losses = {0.1F, -0.0F, std::numeric_limits<float>::infinity(), std::nanf("7")};
   ran.result.tensors = {{.name = "weights", .values = {1e-45F, 3.0F}}};
   ran.result.trace = Trace{.first_step = 3, .steps = 2};
+  ran.result.other_traces = {Trace{.first_step = 3, .steps = 2, .rank = 4}};
   ran.weights = UINT64_MAX;
   const RankRan back = given(ran);
   EXPECT_EQ(back.result.elapsed, ran.result.elapsed);
@@ -80,6 +81,8 @@ TEST(RankProtocol, CarriesNumbersToTheLastBit) {
   EXPECT_TRUE(std::isnan(back.result.losses[3]));
   EXPECT_EQ(back.result.tensors.at(0).values, ran.result.tensors[0].values);
   EXPECT_EQ(back.result.trace.value().steps, 2);
+  ASSERT_EQ(back.result.other_traces.size(), 1U);
+  EXPECT_EQ(back.result.other_traces[0].rank, 4);
   EXPECT_EQ(back.weights, UINT64_MAX);
 }
 
@@ -128,6 +131,7 @@ TEST(RankProtocol, RefusesDamagedMessages) {
   RankRan ran;
   ran.result.losses = {1.0F};
   ran.result.trace = Trace{.first_step = 3, .steps = 2};
+  ran.result.other_traces = {Trace{.first_step = 3, .steps = 2}};
   const std::string answer = message_of(RankAnswer{.value = ran});
   for (std::size_t at = 0; at < answer.size(); ++at) {
     EXPECT_THROW(read_rank_answer(answer.substr(0, at)), RankProtocolError) << at;

@@ -107,7 +107,6 @@ OpenedDevice open_device_of_run(const Arguments& arguments, RankTeam* team,
   fit_to_device(all, opened.device->identity(), seed);
   if (team != nullptr)
     dynamic_cast<RankedDevice&>(*opened.device).refuse_other_plans(plans_of_ranks(all));
-  refuse_too_many_ranks(all, team, opened.device->identity());
   return opened;
 }
 
@@ -134,11 +133,10 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
   const std::unique_ptr<RankedDevice> device = team.assemble(seed, RanksFor::tracing);
   fit_to_device(all, device->identity(), seed);
   device->refuse_other_plans(plans_of_ranks(all));
-  refuse_too_many_ranks(all, &team, device->identity());
   const JudgeSettings settings = settings_for(all);
   for (const std::size_t index : tracing_order(all)) {
     const Planned& planned = all[index];
-    if (planned.unmet) continue;
+    if (unmet_requirement(planned.scenario, device->identity())) continue;
     if (planned.scenario.calibrate) {
       traced[index].unavailable = "ranks that run in processes of their own do not calibrate";
       continue;
@@ -153,18 +151,6 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
     }
   }
   return traced;
-}
-
-void refuse_too_many_ranks(std::vector<Planned>& all, const RankTeam* team,
-                           const DeviceIdentity& device) {
-  if (team == nullptr && device.kind != DeviceKind::cuda) return;
-  const int there = team == nullptr ? 1 : team->count();
-  for (Planned& planned : all) {
-    const int needed = ranks_needed_by(planned);
-    if (needed > there)
-      planned.unmet =
-          fmt::format("needs {} ranks, there {} {}", needed, there == 1 ? "is" : "are", there);
-  }
 }
 
 }  // namespace stepgate

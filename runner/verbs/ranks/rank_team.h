@@ -48,10 +48,6 @@ OpenedDevice open_device_of_run(const Arguments&, RankTeam*, std::vector<Planned
 std::vector<Traced> trace_with_ranks(RankTeam&, const Arguments&, std::vector<Planned>,
                                      std::uint64_t seed);
 
-// Scenarios that need more ranks than there are get a reason to be skipped for. `team` may be null:
-// then a GPU is one rank, and every other device is as many as a plan has.
-void refuse_too_many_ranks(std::vector<Planned>&, const RankTeam* team, const DeviceIdentity&);
-
 // The plans that both ends of a link must have alike.
 std::vector<NamedPlan> plans_of_ranks(const std::vector<Planned>&);
 

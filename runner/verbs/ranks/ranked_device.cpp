@@ -152,7 +152,7 @@ void RankedDevice::refuse_other_plans(std::span<const NamedPlan> plans) {
 
 DeviceIdentity RankedDevice::identity() const {
   DeviceIdentity identity = ranks_.front().hello.identity;
-  if (identity.kind == DeviceKind::cuda) identity.gpus = count();
+  identity.gpus = count();
   return identity;
 }
 

@@ -5,8 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <sstream>
 
+#include "judge/mechanism/conformance.h"
+#include "judge/mechanism/diagnose.h"
 #include "measure/testing/fake_device.h"
+#include "measure/testing/trace_by_hand.h"
+#include "measure/trace/trace_rounds.h"
+#include "report/text/print_mechanism.h"
 #include "support/interruption.h"
 #include "verbs/ranks/combine_ranks.h"
 #include "verbs/ranks/plan_digest.h"
@@ -35,7 +41,10 @@ class PlayedGpu : public FakeDevice {
     return std::make_unique<Step>(*this, FakeDevice::load(plan, draw));
   }
 
+  std::string reason_against_tracing() const override { return ""; }
+
   DeviceKind kind = DeviceKind::cuda;
+  std::optional<Trace> trace;
   std::vector<RankMembership> joined;
   std::vector<StepPlan> loaded;
   std::string load_error;
@@ -52,7 +61,11 @@ class PlayedGpu : public FakeDevice {
     StepResult run(const Observe& observe) override {
       StepResult result = step_->run(observe);
       if (observe.tensors) result.tensors = {{.name = "w", .values = {gpu_.weight}}};
-      if (observe.trace) result.trace = Trace{.first_step = result.elapsed->count(), .steps = 1};
+      if (observe.trace && gpu_.trace) {
+        result.trace = gpu_.trace;
+      } else if (observe.trace) {
+        result.trace = Trace{.first_step = result.elapsed->count(), .steps = 1};
+      }
       return result;
     }
 
@@ -235,7 +248,78 @@ TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
   EXPECT_EQ(result.elapsed, milliseconds(36));
   EXPECT_EQ(result.losses, std::vector<float>(4, 2.0F));
   EXPECT_EQ(result.host_busy, milliseconds(9)) << "of rank 1, the slowest";
-  EXPECT_EQ(result.trace.value().first_step, 36'000'000) << "likewise";
+  const std::vector<Trace> traces = take_traces(StepResult(result));
+  ASSERT_EQ(traces.size(), 3U) << "of every rank";
+  EXPECT_EQ(traces[0].first_step, 30'000'000);
+  EXPECT_EQ(traces[1].first_step, 36'000'000);
+  for (int each = 0; each < 3; ++each) EXPECT_EQ(traces[static_cast<std::size_t>(each)].rank, each);
+}
+
+// Two kernels and an all-reduce, which runs from when to when.
+PlannedStep step_that_reduces() {
+  StepPlan plan = plan_by_hand();
+  const Operation math = plan.operations[by_hand::math];
+  const Operation memory = plan.operations[by_hand::memory];
+  plan.ranks.count = 3;
+  plan.operations = {math,
+                     {.name = "reduce",
+                      .phase = Phase::backward,
+                      .stream = side_stream,
+                      .action = Collective{.from = {2, 0, 4096}, .to = {2, 0, 4096}}},
+                     memory};
+  return with_facts(std::move(plan));
+}
+Trace trace_that_reduces(std::int64_t begin, std::int64_t end, int launches = 1) {
+  TraceByHand by_hand_trace(1);
+  std::uint32_t correlation = 1;
+  by_hand_trace.call(0, 0, launch(correlation), 0, 1)
+      .work(0, 0, caused_by(correlation), 1, 100)
+      .work(1, 0,
+            {.kind = WorkKind::collective, .bytes = 4096, .collective = CollectiveKind::all_reduce},
+            begin, end);
+  for (int each = 0; each < launches; ++each)
+    by_hand_trace.call(2, 0, launch(++correlation), 2 + each, 3 + each);
+  by_hand_trace.work(2, 0, caused_by(correlation), 180, 200);
+  return by_hand_trace.trace();
+}
+
+TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
+  const std::vector<PlannedStep> planned{step_that_reduces()};
+  for (const auto& one : ranks_) one->plans = planned;
+  rank(0).gpu->trace = trace_that_reduces(50, 130);  // 30 of 80 exposed
+  rank(1).gpu->trace = trace_that_reduces(10, 170);  // 70 of 160
+  rank(2).gpu->trace = trace_that_reduces(90, 150);  // 50 of 60
+  const auto all = device(std::chrono::minutes(1));
+  Traced traced = trace_rounds(*all, planned, {.rounds = 2});
+  ASSERT_EQ(traced.rounds.size(), 2U) << traced.unavailable;
+  EXPECT_EQ(reason_against_conformance(planned, traced), std::nullopt);
+  const VariantMechanism mechanism = mechanism_of(planned, traced, {}).variants.at(0);
+  EXPECT_NEAR(mechanism.values.at(Metric::exposed_comm_us), 70 * microsecond, close);
+  EXPECT_NEAR(mechanism.values.at(Metric::comm_overlap), 10. / 60, close);
+  ASSERT_TRUE(mechanism.ranks);
+  EXPECT_EQ(mechanism.ranks->metrics.at(Metric::exposed_comm_us), 1);
+  EXPECT_EQ(mechanism.ranks->metrics.at(Metric::comm_overlap), 2);
+  EXPECT_EQ(mechanism.ranks->shown, 2) << "which comes last";
+  EXPECT_FALSE(mechanism.ranks->metrics.contains(Metric::skew_us)) << "which all of them have";
+  std::ostringstream printed;
+  print_mechanism(printed, {.rounds = 2, .steps = 1, .variants = {mechanism}});
+  EXPECT_NE(printed.str().find("; rank 1 at comm_us, exposed_comm_us"), std::string::npos)
+      << printed.str();
+  EXPECT_NE(printed.str().find("; rank 2 at comm_overlap"), std::string::npos) << printed.str();
+}
+
+TEST_F(RankedDevices, AreRefusedByTheRankThatCountsSomethingElse) {
+  const std::vector<PlannedStep> planned{step_that_reduces()};
+  for (const auto& one : ranks_) {
+    one->plans = planned;
+    one->gpu->trace = trace_that_reduces(50, 130);
+  }
+  rank(1).gpu->trace = trace_that_reduces(50, 130, 2);
+  const auto all = device(std::chrono::minutes(1));
+  const Traced traced = trace_rounds(*all, planned, {.rounds = 1});
+  EXPECT_EQ(reason_against_conformance(planned, traced),
+            "the trace of 'by hand' is not its plan: launches_per_step is 3 on rank 1 in traced "
+            "round 1 and 2 by the plan");
 }
 
 TEST_F(RankedDevices, NameTheRankWhoseWeightsDiffer) {
@@ -424,32 +508,32 @@ TEST(CombinedRanks, SayWhoCameWhenToACollective) {
   const std::vector<RankRan> ran{traced_until(TraceTime(70), 100),
                                  traced_until(TraceTime(40), 130)};
   const StepResult result = combined(ran, Clocks::one);
-  ASSERT_TRUE(result.trace);
-  EXPECT_EQ(result.trace->rank, 1);  // the slower one's
-  ASSERT_EQ(result.trace->arrivals.size(), 2u);
-  for (int rank = 0; rank < 2; ++rank) {
-    const RankArrival& arrival = result.trace->arrivals[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(arrival.rank, rank);
-    EXPECT_EQ(arrival.operation, 3);
-    EXPECT_EQ(arrival.at, TraceTime(rank == 0 ? 70 : 40));
+  const std::vector<Trace> traces = take_traces(StepResult(result));
+  ASSERT_EQ(traces.size(), 2u);
+  for (const Trace& trace : traces) {
+    ASSERT_EQ(trace.arrivals.size(), 2u);
+    for (int rank = 0; rank < 2; ++rank) {
+      const RankArrival& arrival = trace.arrivals[static_cast<std::size_t>(rank)];
+      EXPECT_EQ(arrival.rank, rank);
+      EXPECT_EQ(arrival.operation, 3);
+      EXPECT_EQ(arrival.at, TraceTime(rank == 0 ? 70 : 40));
+    }
   }
   EXPECT_TRUE(combined(ran, Clocks::several).trace->arrivals.empty());
+  std::vector<RankRan> untraced = ran;
+  untraced[1].result.trace.reset();
+  EXPECT_TRUE(take_traces(combined(untraced, Clocks::one)).empty()) << "it might be the worst";
 }
 
-// The trace that is shown is that of the slowest; what is wrong at another must not be lost.
-TEST(CombinedRanks, SayWhatTheLibraryOfAnyOfThemSays) {
+TEST(CombinedRanks, KeepWhatTheLibraryOfEachSays) {
   std::vector<RankRan> ran{traced_until(TraceTime(70), 100), traced_until(TraceTime(40), 130)};
-  EXPECT_FALSE(combined(ran, Clocks::one).trace->library);
-  ran[0].result.trace->library =
+  ran[1].result.trace->library =
       LibraryRecord{.library = "NCCL", .difference = "it has 7 and not 8"};
-  ran[1].result.trace->library = LibraryRecord{
-      .library = "NCCL", .algorithms = {{CollectiveKind::all_reduce, 64, "ring", "LL", 2}}};
-  const StepResult result = combined(ran, Clocks::one);
-  EXPECT_EQ(result.trace->rank, 1);
-  ASSERT_TRUE(result.trace->library);
-  EXPECT_EQ(result.trace->library->difference, "at rank 0 it has 7 and not 8");
-  EXPECT_EQ(result.trace->library->unavailable, "");
-  EXPECT_EQ(result.trace->library->algorithms.size(), 1u);
+  const std::vector<Trace> traces = take_traces(combined(ran, Clocks::one));
+  ASSERT_EQ(traces.size(), 2U);
+  EXPECT_FALSE(traces[0].library);
+  ASSERT_TRUE(traces[1].library);
+  EXPECT_EQ(traces[1].library->difference, "it has 7 and not 8");
 }
 
 TEST(CombinedSurroundings, AreTheWorse) {

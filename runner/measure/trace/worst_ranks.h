@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// Whose numbers count where several ranks were traced: of each metric those of the rank that is
+// worst at it. They are never averaged over ranks.
+#pragma once
+
+#include <span>
+
+#include "measure/trace/traced.h"
+
+namespace stepgate {
+
+// Fills in `variants` of all rounds, and `worst`, from what their ranks say. A traced metric, and
+// the time of one kernel, is that of the rank whose median over the rounds is worst. All else is of
+// the rank that most often comes last to its collectives; where nobody can tell, of the one whose
+// traced steps take longest. Every round has the same ranks.
+void take_worst_ranks(Traced&);
+
+// What each rank says in one round, by rank: one of a step of one rank, none of an anchor, which
+// nobody traces.
+std::span<const TracedStep> ranks_of(const TracedRound&, std::size_t variant);
+
+}  // namespace stepgate
