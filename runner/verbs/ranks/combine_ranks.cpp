@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/ranks/combine_ranks.h"
 
-
 #include <algorithm>
 #include <bit>
 #include <utility>
