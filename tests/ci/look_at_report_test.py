@@ -40,7 +40,7 @@ def of_the_suite(name, *changes):
 
 # Something refuted, with timelines of three variants; something undecided, with names as long as they get; something by
 # its plans alone; and a claim that wants to run.
-of_the_suite("everything_wrong", ("fix.copy_overlap >= 20%", "fix.copy_overlap >= 99.9%"))
+of_the_suite("everything_wrong", ("fix.copy_overlap >= 20%", "fix.copy_overlap <= 5%"))
 of_the_suite("copy_overlap")
 of_the_suite("resize_without_free")
 scenario("tie", """claim = "<script>window.planted = 1</script><img src=x onerror='window.planted = 1'> \\u0007"
