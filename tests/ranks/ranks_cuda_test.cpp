@@ -121,6 +121,10 @@ std::unique_ptr<Device> joined_device(const RankChannel& channel,
                                       Recording recording = Recording::off) {
   auto device = make_cuda_device(recording, channel.rank());
   join(*device, channel);
+  if (recording == Recording::on) {
+    const std::string reason = device->reason_against_tracing();
+    if (!reason.empty()) throw DeviceError(reason);
+  }
   return device;
 }
 
@@ -360,8 +364,6 @@ TEST_P(RanksOnGpus, AreTracedAsTheirPlanIs) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
     const auto device = joined_device(channel, Recording::on);
-    const std::string reason = device->reason_against_tracing();
-    if (!reason.empty()) throw DeviceError(reason);
     const StepPlan own = plan_of_rank(plan, channel.rank());
     const StepResult result =
         device->load(own)->run({.wash_out_steps = 3, .steps = 4, .tensors = false, .trace = true});
@@ -389,8 +391,6 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   const StepPlan plan = plan_of(knobs_of(GetParam()));
   const auto words = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
     const auto device = joined_device(channel, Recording::on);
-    const std::string reason = device->reason_against_tracing();
-    if (!reason.empty()) throw DeviceError(reason);
     const StepPlan own = plan_of_rank(plan, channel.rank());
     const auto step = device->load(own);
     // In every traced run, also when another step has been loaded meanwhile.

@@ -257,7 +257,7 @@ TEST(WriteTrace, WritesATraceOfNothing) {
   EXPECT_TRUE(Json::parse(text_of(nothing))["traceEvents"].is_array());
 }
 
-// Under a sanitizer neither speed nor size says anything, and reading it all back takes half a minute.
+// Under a sanitizer speed says nothing, and reading all of it back takes half a minute.
 constexpr int steps = sanitized ? 5 : 50;
 
 TEST(WriteTrace, WritesFiftyStepsOfThreeHundredKernelsInTwentyMegabytesAndTwoSeconds) {

@@ -2,8 +2,11 @@
 // For tests only: what they tell the NCCL that fake_nccl.cpp is, and what it was asked.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstddef>
+#include <stdexcept>
 
 #include "device/cuda/nccl/nccl_api.h"
 
@@ -44,5 +47,12 @@ struct FakeNccl {
   int destroyed = 0;
   int aborted = 0;
 };
+
+// That of the library in the file, which has been loaded. Throws std::runtime_error.
+inline FakeNccl* loaded_fake_nccl(const char* file) {
+  void* const library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  return reinterpret_cast<FakeNccl* (*)()>(dlsym(library, "fake_nccl"))();
+}
 
 }  // namespace stepgate

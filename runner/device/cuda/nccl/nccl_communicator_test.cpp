@@ -2,7 +2,6 @@
 // Communicators of an NCCL that the test plays, and of none.
 #include "device/cuda/nccl/nccl_communicator.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,9 +21,7 @@ class FakeNcclCommunicator : public testing::Test {
   FakeNcclCommunicator() {
     setenv("STEPGATE_NCCL", STEPGATE_FAKE_NCCL, 1);
     nccl_.emplace();
-    void* library = dlopen(STEPGATE_FAKE_NCCL, RTLD_NOW | RTLD_NOLOAD);
-    if (library == nullptr) throw std::runtime_error(dlerror());
-    fake_ = reinterpret_cast<FakeNccl* (*)()>(dlsym(library, "fake_nccl"))();
+    fake_ = loaded_fake_nccl(STEPGATE_FAKE_NCCL);
     begin_anew();
   }
   // A thread that was left to itself must not see the next test's answers.

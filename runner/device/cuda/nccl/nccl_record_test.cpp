@@ -2,13 +2,11 @@
 // What an NCCL that the test plays tells this program's plugin, beside the plan.
 #include "device/cuda/nccl/nccl_record.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -54,9 +52,7 @@ class RecordOfFakeNccl : public testing::Test {
     unsetenv(nccl_profiler_api::plugin_variable);
     setenv("STEPGATE_NCCL", STEPGATE_FAKE_NCCL, 1);
     nccl_.emplace();
-    void* library = dlopen(STEPGATE_FAKE_NCCL, RTLD_NOW | RTLD_NOLOAD);
-    if (library == nullptr) throw std::runtime_error(dlerror());
-    fake_ = reinterpret_cast<FakeNccl* (*)()>(dlsym(library, "fake_nccl"))();
+    fake_ = loaded_fake_nccl(STEPGATE_FAKE_NCCL);
     begin_anew();
   }
   void TearDown() override {
