@@ -16,7 +16,8 @@ over the turns of the faster way. stepgate's GEMMs take the fastest algorithm th
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
-stepgate's reduction in buckets, and both with one GPU; the slowest rank's time counts. Needs any PyTorch 2 with CUDA.
+stepgate's reduction in buckets, and both with one GPU; the slowest rank's time counts, and of traced steps the largest exposed
+communication of a rank. Needs any PyTorch 2 with CUDA.
 """
 
 import argparse
@@ -70,6 +71,7 @@ def flops_of(name):
 
 PHASES = ("forward", "backward", "optimizer")
 BUCKETS = {"ddp": 25, "ddp100": 100}  # MiB
+TRACED_STEPS = 5
 
 
 def run_pytorch(name, way):
@@ -186,11 +188,19 @@ def run_pytorch(name, way):
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) / 10)
     if ranks > 1:
-        slowest = torch.tensor(statistics.median(times), device="cuda")
-        torch.distributed.all_reduce(slowest, torch.distributed.ReduceOp.MAX)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            for _ in range(TRACED_STEPS):
+                step()
+            torch.cuda.synchronize()
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder, "trace.json")
+            profiler.export_chrome_trace(str(trace))
+            exposed = exposed_milliseconds(json.loads(trace.read_text())["traceEvents"]) / TRACED_STEPS
+        worst = torch.tensor([statistics.median(times), exposed], device="cuda")  # each that of its worst rank
+        torch.distributed.all_reduce(worst, torch.distributed.ReduceOp.MAX)
         torch.distributed.destroy_process_group()
         if rank == 0:
-            print(json.dumps({"milliseconds": slowest.item()}))
+            print(json.dumps(dict(zip(("milliseconds", "exposed"), worst.tolist()))))
         return
     marks = [[] for _ in range(10)]
     for of_step in marks:
@@ -198,6 +208,20 @@ def run_pytorch(name, way):
     torch.cuda.synchronize()
     phases = {phase: statistics.median(m[i].elapsed_time(m[i + 1]) for m in marks) for i, phase in enumerate(PHASES)}
     print(json.dumps({"milliseconds": statistics.median(times), "phases": phases}))
+
+
+def exposed_milliseconds(events):
+    """Of a trace's collectives, the time beside which no other kernel ran, as stepgate's exposed_comm_us."""
+    kernels = [event for event in events if event.get("cat") == "kernel"]
+    spans = [(event["ts"], event["ts"] + event["dur"], event["name"].startswith("ncclDevKernel")) for event in kernels]
+    edges = sorted((edge, step, collective) for begin, end, collective in spans for edge, step in ((begin, 1), (end, -1)))
+    running, exposed, since = [0, 0], 0.0, 0.0  # kernels, collectives
+    for edge, step, collective in edges:
+        if running[True] > 0 and running[False] == 0:
+            exposed += edge - since
+        running[collective] += step
+        since = edge
+    return exposed / 1e3
 
 
 def time_pytorch(name, way, ranks=1):
@@ -252,6 +276,7 @@ OWN_WAYS = {  # what to set in the scenario
     "heuristic": ["launch.via=graph", "launch.gemm=heuristic"],
 }
 TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
+EXPOSED = 'is_exposed = "only.exposed_comm_us <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'
 
 
@@ -278,19 +303,26 @@ def phases_of_stepgate(program, name, device):
     return sums
 
 
-def time_stepgate(program, name, way, settings=()):
+def run_stepgate(program, name, way, settings, sentence):
     with tempfile.TemporaryDirectory() as folder:
         scenario = pathlib.Path(folder, "compared.toml")
-        scenario.write_text(scenario_of(name, TIMED))
+        scenario.write_text(scenario_of(name, sentence))
         result = pathlib.Path(folder, "result.json")
         done = subprocess.run(
-            [program, "run", scenario, "--no-trace", "--device", "cuda", "--json", result,
+            [program, "run", scenario, *(["--no-trace"] if sentence == TIMED else []), "--device", "cuda", "--json", result,
              *(word for setting in [*OWN_WAYS[way], *settings] for word in ("--set", setting))],
             capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"stepgate: {done.stdout}{done.stderr}")
-        run = json.loads(result.read_text().splitlines()[-1])
-    return run["variants"][0]["step_seconds_p50"] * 1e3
+        return json.loads(result.read_text().splitlines()[-1])
+
+
+def time_stepgate(program, name, way, settings=()):
+    return run_stepgate(program, name, way, settings, TIMED)["variants"][0]["step_seconds_p50"] * 1e3
+
+
+def exposed_of_stepgate(program, name, way, settings):
+    return run_stepgate(program, name, way, settings, EXPOSED)["expect"][0]["left"] * 1e3
 
 
 # --- the table ---------------------------------------------------------------------------------------
@@ -319,20 +351,26 @@ def compare(program, name, repeats, eager, heuristic):
 
 def compare_ranks(program, name, repeats, ranks):
     ways = [*BUCKETS, "fsdp"]
-    times = {}
+    reduced = [f"ranks.count={ranks}", "ranks.bucket=100 MiB"]
+    times, exposed = {}, {}
     for _ in range(repeats):
-        measured = {"ours alone": time_stepgate(program, name, "stream"),
-                    "ours": time_stepgate(program, name, "stream", [f"ranks.count={ranks}", "ranks.bucket=100 MiB"]),
-                    "theirs alone": time_pytorch(name, "compile")["milliseconds"]}
-        measured |= {way: found["milliseconds"] for way in ways if (found := time_pytorch(name, way, ranks))}
-        for way, milliseconds in measured.items():
-            times.setdefault(way, []).append(milliseconds)
-    medians = {way: statistics.median(values) for way, values in times.items()}
-    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items()), file=sys.stderr)
+        theirs = {way: found for way in ways if (found := time_pytorch(name, way, ranks))}
+        measured = {"ours alone": time_stepgate(program, name, "stream"), "ours": time_stepgate(program, name, "stream", reduced),
+                    "theirs alone": time_pytorch(name, "compile")["milliseconds"],
+                    **{way: found["milliseconds"] for way, found in theirs.items()}}
+        hidden = {"ours": exposed_of_stepgate(program, name, "stream", reduced),
+                  **{way: found["exposed"] for way, found in theirs.items()}}
+        for kept, found in ((times, measured), (exposed, hidden)):
+            for way, milliseconds in found.items():
+                kept.setdefault(way, []).append(milliseconds)
+    medians, exposed = ({way: statistics.median(values) for way, values in kept.items()} for kept in (times, exposed))
+    print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items())
+          + "; exposed: " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in exposed.items()), file=sys.stderr)
     shape, ours = SHAPES[name], medians["ours"]
-    theirs = min(medians[way] for way in ways if way in medians)
-    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {theirs:.2f} ms | {ours:.2f} ms | {theirs / ours:.3f} "
-            f"| {medians['theirs alone'] / theirs:.1%} | {medians['ours alone'] / ours:.1%} |")
+    theirs = min((way for way in ways if way in medians), key=medians.get)
+    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {medians[theirs]:.2f} ms | {ours:.2f} ms "
+            f"| {medians[theirs] / ours:.3f} | {medians['theirs alone'] / medians[theirs]:.1%} | {medians['ours alone'] / ours:.1%} "
+            f"| {exposed[theirs]:.2f} ms | {exposed['ours']:.2f} ms |")
 
 
 def compare_phases(program, name):
@@ -360,7 +398,8 @@ def main():
     if arguments.phases:
         return compare_phases(arguments.stepgate, arguments.phases)
     if arguments.ranks > 1:
-        print("| model, a GPU | PyTorch, its best | stepgate | ratio | scaling of PyTorch | of stepgate |\n|---|---|---|---|---|---|")
+        print("| model, a GPU | PyTorch, its best | stepgate | ratio | scaling of PyTorch | of stepgate | exposed by PyTorch | by stepgate |\n"
+              "|---|---|---|---|---|---|---|---|")
         for name in arguments.shapes.split(","):
             print(compare_ranks(arguments.stepgate, name, arguments.repeats, arguments.ranks), flush=True)
         return None
