@@ -16,8 +16,8 @@ over the turns of the faster way. stepgate's GEMMs take the fastest algorithm th
 stepgate's in its trace, and what its simulated device makes of the same step, whose kernels take what their bytes and
 flops need at the rates of the GPU's profile. With --ranks, as many GPUs with a batch each: DistributedDataParallel over the
 compiled model, with buckets of 25 and of 100 MiB that gradients are views of, and FSDP2 with compiled blocks, beside
-stepgate's reduction in buckets, and both with one GPU; the slowest rank's time counts, and of traced steps the largest exposed
-communication of a rank. Needs any PyTorch 2 with CUDA.
+stepgate's reduction in buckets, with ZeRO's first stage and without, and both with one GPU; the slowest rank's time
+counts, and of traced steps the largest exposed communication of a rank. Needs any PyTorch 2 with CUDA.
 """
 
 import argparse
@@ -275,6 +275,10 @@ OWN_WAYS = {  # what to set in the scenario
     "padded": ["launch.via=graph", "model.vocab_multiple=64"],  # as torch.compile pads by itself
     "heuristic": ["launch.via=graph", "launch.gemm=heuristic"],
 }
+OWN_REDUCTIONS = {
+    "buckets of 100 MiB": ["ranks.bucket=100 MiB"],
+    "and the optimizer's states sharded": ["ranks.bucket=100 MiB", "ranks.shard=optimizer"],
+}
 TIMED = 'is_timed = "only.step_ms_p50 <= 100 s"'
 EXPOSED = 'is_exposed = "only.exposed_comm_us <= 100 s"'
 TRACED = 'is_traced = "only.host_waits_per_step == 0"'
@@ -350,15 +354,15 @@ def compare(program, name, repeats, eager, heuristic):
 
 
 def compare_ranks(program, name, repeats, ranks):
-    ways = [*BUCKETS, "fsdp"]
-    reduced = [f"ranks.count={ranks}", "ranks.bucket=100 MiB"]
     times, exposed = {}, {}
     for _ in range(repeats):
-        theirs = {way: found for way in ways if (found := time_pytorch(name, way, ranks))}
-        measured = {"ours alone": time_stepgate(program, name, "stream"), "ours": time_stepgate(program, name, "stream", reduced),
+        theirs = {way: found for way in [*BUCKETS, "fsdp"] if (found := time_pytorch(name, way, ranks))}
+        ours = {way: [f"ranks.count={ranks}", *settings] for way, settings in OWN_REDUCTIONS.items()}
+        measured = {"ours alone": time_stepgate(program, name, "stream"),
+                    **{way: time_stepgate(program, name, "stream", settings) for way, settings in ours.items()},
                     "theirs alone": time_pytorch(name, "compile")["milliseconds"],
                     **{way: found["milliseconds"] for way, found in theirs.items()}}
-        hidden = {"ours": exposed_of_stepgate(program, name, "stream", reduced),
+        hidden = {**{way: exposed_of_stepgate(program, name, "stream", settings) for way, settings in ours.items()},
                   **{way: found["exposed"] for way, found in theirs.items()}}
         for kept, found in ((times, measured), (exposed, hidden)):
             for way, milliseconds in found.items():
@@ -366,11 +370,11 @@ def compare_ranks(program, name, repeats, ranks):
     medians, exposed = ({way: statistics.median(values) for way, values in kept.items()} for kept in (times, exposed))
     print(f"{name:8} " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in medians.items())
           + "; exposed: " + "  ".join(f"{way} {ms:.2f} ms" for way, ms in exposed.items()), file=sys.stderr)
-    shape, ours = SHAPES[name], medians["ours"]
-    theirs = min((way for way in ways if way in medians), key=medians.get)
-    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {medians[theirs]:.2f} ms | {ours:.2f} ms "
-            f"| {medians[theirs] / ours:.3f} | {medians['theirs alone'] / medians[theirs]:.1%} | {medians['ours alone'] / ours:.1%} "
-            f"| {exposed[theirs]:.2f} ms | {exposed['ours']:.2f} ms |")
+    shape = SHAPES[name]
+    theirs, ours = (min((way for way in ways if way in medians), key=medians.get) for ways in ([*BUCKETS, "fsdp"], OWN_REDUCTIONS))
+    return (f"| V{shape[0]} T{shape[1]} d{shape[2]} L{shape[3]} B{shape[5]} | {theirs}, {medians[theirs]:.2f} ms | {ours}, {medians[ours]:.2f} ms "
+            f"| {medians[theirs] / medians[ours]:.3f} | {medians['theirs alone'] / medians[theirs]:.1%} | {medians['ours alone'] / medians[ours]:.1%} "
+            f"| {exposed[theirs]:.2f} ms | {exposed[ours]:.2f} ms |")
 
 
 def compare_phases(program, name):
