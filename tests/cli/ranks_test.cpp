@@ -181,6 +181,58 @@ TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
 }
 #endif
 
+// A mixed run: what has one rank is calibrated and timed by the process itself, also beside ranks.
+// Those of several ranks are first.
+TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
+  write("share.toml",
+        "claim = \"a copy of a third of the step\"\n"
+        "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
+        "batch.sample_bytes = \"64 KiB\"\ntransfer.host = \"pinned\"\n"
+        "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
+        "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n");
+  const auto mixed = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"../two.toml"});
+    return run("share.toml", more);
+  };
+  const Finished finished = mixed({"--ranks", "2"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 holds")) << finished.out;
+  EXPECT_LT(finished.out.find("two: holds"), finished.out.find("share: holds")) << finished.out;
+  const auto [first, second] =
+      launched({torchrun(0), torchrun(1)}, running("share.toml", {"../two.toml"}));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, finished.out);
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.out + second.err, "");
+  expect_nothing_left_over();
+  const Finished calibrated = mixed({"--ranks", "2", "--verbose"});
+  EXPECT_TRUE(contains(calibrated.out, "calibrated: batch.sample_bytes = ")) << calibrated.out;
+  // Not a rank's: nothing of it is played.
+  const Finished own = run("share.toml", {"--ranks", "2", "--rank-fault", "1:load:KILL"});
+  EXPECT_EQ(own.exit_code, 0) << own.out << own.err;
+  // And what ranks may refuse is refused before this process times anything.
+  const Finished died = mixed({"--ranks", "2", "--rank-fault", "1:load:KILL"});
+  EXPECT_EQ(died.exit_code, 3);
+  EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
+}
+
+// Of 1, 2 and 4 ranks, by turns.
+TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
+  write("counts.toml",
+        "claim = \"more ranks compute more\"\n"
+        "model = { kind = \"mlp\", layers = 4, hidden = 256 }\nbatch.size = 32\n"
+        "[variant.one]\n[variant.two]\nranks.count = 2\n[variant.four]\nranks.count = 4\n"
+        "[expect]\n"
+        "two = \"two.samples_per_s >= 1.2 * one.samples_per_s\"\n"
+        "four = \"four.samples_per_s >= 1.2 * two.samples_per_s\"\n");
+  const Finished alone = run("counts.toml", {});
+  const Finished ranks = run("counts.toml", {"--ranks", "4"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.out << alone.err;
+  EXPECT_EQ(ranks.exit_code, 0) << ranks.out << ranks.err;
+  EXPECT_EQ(ranks.out, alone.out);
+  EXPECT_EQ(run("counts.toml", {"--ranks", "2"}).exit_code, 77);
+}
+
 // Without tracing it is the run that fails, and with it the trace; each at load and at run.
 TEST_F(Ranks, ThatDieOrHangEndTheRunInOneSentence) {
   for (const char* at : {"load", "run"}) {

@@ -127,9 +127,13 @@ class Leader : public RankTeam {
 
   int count() const override { return as_.count; }
 
-  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+  void gather() override {
     meet(most_time_to_meet);
     refuse_missing_ranks();
+  }
+
+  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+    gather();
     std::vector<std::unique_ptr<RankLink>> links;
     links.push_back(start_rank(rank_command(arguments_, seed, what, 0, as_.local_rank)));
     const std::string start = fmt::format(

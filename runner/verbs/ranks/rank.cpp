@@ -10,6 +10,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_server.h"
+#include "verbs/ranks/rank_team.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -18,7 +19,7 @@ namespace {
 std::vector<PlannedStep> steps_of(const std::vector<Planned>& all) {
   std::vector<PlannedStep> steps;
   for (const Planned& planned : all) {
-    if (is_planned_only(planned.scenario)) continue;
+    if (!is_of_ranks(planned)) continue;
     steps.insert(steps.end(), planned.plans.begin(), planned.plans.end());
   }
   return steps;
