@@ -197,8 +197,9 @@ class Device {
   // Of rank 0: what the devices of all ranks need to find each other, as bytes. Throws DeviceError
   // where this device has nobody to communicate with.
   virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
-  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many. Returns when all
-  // have come; throws DeviceError.
+  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many too, whatever else it
+  // has joined. Again only when no plan of as many is loaded. Returns when all have come; throws
+  // DeviceError.
   virtual void join(const RankMembership&) {
     throw DeviceError("this device is no rank of several");
   }

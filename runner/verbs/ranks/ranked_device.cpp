@@ -59,7 +59,7 @@ class RankedDevice::Step : public LoadedStep {
   Step(RankedDevice& device, std::size_t ranks, std::int64_t number, std::string name)
       : device_(device), ranks_(ranks), number_(number), name_(std::move(name)) {}
   ~Step() override {
-    if (communicates_) --device_.of_several_;
+    if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
     try {
       if (device_.lost_.empty()) device_.all(ranks_, ask::Unload{.step = number_});
     } catch (const std::exception&) {  // whatever is asked next says so
@@ -209,7 +209,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   // From here on it is unloaded wherever it was loaded, also where another rank could not.
   auto step = std::make_unique<Step>(*this, count, number, fmt::format("'{}'", plan.variant));
   step->communicates_ = communicates;
-  if (communicates) ++of_several_;
+  if (communicates) ++communicating_[plan.ranks.count];
   step->choices_ = all_values<Choices>(count, ask::Load{.step = number,
                                                         .slot = slot,
                                                         .digest = digest_of(plan),
@@ -269,12 +269,12 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
 }
 
 void RankedDevice::connect(int count) {
-  if (joined_ == count) return;
-  if (of_several_ > 0) {
+  if (joined_.contains(count)) return;
+  if (communicating_[count] > 0) {
     throw DeviceError(
-        fmt::format("steps of {} and of {} ranks cannot be loaded at the same time; "
-                    "make them variants of two scenarios",
-                    joined_, count));
+        fmt::format("the {} ranks have lost each other in an earlier step, and steps of theirs are "
+                    "still loaded",
+                    count));
   }
   const std::string rendezvous = all_values<Rendezvous>(1, ask::MakeRendezvous{}).front().bytes;
   std::span<Rank> together(ranks_.data(), static_cast<std::size_t>(count));
@@ -283,7 +283,7 @@ void RankedDevice::connect(int count) {
          ask::Join{{.rank = rank, .count = count, .rendezvous = rendezvous}});
   }
   taken(together, ask::Join{});
-  joined_ = count;
+  joined_.insert(count);
 }
 
 // --- asking
@@ -422,7 +422,7 @@ void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRe
 void RankedDevice::refuse_errors(std::span<const Rank> asked) {
   const auto failed = std::ranges::find_if(asked, has_failed);
   if (failed == asked.end()) return;
-  joined_ = 1;  // whoever failed among others may have lost them
+  joined_.clear();  // whoever failed among others may have lost them
   const auto& error = std::get<RankError>(failed->answer->value);
   const std::string message =
       ranks_.size() == 1 ? error.message : fmt::format("{}: {}", failed->name, error.message);

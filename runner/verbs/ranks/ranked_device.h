@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,8 +89,10 @@ class RankedDevice : public Device {
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
-  int joined_ = 1;               // ranks that communicate
-  std::int64_t of_several_ = 0;  // loaded steps that do
+  // By how many ranks communicate: the loaded steps that do, and whether the ranks have joined; not
+  // any more once one has failed, as it may have lost the others.
+  std::map<int, std::int64_t> communicating_;
+  std::set<int> joined_;
   std::int64_t next_step_ = 0;
   std::chrono::nanoseconds now_{0};  // of rank 0, where time is simulated
   std::string lost_;                 // why; empty while all are there

@@ -445,14 +445,43 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
   EXPECT_EQ(asked, 4);
 }
 
+// Variants of one scenario: each count of ranks joins once, however they take turns.
+TEST_F(RankedDevices, RunStepsOfOneTwoAndThreeRanksByTurns) {
+  const auto all = device();
+  const auto three = all->load_into(0, plans_[2], {});
+  const auto one = all->load_into(1, plans_[0], {});
+  const auto two = all->load_into(2, plans_[1], {});
+  for (int round = 0; round < 2; ++round) {
+    two->run({});
+    three->run({});
+    one->run({});
+  }
+  const auto counts_at = [&](std::size_t number) {
+    std::vector<int> counts;
+    for (const RankMembership& joined : rank(number).gpu->joined) counts.push_back(joined.count);
+    return counts;
+  };
+  EXPECT_EQ(counts_at(0), (std::vector<int>{3, 2}));
+  EXPECT_EQ(counts_at(1), (std::vector<int>{3, 2}));
+  EXPECT_EQ(counts_at(2), (std::vector<int>{3})) << "the last one idles where there are two";
+  EXPECT_EQ(rank(0).script.runs.size(), 6U);
+  EXPECT_EQ(rank(1).script.runs.size(), 4U);
+  EXPECT_EQ(rank(2).script.runs.size(), 2U);
+  rank(2).manner = Manner::gone_at_run;
+  EXPECT_NO_THROW(two->run({}));
+  EXPECT_THROW(three->run({}), DeviceLost) << "it is missed where it is needed";
+}
+
 TEST_F(RankedDevices, DoNotJoinAnewUnderALoadedStep) {
   const auto all = device();
   const auto step = all->load_into(0, plans_[2], {});
+  rank(1).gpu->load_error = "no memory is left";
+  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceMemoryFull);
+  rank(1).gpu->load_error.clear();
+  EXPECT_NO_THROW(all->load_into(1, plans_[1], {}));
   EXPECT_NO_THROW(all->load_into(1, plans_[0], {}));
-  EXPECT_NO_THROW(all->load_into(1, plans_[2], {}));
-  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceError);
-  step->run({});
-  EXPECT_EQ(rank(0).gpu->joined.size(), 1U);
+  EXPECT_THROW(all->load_into(1, plans_[2], {}), DeviceError);
+  EXPECT_EQ(rank(0).gpu->joined.size(), 3U) << "of three, of two, and of two once more";
 }
 
 TEST_F(RankedDevices, JoinAnewAfterOneHasFailed) {
