@@ -148,12 +148,7 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
-  if (const auto as = launched_as(variables_of_this_process())) {
-    throw RequestError(fmt::format("this is one of {} processes of {}, and `accept` stores a run "
-                                   "of one",
-                                   as->count, name_of(as->launcher)),
-                       "start it without the launcher, and say how many ranks: --ranks N");
-  }
+  refuse_launcher("`accept` stores a run of one");
   stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
   if (given.size() == 1 && arguments.runs == 1) return accept_or_be_interrupted(arguments, given);

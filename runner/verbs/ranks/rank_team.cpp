@@ -18,6 +18,7 @@
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/trace/trace_planned.h"
+#include "verbs/trial_gate.h"
 
 namespace stepgate {
 namespace {
@@ -70,6 +71,14 @@ RankedSettings ranked_settings(const Arguments& arguments) {
           .stopped = [] { return interrupted != 0; }};
 }
 
+void refuse_launcher(const std::string& reason) {
+  if (const auto as = launched_as(variables_of_this_process())) {
+    throw RequestError(fmt::format("this is one of {} processes of {}, and {}", as->count,
+                                   name_of(as->launcher), reason),
+                       "start it without the launcher, and say how many ranks: --ranks N");
+  }
+}
+
 void refuse_one_gpu(const Arguments& arguments) {
   const std::string& spec = arguments.device.spec;
   if (!spec.starts_with(std::string(gpu) + ":")) return;
@@ -87,6 +96,10 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
     more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
   for (const std::string& injection : arguments.worker.injected)
     more.insert(more.end(), {"--injected", injection});
+  if (asks_for_trial_gate(arguments)) {
+    const std::vector<std::string> gate = options_of_trial_gate(arguments);
+    more.insert(more.end(), gate.begin(), gate.end());
+  }
   // "1:load:KILL" is rank 1's.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))

@@ -67,6 +67,9 @@ OpenedDevice open_device_of(const PartOfRun&, const Arguments&, std::uint64_t se
 std::vector<Traced> trace_part(const PartOfRun&, const Arguments&, const JudgeSettings&,
                                std::uint64_t seed);
 
+// For verbs that start ranks themselves or none. Throws RequestError with that reason.
+void refuse_launcher(const std::string& reason);
+
 // Ranks share no GPU. Throws RequestError where one is named.
 void refuse_one_gpu(const Arguments&);
 
