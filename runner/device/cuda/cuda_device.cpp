@@ -17,6 +17,7 @@
 #include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl.h"
 #include "device/cuda/nccl/nccl_record.h"
+#include "device/cuda/nccl/nccl_settings.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "device/cuda/nccl/rank_groups.h"
 #include "device/cuda/nvml/nvml.h"
@@ -143,8 +144,20 @@ class CudaDevice : public Device {
     if (plan.ranks.count > 1) {
       const bool is_there = nccl().unavailable().empty();
       keys.push_back({.name = "NCCL", .value = is_there ? nccl().version() : "none"});
+      const std::vector<DeviceKey> settings = settings_of_communication();
+      keys.insert(keys.end(), settings.begin(), settings.end());
     }
     return keys;
+  }
+
+  Communication communication(std::span<const std::string> uuids) override {
+    Communication with{.settings = settings_of_communication()};
+    if (nccl().unavailable().empty()) {
+      with.library = "NCCL " + nccl().version();
+      with.file = nccl().file();
+    }
+    for (const std::string& uuid : uuids) with.links.push_back(nvml().link_to(uuid));
+    return with;
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {

@@ -140,7 +140,9 @@ class Leader : public RankTeam {
         "{}{}{}", start_word, what == RanksFor::tracing ? tracing_word : timing_word, seed);
     for (int rank = 1; rank < as_.count; ++rank)
       links.push_back(std::make_unique<RemoteLink>(*other(rank), start));
-    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+    RankedSettings settings = ranked_settings(arguments_);
+    settings.launcher = name_of(as_.launcher);
+    return std::make_unique<RankedDevice>(std::move(links), std::move(settings));
   }
 
   void end(int code) override {

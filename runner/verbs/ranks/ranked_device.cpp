@@ -40,6 +40,20 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
       numbers.back());
 }
 
+// What the other list has otherwise.
+std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
+                                   const std::vector<DeviceKey>& other) {
+  std::vector<DeviceKey> found;
+  for (const DeviceKey& key : other) {
+    if (std::ranges::find(list, key) == list.end()) found.push_back(key);
+  }
+  for (const DeviceKey& key : list) {
+    if (std::ranges::find(other, key.name, &DeviceKey::name) == other.end())
+      found.push_back({key.name, "not set"});
+  }
+  return found;
+}
+
 [[noreturn]] void throw_fault(RankFault fault, const std::string& message) {
   switch (fault) {
     case RankFault::memory_full:
@@ -95,6 +109,7 @@ RankedDevice::RankedDevice(std::vector<std::unique_ptr<RankLink>> links, RankedS
   }
   have_parts_ = carries_a_part(hellos.front().identity.kind);
   check_one_program();
+  if (have_parts_) ask_what_they_communicate_with();
 }
 
 RankedDevice::~RankedDevice() {
@@ -153,11 +168,34 @@ void RankedDevice::refuse_other_plans(std::span<const NamedPlan> plans) {
 DeviceIdentity RankedDevice::identity() const {
   DeviceIdentity identity = ranks_.front().hello.identity;
   identity.gpus = count();
+  if (!have_parts_) return identity;
+  for (const Rank& rank : ranks_) {
+    identity.ranks.push_back({.host = rank.hello.host,
+                              .uuid = rank.hello.identity.uuid,
+                              .communication = rank.communication});
+  }
+  identity.launcher = settings_.launcher;
   return identity;
 }
 
+void RankedDevice::ask_what_they_communicate_with() {
+  ask::CommunicatesWith ask;
+  for (const Rank& rank : ranks_) ask.uuids.push_back(rank.hello.identity.uuid);
+  auto values = all_values<Communication>(ranks_.size(), ask);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].communication = std::move(values[rank]);
+}
+
+// Rank 0's, and what another rank has otherwise.
 std::vector<DeviceKey> RankedDevice::libraries_for(const StepPlan& plan) {
-  return all_values<Libraries>(1, ask::Libraries{.digest = digest_of(plan)}).front();
+  const std::size_t count = have_parts_ ? ranks_of(plan) : 1;
+  const auto of_ranks = all_values<Libraries>(count, ask::Libraries{.digest = digest_of(plan)});
+  Libraries all = of_ranks.front();
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    for (const DeviceKey& other : differences(of_ranks.front(), of_ranks[rank]))
+      all.push_back({fmt::format("{} on rank {}", other.name, rank), other.value});
+  }
+  return all;
 }
 
 std::string RankedDevice::reason_against_tracing() const {

@@ -24,6 +24,7 @@ struct RankedSettings {
   // For every answer of every rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
+  std::string launcher = {};           // that started them; empty: this program
 };
 
 class RankedDevice : public Device {
@@ -57,6 +58,7 @@ class RankedDevice : public Device {
     MessageReader reader{};
     std::string name{};  // "rank 2", and once that is known "rank 2 (process 4711)"
     RankHello hello{};
+    Communication communication{};
     // While it is waited for.
     std::optional<RankAnswer> answer{};
     std::chrono::steady_clock::time_point last_sign{};
@@ -78,6 +80,7 @@ class RankedDevice : public Device {
   [[noreturn]] void give_up(std::span<const Rank>, const RankRequest&);
   [[noreturn]] void give_up_after_error(std::span<const Rank>, const RankRequest&);
   void check_one_program();
+  void ask_what_they_communicate_with();
   void connect(int count);
   std::size_t ranks_of(const StepPlan&) const;
   void end_all(const std::string& why);

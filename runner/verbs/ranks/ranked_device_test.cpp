@@ -31,6 +31,7 @@ class PlayedGpu : public FakeDevice {
   DeviceIdentity identity() const override {
     DeviceIdentity identity = FakeDevice::identity();
     identity.kind = kind;
+    identity.uuid = own;
     return identity;
   }
   std::string make_rendezvous() override { return std::string("meet\0here", 9); }
@@ -42,7 +43,16 @@ class PlayedGpu : public FakeDevice {
   }
 
   std::string reason_against_tracing() const override { return ""; }
+  std::vector<DeviceKey> libraries_for(const StepPlan&) override { return libraries; }
+  Communication communication(std::span<const std::string> uuids) override {
+    Communication with{.library = "NCCL 2.28.9", .file = "libnccl.so.2", .settings = libraries};
+    for (const std::string& uuid : uuids) with.links.push_back(uuid == own ? "" : link + uuid);
+    return with;
+  }
 
+  std::vector<DeviceKey> libraries;
+  std::string own;  // its UUID
+  std::string link = "over ";
   DeviceKind kind = DeviceKind::cuda;
   std::optional<Trace> trace;
   std::vector<RankMembership> joined;
@@ -236,6 +246,30 @@ TEST_F(RankedDevices, LetOthersIdleWhereAPlanHasFewerRanks) {
   StepPlan too_many = plans_[2];
   too_many.ranks.count = 4;
   EXPECT_THROW(all->load(too_many, {}), DeviceError);
+}
+
+TEST_F(RankedDevices, SayWhatEachOfThemCommunicatesWith) {
+  for (std::size_t number = 0; number < 3; ++number) {
+    rank(number).gpu->own = std::string("GPU-") + static_cast<char>('a' + number);
+    rank(number).gpu->libraries = {{"NCCL", "2.28.9"}};
+  }
+  rank(0).gpu->libraries.push_back({"NCCL_ALGO", "Ring"});
+  rank(2).gpu->libraries = {{"NCCL", "2.27.3"}, {"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}};
+  const auto all = device();
+  const DeviceIdentity identity = all->identity();
+  ASSERT_EQ(identity.ranks.size(), 3U);
+  EXPECT_EQ(identity.ranks[1].uuid, "GPU-b");
+  EXPECT_EQ(identity.ranks[1].communication.file, "libnccl.so.2");
+  EXPECT_EQ(link_between(identity, 0, 2), "over GPU-c");
+  EXPECT_EQ(link_between(identity, 1, 1), "");
+  EXPECT_EQ(link_between(identity, 1, 3), "");
+  using Keys = std::vector<DeviceKey>;
+  EXPECT_EQ(all->libraries_for(plans_[0]), (Keys{{"NCCL", "2.28.9"}, {"NCCL_ALGO", "Ring"}}));
+  EXPECT_EQ(all->libraries_for(plans_[2]), (Keys{{"NCCL", "2.28.9"},
+                                                 {"NCCL_ALGO", "Ring"},
+                                                 {"NCCL_ALGO on rank 1", "not set"},
+                                                 {"NCCL on rank 2", "2.27.3"},
+                                                 {"NCCL_PROTO on rank 2", "LL"}}));
 }
 
 TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
