@@ -181,12 +181,7 @@ TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
 // A mixed run: what has one rank is calibrated and timed by the process itself, also beside ranks.
 // Those of several ranks are first.
 TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
-  write("share.toml",
-        "claim = \"a copy of a third of the step\"\n"
-        "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
-        "batch.sample_bytes = \"64 KiB\"\ntransfer.host = \"pinned\"\n"
-        "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
-        "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n");
+  write("share.toml", calibrated);
   const auto mixed = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"../two.toml"});
     return run("share.toml", more);
@@ -202,8 +197,8 @@ TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_EQ(second.out + second.err, "");
   expect_nothing_left_over();
-  const Finished calibrated = mixed({"--ranks", "2", "--verbose"});
-  EXPECT_TRUE(contains(calibrated.out, "calibrated: batch.sample_bytes = ")) << calibrated.out;
+  const Finished in_detail = mixed({"--ranks", "2", "--verbose"});
+  EXPECT_TRUE(contains(in_detail.out, "calibrated: batch.sample_bytes = ")) << in_detail.out;
   // Not a rank's: nothing of it is played.
   const Finished own = run("share.toml", {"--ranks", "2", "--rank-fault", "1:load:KILL"});
   EXPECT_EQ(own.exit_code, 0) << own.out << own.err;
