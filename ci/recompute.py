@@ -47,7 +47,7 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
-    return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "tokens_per_s": subject.get("tokens", 0) / step,
+    return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "samples_per_s_per_rank": subject["batch_size"] / subject.get("ranks", 1) / step, "tokens_per_s": subject.get("tokens", 0) / step,
             "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
             "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
@@ -100,7 +100,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
     rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]
     contrasts, totals, replayed = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], 0
-    if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s", "tokens_per_s", "mfu"):
+    if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s", "samples_per_s_per_rank", "tokens_per_s", "mfu"):
         replayed, totals[len(earlier):] = len(earlier), [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
         if measured["interleaved"]: contrasts = [log_ratio([*map(trimmed, here)]) for here in rounds]
     if sentence.compares and timed:

@@ -78,4 +78,11 @@ std::vector<StepResult> Device::run_interleaved(std::span<LoadedStep* const> ste
   return all;
 }
 
+std::string link_between(const DeviceIdentity& device, std::size_t rank, std::size_t other) {
+  if (device.ranks.empty()) return device.link;
+  if (rank >= device.ranks.size()) return {};
+  const std::vector<std::string>& links = device.ranks[rank].communication.links;
+  return other < links.size() ? links[other] : std::string();
+}
+
 }  // namespace stepgate

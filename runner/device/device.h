@@ -52,6 +52,27 @@ std::string_view name_of(DeviceKind);
 struct DeviceKey {
   std::string name;
   std::string value;
+  bool operator==(const DeviceKey&) const = default;
+};
+
+// What a rank of several communicates with, how that is set, and how its GPU is linked.
+struct Communication {
+  std::string library;              // "NCCL 2.28.9"; empty: none
+  std::string file;                 // that it was found in
+  std::vector<DeviceKey> settings;  // variables that it goes by, those that are set
+  std::vector<std::string> links;   // to the GPU of each rank; empty: not known, or its own
+  bool operator==(const Communication&) const = default;
+};
+
+// Words of links between two GPUs.
+constexpr std::string_view nvlink = "NVLink";
+constexpr std::string_view no_nvlink = "PCIe";
+
+// One of the processes that a device of several ranks consists of.
+struct RankIdentity {
+  std::string host;
+  std::string uuid;  // of its GPU
+  Communication communication;
 };
 
 struct DeviceIdentity {
@@ -73,7 +94,14 @@ struct DeviceIdentity {
   // That the ranks of a step can have, one each. Absent where there are as many as are asked for:
   // on a device that computes all of them itself.
   std::optional<std::int64_t> gpus = {};
+  // Of a device that is one of several like it: how each two are linked, where it is known.
+  std::string link = {};
+  std::vector<RankIdentity> ranks = {};  // in processes of their own; empty: there are none
+  std::string launcher = {};             // that started those: "torchrun"; empty: this program
 };
+
+// How the GPUs of two ranks of a step are linked; empty where nobody knows.
+std::string link_between(const DeviceIdentity&, std::size_t rank, std::size_t other);
 
 // "NVIDIA H200, driver 580.159", "a simulated NVIDIA H200 (no measurement)", "the host reference
 // (no times)".
@@ -197,11 +225,15 @@ class Device {
   // Of rank 0: what the devices of all ranks need to find each other, as bytes. Throws DeviceError
   // where this device has nobody to communicate with.
   virtual std::string make_rendezvous() { throw DeviceError("this device is no rank of several"); }
-  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many. Returns when all
-  // have come; throws DeviceError.
+  // From now on it loads plans of one rank (derive/plan_of_rank.h) of as many too, whatever else it
+  // has joined. Again only when no plan of as many is loaded. Returns when all have come; throws
+  // DeviceError.
   virtual void join(const RankMembership&) {
     throw DeviceError("this device is no rank of several");
   }
+  // As a rank of several, whose GPUs have these UUIDs. Does not throw; empty of a device that
+  // communicates with nobody.
+  virtual Communication communication(std::span<const std::string> /*uuids*/) { return {}; }
   // What goes on around the device. May take milliseconds of host time, so it is for the time
   // between rounds. Nothing from a device without surroundings; does not throw.
   virtual std::optional<EnvironmentReading> read_environment() { return std::nullopt; }

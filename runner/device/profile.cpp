@@ -8,6 +8,7 @@
 #include <span>
 #include <variant>
 
+#include "device/device.h"
 #include "support/require.h"
 #include "support/text/nearest.h"
 #include "support/toml/toml.h"
@@ -51,6 +52,7 @@ constexpr ProfileRow profile_rows[] = {
     {"", "compute_capability", versions,
      [](DeviceProfile& p) -> Target { return &p.compute_capability; }},
     {"", "copy_engines", engines, [](DeviceProfile& p) -> Target { return &p.copy_engines; }},
+    {"", "link", text, [](DeviceProfile& p) -> Target { return &p.link; }, true},
     {"", "multiprocessors", processors,
      [](DeviceProfile& p) -> Target { return &p.multiprocessors; }},
     {"", "memory_bytes", memory, [](DeviceProfile& p) -> Target { return &p.memory_bytes; }},
@@ -218,6 +220,9 @@ class ProfileReader {
     }
     if (wrong_.empty()) check_levels(file);
     if (wrong_.empty()) check_collectives(file);
+    if (!profile_.link.empty() && profile_.link != nvlink && profile_.link != no_nvlink)
+      fail(file, fmt::format("'link' is '{}'", profile_.link),
+           fmt::format("say '{}' or '{}', or leave it out", nvlink, no_nvlink));
     return std::move(wrong_);
   }
 

@@ -90,6 +90,7 @@ struct DeviceProfile {
   std::string measured;  // date
   double compute_capability = 0;
   std::int64_t copy_engines = 0;
+  std::string link;  // of each two of one host: DeviceIdentity's; empty: not known
   std::int64_t multiprocessors = 0;
   std::int64_t memory_bytes = 0;
   HostCosts host;

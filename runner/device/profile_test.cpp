@@ -9,6 +9,7 @@
 #include <fstream>
 #include <tuple>
 
+#include "device/device.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -35,6 +36,7 @@ class ProfileFile : public testing::Test {
     profile.name = "some device";
     profile.compute_capability = 9;
     profile.copy_engines = 2;
+    profile.link = nvlink;
     profile.multiprocessors = 100;
     profile.memory_bytes = 1 << 30;
     profile.compute.fp32_flops_per_second = 5e13;
@@ -189,6 +191,21 @@ TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
         refusal([](CollectiveCosts& costs) { costs.reduce_scatter_nanoseconds.push_back(50); }),
         refusal([](CollectiveCosts& costs) { costs.all_gather_nanoseconds = {}; })})
     EXPECT_NE(words.find("has no time of each kind for each size"), std::string::npos) << words;
+}
+
+// A word that nobody knows would be a link that no scenario asks for.
+TEST_F(ProfileFile, RefusesALinkThatThereIsNot) {
+  DeviceProfile profile = some_profile();
+  profile.link = "nvlink";
+  try {
+    (void)read_profile(write(to_toml(profile)));
+    FAIL();
+  } catch (const RequestError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("'link' is 'nvlink'"), std::string::npos) << message;
+  }
+  profile.link.clear();
+  EXPECT_EQ(read_profile(write(to_toml(profile))).link, "");
 }
 
 TEST_F(ProfileFile, OfEveryDeviceInTheRepositoryIsValid) {

@@ -20,15 +20,18 @@ std::vector<DeviceKey> cudnn(const std::string& version) {
   return {{.name = "cuDNN", .value = version}};
 }
 
-SentenceVerdict against(const std::string& stored, const std::string& now) {
+SentenceVerdict against(const std::vector<DeviceKey>& stored, const std::vector<DeviceKey>& now) {
   const Scenario scenario = scenario_of_one({no_slide});
   Baseline baseline = baseline_of(scenario, quiet);
   for (StoredRun& run : baseline.runs) {
-    run.variants.front().libraries = libraries_in_words(cudnn(stored));
+    run.variants.front().libraries = libraries_in_words(stored);
   }
   Measurement measurement = measured(plans_with_anchors(scenario), 1);
-  measurement.variants.front().libraries = cudnn(now);
+  measurement.variants.front().libraries = now;
   return judged(scenario, baseline, measurement);
+}
+SentenceVerdict against(const std::string& stored, const std::string& now) {
+  return against(cudnn(stored), cudnn(now));
 }
 
 TEST(StoredLibraries, ForbidToCompareWhereTheyDifferAndSayBoth) {
@@ -49,6 +52,37 @@ TEST(StoredLibraries, AllowToCompareWhereTheyAreTheSameOrOneSideHasNone) {
   EXPECT_EQ(against("none", "none").outcome, Outcome::holds);
   EXPECT_EQ(against("", "").outcome, Outcome::holds);
   EXPECT_EQ(against("", "9.14.0").outcome, Outcome::holds) << "stored before this was";
+}
+
+// A step of several ranks depends on them as on the library that goes by them.
+TEST(StoredLibraries, NameASettingThatIsAnotherOne) {
+  const std::vector<DeviceKey> plain{{"NCCL", "2.28.9"}};
+  const std::vector<DeviceKey> set{{"NCCL", "2.28.9"}, {"NCCL_ALGO", "Ring"}};
+  EXPECT_EQ(against(set, set).outcome, Outcome::holds);
+  const SentenceVerdict changed = against(plain, set);
+  EXPECT_EQ(changed.outcome, Outcome::not_comparable);
+  EXPECT_EQ(changed.reason.substr(0, changed.reason.find(';')),
+            "the library that 'fix' depends on is 'NCCL 2.28.9, NCCL_ALGO Ring', the stored runs "
+            "have 'NCCL 2.28.9'");
+}
+
+TEST(StoredRuns, AreNotThoseOfGpusThatAreLinkedOtherwise) {
+  DeviceIdentity device{.kind = DeviceKind::cuda, .name = "NVIDIA H100"};
+  const Environment alone = environment_of(device);
+  device.ranks = std::vector<RankIdentity>(3);
+  const std::string fast(nvlink);
+  device.ranks[0].communication.links = {"", fast, fast};
+  device.ranks[1].communication.links = {fast, "", fast};
+  const Environment linked = environment_of(device);
+  EXPECT_EQ(linked.link, fast);
+  EXPECT_FALSE(match_environment(alone, linked)) << "of one rank";
+  device.ranks[1].communication.links.back() = no_nvlink;
+  const auto mismatch = match_environment(linked, environment_of(device));
+  ASSERT_TRUE(mismatch);
+  EXPECT_EQ(mismatch->key, "link between GPUs");
+  EXPECT_EQ(mismatch->now, "NVLink and PCIe");
+  device.ranks[1].communication.links.back().clear();
+  EXPECT_EQ(environment_of(device).link, "") << "one of them is not known";
 }
 
 TEST(StoredLibraries, AreThoseOfTheVariantAndNotOfAnother) {

@@ -386,11 +386,13 @@ TEST(Level, OfATimeBesideALimitOfNothingSaysNothingForTheLimit) {
 }
 
 // Steps of 1 ms that need 494.7e9 FLOPs, on a GPU whose peak for tf32 is 494.7e12 a second.
-SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit) {
+SentenceVerdict verdict_on_rate(Metric metric, const std::string& gpu, double limit,
+                                int ranks = 1) {
   std::vector<PlannedStep> plans;
   for (StepPlan& plan : plans_named({"baseline", "fix"})) {
     plan.tokens_per_sample = 128;
     plan.dtype = DType::tf32;
+    plan.ranks.count = ranks;
     PlanFacts facts;
     facts.model_flops = 494.7e9 / 2;
     plans.emplace_back(std::move(plan), std::move(facts));
@@ -418,6 +420,18 @@ TEST(Rates, CountTheTokensOfEverySample) {
   EXPECT_EQ(verdict.outcome, Outcome::holds) << verdict.reason;
   EXPECT_NEAR(verdict.left.value(), 64 * 128 / 1e-3, 1);
   EXPECT_EQ(verdict_on_rate(Metric::tokens_per_s, "a device", 65 * 128 / 1e-3).outcome,
+            Outcome::refuted);
+}
+
+TEST(Rates, AreOfAllRanksOrOfEachOne) {
+  const SentenceVerdict all = verdict_on_rate(Metric::samples_per_s, "a device", 4 * 64 / 1e-3, 4);
+  EXPECT_EQ(all.outcome, Outcome::holds) << all.reason;
+  EXPECT_NEAR(all.left.value(), 4 * 64 / 1e-3, 1);
+  const SentenceVerdict each =
+      verdict_on_rate(Metric::samples_per_s_per_rank, "a device", 64 / 1e-3, 4);
+  EXPECT_EQ(each.outcome, Outcome::holds) << each.reason;
+  EXPECT_NEAR(each.left.value(), 64 / 1e-3, 1);
+  EXPECT_EQ(verdict_on_rate(Metric::samples_per_s_per_rank, "a device", 65 / 1e-3, 4).outcome,
             Outcome::refuted);
 }
 

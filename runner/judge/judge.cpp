@@ -192,6 +192,26 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
   return verdict;
 }
 
+namespace {
+
+std::optional<std::string> unmet_link(const DeviceIdentity& device, std::size_t gpus) {
+  for (std::size_t rank = 0; rank < gpus; ++rank) {
+    for (std::size_t other = rank + 1; other < gpus; ++other) {
+      const std::string link = link_between(device, rank, other);
+      if (link == nvlink) continue;
+      return link.empty()
+                 ? fmt::format(
+                       "needs {}, and how the GPUs of ranks {} and {} are linked is not known",
+                       nvlink, rank, other)
+                 : fmt::format("needs {}, and the GPUs of ranks {} and {} are linked by {}", nvlink,
+                               rank, other, link);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::string> unmet_requirement(const Scenario& scenario,
                                              const DeviceIdentity& device) {
   const Requirements& needs = scenario.requirements;
@@ -207,6 +227,9 @@ std::optional<std::string> unmet_requirement(const Scenario& scenario,
   if (device.gpus && gpus > *device.gpus) {
     return fmt::format("needs {} GPUs, there {} {} for a step", gpus,
                        *device.gpus == 1 ? "is" : "are", *device.gpus);
+  }
+  if (needs.link == RequiredLink::nvlink) {
+    if (auto unmet = unmet_link(device, static_cast<std::size_t>(gpus))) return unmet;
   }
   if (needs.free_memory_bytes && device.free_memory_bytes < *needs.free_memory_bytes) {
     const auto bytes = [](std::int64_t count) {

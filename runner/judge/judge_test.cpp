@@ -305,6 +305,26 @@ TEST(Judge, SkipsWhatNeedsMoreGpusThanThereAreForAStepWhetherItSaysSoOrNot) {
   EXPECT_FALSE(unmet_requirement(scenario, device)) << "as many as are asked for";
 }
 
+TEST(Judge, SkipsWhatNeedsALinkThatTwoOfItsGpusDoNotHave) {
+  Scenario scenario =
+      scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
+  scenario.variants.back().knobs.ranks.count = 4;
+  DeviceIdentity device;
+  scenario.requirements.link = RequiredLink::nvlink;
+  EXPECT_EQ(unmet_requirement(scenario, device),
+            "needs NVLink, and how the GPUs of ranks 0 and 1 are linked is not known");
+  device.link = nvlink;
+  EXPECT_FALSE(unmet_requirement(scenario, device));
+  device.ranks = std::vector<RankIdentity>(5);
+  const std::string by(nvlink);
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    device.ranks[rank].communication.links = {by, by, by, by, "PCIe"};
+  EXPECT_FALSE(unmet_requirement(scenario, device)) << "the fifth takes no part";
+  device.ranks[1].communication.links[2] = "PCIe";
+  EXPECT_EQ(unmet_requirement(scenario, device),
+            "needs NVLink, and the GPUs of ranks 1 and 2 are linked by PCIe");
+}
+
 TEST(Judge, RanksOutcomes) {
   const auto of_all = [](std::vector<Outcome> outcomes) {
     std::vector<SentenceVerdict> sentences(outcomes.size());

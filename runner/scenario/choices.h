@@ -54,6 +54,7 @@ enum class Fuse { none, pointwise, attention };  // each fuses what the one befo
 enum class GemmChoice { heuristic, autotune };
 enum class LogVia { mean_on_device, item, late_pinned, keep_on_device };
 enum class EvalStore { none, host, device };
+enum class RequiredLink { any, nvlink };  // between each two GPUs of a step
 // What every rank has only its part of: nothing (DDP), the optimizer's state, the gradients too, or
 // the weights too (ZeRO's stages 1 to 3).
 enum class Shard { none, optimizer, gradients, parameters };

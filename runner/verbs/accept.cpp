@@ -94,11 +94,10 @@ int accept_here(const Arguments& arguments) {
   refuse_planned_only(one);
   refuse_stand_in(arguments.device);
   const std::unique_ptr<RankTeam> team = own_ranks_for(arguments, one);
-  planned.traced =
-      (team ? trace_with_ranks(*team, arguments, one, seed) : trace_all(arguments, one, seed))
-          .front();
+  const PartOfRun part = parts_of_run(one, team.get()).front();
+  planned.traced = trace_part(part, arguments, settings_for(one), seed).front();
   apply_calibrations(one, arguments, seed);
-  const OpenedDevice opened = open_device_of_run(arguments, team.get(), one, seed);
+  const OpenedDevice opened = open_device_of(part, arguments, seed);
   const DeviceIdentity identity = opened.device->identity();
   const auto path = baseline_path(arguments.device.baselines, identity, planned.scenario.name);
   prepare(planned, path, arguments);
@@ -149,12 +148,7 @@ std::vector<std::string> one_run(const Arguments& arguments, const std::filesyst
 }  // namespace
 
 int accept_runs(const Arguments& arguments) {
-  if (const auto as = launched_as(variables_of_this_process())) {
-    throw RequestError(fmt::format("this is one of {} processes of {}, and `accept` stores a run "
-                                   "of one",
-                                   as->count, name_of(as->launcher)),
-                       "start it without the launcher, and say how many ranks: --ranks N");
-  }
+  refuse_launcher("`accept` stores a run of one");
   stop_when_interrupted();
   const std::vector<std::filesystem::path> given = scenario_files(arguments);
   if (given.size() == 1 && arguments.runs == 1) return accept_or_be_interrupted(arguments, given);

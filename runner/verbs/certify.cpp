@@ -17,6 +17,8 @@
 #include "verbs/outputs.h"
 #include "verbs/own_command.h"
 #include "verbs/planned.h"
+#include "verbs/ranks/rank_team.h"
+#include "verbs/trial_gate.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -67,10 +69,18 @@ class Gates {
  private:
   // With a seed of its own, so that a simulated process is dealt its effects anew.
   Command command(const Trial& trial, const InjectionSite& site) {
-    return own_command(
-        arguments_, "trial-gate", device_, random_bits(seed_, started_++), files_,
-        {"--variant", plan_.variant, "--margin", arguments_.margin, "--trial", trial.name, "--site",
-         std::string(name_of(site.kind)), "--step-ns", std::to_string(site.step_time.count())});
+    Arguments gate = arguments_;
+    gate.variant = plan_.variant;
+    gate.trial_gate = {.trial = trial.name,
+                       .site = std::string(name_of(site.kind)),
+                       .step_nanoseconds = site.step_time.count()};
+    std::vector<std::string> options = options_of_trial_gate(gate);
+    const RankArguments& ranks = arguments_.ranks;
+    options.insert(options.end(), {"--stall-seconds", fmt::format("{}", ranks.stall_seconds)});
+    if (ranks.count) options.insert(options.end(), {"--ranks", std::to_string(*ranks.count)});
+    if (!ranks.fault.empty()) options.insert(options.end(), {"--rank-fault", ranks.fault});
+    return own_command(arguments_, "trial-gate", device_, random_bits(seed_, started_++), files_,
+                       options);
   }
 
   const StepPlan& plan_;
@@ -178,6 +188,7 @@ int say_not_certified() {
 }  // namespace
 
 int certify_gate(const Arguments& arguments) {
+  refuse_launcher("`certify` starts the ranks of each gate itself");
   stop_when_interrupted();
   check_outputs(arguments);
   const std::uint64_t seed = seed_of(arguments);

@@ -293,6 +293,7 @@ class CommandLine {
     rank->add_flag("--traces", given.traces);
     rank->add_option("--fault", given.fault);
     takes_noise_and_injections(rank);
+    takes_trial_gate(rank);
     rank->group("");
   }
 
@@ -409,7 +410,7 @@ class CommandLine {
     constexpr int most_gates = 1'000'000;
     CLI::App* certify =
         verb("certify", "the gate's error rates and power on this device", certify_gate);
-    takes_device(takes_scenarios(certify));
+    takes_ranks(takes_device(takes_scenarios(certify)));
     certify->add_option("--variant", arguments_.variant, "whose step; the last one's if left out");
     certify->add_option("--gates", arguments_.gates, "between identical variants, a process each")
         ->check(CLI::Range(1, most_gates));
@@ -429,13 +430,17 @@ class CommandLine {
   void declare_trial_gate() {
     CLI::App* gate =
         verb("trial-gate", "one gate of `certify`, asked for on standard input", gate_for_certify);
-    takes_device(takes_scenarios(gate));
-    gate->add_option("--variant", arguments_.variant);
-    gate->add_option("--margin", arguments_.margin);
-    gate->add_option("--trial", arguments_.trial_gate.trial);
-    gate->add_option("--site", arguments_.trial_gate.site);
-    gate->add_option("--step-ns", arguments_.trial_gate.step_nanoseconds);
+    takes_ranks(takes_device(takes_scenarios(gate)));
+    takes_trial_gate(gate);
     gate->group("");
+  }
+
+  void takes_trial_gate(CLI::App* added) {
+    added->add_option("--variant", arguments_.variant);
+    added->add_option("--margin", arguments_.margin);
+    added->add_option("--trial", arguments_.trial_gate.trial);
+    added->add_option("--site", arguments_.trial_gate.site);
+    added->add_option("--step-ns", arguments_.trial_gate.step_nanoseconds);
   }
 
   CLI::App& app_;

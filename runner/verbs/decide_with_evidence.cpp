@@ -116,7 +116,7 @@ class RunOnRecord {
 }  // namespace
 
 std::optional<EvidenceRequest> evidence_for(const Arguments& arguments,
-                                            const std::vector<Planned>& all, Device& device,
+                                            std::span<const Planned> all, Device& device,
                                             std::uint64_t seed) {
   if (arguments.evidence.empty()) return std::nullopt;
   EvidenceRequest request{

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct EvidenceRequest {
 
 // What --evidence and --subject ask for; nothing without them. Throws RequestError, before anything
 // is measured, when the file is damaged, cannot be written, or has a run of this seed already.
-std::optional<EvidenceRequest> evidence_for(const Arguments&, const std::vector<Planned>&, Device&,
+std::optional<EvidenceRequest> evidence_for(const Arguments&, std::span<const Planned>, Device&,
                                             std::uint64_t seed);
 
 // Measures nothing when the earlier evidence alone decides. Every round is in the file as soon as

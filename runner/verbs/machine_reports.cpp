@@ -158,7 +158,7 @@ void MachineReports::plan(const std::vector<Planned>& all, RunInfo run) {
   files_.write(reported_cases(run_));
 }
 
-void MachineReports::draw(const std::vector<Planned>& all, const DeviceIdentity& device) {
+void MachineReports::draw(std::span<const Planned> all, const DeviceIdentity& device) {
   if (arguments_.report.empty()) return;
   for (const Planned& planned : all) pictures_.push_back(pictures_of(planned, device));
   run_.pictures = pictures_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ class MachineReports {
 
   // All that the run will decide. The scenarios must outlive this.
   void plan(const std::vector<Planned>&, RunInfo);
-  // What the page shows of their timelines and memory; nothing where nobody asked for a page.
-  void draw(const std::vector<Planned>&, const DeviceIdentity&);
+  // What the page shows of the timelines and memory of those, which come next in the same order;
+  // nothing where nobody asked for a page.
+  void draw(std::span<const Planned>, const DeviceIdentity&);
   // Why nothing here gates anything; empty when something does.
   void not_gated(const std::string& reason);
   // So far. Writes the files.

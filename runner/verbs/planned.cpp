@@ -59,7 +59,7 @@ std::string commit_of(const Arguments& arguments, const std::filesystem::path& s
   return commit_of_checkout(folder);
 }
 
-bool needs_device(const std::vector<Planned>& all) {
+bool needs_device(std::span<const Planned> all) {
   return !std::all_of(all.begin(), all.end(),
                       [](const Planned& planned) { return is_planned_only(planned.scenario); });
 }
@@ -91,7 +91,7 @@ OpenedDevice open_device_for(const Arguments& arguments, std::uint64_t seed) {
   return open_device(choice);
 }
 
-void add_baselines(std::vector<Planned>& all, const DeviceIdentity& device,
+void add_baselines(std::span<Planned> all, const DeviceIdentity& device,
                    const Arguments& arguments) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
@@ -112,7 +112,7 @@ void add_baselines(std::vector<Planned>& all, const DeviceIdentity& device,
   if (!wrong.empty()) throw RequestError(std::move(wrong));
 }
 
-void add_certificates(std::vector<Planned>& all, const DeviceIdentity& device,
+void add_certificates(std::span<Planned> all, const DeviceIdentity& device,
                       const Arguments& arguments) {
   std::vector<Diagnostic> wrong;
   for (Planned& planned : all) {
@@ -227,7 +227,7 @@ Scenario with_knob(const Planned& planned, const Arguments& arguments, const std
   return read(planned.scenario.file, overrides, arguments);
 }
 
-JudgeSettings settings_for(const std::vector<Planned>& all) {
+JudgeSettings settings_for(std::span<const Planned> all) {
   std::vector<const Scenario*> scenarios;
   for (const Planned& planned : all) scenarios.push_back(&planned.scenario);
   return suite_settings(scenarios);

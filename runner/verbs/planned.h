@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ std::vector<PlannedStep> with_injections(std::vector<PlannedStep>,
                                          const std::vector<std::string>& injected);
 
 // Of a run of all of them.
-JudgeSettings settings_for(const std::vector<Planned>&);
+JudgeSettings settings_for(std::span<const Planned>);
 
 // Throws RequestError for scenarios whose [calibrate] only a run can solve.
 void refuse_calibration(const std::vector<Planned>&);
@@ -59,10 +60,10 @@ const PlannedStep& plan_named(const Planned&, const std::string& variant);
 
 // For scenarios that speak of stored runs: reads them and adds what else must be measured to
 // compare with them. Throws RequestError with what is wrong in any of the files.
-void add_baselines(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+void add_baselines(std::span<Planned>, const DeviceIdentity&, const Arguments&);
 
 // Finds the certificates that reports name. Throws RequestError likewise.
-void add_certificates(std::vector<Planned>&, const DeviceIdentity&, const Arguments&);
+void add_certificates(std::span<Planned>, const DeviceIdentity&, const Arguments&);
 
 // The day and second to write into a file: what was given, or now.
 std::string date_of(const Arguments&);
@@ -98,6 +99,6 @@ RunInfo run_info_of(const Arguments&, const std::vector<Planned>&, const OpenedD
                     std::uint64_t seed);
 
 // Whether rounds are to be measured, and not all is decided by plans.
-bool needs_device(const std::vector<Planned>&);
+bool needs_device(std::span<const Planned>);
 
 }  // namespace stepgate

@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -80,10 +81,10 @@ bool decide(const Planned& planned, DecideOnDevice& line, const Telling& telling
   return true;
 }
 
-// The timelines of the traced scenarios, for people and for other tools.
-void write_timelines(const std::vector<Planned>& all, const DeviceIdentity& device,
+// The timelines of the traced scenarios, for people and for other tools; of a run of so many.
+void write_timelines(std::span<const Planned> some, std::size_t count, const DeviceIdentity& device,
                      const Arguments& arguments) {
-  for (const Planned& planned : all) {
+  for (const Planned& planned : some) {
     if (!planned.traced || planned.traced->timelines.empty()) continue;
     const Traced& traced = *planned.traced;
     for (std::size_t index = 0; index < traced.timelines.size() && !arguments.trace.empty();
@@ -97,7 +98,7 @@ void write_timelines(const std::vector<Planned>& all, const DeviceIdentity& devi
     const std::span plans = std::span(planned.plans).first(traced.timelines.size());
     std::ostringstream text;
     draw_timeline(text, device, plans, traced);
-    write_file(picture_file(arguments.picture, plans.front(), all.size()), text.str());
+    write_file(picture_file(arguments.picture, plans.front(), count), text.str());
   }
 }
 
@@ -109,61 +110,115 @@ void write_outputs(const Arguments& arguments, const Decisions& decisions) {
   }
 }
 
+// Traces and calibrates all parts, before anything is timed; false when a signal came in between.
+bool trace_all_parts(std::span<const PartOfRun> parts, std::vector<Planned>& all,
+                     const Arguments& arguments, std::uint64_t seed) {
+  const JudgeSettings settings = settings_for(all);
+  for (const PartOfRun& part : parts) {
+    std::vector<Traced> traced = trace_part(part, arguments, settings, seed);
+    if (interrupted) return false;
+    for (std::size_t index = 0; index < traced.size(); ++index) {
+      Planned& planned = part.scenarios[index];
+      if (!is_planned_only(planned.scenario)) planned.traced = std::move(traced[index]);
+    }
+  }
+  apply_calibrations(all, arguments, seed);
+  return true;
+}
+
+// Decides the scenarios of a run, one part of it after the other.
+class RunOfParts {
+ public:
+  RunOfParts(const Arguments& arguments, std::uint64_t seed, const std::vector<Planned>& all,
+             MachineReports& reports, Decisions& decisions)
+      : arguments_(arguments),
+        seed_(seed),
+        all_(all),
+        settings_(settings_for(all)),
+        telling_{.style = style_of(descriptor_of_text()), .verbose = arguments.verbose},
+        reports_(reports),
+        decisions_(decisions) {}
+
+  // On a device of its own, which is gone afterwards. The scenario at which a signal came; null
+  // where none did.
+  const Scenario* decide_part(const PartOfRun& part) {
+    const OpenedDevice opened = open_device_of(part, arguments_, seed_);
+    const DeviceIdentity device = opened.device->identity();
+    add_baselines(part.scenarios, device, arguments_);
+    add_certificates(part.scenarios, device, arguments_);
+    const auto evidence = evidence_for(arguments_, part.scenarios, *opened.device, seed_);
+    write_timelines(part.scenarios, all_.size(), device, arguments_);
+    reports_.draw(part.scenarios, device);
+    if (!info_) begin(opened);
+    DecideOnDevice line({.device = *opened.device,
+                         .identity = device,
+                         .seed = seed_,
+                         .settings = settings_,
+                         .evidence = evidence,
+                         .forecasts = arguments_.verbose ? Forecasts::printed : Forecasts::hidden});
+    for (const Planned& planned : part.scenarios) {
+      if (!decide(planned, line, telling_, *json_, decisions_)) return &planned.scenario;
+      reports_.decided(decisions_.verdicts);
+    }
+    return nullptr;
+  }
+
+  // All parts are decided.
+  int finish() {
+    const std::vector<Verdict>& verdicts = decisions_.verdicts;
+    const SuiteVerdict suite = judge_suite(verdicts, settings_.suite_alpha);
+    if (verdicts.size() > 1) json_->append(suite);
+    if (arguments_.verbose && verdicts.size() > 1)
+      print_suite_table(std::cout, verdicts, telling_.style);
+    print_tally(std::cout, verdicts, suite, *info_, telling_.style);
+    write_outputs(arguments_, decisions_);
+    reports_.finish(verdicts, suite);
+    const ExitCode code = exit_code(verdicts, suite, arguments_.undecided);
+    return status_of(info_->gated ? code : gravest(code, ExitCode::not_gated));
+  }
+
+ private:
+  // What the devices of all parts have in common.
+  void begin(const OpenedDevice& opened) {
+    info_ = run_info_of(arguments_, all_, opened, seed_);
+    json_.emplace(arguments_.json, *info_);
+    if (info_->gated) return;
+    std::cout << opened.note << "\n\n";
+    reports_.not_gated(opened.note);
+  }
+
+  const Arguments& arguments_;
+  std::uint64_t seed_;
+  const std::vector<Planned>& all_;
+  JudgeSettings settings_;
+  Telling telling_;
+  MachineReports& reports_;
+  Decisions& decisions_;
+  std::optional<RunInfo> info_;
+  std::optional<JsonFile> json_;
+};
+
 // What the run leaves in `all` and `decisions` when it throws is what it got to.
 int run_all(const Arguments& arguments, RankTeam* launched, std::vector<Planned>& all,
             MachineReports& reports, Decisions& decisions) {
   const std::uint64_t seed = seed_of(arguments);
   all = plan_all(arguments, seed);
-  reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
-  if (needs_device(all)) check_device(arguments.device);
   const std::unique_ptr<RankTeam> own =
       launched == nullptr ? own_ranks_for(arguments, all) : nullptr;
-  RankTeam* team = needs_device(all) && launched != nullptr ? launched : own.get();
-  if (arguments.tracing) {
-    std::vector<Traced> traced = team != nullptr ? trace_with_ranks(*team, arguments, all, seed)
-                                                 : trace_all(arguments, all, seed);
-    if (interrupted) return say_interrupted("no scenario is decided");
-    for (std::size_t index = 0; index < all.size(); ++index) {
-      if (!is_planned_only(all[index].scenario)) all[index].traced = std::move(traced[index]);
-    }
-    apply_calibrations(all, arguments, seed);
-  } else {
-    refuse_calibration(all);
+  const std::vector<PartOfRun> parts =
+      parts_of_run(all, launched != nullptr ? launched : own.get());
+  reports.plan(all, run_info_of(arguments, all.front().scenario.file, seed));
+  if (needs_device(all)) check_device(arguments.device);
+  if (launched != nullptr && needs_device(all)) launched->gather();
+  if (!arguments.tracing) refuse_calibration(all);
+  if (arguments.tracing && !trace_all_parts(parts, all, arguments, seed))
+    return say_interrupted("no scenario is decided");
+  RunOfParts run(arguments, seed, all, reports, decisions);
+  for (const PartOfRun& part : parts) {
+    if (const Scenario* const left = run.decide_part(part))
+      return say_interrupted("'" + left->name + "' is not decided");
   }
-  const OpenedDevice opened = open_device_of_run(arguments, team, all, seed);
-  add_baselines(all, opened.device->identity(), arguments);
-  add_certificates(all, opened.device->identity(), arguments);
-  const auto evidence = evidence_for(arguments, all, *opened.device, seed);
-  write_timelines(all, opened.device->identity(), arguments);
-  reports.draw(all, opened.device->identity());
-  const RunInfo info = run_info_of(arguments, all, opened, seed);
-  if (!info.gated) {
-    std::cout << opened.note << "\n\n";
-    reports.not_gated(opened.note);
-  }
-  const JudgeSettings settings = settings_for(all);
-  const Telling telling{.style = style_of(descriptor_of_text()), .verbose = arguments.verbose};
-  DecideOnDevice line({.device = *opened.device,
-                       .identity = opened.device->identity(),
-                       .seed = seed,
-                       .settings = settings,
-                       .evidence = evidence,
-                       .forecasts = arguments.verbose ? Forecasts::printed : Forecasts::hidden});
-  JsonFile json(arguments.json, info);
-  for (const Planned& planned : all) {
-    if (!decide(planned, line, telling, json, decisions))
-      return say_interrupted("'" + planned.scenario.name + "' is not decided");
-    reports.decided(decisions.verdicts);
-  }
-  const SuiteVerdict suite = judge_suite(decisions.verdicts, settings.suite_alpha);
-  if (decisions.verdicts.size() > 1) json.append(suite);
-  if (arguments.verbose && decisions.verdicts.size() > 1)
-    print_suite_table(std::cout, decisions.verdicts, telling.style);
-  print_tally(std::cout, decisions.verdicts, suite, info, telling.style);
-  write_outputs(arguments, decisions);
-  reports.finish(decisions.verdicts, suite);
-  const ExitCode code = exit_code(decisions.verdicts, suite, arguments.undecided);
-  return status_of(info.gated ? code : gravest(code, ExitCode::not_gated));
+  return run.finish();
 }
 
 }  // namespace

@@ -133,6 +133,33 @@ TEST_F(CertifyVerb, WritesAFileThatLaterRunsName) {
   EXPECT_EQ(cited[0]["granted"], true);
 }
 
+// The same gates, each carried out by two processes that it starts.
+TEST_F(CertifyVerb, StartsTheRanksOfEveryGate) {
+  write("two.toml",
+        "claim = \"a variant is as fast as itself\"\n"
+        "model = { kind = \"mlp\", layers = 2, hidden = 64 }\nranks.count = 2\n"
+        "[variant.baseline]\n[variant.fix]\n"
+        "[expect]\nline = \"fix.samples_per_s >= 0.9 * baseline.samples_per_s\"\n");
+  const auto certified = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words =
+        certifying("two.toml", "round-numbers", {.gates = 20, .trial_gates = 1});
+    words.insert(words.end(), {"--date", "2026-11-21", "--out", "two.certificate"});
+    words.insert(words.end(), more.begin(), more.end());
+    std::filesystem::remove(place() / "two.certificate");
+    return stepgate(words);
+  };
+  const Finished alone = certified({});
+  EXPECT_EQ(alone.exit_code, 0) << alone.out << alone.err;
+  const std::string expected = content("two.certificate");
+  const Finished ranks = certified({"--ranks", "2"});
+  EXPECT_EQ(ranks.exit_code, 0) << ranks.out << ranks.err;
+  EXPECT_EQ(content("two.certificate"), expected);
+  const Finished died = certified({"--ranks", "2", "--rank-fault", "1:run:KILL"});
+  EXPECT_EQ(died.exit_code, 3) << died.out;
+  EXPECT_TRUE(contains(died.err, "rank 1 (process ")) << died.err;
+  EXPECT_FALSE(exists("two.certificate"));
+}
+
 TEST_F(CertifyVerb, CertifiesForTheTextOfTheScenarioAlone) {
   ASSERT_EQ(verb("certify", {"small.toml", "--date", "2026-11-21"}).exit_code, 0);
   const Finished run = verb("run", {"small.toml", "--set", "model.kernels=11"});

@@ -386,6 +386,27 @@ TEST_F(JsonSchema, DescribesEveryOutcome) {
   EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
 }
 
+// Of rank processes with a GPU each, which no simulated device has.
+TEST_F(JsonSchema, DescribesTheRanksOfADevice) {
+  write("a.toml", holding);
+  simulate({"a.toml", "--json", "a.json"});
+  Json report = Json::parse(text_of(place() / "a.json"));
+  Json& device = report.at("device");
+  device.at("launcher") = "torchrun";
+  device.at("ranks").push_back({{"host", "node-1"},
+                                {"uuid", "GPU-a"},
+                                {"library", "NCCL 2.28.9"},
+                                {"file", "/lib/libnccl.so.2"},
+                                {"settings", {{"NCCL_ALGO", "Ring"}}},
+                                {"links", {"", "NVLink"}}});
+  write("ranks.json", report.dump() + "\n");
+  const Finished found = validated("ranks.json");
+  EXPECT_EQ(found.exit_code, 0) << found.out << found.err;
+  device.at("ranks")[0].erase("links");
+  write("ranks.json", report.dump() + "\n");
+  EXPECT_EQ(validated("ranks.json").exit_code, 1);
+}
+
 // What a run on a GPU wrote.
 TEST_F(JsonSchema, DescribesTheRunsThatTheRepositoryKeeps) {
   const std::filesystem::path kept = STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/suite";

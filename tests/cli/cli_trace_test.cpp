@@ -47,12 +47,7 @@ TEST_F(TracedRun, RefusesTimelinesOfARunThatTracesNothing) {
 }
 
 TEST_F(TracedRun, SaysWhichValueAKnobWasCalibratedToAndAcceptsItNextTime) {
-  write("share.toml",
-        "claim = \"a copy of a third of the step\"\n"
-        "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
-        "batch.sample_bytes = \"64 KiB\"\ntransfer.host = \"pinned\"\n"
-        "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
-        "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n");
+  write("share.toml", calibrated);
   const Finished run = simulate({"share.toml", "--json", "r.json"});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   const Json found = Json::parse(text_of(place() / "r.json")).at("calibrated");

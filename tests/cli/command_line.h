@@ -49,6 +49,14 @@ const std::string endless =
     "[variant.baseline]\n[variant.fix]\n"
     "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n";
 
+// One that finds out how much a sample has to be.
+const std::string calibrated =
+    "claim = \"a copy of a third of the step\"\n"
+    "model = { kind = \"spin\", kernels = 10, kernel_us = 50 }\n"
+    "batch.sample_bytes = \"64 KiB\"\ntransfer.host = \"pinned\"\n"
+    "[calibrate]\nbatch.sample_bytes = \"fix.h2d_share ~= 30% within 5%\"\n"
+    "[variant.fix]\n[expect]\nshare = \"fix.h2d_share ~= 30% within 20%\"\n";
+
 // A variable of the environment that children see, for a while.
 class EnvironmentVariable {
  public:

@@ -30,7 +30,6 @@ class Ranks : public CommandLine {
           "model = { kind = \"mlp\", layers = 4, hidden = 256 }\nbatch.size = 32\n"
           "[variant.baseline]\n[variant.two]\nranks.count = 2\n"
           "[expect]\nline = \"two.samples_per_s >= 1.2 * baseline.samples_per_s\"\n");
-    write("one.toml", holding);
     for (const char* folder : {"r0", "r1", "alone"})
       std::filesystem::create_directory(place() / folder);
   }
@@ -125,14 +124,12 @@ TEST_F(Ranks, SayWhatOneProcessSays) {
   expect_nothing_left_over();
 }
 
-TEST_F(Ranks, TraceAndInterleaveAsOneProcessDoes) {
-  const Finished alone = run("one.toml", {"--json", "alone.json"});
-  const Finished ranks = run("one.toml", {"--json", "ranks.json", "--ranks", "3"});
+TEST_F(Ranks, TraceAsOneProcessDoes) {
+  const Finished alone = run("two.toml", {"--verbose"});
+  const Finished ranks = run("two.toml", {"--verbose", "--ranks", "3"});
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(ranks.out, alone.out) << ranks.err;
   EXPECT_TRUE(contains(alone.out, "2 traced rounds")) << alone.out;
-  EXPECT_TRUE(contains(text_of(place() / "alone" / "alone.json"), "\"interleaved\":true"));
-  EXPECT_TRUE(contains(text_of(place() / "alone" / "ranks.json"), "\"interleaved\":true"));
 }
 
 TEST_F(Ranks, OfTorchrunAndOfSlurmSayItOnceAndEndAlike) {
@@ -180,6 +177,53 @@ TEST_F(Ranks, OfOpenMpiSayItOnceAndEndAlike) {
   }
 }
 #endif
+
+// A mixed run: what has one rank is calibrated and timed by the process itself, also beside ranks.
+// Those of several ranks are first.
+TEST_F(Ranks, LeaveWhatHasOneRankToTheRunItself) {
+  write("share.toml", calibrated);
+  const auto mixed = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"../two.toml"});
+    return run("share.toml", more);
+  };
+  const Finished finished = mixed({"--ranks", "2"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+  EXPECT_TRUE(contains(finished.out, "2 scenarios, 2 holds")) << finished.out;
+  EXPECT_LT(finished.out.find("two: holds"), finished.out.find("share: holds")) << finished.out;
+  const auto [first, second] =
+      launched({torchrun(0), torchrun(1)}, running("share.toml", {"../two.toml"}));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, finished.out);
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.out + second.err, "");
+  expect_nothing_left_over();
+  const Finished in_detail = mixed({"--ranks", "2", "--verbose"});
+  EXPECT_TRUE(contains(in_detail.out, "calibrated: batch.sample_bytes = ")) << in_detail.out;
+  // Not a rank's: nothing of it is played.
+  const Finished own = run("share.toml", {"--ranks", "2", "--rank-fault", "1:load:KILL"});
+  EXPECT_EQ(own.exit_code, 0) << own.out << own.err;
+  // And what ranks may refuse is refused before this process times anything.
+  const Finished died = mixed({"--ranks", "2", "--rank-fault", "1:load:KILL"});
+  EXPECT_EQ(died.exit_code, 3);
+  EXPECT_EQ(times_in(died.out + died.err, "share"), 0) << died.out << died.err;
+}
+
+// Of 1, 2 and 4 ranks, by turns.
+TEST_F(Ranks, OfSeveralCountsAreVariantsOfOneScenario) {
+  write("counts.toml",
+        "claim = \"more ranks compute more\"\n"
+        "model = { kind = \"mlp\", layers = 4, hidden = 256 }\nbatch.size = 32\n"
+        "[variant.one]\n[variant.two]\nranks.count = 2\n[variant.four]\nranks.count = 4\n"
+        "[expect]\n"
+        "two = \"two.samples_per_s >= 1.2 * one.samples_per_s\"\n"
+        "four = \"four.samples_per_s >= 1.2 * two.samples_per_s\"\n");
+  const Finished alone = run("counts.toml", {});
+  const Finished ranks = run("counts.toml", {"--ranks", "4"});
+  EXPECT_EQ(alone.exit_code, 0) << alone.out << alone.err;
+  EXPECT_EQ(ranks.exit_code, 0) << ranks.out << ranks.err;
+  EXPECT_EQ(ranks.out, alone.out);
+  EXPECT_EQ(run("counts.toml", {"--ranks", "2"}).exit_code, 77);
+}
 
 // Without tracing it is the run that fails, and with it the trace; each at load and at run.
 TEST_F(Ranks, ThatDieOrHangEndTheRunInOneSentence) {
@@ -236,7 +280,12 @@ TEST_F(Ranks, ThatDisagreeEndTheRun) {
 
 // The launcher's own processes, not those that they started.
 TEST_F(Ranks, WhoseLauncherKillsOneLeaveNothing) {
-  write("two.toml", endless);
+  write("two.toml",
+        "claim = \"two ranks are as fast as two\"\n"
+        "model = { kind = \"mlp\", layers = 32, hidden = 64 }\nranks.count = 2\n"
+        "measure = { rounds = 1000000, max_seconds = 36000 }\n"
+        "[variant.baseline]\n[variant.fix]\n"
+        "[expect]\nline = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n");
   for (const int killed : {0, 1}) {
     SCOPED_TRACE(killed);
     const std::vector<std::string> words = running("two.toml", untraced);
@@ -320,14 +369,14 @@ TEST_F(Ranks, AreStoredByAcceptAsOneProcessIs) {
     std::filesystem::remove_all(place() / "b");
     std::filesystem::copy(STEPGATE_SOURCE_DIR "/tests/baselines", place() / "b",
                           std::filesystem::copy_options::recursive);
-    more.insert(more.begin(), {"--baselines", "b", "accept", "one.toml", "--device",
+    more.insert(more.begin(), {"--baselines", "b", "accept", "two.toml", "--device",
                                "simulated:round-numbers", "--seed", "1", "--commit", "c"});
     const Finished finished = stepgate(more);
     EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
     return finished.out;
   };
   EXPECT_EQ(accept({"--ranks", "2"}), accept({}));
-  const auto process = start(0, torchrun(0), {"accept", "../one.toml", "--device", "simulated"});
+  const auto process = start(0, torchrun(0), {"accept", "../two.toml", "--device", "simulated"});
   const Finished launched = process->wait();
   EXPECT_EQ(launched.exit_code, 2);
   EXPECT_TRUE(contains(launched.err, "one of 2 processes of torchrun")) << launched.err;

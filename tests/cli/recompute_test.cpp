@@ -161,6 +161,27 @@ TEST_F(Recompute, AgreesOnRatesPhasesKernelsAndClasses) {
   EXPECT_EQ(recompute("changed.json").exit_code, 1) << "an mfu of other FLOPs";
 }
 
+TEST_F(Recompute, AgreesOnTheRatesOfSeveralRanksAndOfEach) {
+  write("two.toml",
+        "claim = \"two ranks\"\n"
+        "model = { kind = \"mlp\", layers = 4, hidden = 256 }\n"
+        "[variant.baseline]\n[variant.two]\nranks.count = 2\n[expect]\n"
+        "all = \"two.samples_per_s >= 1.2 * baseline.samples_per_s\"\n"
+        "each = \"two.samples_per_s_per_rank >= 1.2 * baseline.samples_per_s_per_rank\"\n"
+        "level = \"two.samples_per_s_per_rank >= 1000\"\n");
+  const Finished run =
+      stepgate({"--baselines", STEPGATE_SOURCE_DIR "/tests/baselines", "run", "two.toml", "--json",
+                "two.json", "--device", "simulated:round-numbers", "--seed", "1"});
+  std::vector<Json> all = reports("two.json");
+  EXPECT_EQ(line(all, "two", "all").at("outcome"), "holds") << run.out;
+  EXPECT_EQ(line(all, "two", "each").at("outcome"), "refuted");
+  EXPECT_EQ(line(all, "two", "level").at("outcome"), "holds");
+  expect_agreement("two.json", run);
+  named(scenario(all, "two").at("measurement").at("variants"), "two").at("ranks") = 1;
+  write_reports("changed.json", all);
+  EXPECT_EQ(recompute("changed.json").exit_code, 1) << "two ranks counted as one";
+}
+
 TEST_F(Recompute, AgreesWithEveryOutcomeAndTallies) {
   const Finished run = run_mixed();
   std::vector<Json> all = reports("mixed.json");

@@ -111,10 +111,14 @@ Numbers numbers_in(const std::string& bytes) {
   return numbers;
 }
 
-// Shares once.
-void join(Device& device, const RankChannel& channel) {
+// The first `count` ranks; shares once.
+void join(Device& device, const RankChannel& channel, int count) {
   const std::string rendezvous = channel.share(channel.rank() == 0 ? device.make_rendezvous() : "");
-  device.join({.rank = channel.rank(), .count = channel.count(), .rendezvous = rendezvous});
+  if (channel.rank() < count)
+    device.join({.rank = channel.rank(), .count = count, .rendezvous = rendezvous});
+}
+void join(Device& device, const RankChannel& channel) {
+  join(device, channel, channel.count());
 }
 
 std::unique_ptr<Device> joined_device(const RankChannel& channel,
@@ -130,7 +134,7 @@ std::unique_ptr<Device> joined_device(const RankChannel& channel,
 
 // Bytes of the numbers of every rank.
 std::vector<std::string> run_on_ranks(const StepPlan& plan) {
-  return run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+  return run_ranks(plan.ranks.count, 1, [&plan](const RankChannel& channel) {
     const auto device = joined_device(channel);
     const StepPlan own = plan_of_rank(plan, channel.rank());
     return bytes_of(device->load(own)->run({0, steps, true}));
@@ -324,6 +328,54 @@ TEST_P(RanksOnGpus, GoOnWhenALaterStepNeedsAnotherCommunicator) {
   EXPECT_EQ(again, once);
 }
 
+// After one has failed they join anew, the only count that there is.
+TEST_P(RanksOnGpus, HaveTheSameBitsWhenTheyHaveJoinedTwice) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const std::vector<std::string> once = run_on_ranks(plan);
+  const auto again = run_ranks(ranks_count, 2, [&plan](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    (void)device->load(own)->run({0, 2, false});
+    join(*device, channel);
+    return bytes_of(device->load(own)->run({0, steps, true}));
+  });
+  EXPECT_EQ(again, once);
+}
+
+// Variants of one scenario: both are loaded while the other one runs, and the last two ranks idle
+// where there are two.
+TEST(RanksOfSeveralCounts, HaveTheSameBitsByTurns) {
+  constexpr int all = 4;
+  const std::string reason = reason_against_ranks_here(all);
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  for (const Shard shard : {Shard::none, Shard::parameters}) {
+    Knobs knobs = knobs_of({.name = "two", .shard = shard});
+    const StepPlan two = plan_of(knobs);
+    knobs.ranks.count = all;
+    const StepPlan four = plan_of(knobs);
+    const std::vector<std::string> two_once = run_on_ranks(two);
+    const std::vector<std::string> four_once = run_on_ranks(four);
+    for (const bool of_four : {true, false}) {
+      const auto bytes = run_ranks(all, 2, [&](const RankChannel& channel) {
+        const auto device = make_cuda_device(Recording::off, channel.rank());
+        join(*device, channel, all);
+        join(*device, channel, ranks_count);
+        const bool takes_part = channel.rank() < ranks_count;
+        const StepPlan own = plan_of_rank(four, channel.rank());
+        const StepPlan own_of_two = takes_part ? plan_of_rank(two, channel.rank()) : two;
+        const auto step = device->load_into(0, own);
+        const auto pair = takes_part ? device->load_into(1, own_of_two) : nullptr;
+        if (of_four && pair) (void)pair->run({0, 2, false});
+        if (!of_four) (void)step->run({0, 2, false});
+        if (of_four) return bytes_of(step->run({0, steps, true}));
+        return pair ? bytes_of(pair->run({0, steps, true})) : std::string();
+      });
+      for (std::size_t rank = 0; rank < (of_four ? all : ranks_count); ++rank)
+        EXPECT_EQ(bytes[rank], (of_four ? four_once : two_once)[rank]) << "rank " << rank;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, RanksOnGpus, testing::ValuesIn(ranks_cases()),
                          [](const auto& ranks) { return ranks.param.name; });
 
@@ -406,6 +458,29 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
     EXPECT_NE(said.find("channels"), std::string::npos) << said;
   }
   std::printf("%s\n", words.front().c_str());
+}
+
+// Fails where there is no NCCL besides, which the others skip.
+TEST(RanksOnGpusSay, WhatTheyCommunicateWithAndHowTheyAreLinked) {
+  const std::string reason = reason_against_ranks_here(ranks_count);
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const std::vector<std::string> uuids = run_ranks(ranks_count, 0, [](const RankChannel& channel) {
+    return make_cuda_device(Recording::off, channel.rank())->identity().uuid;
+  });
+  const auto words = run_ranks(ranks_count, 0, [&](const RankChannel& channel) {
+    const Communication with =
+        make_cuda_device(Recording::off, channel.rank())->communication(uuids);
+    std::string said = fmt::format("{} ({}):", with.library, with.file);
+    for (const std::string& link : with.links) said += fmt::format(" '{}'", link);
+    for (const DeviceKey& setting : with.settings)
+      said += fmt::format(", {}={}", setting.name, setting.value);
+    return said;
+  });
+  for (const std::string& said : words) std::printf("%s\n", said.c_str());
+  EXPECT_TRUE(words[0].starts_with("NCCL 2.")) << words[0];
+  for (const std::string& said : words)
+    EXPECT_TRUE(said.find("'NVLink'") != said.find("'PCIe'")) << said << " says neither";
+  EXPECT_NE(words[0].find(": ''"), std::string::npos) << words[0] << " has no link to itself";
 }
 
 // --- what is refused -----------------------------------------------------------------------------

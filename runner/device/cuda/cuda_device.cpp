@@ -16,9 +16,10 @@
 #include "device/cuda/mig_slice.h"
 #include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl.h"
-#include "device/cuda/nccl/nccl_communicator.h"
 #include "device/cuda/nccl/nccl_record.h"
+#include "device/cuda/nccl/nccl_settings.h"
 #include "device/cuda/nccl/nccl_words.h"
+#include "device/cuda/nccl/rank_groups.h"
 #include "device/cuda/nvml/nvml.h"
 #include "device/cuda/step/cuda_step.h"
 #include "device/cuda/step/fill_on_device.h"
@@ -31,8 +32,6 @@
 
 namespace stepgate {
 namespace {
-
-constexpr int most_communicators = 2;  // of a plan
 
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
@@ -145,8 +144,20 @@ class CudaDevice : public Device {
     if (plan.ranks.count > 1) {
       const bool is_there = nccl().unavailable().empty();
       keys.push_back({.name = "NCCL", .value = is_there ? nccl().version() : "none"});
+      const std::vector<DeviceKey> settings = settings_of_communication();
+      keys.insert(keys.end(), settings.begin(), settings.end());
     }
     return keys;
+  }
+
+  Communication communication(std::span<const std::string> uuids) override {
+    Communication with{.settings = settings_of_communication()};
+    if (nccl().unavailable().empty()) {
+      with.library = "NCCL " + nccl().version();
+      with.file = nccl().file();
+    }
+    for (const std::string& uuid : uuids) with.links.push_back(nvml().link_to(uuid));
+    return with;
   }
 
   std::unique_ptr<LoadedStep> load(const StepPlan& plan, const LoadDraw& draw) override {
@@ -174,37 +185,25 @@ class CudaDevice : public Device {
     return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
   }
 
-  // One name for each communicator that a plan may have.
-  std::string make_rendezvous() override {
-    std::string names;
-    for (int made = 0; made < most_communicators; ++made) names += nccl().make_unique_id();
-    return names;
-  }
+  std::string make_rendezvous() override { return RankGroups::make_rendezvous(nccl()); }
 
   void join(const RankMembership& membership) override {
-    agreement_.reset();
-    communicators_.clear();
-    membership_ = membership;
-    if (membership.count == 1) return;
-    add_communicators(1);
-    agreement_.emplace(*communicators_.front());
+    if (membership.count == 1) agreements_.clear();
+    agreements_.erase(membership.count);
+    groups_.join(nccl(), membership);
+    RankGroup* const group = groups_.of(membership.count);
+    if (group == nullptr) return;
+    try {
+      agreements_.try_emplace(membership.count, *group->communicators.front());
+    } catch (...) {  // a group has both
+      groups_.leave(membership.count);
+      throw;
+    }
   }
 
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
 
  private:
-  // Those that a plan needs and that are not there yet: all ranks load the same plans in one order,
-  // so that they come together.
-  void add_communicators(int needed) {
-    const std::size_t name = membership_.rendezvous.size() / most_communicators;
-    while (std::ssize(communicators_) < needed) {
-      RankMembership membership = membership_;
-      membership.rendezvous = membership_.rendezvous.substr(communicators_.size() * name, name);
-      communicators_.push_back(std::make_unique<NcclCommunicator>(
-          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); }));
-    }
-  }
-
   DeviceIdentity identity_now() const {
     const cudaDeviceProp properties = properties_of(index_);
     int runtime = 0;
@@ -239,25 +238,33 @@ class CudaDevice : public Device {
   std::unique_ptr<LoadedStep> loaded(const StepPlan& plan, const LoadDraw& draw,
                                      PersistentMemory* kept) {
     const std::string at = "variant '" + plan.variant + "', being loaded";
-    if (const auto reason = reason_against_ranks(plan.ranks, membership_))
+    const int count = plan.ranks.count;
+    if (const auto reason = reason_against_ranks(plan.ranks, groups_.membership_among(count)))
       throw DeviceError(at + ": " + *reason);
-    const bool is_of_several = plan.ranks.count > 1;
-    if (is_of_several) agreement_->begin();
+    LoadAgreement* const agreement = agreement_among(count);
+    if (agreement != nullptr) agreement->begin();
     try {
-      if (is_of_several) add_communicators(plan.ranks.communicators);
+      if (agreement != nullptr)
+        groups_.add_communicators(nccl(), *groups_.of(count), plan.ranks.communicators);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
           kept ? streams_of_slots() : std::make_shared<CudaStreams>());
     } catch (const DeviceMemoryFull& full) {
-      if (is_of_several) agreement_->tell_of_failure();
+      if (agreement != nullptr) agreement->tell_of_failure();
       if (const auto failure = failure_for_good())
         throw DeviceLost(lost_in_words(at + ": " + full.what(), *failure));
       throw DeviceMemoryFull(full.what() + held_by_others_in_words(memory_now()));
     } catch (...) {
-      if (is_of_several) agreement_->tell_of_failure();
+      if (agreement != nullptr) agreement->tell_of_failure();
       rethrow_from_gpu(at);
     }
+  }
+
+  // Null of a step of one rank, and where it has not joined as many.
+  LoadAgreement* agreement_among(int count) {
+    const auto found = agreements_.find(count);
+    return found == agreements_.end() ? nullptr : &found->second;
   }
 
   MemoryHolders memory_now() const {
@@ -336,6 +343,7 @@ class CudaDevice : public Device {
   CudaServices services_for(const StepPlan& plan) {
     const bool records = cupti_ && cupti_->unavailable().empty();
     if (records && uses_managed_memory(plan)) cupti_->watch_pages();
+    const RankGroup* const group = groups_.of(plan.ranks.count);
     return {.blas = blas_.get(),
             .dnn = may_use_cudnn(plan) ? dnn() : nullptr,
             .gemm_autotuner = &gemm_autotuner_,
@@ -343,8 +351,8 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicators = communicators_,
-            .agreement = agreement_ ? &*agreement_ : nullptr};
+            .communicators = group == nullptr ? no_communicators_ : group->communicators,
+            .agreement = agreement_among(plan.ranks.count)};
   }
 
   int index_;
@@ -360,9 +368,9 @@ class CudaDevice : public Device {
   std::weak_ptr<CudaStreams> streams_of_slots_;
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
-  RankMembership membership_;
-  std::vector<std::unique_ptr<NcclCommunicator>> communicators_;  // empty: it is alone
-  std::optional<LoadAgreement> agreement_;                        // absent: likewise
+  RankGroups groups_{[index = index_] { check(cudaSetDevice(index), "choose the GPU"); }};
+  const std::vector<std::unique_ptr<NcclCommunicator>> no_communicators_;  // of a step of one rank
+  std::map<int, LoadAgreement> agreements_;  // of each group, by how many ranks it has
 };
 
 }  // namespace

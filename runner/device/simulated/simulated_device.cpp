@@ -301,7 +301,8 @@ class SimulatedDevice : public Device {
             .memory_bytes = profile.memory_bytes,
             .free_memory_bytes = profile.memory_bytes,
             .uuid = {},
-            .multiprocessors = profile.multiprocessors};
+            .multiprocessors = profile.multiprocessors,
+            .link = profile.link};
   }
 
   std::vector<StepResult> run_interleaved(std::span<LoadedStep* const> steps,

@@ -3,10 +3,13 @@
 #include "judge/environment/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
+#include <set>
 
 namespace stepgate {
 namespace {
@@ -29,7 +32,8 @@ constexpr std::array keys{
     EnvironmentKey{"mig", "MIG mode", &Environment::mig, Compare::whole, true},
     EnvironmentKey{"vbios", "VBIOS", &Environment::vbios, Compare::whole, true},
     EnvironmentKey{"highest_sm_clock", "highest SM clock", &Environment::highest_sm_clock,
-                   Compare::whole, true}};
+                   Compare::whole, true},
+    EnvironmentKey{"link", "link between GPUs", &Environment::link, Compare::whole, true}};
 
 std::string compared_part(const std::string& value, Compare compare) {
   return compare == Compare::branch ? value.substr(0, value.find('.')) : value;
@@ -47,6 +51,16 @@ std::string printable(std::string text) {
 std::string value_of(const DeviceIdentity& device, std::string_view name) {
   const auto found = std::ranges::find(device.keys, name, &DeviceKey::name);
   return found == device.keys.end() ? std::string() : printable(found->value);
+}
+
+// Empty where one of them is not known.
+std::string links_in_words(const DeviceIdentity& device) {
+  std::set<std::string> links;
+  for (std::size_t rank = 0; rank < device.ranks.size(); ++rank) {
+    for (std::size_t other = rank + 1; other < device.ranks.size(); ++other)
+      links.insert(link_between(device, rank, other));
+  }
+  return links.contains("") ? "" : printable(fmt::format("{}", fmt::join(links, " and ")));
 }
 
 // Lower case, one hyphen for everything else between letters and digits.
@@ -84,7 +98,8 @@ Environment environment_of(const DeviceIdentity& device) {
           .ecc = value_of(device, "ecc"),
           .mig = value_of(device, "mig"),
           .vbios = value_of(device, "vbios"),
-          .highest_sm_clock = value_of(device, "highest sm clock")};
+          .highest_sm_clock = value_of(device, "highest sm clock"),
+          .link = links_in_words(device)};
 }
 
 std::optional<EnvironmentMismatch> match_environment(const Environment& stored,

@@ -28,6 +28,7 @@ struct Environment {
   std::string mig = {};  // "off"
   std::string vbios = {};
   std::string highest_sm_clock = {};  // "1980 MHz"
+  std::string link = {};              // of each two ranks' GPUs: "NVLink", "NVLink and PCIe"
   bool operator==(const Environment&) const = default;
 };
 

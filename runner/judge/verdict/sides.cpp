@@ -105,6 +105,7 @@ std::size_t plan_named(std::span<const PlannedStep> plans, const std::string& va
 std::optional<double> amount_per_step(const PlannedStep& plan, const DeviceIdentity* device,
                                       Metric metric) {
   if (metric == Metric::tokens_per_s) return mean_tokens(plan);
+  if (metric == Metric::samples_per_s_per_rank) return mean_batch_size(plan) / plan->ranks.count;
   if (metric != Metric::mfu) return mean_batch_size(plan);
   if (!device) return std::nullopt;
   return per(plan.facts().model_flops, peak_flops_per_second(*device, plan->dtype).value_or(0));

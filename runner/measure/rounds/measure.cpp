@@ -77,7 +77,8 @@ class Run {
            .tokens = mean_tokens(plan),
            .model_flops = plan.facts().model_flops,
            .peak_flops_per_second = peak_flops_per_second(result_.device, plan->dtype),
-           .libraries = device.libraries_for(plan)});
+           .libraries = device.libraries_for(plan),
+           .ranks = plan->ranks.count});
     }
   }
 

@@ -64,7 +64,7 @@ struct ExpectedCost {
 
 struct VariantSubject {
   std::string name;
-  double batch_size = 0;   // samples a step, on average
+  double batch_size = 0;   // samples a step, of all ranks together, on average
   double tokens = 0;       // a step, on average; 0: samples are no sequences
   double model_flops = 0;  // a step: PlanFacts::model_flops
   std::optional<double> peak_flops_per_second = {};  // of the device: device/peak_rates.h
@@ -72,6 +72,7 @@ struct VariantSubject {
   // that a later load made otherwise stands behind the first.
   std::vector<DeviceKey> libraries = {};
   std::vector<KernelChoice> choices = {};
+  int ranks = 1;
   std::int64_t wash_out_steps = 0;  // at the start of each of its long segments
   std::int64_t segment_steps = 0;   // scored, of each
 };

@@ -199,6 +199,7 @@ Json json_of(const Measurement& measurement) {
   Json variants = Json::array();  // anchors included, in the order in which slots are counted
   for (const VariantSubject& variant : measurement.variants) {
     variants.push_back({{"name", variant.name},
+                        {"ranks", variant.ranks},
                         {"batch_size", whole_or_not(variant.batch_size)},
                         {"tokens", whole_or_not(variant.tokens)},
                         {"model_flops", variant.model_flops},

@@ -52,6 +52,27 @@ TEST(WriteJson, KeepsSixtyFourBitNumbersAndUnknownValues) {
   EXPECT_EQ(report["run"]["host"], "runner-7");
 }
 
+TEST(WriteJson, SaysWhatEachRankCommunicatesWith) {
+  Judged judged = judged_run(1);
+  EXPECT_EQ(written(judged)["device"]["ranks"].size(), 0U);
+  RankIdentity rank{.host = "node-1", .uuid = "GPU-a", .communication = {.library = "NCCL 2.28.9"}};
+  rank.communication.file = "/lib/libnccl.so.2";
+  rank.communication.settings = {{"NCCL_ALGO", "Ring"}};
+  rank.communication.links = {"", "NVLink"};
+  judged.verdict.device.ranks = {rank, rank};
+  judged.verdict.device.launcher = "torchrun";
+  const nlohmann::json device = written(judged)["device"];
+  EXPECT_EQ(device["launcher"], "torchrun");
+  ASSERT_EQ(device["ranks"].size(), 2U);
+  const nlohmann::json& first = device["ranks"][0];
+  EXPECT_EQ(first["host"], "node-1");
+  EXPECT_EQ(first["uuid"], "GPU-a");
+  EXPECT_EQ(first["library"], "NCCL 2.28.9");
+  EXPECT_EQ(first["file"], "/lib/libnccl.so.2");
+  EXPECT_EQ(first["settings"]["NCCL_ALGO"], "Ring");
+  EXPECT_EQ(first["links"][1], "NVLink");
+}
+
 TEST(WriteJson, HasEveryReadingOfTheEnvironmentAndTheClocks) {
   Script script;
   script.step_time = noisy(0.8, 9);

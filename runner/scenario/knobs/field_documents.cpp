@@ -73,9 +73,8 @@ std::string fields_markdown() {
   for (const MetricRow& row : metric_table()) {
     text += fmt::format("| `{}` | {} | {} |\n", row.name, name_of(row.evidence), row.meaning);
   }
-  text += fmt::format(
-      "\n### Not built yet\n\nRefused by name, with the line:\n`{}`.\n\nMetrics: `{}`.\n",
-      fmt::join(names_not_built(), "`, `"), fmt::join(metrics_not_built(), "`, `"));
+  text += fmt::format("\n### Not built yet\n\nRefused by name, with the line:\n`{}`.\n",
+                      fmt::join(names_not_built(), "`, `"));
   return text;
 }
 

@@ -370,6 +370,8 @@ constexpr std::array field_rows{
         "requires.copy_engines", or_word("any", whole(0, 64)), "at least")),
     unscored(field<&Settings::requirements, &Requirements::gpus>(
         "requires.gpus", or_word("any", whole(1, most_ranks)), "at least")),
+    unscored(field<&Settings::requirements, &Requirements::link>(
+        "requires.link", one_of(choices<RequiredLink>), "between each two of those GPUs")),
     unscored(field<&Settings::requirements, &Requirements::free_memory_bytes>(
         "requires.free_memory", or_word("any", bytes(0, tebibyte)), "device memory, at least")),
 };

@@ -32,7 +32,12 @@ constexpr std::array metric_rows{
         "round"),
     row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within"),
     row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within"),
-    row(Metric::samples_per_s, timed, per_second, "samples trained on in a second", Better::more),
+    row(Metric::samples_per_s, timed, per_second,
+        "samples trained on in a second, by all ranks together", Better::more),
+    row(Metric::samples_per_s_per_rank, timed, per_second,
+        "samples_per_s over the number of ranks; of n ranks over that of one it is the scaling "
+        "efficiency",
+        Better::more),
     row(Metric::tokens_per_s, timed, per_second,
         "transformer: tokens trained on in a second, without those of padding", Better::more),
     row(Metric::mfu, timed, ratio,
@@ -192,8 +197,6 @@ static_assert([] {
   return true;
 }());
 
-constexpr std::array<std::string_view, 1> not_built_metrics{"scaling"};
-
 }  // namespace
 
 std::string_view name_of(Evidence evidence) {
@@ -231,7 +234,8 @@ bool describes_the_step(Metric metric) {
 }
 
 bool is_rate(Metric metric) {
-  return metric == Metric::samples_per_s || metric == Metric::tokens_per_s || metric == Metric::mfu;
+  return metric == Metric::samples_per_s || metric == Metric::samples_per_s_per_rank ||
+         metric == Metric::tokens_per_s || metric == Metric::mfu;
 }
 
 std::string_view reason_against(Metric metric, ModelKind model) {
@@ -255,8 +259,9 @@ std::optional<Metric> metric_named(std::string_view name) {
   return std::nullopt;
 }
 
-std::span<const std::string_view> metrics_not_built() {
-  return not_built_metrics;
+std::string_view way_out_of(std::string_view name) {
+  if (name != "scaling") return {};
+  return "scaling efficiency is a ratio: compare samples_per_s_per_rank of two variants";
 }
 
 }  // namespace stepgate

@@ -41,6 +41,7 @@ enum class Metric {
   step_ms_p95,
   step_ms_p99,
   samples_per_s,
+  samples_per_s_per_rank,
   tokens_per_s,
   mfu,
   host_us,
@@ -161,7 +162,7 @@ std::string_view reason_against(Metric, ModelKind);
 // an mfu is of a peak rate, which no baseline keeps.
 bool can_be_stored(Metric);
 
-// Metrics of the format that this stepgate does not know yet; sentences that name one are refused.
-std::span<const std::string_view> metrics_not_built();
+// How to say what is no metric though it is called like one, in words; empty of other names.
+std::string_view way_out_of(std::string_view name);
 
 }  // namespace stepgate

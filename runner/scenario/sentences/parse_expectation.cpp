@@ -201,16 +201,13 @@ class SentenceParser {
     const std::string_view word = text_.word();
     const auto metric = metric_named(word);
     if (!metric) {
-      const auto planned = metrics_not_built();
-      if (std::find(planned.begin(), planned.end(), word) != planned.end()) {
-        return text_.fail(text_.at(), fmt::format("the metric '{}' is not built yet", word),
-                          "'stepgate fields' lists those that are");
-      }
       std::vector<std::string_view> names;
       for (const MetricRow& row : metric_table()) names.push_back(row.name);
-      return text_.fail(text_.at(),
-                        fmt::format("no metric '{}'", word.empty() ? text_.seen() : word),
-                        did_you_mean(word, names, "'stepgate fields' lists the metrics"));
+      const std::string_view way_out = way_out_of(word);
+      return text_.fail(
+          text_.at(), fmt::format("no metric '{}'", word.empty() ? text_.seen() : word),
+          !way_out.empty() ? std::string(way_out)
+                           : did_you_mean(word, names, "'stepgate fields' lists the metrics"));
     }
     if (of.stored && !can_be_stored(*metric)) {
       return text_.fail(text_.at(), fmt::format("a baseline keeps no {}", word),

@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "10: no variant 'slow'; the variants are baseline, fix, control"},
         BadSentence{"fix.peak_life == 0", "14: no metric 'peak_life'; did you mean 'peak_live'?"},
         BadSentence{"fix.scaling == 1",
-                    "14: the metric 'scaling' is not built yet; 'stepgate fields' lists those "
-                    "that are"},
+                    "14: no metric 'scaling'; scaling efficiency is a ratio: compare "
+                    "samples_per_s_per_rank of two variants"},
         BadSentence{"fix.kernel_us <= 1 us",
                     "23: 'kernel_us' without the name of a kernel; write fix.kernel_us(matmul)"},
         BadSentence{"fix.kernel_us() <= 1 us",

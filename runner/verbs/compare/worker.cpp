@@ -58,13 +58,13 @@ std::string prepare(Planned& planned, Device& device, const Arguments& arguments
   return calibrate(planned, device, arguments, seed, subject);
 }
 
-// What has one rank is carried out by this process, whatever other GPUs there are.
+// Both are there as long as the worker is: what is asked of it comes in any order.
 struct Devices {
   Device& own;
   Device* of_ranks = nullptr;  // null where there are none
 
-  Device& of(const Scenario& scenario) const {
-    return ranks_needed(scenario) > 1 && of_ranks != nullptr ? *of_ranks : own;
+  Device& of(const Planned& planned) const {
+    return is_of_ranks(planned) && of_ranks != nullptr ? *of_ranks : own;
   }
 };
 
@@ -78,7 +78,7 @@ WorkerSubject subject_of(std::vector<Planned>& all, const Devices& devices,
   for (Planned& planned : all) {
     const bool timed = !is_planned_only(planned.scenario);
     const std::string why =
-        timed ? prepare(planned, devices.of(planned.scenario), arguments, seed, subject) : "";
+        timed ? prepare(planned, devices.of(planned), arguments, seed, subject) : "";
     if (!why.empty()) {
       subject.left_out.push_back({planned.scenario.name, why});
       continue;

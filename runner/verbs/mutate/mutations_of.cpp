@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "scenario/knobs/other_values.h"
@@ -41,7 +42,7 @@ class Mutator {
  public:
   Mutator(const Planned& planned, const Arguments& arguments, std::uint64_t seed)
       : arguments_(arguments), seed_(seed) {
-    settings_ = settings_for({{.scenario = planned.scenario, .plans = {}}});
+    settings_ = settings_for(std::span(&planned, 1));
     original_ = planned;
     before_ = verdict_on(original_);
     if (!original_.traced || !original_.traced->calibrated) return;

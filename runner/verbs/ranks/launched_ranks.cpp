@@ -127,16 +127,22 @@ class Leader : public RankTeam {
 
   int count() const override { return as_.count; }
 
-  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+  void gather() override {
     meet(most_time_to_meet);
     refuse_missing_ranks();
+  }
+
+  std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor what) override {
+    gather();
     std::vector<std::unique_ptr<RankLink>> links;
     links.push_back(start_rank(rank_command(arguments_, seed, what, 0, as_.local_rank)));
     const std::string start = fmt::format(
         "{}{}{}", start_word, what == RanksFor::tracing ? tracing_word : timing_word, seed);
     for (int rank = 1; rank < as_.count; ++rank)
       links.push_back(std::make_unique<RemoteLink>(*other(rank), start));
-    return std::make_unique<RankedDevice>(std::move(links), ranked_settings(arguments_));
+    RankedSettings settings = ranked_settings(arguments_);
+    settings.launcher = name_of(as_.launcher);
+    return std::make_unique<RankedDevice>(std::move(links), std::move(settings));
   }
 
   void end(int code) override {

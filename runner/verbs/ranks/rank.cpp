@@ -3,6 +3,7 @@
 // the protocol.
 #include <iostream>
 
+#include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
 #include "support/process/run_program.h"
 #include "support/text/diagnostic.h"
@@ -10,6 +11,8 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_server.h"
+#include "verbs/ranks/rank_team.h"
+#include "verbs/trial_gate.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -18,10 +21,16 @@ namespace {
 std::vector<PlannedStep> steps_of(const std::vector<Planned>& all) {
   std::vector<PlannedStep> steps;
   for (const Planned& planned : all) {
-    if (is_planned_only(planned.scenario)) continue;
+    if (!is_of_ranks(planned)) continue;
     steps.insert(steps.end(), planned.plans.begin(), planned.plans.end());
   }
   return steps;
+}
+
+// All that a run loads, or a gate of `certify`.
+std::vector<PlannedStep> steps_of(const std::vector<Planned>& all, const Arguments& arguments) {
+  return asks_for_trial_gate(arguments) ? with_facts(trial_gate_of(all, arguments).plans)
+                                        : steps_of(all);
 }
 
 std::vector<PlannedStep> steps_with_anchors(std::vector<Planned> all) {
@@ -44,7 +53,7 @@ int serve_as_rank(const Arguments& arguments) {
   }
   RankSubject subject{.rank = arguments.ranks.rank,
                       .build = hexadecimal(digest_of_this_program()),
-                      .plans = with_injections(steps_of(all), arguments.worker.injected),
+                      .plans = with_injections(steps_of(all, arguments), arguments.worker.injected),
                       .more_plans = [&all] { return steps_with_anchors(all); },
                       .fault = {}};
   if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);

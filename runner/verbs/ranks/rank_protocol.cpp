@@ -45,6 +45,9 @@ template <class Enum>
 requires std::is_enum_v<Enum> Json of(Enum choice) {
   return static_cast<int>(choice);
 }
+Json of(const std::string& text) {
+  return text;
+}
 Json of(const Tensor&);
 Json of(const KernelChoice&);
 Json of(const DeviceKey&);
@@ -77,6 +80,12 @@ Json of(const DeviceKey& key) {
 }
 Json of(const NamedPlan& plan) {
   return {{"scenario", plan.scenario}, {"variant", plan.variant}, {"digest", plan.digest}};
+}
+Json of(const Communication& with) {
+  return {{"library", with.library},
+          {"file", with.file},
+          {"settings", of(with.settings)},
+          {"links", of(with.links)}};
 }
 Json of(const ClockEventTime& time) {
   return {{"event", of(time.event)}, {"total", of(time.total)}};
@@ -196,6 +205,12 @@ void read(const Json& json, KernelChoice& choice) {
 void read(const Json& json, DeviceKey& key) {
   read(json.at("name"), key.name);
   read(json.at("value"), key.value);
+}
+void read(const Json& json, Communication& with) {
+  read(json.at("library"), with.library);
+  read(json.at("file"), with.file);
+  read(json.at("settings"), with.settings);
+  read(json.at("links"), with.links);
 }
 void read(const Json& json, NamedPlan& plan) {
   read(json.at("scenario"), plan.scenario);
@@ -342,6 +357,9 @@ Json members(const ask::Environment&) {
 Json members(const ask::End&) {
   return Json::object();
 }
+Json members(const ask::CommunicatesWith& with) {
+  return {{"uuids", of(with.uuids)}};
+}
 
 void read(const Json&, ask::Hello&) {}
 void read(const Json&, ask::MakeRendezvous&) {}
@@ -382,19 +400,22 @@ void read(const Json& json, ask::Unload& unload) {
 }
 void read(const Json&, ask::Environment&) {}
 void read(const Json&, ask::End&) {}
+void read(const Json& json, ask::CommunicatesWith& with) {
+  read(json.at("uuids"), with.uuids);
+}
 
 // In the order of RankRequest.
 constexpr std::array<std::string_view, std::variant_size_v<RankRequest>> request_names{
-    "hello", "rendezvous", "join",   "libraries",   "load",
-    "run",   "interleave", "unload", "environment", "end"};
+    "hello",      "rendezvous", "join",        "libraries", "load",         "run",
+    "interleave", "unload",     "environment", "end",       "communication"};
 
 // --- each answer
 // ---------------------------------------------------------------------------------------------------
 
 // In the order of RankValue.
 constexpr std::array<std::string_view, std::variant_size_v<RankValue>> answer_names{
-    "done",   "error", "hello",       "rendezvous", "libraries",
-    "loaded", "ran",   "interleaved", "environment"};
+    "done",   "error", "hello",       "rendezvous",  "libraries",
+    "loaded", "ran",   "interleaved", "environment", "communication"};
 
 Json value_of(const Done&) {
   return true;

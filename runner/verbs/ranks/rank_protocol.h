@@ -52,6 +52,9 @@ struct Join {
 struct Libraries {
   std::string digest;  // of the plan
 };
+struct CommunicatesWith {
+  std::vector<std::string> uuids;  // of the ranks' GPUs
+};
 // `step` is how the loaded step is called from now on.
 struct Load {
   std::int64_t step = 0;
@@ -77,9 +80,9 @@ struct End {};
 
 }  // namespace ask
 
-using RankRequest =
-    std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask::Libraries, ask::Load, ask::Run,
-                 ask::RunInterleaved, ask::Unload, ask::Environment, ask::End>;
+using RankRequest = std::variant<ask::Hello, ask::MakeRendezvous, ask::Join, ask::Libraries,
+                                 ask::Load, ask::Run, ask::RunInterleaved, ask::Unload,
+                                 ask::Environment, ask::End, ask::CommunicatesWith>;
 
 // "load", "run": in messages, too.
 std::string_view name_of(const RankRequest&);
@@ -131,7 +134,7 @@ using RanTogether = std::vector<StepResult>;
 using Surroundings = std::optional<EnvironmentReading>;
 
 using RankValue = std::variant<Done, RankError, RankHello, Rendezvous, Libraries, Choices, RankRan,
-                               RanTogether, Surroundings>;
+                               RanTogether, Surroundings, Communication>;
 
 struct RankAnswer {
   RankValue value;

@@ -57,6 +57,8 @@ TEST(RankProtocol, CarriesRequestsAsTheyAre) {
       .how = {.order = {0, 1, 0}, .unscored = 1, .wash_out_steps = 2, .steps = 3}});
   EXPECT_EQ(together.how.order, (std::vector<int>{0, 1, 0}));
   EXPECT_EQ(together.steps, (std::vector<std::int64_t>{4, 5}));
+  const std::vector<std::string> uuids{"GPU-a", "GPU-b"};
+  EXPECT_EQ(asked(ask::CommunicatesWith{uuids}).uuids, uuids);
 }
 
 TEST(RankProtocol, CarriesNumbersToTheLastBit) {
@@ -107,6 +109,11 @@ TEST(RankProtocol, CarriesOtherAnswersAsTheyAre) {
   EXPECT_EQ(given(Libraries{{"cuDNN", "9"}}).at(0).value, "9");
   EXPECT_EQ(given(Choices{{"attention", "cuDNN", ""}}).at(0).library, "cuDNN");
   EXPECT_EQ(given(Surroundings{}), std::nullopt);
+  const Communication with{.library = "NCCL 2.28.9",
+                           .file = "/lib/libnccl.so.2",
+                           .settings = {{"NCCL_ALGO", "Ring"}},
+                           .links = {"", "NVLink"}};
+  EXPECT_EQ(given(with), with);
   EnvironmentReading reading{.temperature_celsius = 61.5};
   reading.active = {ClockEvent::software_power_cap};
   reading.times = {{.event = ClockEvent::hardware_thermal, .total = nanoseconds(9)}};

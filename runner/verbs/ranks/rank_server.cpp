@@ -191,6 +191,10 @@ RankValue RankServer::value_of(const ask::End&) {
   return Done{};
 }
 
+RankValue RankServer::value_of(const ask::CommunicatesWith& with) {
+  return device_.communication(with.uuids);
+}
+
 const PlannedStep& RankServer::plan_of(const std::string& digest) {
   auto found = by_digest_.find(digest);
   if (found == by_digest_.end() && subject_.more_plans) {

@@ -63,6 +63,7 @@ class RankServer {
   RankValue value_of(const ask::Unload&);
   RankValue value_of(const ask::Environment&);
   RankValue value_of(const ask::End&);
+  RankValue value_of(const ask::CommunicatesWith&);
 
   const PlannedStep& plan_of(const std::string& digest);
   Loaded& loaded(std::int64_t step);

@@ -18,15 +18,22 @@
 #include "verbs/ranks/plan_digest.h"
 #include "verbs/trace/trace_all.h"
 #include "verbs/trace/trace_planned.h"
+#include "verbs/trial_gate.h"
 
 namespace stepgate {
 namespace {
 
 constexpr std::string_view gpu = "cuda";
 
-// Of those that are carried out.
-int ranks_needed_by(const Planned& planned) {
-  return is_planned_only(planned.scenario) ? 1 : ranks_needed(planned.scenario);
+// The plans that both ends of a link must have alike.
+std::vector<NamedPlan> plans_of_ranks(std::span<const Planned> all) {
+  std::vector<NamedPlan> plans;
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    const auto own = named_plans(planned.plans);
+    plans.insert(plans.end(), own.begin(), own.end());
+  }
+  return plans;
 }
 
 OpenedDevice open_ranks(RankTeam& team, const Arguments& arguments, std::uint64_t seed) {
@@ -64,6 +71,14 @@ RankedSettings ranked_settings(const Arguments& arguments) {
           .stopped = [] { return interrupted != 0; }};
 }
 
+void refuse_launcher(const std::string& reason) {
+  if (const auto as = launched_as(variables_of_this_process())) {
+    throw RequestError(fmt::format("this is one of {} processes of {}, and {}", as->count,
+                                   name_of(as->launcher), reason),
+                       "start it without the launcher, and say how many ranks: --ranks N");
+  }
+}
+
 void refuse_one_gpu(const Arguments& arguments) {
   const std::string& spec = arguments.device.spec;
   if (!spec.starts_with(std::string(gpu) + ":")) return;
@@ -81,6 +96,10 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
     more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
   for (const std::string& injection : arguments.worker.injected)
     more.insert(more.end(), {"--injected", injection});
+  if (asks_for_trial_gate(arguments)) {
+    const std::vector<std::string> gate = options_of_trial_gate(arguments);
+    more.insert(more.end(), gate.begin(), gate.end());
+  }
   // "1:load:KILL" is rank 1's.
   const std::string mine = fmt::format("{}:", rank);
   if (arguments.ranks.fault.starts_with(mine))
@@ -91,40 +110,46 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
                                         const std::vector<Planned>& all) {
   if (arguments.ranks.count) refuse_one_gpu(arguments);
-  if (!needs_device(all)) return nullptr;
+  if (std::ranges::none_of(all, is_of_ranks)) return nullptr;
   if (arguments.ranks.count) return std::make_unique<OwnRanks>(arguments, *arguments.ranks.count);
   int wanted = 1;
-  for (const Planned& planned : all) wanted = std::max(wanted, ranks_needed_by(planned));
-  if (wanted == 1 || resolved_spec(arguments.device) != gpu) return nullptr;
+  for (const Planned& planned : all) {
+    if (is_of_ranks(planned)) wanted = std::max(wanted, ranks_needed(planned.scenario));
+  }
+  if (resolved_spec(arguments.device) != gpu) return nullptr;
   const int there = std::min(wanted, gpu_count());
   return there < 2 ? nullptr : std::make_unique<OwnRanks>(arguments, there);
 }
 
-OpenedDevice open_device_of_run(const Arguments& arguments, RankTeam* team,
-                                std::vector<Planned>& all, std::uint64_t seed) {
-  OpenedDevice opened =
-      team != nullptr ? open_ranks(*team, arguments, seed) : open_device_for(arguments, seed);
-  fit_to_device(all, opened.device->identity(), seed);
-  if (team != nullptr)
-    dynamic_cast<RankedDevice&>(*opened.device).refuse_other_plans(plans_of_ranks(all));
+bool is_of_ranks(const Planned& planned) {
+  return !is_planned_only(planned.scenario) && ranks_needed(planned.scenario) > 1;
+}
+
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
+  if (team == nullptr || std::ranges::none_of(all, is_of_ranks)) return {{nullptr, all}};
+  const std::span<Planned> of_team(all.begin(),
+                                   std::stable_partition(all.begin(), all.end(), is_of_ranks));
+  const std::span<Planned> others = std::span(all).subspan(of_team.size());
+  if (!needs_device(others)) return {{team, all}};
+  return {{team, of_team}, {nullptr, others}};
+}
+
+OpenedDevice open_device_of(const PartOfRun& part, const Arguments& arguments, std::uint64_t seed) {
+  OpenedDevice opened = part.team != nullptr ? open_ranks(*part.team, arguments, seed)
+                                             : open_device_for(arguments, seed);
+  fit_to_device(part.scenarios, opened.device->identity(), seed);
+  if (part.team != nullptr)
+    dynamic_cast<RankedDevice&>(*opened.device).refuse_other_plans(plans_of_ranks(part.scenarios));
   return opened;
 }
 
-std::vector<NamedPlan> plans_of_ranks(const std::vector<Planned>& all) {
-  std::vector<NamedPlan> plans;
-  for (const Planned& planned : all) {
-    if (is_planned_only(planned.scenario)) continue;
-    const auto own = named_plans(planned.plans);
-    plans.insert(plans.end(), own.begin(), own.end());
-  }
-  return plans;
-}
+namespace {
 
 std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
-                                     std::vector<Planned> all, std::uint64_t seed) {
+                                     std::vector<Planned> all, const JudgeSettings& settings,
+                                     std::uint64_t seed) {
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced(all.size());
-  if (!needs_device(all)) return traced;
   if (const auto mark = attached_tool()) {
     for (Traced& one : traced)
       one.unavailable = "another tool is attached to this process: " + *mark + " is set";
@@ -133,7 +158,6 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
   const std::unique_ptr<RankedDevice> device = team.assemble(seed, RanksFor::tracing);
   fit_to_device(all, device->identity(), seed);
   device->refuse_other_plans(plans_of_ranks(all));
-  const JudgeSettings settings = settings_for(all);
   for (const std::size_t index : tracing_order(all)) {
     const Planned& planned = all[index];
     if (unmet_requirement(planned.scenario, device->identity())) continue;
@@ -151,6 +175,15 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
     }
   }
   return traced;
+}
+
+}  // namespace
+
+std::vector<Traced> trace_part(const PartOfRun& part, const Arguments& arguments,
+                               const JudgeSettings& settings, std::uint64_t seed) {
+  if (part.team == nullptr) return trace_all(arguments, part.scenarios, seed);
+  return trace_with_ranks(*part.team, arguments, {part.scenarios.begin(), part.scenarios.end()},
+                          settings, seed);
 }
 
 }  // namespace stepgate

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ class RankTeam {
  public:
   virtual ~RankTeam() = default;
   virtual int count() const = 0;
+  // Waits until all who take part have come; from then on they wait as long as it takes. Throws
+  // DeviceLost.
+  virtual void gather() {}
   // New processes. Those of the device before must be gone. Throws DeviceLost.
   virtual std::unique_ptr<RankedDevice> assemble(std::uint64_t seed, RanksFor) = 0;
   // Everybody who takes part ends with this code.
@@ -33,23 +37,38 @@ class RankTeam {
 // needs none but its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Planned>&);
 
+// Whether it is carried out, and by ranks where there is a team of them. What has one rank needs
+// none: this process has a device for it, also beside a team.
+bool is_of_ranks(const Planned&);
+
+// The scenarios that one device of a run carries out.
+struct PartOfRun {
+  RankTeam* team = nullptr;  // null: the device of this process
+  std::span<Planned> scenarios;
+};
+
+// Reorders the scenarios where a team carries out some and this process others: those of the team
+// come first. All that ranks may refuse is refused before anything is timed then, and rank
+// processes really end: a GPU that this process has opened stays open until its own end, and two
+// processes on a GPU are no environment to measure in.
+std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
+
 // Of the launcher's rank 0, before anything else is done. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const Arguments&, const LaunchedAs&);
 // Of its other ranks: does what rank 0 asks and says nothing. The exit code.
 int attend(const Arguments&, const LaunchedAs&);
 
-// Of all ranks, or of this process alone where there is no team. The plans are as they are on it,
-// and those of all ranks alike. Throws RequestError, DeviceLost.
-OpenedDevice open_device_of_run(const Arguments&, RankTeam*, std::vector<Planned>&,
-                                std::uint64_t seed);
+// The part's. The plans are as they are on it, and those of all ranks alike. Throws RequestError,
+// DeviceLost.
+OpenedDevice open_device_of(const PartOfRun&, const Arguments&, std::uint64_t seed);
 
-// What trace_all is for a device of one process. A rank that fails ends the run: throws DeviceLost,
-// Interrupted.
-std::vector<Traced> trace_with_ranks(RankTeam&, const Arguments&, std::vector<Planned>,
-                                     std::uint64_t seed);
+// What was traced of each scenario of the part, in processes that are gone by then. Where ranks
+// trace, one that fails ends the run: throws DeviceLost, Interrupted.
+std::vector<Traced> trace_part(const PartOfRun&, const Arguments&, const JudgeSettings&,
+                               std::uint64_t seed);
 
-// The plans that both ends of a link must have alike.
-std::vector<NamedPlan> plans_of_ranks(const std::vector<Planned>&);
+// For verbs that start ranks themselves or none. Throws RequestError with that reason.
+void refuse_launcher(const std::string& reason);
 
 // Ranks share no GPU. Throws RequestError where one is named.
 void refuse_one_gpu(const Arguments&);

@@ -40,6 +40,20 @@ std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
       numbers.back());
 }
 
+// What the other list has otherwise.
+std::vector<DeviceKey> differences(const std::vector<DeviceKey>& list,
+                                   const std::vector<DeviceKey>& other) {
+  std::vector<DeviceKey> found;
+  for (const DeviceKey& key : other) {
+    if (std::ranges::find(list, key) == list.end()) found.push_back(key);
+  }
+  for (const DeviceKey& key : list) {
+    if (std::ranges::find(other, key.name, &DeviceKey::name) == other.end())
+      found.push_back({key.name, "not set"});
+  }
+  return found;
+}
+
 [[noreturn]] void throw_fault(RankFault fault, const std::string& message) {
   switch (fault) {
     case RankFault::memory_full:
@@ -59,7 +73,7 @@ class RankedDevice::Step : public LoadedStep {
   Step(RankedDevice& device, std::size_t ranks, std::int64_t number, std::string name)
       : device_(device), ranks_(ranks), number_(number), name_(std::move(name)) {}
   ~Step() override {
-    if (communicates_) --device_.of_several_;
+    if (communicates_) --device_.communicating_[static_cast<int>(ranks_)];
     try {
       if (device_.lost_.empty()) device_.all(ranks_, ask::Unload{.step = number_});
     } catch (const std::exception&) {  // whatever is asked next says so
@@ -95,6 +109,7 @@ RankedDevice::RankedDevice(std::vector<std::unique_ptr<RankLink>> links, RankedS
   }
   have_parts_ = carries_a_part(hellos.front().identity.kind);
   check_one_program();
+  if (have_parts_) ask_what_they_communicate_with();
 }
 
 RankedDevice::~RankedDevice() {
@@ -153,11 +168,34 @@ void RankedDevice::refuse_other_plans(std::span<const NamedPlan> plans) {
 DeviceIdentity RankedDevice::identity() const {
   DeviceIdentity identity = ranks_.front().hello.identity;
   identity.gpus = count();
+  if (!have_parts_) return identity;
+  for (const Rank& rank : ranks_) {
+    identity.ranks.push_back({.host = rank.hello.host,
+                              .uuid = rank.hello.identity.uuid,
+                              .communication = rank.communication});
+  }
+  identity.launcher = settings_.launcher;
   return identity;
 }
 
+void RankedDevice::ask_what_they_communicate_with() {
+  ask::CommunicatesWith ask;
+  for (const Rank& rank : ranks_) ask.uuids.push_back(rank.hello.identity.uuid);
+  auto values = all_values<Communication>(ranks_.size(), ask);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].communication = std::move(values[rank]);
+}
+
+// Rank 0's, and what another rank has otherwise.
 std::vector<DeviceKey> RankedDevice::libraries_for(const StepPlan& plan) {
-  return all_values<Libraries>(1, ask::Libraries{.digest = digest_of(plan)}).front();
+  const std::size_t count = have_parts_ ? ranks_of(plan) : 1;
+  const auto of_ranks = all_values<Libraries>(count, ask::Libraries{.digest = digest_of(plan)});
+  Libraries all = of_ranks.front();
+  for (std::size_t rank = 1; rank < of_ranks.size(); ++rank) {
+    for (const DeviceKey& other : differences(of_ranks.front(), of_ranks[rank]))
+      all.push_back({fmt::format("{} on rank {}", other.name, rank), other.value});
+  }
+  return all;
 }
 
 std::string RankedDevice::reason_against_tracing() const {
@@ -209,7 +247,7 @@ std::unique_ptr<LoadedStep> RankedDevice::load_into(int slot, const StepPlan& pl
   // From here on it is unloaded wherever it was loaded, also where another rank could not.
   auto step = std::make_unique<Step>(*this, count, number, fmt::format("'{}'", plan.variant));
   step->communicates_ = communicates;
-  if (communicates) ++of_several_;
+  if (communicates) ++communicating_[plan.ranks.count];
   step->choices_ = all_values<Choices>(count, ask::Load{.step = number,
                                                         .slot = slot,
                                                         .digest = digest_of(plan),
@@ -269,12 +307,12 @@ std::vector<StepResult> RankedDevice::run_interleaved(std::span<LoadedStep* cons
 }
 
 void RankedDevice::connect(int count) {
-  if (joined_ == count) return;
-  if (of_several_ > 0) {
+  if (joined_.contains(count)) return;
+  if (communicating_[count] > 0) {
     throw DeviceError(
-        fmt::format("steps of {} and of {} ranks cannot be loaded at the same time; "
-                    "make them variants of two scenarios",
-                    joined_, count));
+        fmt::format("the {} ranks have lost each other in an earlier step, and steps of theirs are "
+                    "still loaded",
+                    count));
   }
   const std::string rendezvous = all_values<Rendezvous>(1, ask::MakeRendezvous{}).front().bytes;
   std::span<Rank> together(ranks_.data(), static_cast<std::size_t>(count));
@@ -283,7 +321,7 @@ void RankedDevice::connect(int count) {
          ask::Join{{.rank = rank, .count = count, .rendezvous = rendezvous}});
   }
   taken(together, ask::Join{});
-  joined_ = count;
+  joined_.insert(count);
 }
 
 // --- asking
@@ -422,7 +460,7 @@ void RankedDevice::give_up_after_error(std::span<const Rank> asked, const RankRe
 void RankedDevice::refuse_errors(std::span<const Rank> asked) {
   const auto failed = std::ranges::find_if(asked, has_failed);
   if (failed == asked.end()) return;
-  joined_ = 1;  // whoever failed among others may have lost them
+  joined_.clear();  // whoever failed among others may have lost them
   const auto& error = std::get<RankError>(failed->answer->value);
   const std::string message =
       ranks_.size() == 1 ? error.message : fmt::format("{}: {}", failed->name, error.message);

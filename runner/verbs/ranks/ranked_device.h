@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@ struct RankedSettings {
   // For every answer of every rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
+  std::string launcher = {};           // that started them; empty: this program
 };
 
 class RankedDevice : public Device {
@@ -55,6 +58,7 @@ class RankedDevice : public Device {
     MessageReader reader{};
     std::string name{};  // "rank 2", and once that is known "rank 2 (process 4711)"
     RankHello hello{};
+    Communication communication{};
     // While it is waited for.
     std::optional<RankAnswer> answer{};
     std::chrono::steady_clock::time_point last_sign{};
@@ -76,6 +80,7 @@ class RankedDevice : public Device {
   [[noreturn]] void give_up(std::span<const Rank>, const RankRequest&);
   [[noreturn]] void give_up_after_error(std::span<const Rank>, const RankRequest&);
   void check_one_program();
+  void ask_what_they_communicate_with();
   void connect(int count);
   std::size_t ranks_of(const StepPlan&) const;
   void end_all(const std::string& why);
@@ -87,8 +92,10 @@ class RankedDevice : public Device {
   std::vector<Rank> ranks_;
   RankedSettings settings_;
   bool have_parts_ = false;
-  int joined_ = 1;               // ranks that communicate
-  std::int64_t of_several_ = 0;  // loaded steps that do
+  // By how many ranks communicate: the loaded steps that do, and whether the ranks have joined; not
+  // any more once one has failed, as it may have lost the others.
+  std::map<int, std::int64_t> communicating_;
+  std::set<int> joined_;
   std::int64_t next_step_ = 0;
   std::chrono::nanoseconds now_{0};  // of rank 0, where time is simulated
   std::string lost_;                 // why; empty while all are there

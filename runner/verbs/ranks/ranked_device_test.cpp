@@ -31,6 +31,7 @@ class PlayedGpu : public FakeDevice {
   DeviceIdentity identity() const override {
     DeviceIdentity identity = FakeDevice::identity();
     identity.kind = kind;
+    identity.uuid = own;
     return identity;
   }
   std::string make_rendezvous() override { return std::string("meet\0here", 9); }
@@ -42,7 +43,16 @@ class PlayedGpu : public FakeDevice {
   }
 
   std::string reason_against_tracing() const override { return ""; }
+  std::vector<DeviceKey> libraries_for(const StepPlan&) override { return libraries; }
+  Communication communication(std::span<const std::string> uuids) override {
+    Communication with{.library = "NCCL 2.28.9", .file = "libnccl.so.2", .settings = libraries};
+    for (const std::string& uuid : uuids) with.links.push_back(uuid == own ? "" : link + uuid);
+    return with;
+  }
 
+  std::vector<DeviceKey> libraries;
+  std::string own;  // its UUID
+  std::string link = "over ";
   DeviceKind kind = DeviceKind::cuda;
   std::optional<Trace> trace;
   std::vector<RankMembership> joined;
@@ -236,6 +246,30 @@ TEST_F(RankedDevices, LetOthersIdleWhereAPlanHasFewerRanks) {
   StepPlan too_many = plans_[2];
   too_many.ranks.count = 4;
   EXPECT_THROW(all->load(too_many, {}), DeviceError);
+}
+
+TEST_F(RankedDevices, SayWhatEachOfThemCommunicatesWith) {
+  for (std::size_t number = 0; number < 3; ++number) {
+    rank(number).gpu->own = std::string("GPU-") + static_cast<char>('a' + number);
+    rank(number).gpu->libraries = {{"NCCL", "2.28.9"}};
+  }
+  rank(0).gpu->libraries.push_back({"NCCL_ALGO", "Ring"});
+  rank(2).gpu->libraries = {{"NCCL", "2.27.3"}, {"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "LL"}};
+  const auto all = device();
+  const DeviceIdentity identity = all->identity();
+  ASSERT_EQ(identity.ranks.size(), 3U);
+  EXPECT_EQ(identity.ranks[1].uuid, "GPU-b");
+  EXPECT_EQ(identity.ranks[1].communication.file, "libnccl.so.2");
+  EXPECT_EQ(link_between(identity, 0, 2), "over GPU-c");
+  EXPECT_EQ(link_between(identity, 1, 1), "");
+  EXPECT_EQ(link_between(identity, 1, 3), "");
+  using Keys = std::vector<DeviceKey>;
+  EXPECT_EQ(all->libraries_for(plans_[0]), (Keys{{"NCCL", "2.28.9"}, {"NCCL_ALGO", "Ring"}}));
+  EXPECT_EQ(all->libraries_for(plans_[2]), (Keys{{"NCCL", "2.28.9"},
+                                                 {"NCCL_ALGO", "Ring"},
+                                                 {"NCCL_ALGO on rank 1", "not set"},
+                                                 {"NCCL on rank 2", "2.27.3"},
+                                                 {"NCCL_PROTO on rank 2", "LL"}}));
 }
 
 TEST_F(RankedDevices, TakeTheSlowestRanksTimesAndTheMeanOfLosses) {
@@ -445,14 +479,43 @@ TEST_F(RankedDevices, StopWaitingWhenSomebodyWantsThat) {
   EXPECT_EQ(asked, 4);
 }
 
+// Variants of one scenario: each count of ranks joins once, however they take turns.
+TEST_F(RankedDevices, RunStepsOfOneTwoAndThreeRanksByTurns) {
+  const auto all = device();
+  const auto three = all->load_into(0, plans_[2], {});
+  const auto one = all->load_into(1, plans_[0], {});
+  const auto two = all->load_into(2, plans_[1], {});
+  for (int round = 0; round < 2; ++round) {
+    two->run({});
+    three->run({});
+    one->run({});
+  }
+  const auto counts_at = [&](std::size_t number) {
+    std::vector<int> counts;
+    for (const RankMembership& joined : rank(number).gpu->joined) counts.push_back(joined.count);
+    return counts;
+  };
+  EXPECT_EQ(counts_at(0), (std::vector<int>{3, 2}));
+  EXPECT_EQ(counts_at(1), (std::vector<int>{3, 2}));
+  EXPECT_EQ(counts_at(2), (std::vector<int>{3})) << "the last one idles where there are two";
+  EXPECT_EQ(rank(0).script.runs.size(), 6U);
+  EXPECT_EQ(rank(1).script.runs.size(), 4U);
+  EXPECT_EQ(rank(2).script.runs.size(), 2U);
+  rank(2).manner = Manner::gone_at_run;
+  EXPECT_NO_THROW(two->run({}));
+  EXPECT_THROW(three->run({}), DeviceLost) << "it is missed where it is needed";
+}
+
 TEST_F(RankedDevices, DoNotJoinAnewUnderALoadedStep) {
   const auto all = device();
   const auto step = all->load_into(0, plans_[2], {});
+  rank(1).gpu->load_error = "no memory is left";
+  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceMemoryFull);
+  rank(1).gpu->load_error.clear();
+  EXPECT_NO_THROW(all->load_into(1, plans_[1], {}));
   EXPECT_NO_THROW(all->load_into(1, plans_[0], {}));
-  EXPECT_NO_THROW(all->load_into(1, plans_[2], {}));
-  EXPECT_THROW(all->load_into(1, plans_[1], {}), DeviceError);
-  step->run({});
-  EXPECT_EQ(rank(0).gpu->joined.size(), 1U);
+  EXPECT_THROW(all->load_into(1, plans_[2], {}), DeviceError);
+  EXPECT_EQ(rank(0).gpu->joined.size(), 3U) << "of three, of two, and of two once more";
 }
 
 TEST_F(RankedDevices, JoinAnewAfterOneHasFailed) {

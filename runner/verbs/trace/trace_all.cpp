@@ -33,9 +33,22 @@ Traced read(const std::filesystem::path& file) {
   return damaged;
 }
 
+// Which no path has that is shown to people (require_a_path_to_show).
+constexpr char between_paths = '\t';
+
 }  // namespace
 
-std::vector<std::size_t> tracing_order(const std::vector<Planned>& all) {
+std::string to_line(const TraceLine& line) {
+  return line.scenario + between_paths + line.into;
+}
+
+TraceLine read_trace_line(const std::string& line) {
+  const std::size_t at = line.find(between_paths);
+  if (at == std::string::npos) return {};
+  return {.scenario = line.substr(0, at), .into = line.substr(at + 1)};
+}
+
+std::vector<std::size_t> tracing_order(std::span<const Planned> all) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
@@ -45,7 +58,7 @@ std::vector<std::size_t> tracing_order(const std::vector<Planned>& all) {
   return order;
 }
 
-std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Planned>& all,
+std::vector<Traced> trace_all(const Arguments& arguments, std::span<const Planned> all,
                               std::uint64_t seed) {
   ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
   std::vector<Traced> traced(all.size());
@@ -72,7 +85,8 @@ std::vector<Traced> trace_all(const Arguments& arguments, const std::vector<Plan
     for (; done < order.size(); ++done) {
       const std::size_t index = order[done];
       line.show("tracing " + all[index].scenario.name);
-      const std::string answer = child.exchange(file_of(index).string());
+      const std::string answer = child.exchange(
+          to_line({.scenario = all[index].scenario.file, .into = file_of(index).string()}));
       traced[index] = read(file_of(index));
       if (answer != tracer_lost_its_device) continue;
       ++done;

@@ -3,6 +3,8 @@
 // then, since a process that traces once is slow for good.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,11 +20,19 @@ constexpr std::string_view tracer_lost_its_device = "lost";
 // In which order scenarios are traced, as indices: those with managed memory last, since whoever
 // has counted its pages once waits for such counts at the end of every later trace, 13 ms on an
 // H200.
-std::vector<std::size_t> tracing_order(const std::vector<Planned>&);
+std::vector<std::size_t> tracing_order(std::span<const Planned>);
 
-// What was traced of each scenario, in their order. The process failing is no error of the run:
-// every scenario without a trace says why.
-std::vector<Traced> trace_all(const Arguments&, const std::vector<Planned>&, std::uint64_t seed);
+// What was traced of each of these scenarios of the run, in their order. The process failing is no
+// error of the run: every scenario without a trace says why.
+std::vector<Traced> trace_all(const Arguments&, std::span<const Planned>, std::uint64_t seed);
+
+// What the process is asked: to trace the scenario of this file into that one.
+struct TraceLine {
+  std::string scenario;
+  std::string into;
+};
+std::string to_line(const TraceLine&);
+TraceLine read_trace_line(const std::string&);
 
 // The knobs that were calibrated, as the scenarios must be planned with them.
 void apply_calibrations(std::vector<Planned>&, const Arguments&, std::uint64_t seed);

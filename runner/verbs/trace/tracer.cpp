@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// `stepgate tracer`: the other end of trace_all. A line on standard input names the file for the
-// next scenario's traces, a line on standard output says that it is there.
+// `stepgate tracer`: the other end of trace_all. A line on standard input names a scenario and the
+// file for its traces, a line on standard output says that it is there.
+#include <algorithm>
 #include <iostream>
 #include <string>
 
@@ -22,21 +23,22 @@ int trace_for_run(const Arguments& arguments) {
   const OpenedDevice opened = open_device(choice);
   fit_to_device(all, opened.device->identity(), seed);
   const JudgeSettings settings = settings_for(all);
-  std::string file;
-  for (const std::size_t index : tracing_order(all)) {
-    const Planned& planned = all[index];
-    if (!std::getline(std::cin, file) || file.empty()) break;
+  for (std::string line; std::getline(std::cin, line) && !line.empty();) {
+    const TraceLine asked = read_trace_line(line);
+    const auto planned = std::ranges::find(all, asked.scenario,
+                                           [](const Planned& one) { return one.scenario.file; });
+    if (planned == all.end()) break;
     Traced result;
     bool is_lost = false;
     try {
-      result = trace_planned(*opened.device, arguments, planned, settings, seed);
+      result = trace_planned(*opened.device, arguments, *planned, settings, seed);
     } catch (const DeviceLost& error) {
       result.unavailable = error.what();
       is_lost = true;
     } catch (const DeviceError& error) {
       result.unavailable = error.what();
     }
-    write_traced(file, result);
+    write_traced(asked.into, result);
     std::cout << (is_lost ? tracer_lost_its_device : "traced") << std::endl;
   }
   return 0;

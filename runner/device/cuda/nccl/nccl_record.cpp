@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "device/cuda/nccl/nccl_profiler_api.h"
+#include "device/cuda/nccl/nccl_settings.h"
 
 namespace stepgate {
 namespace {
@@ -120,15 +121,15 @@ void begin_nccl_record() {
     const std::lock_guard held(all.lock);
     all.collectives = std::move(memory);
   }
-  constexpr int keep_what_is_there = 0;
-  setenv(nccl_profiler_api::plugin_variable, nccl_profiler_api::the_program_itself,
-         keep_what_is_there);
-  const char* const plugin = std::getenv(nccl_profiler_api::plugin_variable);
-  const bool is_this =
-      plugin != nullptr && strcasecmp(plugin, nccl_profiler_api::the_program_itself) == 0;
-  all.reason_against = is_this ? ""
-                               : fmt::format("{} names '{}'", nccl_profiler_api::plugin_variable,
-                                             plugin == nullptr ? "" : plugin);
+  constexpr const char* name = nccl_profiler_api::plugin_variable;
+  constexpr const char* own = nccl_profiler_api::the_program_itself;
+  const auto users = nccl_setting(name);
+  if (!users) setenv(name, own, 0);
+  const bool is_this = !users || strcasecmp(users->value.c_str(), own) == 0;
+  all.reason_against =
+      is_this ? ""
+              : fmt::format("{}{} names '{}'", name,
+                            users->file.empty() ? "" : " in " + users->file, users->value);
 }
 
 std::string reason_against_nccl_record() {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "device/cuda/nccl/nccl_profiler_api.h"
 #include "device/cuda/nccl/nccl_words.h"
 #include "plan/analyse/access.h"
+#include "support/files/temporary_folder.h"
 
 namespace stepgate {
 namespace {
@@ -200,6 +202,20 @@ TEST_F(RecordOfFakeNccl, IsNotTakenWhereTheUserHasAnotherPlugin) {
   EXPECT_STREQ(std::getenv(nccl_profiler_api::plugin_variable), "/opt/inspector.so");
   EXPECT_EQ(said.unavailable, "NCCL_PROFILER_PLUGIN names '/opt/inspector.so'");
   EXPECT_EQ(said.difference, "");
+}
+
+TEST_F(RecordOfFakeNccl, LeavesThePluginOfAConfigurationFileAlone) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "nccl.conf").string();
+  std::ofstream(file) << "NCCL_PROFILER_PLUGIN=/opt/inspector.so\n";
+  setenv("NCCL_CONF_FILE", file.c_str(), 1);
+  begin_nccl_record();
+  unsetenv("NCCL_CONF_FILE");
+  EXPECT_EQ(std::getenv(nccl_profiler_api::plugin_variable), nullptr);
+  EXPECT_EQ(reason_against_nccl_record(),
+            "NCCL_PROFILER_PLUGIN in " + file + " names '/opt/inspector.so'");
+  begin_nccl_record();
+  EXPECT_EQ(reason_against_nccl_record(), "");
 }
 
 TEST_F(RecordOfFakeNccl, IsNotTakenOfALibraryThatKnowsNoPlugin) {

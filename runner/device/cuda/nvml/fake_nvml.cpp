@@ -17,6 +17,7 @@ constexpr Result not_found = 6;
 constexpr Result driver_not_loaded = 9;
 
 int the_device = 0;
+int another_device = 0;
 
 // What the test says about `name`; null when it says nothing: then the call is not supported.
 const char* said(const char* name) {
@@ -48,6 +49,10 @@ const char* nvmlErrorString(Result result) {
 
 Result nvmlDeviceGetHandleByUUID(const char* uuid, Handle* device) {
   *device = &the_device;
+  if (std::strcmp(uuid, "GPU-other") == 0) {
+    *device = &another_device;
+    return success;
+  }
   return std::strcmp(uuid, "GPU-fake") == 0 ? success : not_found;
 }
 
@@ -142,6 +147,11 @@ Result nvmlDeviceGetMigMode(Handle device, unsigned* current, unsigned* pending)
 
 Result nvmlDeviceGetMaxPcieLinkGeneration(Handle device, unsigned* generation) {
   return number(device, "PCIE_GENERATION", generation);
+}
+
+Result nvmlDeviceGetP2PStatus(Handle device, Handle other, unsigned what, unsigned* status) {
+  return other != &another_device || what != p2p_over_nvlink ? invalid_argument
+                                                             : number(device, "P2P", status);
 }
 
 // nvmlDeviceGetCurrPcieLinkWidth is missing, as functions are in old drivers.

@@ -88,6 +88,7 @@ struct Nvml::Library {
   Result (*mig)(Handle, unsigned*, unsigned*) = nullptr;
   Result (*link_generation)(Handle, unsigned*) = nullptr;
   Result (*link_width)(Handle, unsigned*) = nullptr;
+  Result (*p2p_status)(Handle, Handle, unsigned, unsigned*) = nullptr;
 
   ~Library() {
     if (started) (void)shutdown();
@@ -128,6 +129,7 @@ struct Nvml::Library {
     find(mig, "nvmlDeviceGetMigMode");
     find(link_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
     find(link_width, "nvmlDeviceGetCurrPcieLinkWidth");
+    find(p2p_status, "nvmlDeviceGetP2PStatus");
   }
 
   std::string words_of(Result result) const {
@@ -288,6 +290,17 @@ std::vector<DeviceKey> Nvml::keys() const {
   add("pcie width", in(nvml.number(nvml.link_width), "x{}"));
   add("highest sm clock", in(nvml.number(nvml.max_clock, clock_sm), "{} MHz"));
   return keys;
+}
+
+std::string Nvml::link_to(const std::string& uuid) const {
+  const Library& nvml = *library_;
+  Handle other = nullptr;
+  if (!nvml.unavailable.empty() || !nvml.p2p_status ||
+      nvml.by_uuid(uuid.c_str(), &other) != success || other == nvml.device)
+    return {};
+  unsigned status = 0;
+  if (nvml.p2p_status(nvml.device, other, p2p_over_nvlink, &status) != success) return {};
+  return std::string(status == p2p_is_so ? nvlink : no_nvlink);
 }
 
 }  // namespace stepgate

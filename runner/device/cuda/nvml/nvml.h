@@ -33,6 +33,9 @@ class Nvml {
   // VBIOS, power limit, ECC, MIG, PCIe link, highest clock: those that are known, in this order.
   std::vector<DeviceKey> keys() const;
 
+  // How this GPU is linked to that one; empty: not known, or it is the same. Does not throw.
+  std::string link_to(const std::string& uuid) const;
+
  private:
   struct Library;
   std::unique_ptr<Library> library_;

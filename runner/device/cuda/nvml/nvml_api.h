@@ -18,6 +18,10 @@ using Handle = void*;
 constexpr unsigned clock_sm = 1;
 constexpr unsigned clock_memory = 2;
 
+// nvmlGpuP2PCapsIndex_t, and of nvmlGpuP2PStatus_t that it is so
+constexpr unsigned p2p_over_nvlink = 2;
+constexpr unsigned p2p_is_so = 0;
+
 // nvmlTemperatureSensors_t
 constexpr unsigned temperature_gpu = 0;
 

@@ -48,6 +48,18 @@ TEST(Nvml, SaysThatALibraryIsAnotherOne) {
   EXPECT_EQ(nvml.read().unavailable, "libm.so.6 is not the management library of an NVIDIA driver");
 }
 
+TEST_F(FakeNvml, SaysHowTwoGpusAreLinked) {
+  const Nvml nvml(fake_gpu, STEPGATE_FAKE_NVML);
+  EXPECT_EQ(nvml.link_to("GPU-other"), "") << "where the driver does not tell";
+  say("P2P", "0");
+  EXPECT_EQ(nvml.link_to("GPU-other"), nvlink);
+  EXPECT_EQ(nvml.link_to("GPU-fake"), "") << "itself";
+  EXPECT_EQ(nvml.link_to("GPU-elsewhere"), "");
+  say("P2P", "5");
+  EXPECT_EQ(nvml.link_to("GPU-other"), no_nvlink);
+  EXPECT_EQ(Nvml(fake_gpu, "libno-such-driver.so.1").link_to("GPU-other"), "");
+}
+
 TEST_F(FakeNvml, SaysWhyItDoesNotStart) {
   say("BROKEN", "1");
   EXPECT_EQ(read().unavailable, "the management library does not start: Driver Not Loaded");

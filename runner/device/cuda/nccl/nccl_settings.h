@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What NCCL is told by other ways than its calls: variables of the environment, and files that NCCL
+// takes more of them from.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.h"
+
+namespace stepgate {
+
+struct NcclSetting {
+  std::string name;  // "NCCL_ALGO"
+  std::string value;
+  std::string file = {};  // that sets it; empty: the environment does
+  bool operator==(const NcclSetting&) const = default;
+};
+
+// As NCCL reads them: the environment's count first, then the files' in this order. By name.
+std::vector<NcclSetting> nccl_settings(const char* const* environment,
+                                       std::span<const std::filesystem::path> files);
+// Of this process.
+std::vector<NcclSetting> nccl_settings();
+std::optional<NcclSetting> nccl_setting(std::string_view name);
+
+// All that a step of several ranks depends on besides NCCL's version, with the variable by which
+// CUDA lets streams share a queue. Without what this program sets itself.
+std::vector<DeviceKey> settings_of_communication();
+
+}  // namespace stepgate

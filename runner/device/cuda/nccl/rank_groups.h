@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The groups that one rank of a run is in. Steps of n ranks are carried out by the first n, so
+// there is a group for each n that steps have, with communicators of its own; groups stay while
+// there are others, since steps of several are loaded at the same time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/nccl/nccl.h"
+#include "device/cuda/nccl/nccl_communicator.h"
+#include "device/device.h"
+
+namespace stepgate {
+
+struct RankGroup {
+  RankMembership membership;
+  std::vector<std::unique_ptr<NcclCommunicator>> communicators;  // at least one
+};
+
+class RankGroups {
+ public:
+  // See NcclCommunicator.
+  explicit RankGroups(std::function<void()> choose_gpu, CommunicatorLimits limits = {})
+      : choose_gpu_(std::move(choose_gpu)), limits_(limits) {}
+
+  // One name for each communicator that a plan may have. Throws DeviceError.
+  static std::string make_rendezvous(const Nccl&);
+
+  // Takes the place of the group of as many ranks; one rank is alone and leaves all groups. Returns
+  // when all have come. Throws DeviceError, and is in no group of as many then.
+  void join(const Nccl&, const RankMembership&);
+  void leave(int count) { groups_.erase(count); }
+  // Those that a plan needs and that are not there yet: all ranks of a group load the same plans in
+  // one order, so that they come together. Throws DeviceError.
+  void add_communicators(const Nccl&, RankGroup&, int needed) const;
+
+  // Null where it is in none.
+  RankGroup* of(int count);
+  // What it is among so many; where it is in no group of them, what it is in the largest.
+  RankMembership membership_among(int count) const;
+
+ private:
+  std::function<void()> choose_gpu_;
+  CommunicatorLimits limits_;
+  std::map<int, RankGroup> groups_;  // by how many ranks they have
+};
+
+}  // namespace stepgate
