@@ -177,7 +177,8 @@ struct Trace {
   std::optional<std::vector<PageEvent>> page_events;
   std::vector<ClockReading> clocks;  // in the order of their times; empty where nobody can tell
   MemoryUse memory;
-  int rank = 0;  // whose it is, of several
+  int rank = 0;            // whose it is, of several
+  std::vector<int> alike;  // ranks besides that do the same at the same times, which it stands for
   // Of this rank and others at its collectives, in the order in which it issued them. Of ranks that
   // are alike one may stand for all; empty where nobody can tell.
   std::vector<RankArrival> arrivals;

@@ -90,7 +90,7 @@ void write_timelines(const std::vector<Planned>& all, const DeviceIdentity& devi
          ++index) {
       const StepPlan& plan = planned.plans[index];
       std::ostringstream text;
-      write_trace(text, {.device = device, .plan = plan, .trace = traced.timelines[index]});
+      write_trace(text, {.device = device, .plan = plan, .ranks = traced.timelines[index]});
       write_file(trace_file(arguments.trace, plan), text.str());
     }
     if (arguments.picture.empty()) continue;

@@ -13,6 +13,11 @@
 
 namespace stepgate {
 
+struct RankKind {
+  int rank = 0;
+  std::vector<int> alike;  // others that do the same
+};
+
 class RankTimelines {
  public:
   RankTimelines(const StepPlan&, const DeviceProfile&, const LoadDraw&, Nanoseconds start);
@@ -37,8 +42,8 @@ class RankTimelines {
   void note_arrivals(std::size_t operation, std::int64_t step,
                      const std::vector<Nanoseconds>& came);
 
-  std::vector<int> ranks_;      // by timeline
-  std::deque<StepPlan> plans_;  // likewise; none where there is one rank
+  std::vector<RankKind> ranks_;  // by timeline
+  std::deque<StepPlan> plans_;   // likewise; none where there is one rank
   std::deque<Timeline> timelines_;
   bool recording_ = false;
   std::size_t last_operation_ = 0;

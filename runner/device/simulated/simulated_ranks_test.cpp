@@ -156,7 +156,9 @@ TEST(SimulatedRanks, BeginACollectiveWhenTheLastOfThemHasCome) {
   const std::vector<Trace> traces = take_traces(result_of(with_slow_rank(2, 200), true));
   ASSERT_EQ(traces.size(), 2u);
   EXPECT_EQ(traces[0].rank, 0) << "which stands for all others";
+  EXPECT_EQ(traces[0].alike, (std::vector<int>{1, 3}));
   EXPECT_EQ(traces[1].rank, 2);
+  EXPECT_TRUE(traces[1].alike.empty());
   EXPECT_EQ(traces[0].arrivals.size(), traces[1].arrivals.size());
   EXPECT_EQ(collectives_of(traces[0]).front().end - collectives_of(traces[0]).front().begin,
             microseconds(230))

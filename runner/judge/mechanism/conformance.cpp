@@ -138,9 +138,10 @@ std::string in_words(const Disagreement& found, std::span<const PlannedStep> pla
       "plan",
       plan->variant, row.name, in_words(found.traced, row.unit), on_rank(traced, found),
       found.round + 1, in_words(found.planned, row.unit));
-  if (found.variant < traced.timelines.size() &&
-      traced.timelines[found.variant].rank == found.rank) {
-    words += where_they_part(plan, traced.timelines[found.variant], found.metric);
+  if (found.variant < traced.timelines.size()) {
+    const std::vector<Trace>& ranks = traced.timelines[found.variant];
+    const auto own = std::ranges::find(ranks, found.rank, &Trace::rank);
+    if (own != ranks.end()) words += where_they_part(plan, *own, found.metric);
   }
   return words;
 }

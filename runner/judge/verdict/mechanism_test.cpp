@@ -237,7 +237,7 @@ TEST(Conformance, SaysInWhichOperationTheyPart) {
   HostCall of_the_runner = wait;
   of_the_runner.span = 1;
   timeline.calls = {wait, of_the_runner, wait};
-  traced.timelines = {timeline};
+  traced.timelines = {{timeline}};
   EXPECT_EQ(reason_against_conformance(plans, traced),
             "the trace of 'fix' is not its plan: host_waits_per_step is 1 in traced round 1 and 0 "
             "by the plan; in 'log' the timeline has 1 a step (cudaMemcpy), the plan 0");

@@ -269,6 +269,7 @@ TraceJson json_of(const Trace& trace) {
                     {"clocks", std::move(clocks)},
                     {"memory", json_of(trace.memory)},
                     {"rank", trace.rank},
+                    {"alike", trace.alike},
                     {"arrivals", std::move(arrivals)}};
   if (trace.library) json["library"] = json_of(*trace.library);
   return json;
@@ -310,6 +311,7 @@ Trace trace_from(const TraceJson& json) {
   });
   trace.memory = memory_from(json.at("memory"));
   trace.rank = rank_from(json.at("rank"));
+  for (const TraceJson& rank : json.at("alike")) trace.alike.push_back(rank_from(rank));
   trace.arrivals = rows.all<RankArrival>("arrivals", 4, [&](TraceRow& row) {
     return RankArrival{.operation = Rows::operation(row),
                        .step = row.number(),
