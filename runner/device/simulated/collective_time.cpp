@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "device/simulated/collective_time.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "support/require.h"
@@ -30,6 +33,13 @@ double share_sent(std::int64_t ranks) {
   return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
 }
 
+// Of the count that is nearest by ratio, since a ring's latency and rate go with those.
+const CollectiveCosts& nearest(const DeviceProfile& profile, int ranks) {
+  return *std::ranges::min_element(profile.collectives, {}, [&](const CollectiveCosts& costs) {
+    return std::abs(std::log(static_cast<double>(costs.ranks) / ranks));
+  });
+}
+
 std::int64_t whole(double nanoseconds) {
   return static_cast<std::int64_t>(std::llround(nanoseconds));
 }
@@ -39,8 +49,8 @@ std::int64_t whole(double nanoseconds) {
 std::int64_t collective_time(const DeviceProfile& profile, CollectiveKind kind, int ranks,
                              std::int64_t bytes) {
   require(ranks > 1, "a collective has several ranks");
-  const CollectiveCosts& costs = profile.collectives;
-  if (costs.ranks == 0) return collective_time_over_pcie(profile, kind, ranks, bytes);
+  if (profile.collectives.empty()) return collective_time_over_pcie(profile, kind, ranks, bytes);
+  const CollectiveCosts& costs = nearest(profile, ranks);
   const CopyCost table = table_of(costs, kind);
   if (ranks == costs.ranks) return table.of(bytes);
   // The size of which as many bytes are sent on the measured count of ranks.
@@ -57,6 +67,19 @@ std::int64_t collective_time_over_pcie(const DeviceProfile& profile, CollectiveK
   const double sent = trips * share_sent(ranks) * static_cast<double>(bytes);
   return whole(trips * (ranks - 1) * step_nanoseconds +
                sent / profile.pinned.bytes_per_nanosecond());
+}
+
+std::string what_is_guessed_of_collectives(const DeviceProfile& profile, int ranks) {
+  if (ranks == 1) return "";
+  if (profile.collectives.empty()) {
+    return fmt::format(
+        "nobody measured collectives of {}; they take what a ring over the PCIe bus would",
+        profile.name);
+  }
+  const CollectiveCosts& costs = nearest(profile, ranks);
+  if (costs.ranks == ranks) return "";
+  return fmt::format("collectives of {} ranks take what a ring makes of those measured on {}",
+                     ranks, costs.ranks);
 }
 
 }  // namespace stepgate

@@ -14,11 +14,11 @@ using enum CollectiveKind;
 
 DeviceProfile with_links() {
   DeviceProfile profile = round_profile();
-  profile.collectives = {.ranks = 4,
-                         .bytes = {1000, 101'000, 301'000},
-                         .all_reduce_nanoseconds = {10'000, 110'000, 210'000},
-                         .reduce_scatter_nanoseconds = {6000, 60'000, 110'000},
-                         .all_gather_nanoseconds = {6000, 50'000, 90'000}};
+  profile.collectives = {{.ranks = 4,
+                          .bytes = {1000, 101'000, 301'000},
+                          .all_reduce_nanoseconds = {10'000, 110'000, 210'000},
+                          .reduce_scatter_nanoseconds = {6000, 60'000, 110'000},
+                          .all_gather_nanoseconds = {6000, 50'000, 90'000}}};
   return profile;
 }
 
@@ -49,6 +49,37 @@ TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesTha
   // Of 2 ranks half of the bytes, and one step instead of 3.
   EXPECT_EQ(collective_time(profile, reduce_scatter, 2, 151'500),
             6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
+}
+
+// Far from what a ring would make of each other, so that it shows which one was taken.
+TEST(CollectiveTime, IsThatOfTheTableOfTheNearestCountOfRanks) {
+  DeviceProfile profile = with_links();
+  const DeviceProfile of_four = profile;
+  CollectiveCosts& two = profile.collectives.emplace_back(profile.collectives.front());
+  two.ranks = 2;
+  for (std::int64_t& time : two.all_reduce_nanoseconds) time *= 10;
+  DeviceProfile of_two = profile;
+  of_two.collectives.erase(of_two.collectives.begin());
+  const auto time_of = [](const DeviceProfile& of, int ranks) {
+    return collective_time(of, all_reduce, ranks, 101'000);
+  };
+  EXPECT_EQ(time_of(profile, 2), 1'100'000);
+  EXPECT_EQ(time_of(profile, 4), 110'000);
+  EXPECT_EQ(time_of(profile, 3), time_of(of_four, 3)) << "3/4 is nearer to 1 than 3/2";
+  EXPECT_EQ(time_of(profile, 64), time_of(of_four, 64));
+  EXPECT_NE(time_of(profile, 64), time_of(of_two, 64));
+}
+
+TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
+  DeviceProfile profile = with_links();
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 4), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 2),
+            "collectives of 2 ranks take what a ring makes of those measured on 4");
+  profile.collectives.clear();
+  EXPECT_NE(what_is_guessed_of_collectives(profile, 4).find("a ring over the PCIe bus"),
+            std::string::npos);
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
 }
 
 TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "device/simulated/collective_time.h"
 #include "plan/derive/plan_of_rank.h"
 
 namespace stepgate {
@@ -35,7 +36,8 @@ std::vector<RankKind> different_ranks(const StepPlan& plan) {
 
 RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
                              const LoadDraw& draw, Nanoseconds start)
-    : ranks_(different_ranks(plan)) {
+    : ranks_(different_ranks(plan)),
+      guessed_(what_is_guessed_of_collectives(profile, plan.ranks.count)) {
   if (plan.ranks.count == 1) {
     timelines_.emplace_back(plan, profile, draw, start);
     return;
@@ -107,6 +109,8 @@ std::vector<Trace> RankTimelines::take_recording(std::int64_t steps) {
     trace.rank = ranks_[index].rank;
     trace.alike = ranks_[index].alike;
     trace.arrivals = arrivals_;
+    if (!guessed_.empty())
+      trace.library = LibraryRecord{.library = "the simulated machine", .guessed = guessed_};
   }
   arrivals_.clear();
   return traces;

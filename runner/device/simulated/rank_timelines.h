@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "device/simulated/timeline.h"
@@ -45,6 +46,7 @@ class RankTimelines {
   std::vector<RankKind> ranks_;  // by timeline
   std::deque<StepPlan> plans_;   // likewise; none where there is one rank
   std::deque<Timeline> timelines_;
+  std::string guessed_;  // of the times of collectives, in words
   bool recording_ = false;
   std::size_t last_operation_ = 0;
   std::vector<RankArrival> arrivals_;

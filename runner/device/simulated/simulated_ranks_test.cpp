@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "device/simulated/round_numbers.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -20,11 +23,11 @@ constexpr double stretch = 1.38;
 DeviceProfile linked_profile() {
   DeviceProfile profile = round_profile();
   const std::vector<std::int64_t> sizes{10'000, 1'000'000};
-  profile.collectives = {.ranks = 4,
-                         .bytes = sizes,
-                         .all_reduce_nanoseconds = sizes,
-                         .reduce_scatter_nanoseconds = sizes,
-                         .all_gather_nanoseconds = sizes};
+  profile.collectives = {{.ranks = 4,
+                          .bytes = sizes,
+                          .all_reduce_nanoseconds = sizes,
+                          .reduce_scatter_nanoseconds = sizes,
+                          .all_gather_nanoseconds = sizes}};
   return profile;
 }
 
@@ -197,6 +200,45 @@ TEST(SimulatedRanks, AreHeldUpByASlowOneNoLongerThanTheirQueueIsDeep) {
   const nanoseconds alike = time_of(plan);
   plan.operations.insert(plan.operations.begin(), {.name = "slow", .action = HostWork{100'000, 2}});
   EXPECT_EQ(time_of(plan), alike);
+}
+
+// The GPT of data_parallel, with and without a rank that is behind.
+StepPlan gpt_of(std::int64_t ranks, std::int64_t slow_us) {
+  Knobs knobs;
+  knobs.model = {.kind = ModelKind::transformer, .layers = 12, .hidden = 768, .dtype = DType::bf16};
+  knobs.model.heads = 12;
+  knobs.model.seq = 1024;
+  knobs.model.vocab = 50304;
+  knobs.batch.size = 8;
+  knobs.optim.kind = OptimKind::adamw;
+  knobs.optim.master = true;
+  knobs.ranks.count = ranks;
+  knobs.ranks.slow_us = static_cast<double>(slow_us);
+  knobs.ranks.slow_rank = ranks / 2;
+  return plans_of(knobs).front();
+}
+
+// Ranks that do the same are computed once.
+TEST(SimulatedRanks, OfWhichThereAreSixtyFourTakeAProcessorLessThanTwoSeconds) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  const DeviceProfile profile = read_profile(source / "baselines/nvidia-h200/device.toml");
+  for (const std::int64_t slow_us : {0, 300}) {
+    const std::clock_t begin = std::clock();  // of this process: others may be at work too
+    const StepPlan plan = gpt_of(64, slow_us);
+    const auto device = make_simulated_device(profile);
+    const auto loaded = device->load(plan);
+    const StepResult timed = loaded->run({.wash_out_steps = 10, .steps = 100});
+    StepResult traced = loaded->run({.wash_out_steps = 10, .steps = 20, .trace = true});
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    if (!sanitized) EXPECT_LT(seconds, 2.0);
+    EXPECT_GT(*timed.elapsed, std::chrono::milliseconds(100 * 10));
+    const std::vector<Trace> traces = take_traces(std::move(traced));
+    std::size_t ranks = 0;
+    for (const Trace& trace : traces) ranks += 1 + trace.alike.size();
+    EXPECT_EQ(ranks, 64U);
+    EXPECT_EQ(traces.size(), slow_us == 0 ? 1U : 2U);
+    EXPECT_EQ(std::ssize(collectives_of(traces.front())), 20 * 8);
+  }
 }
 
 }  // namespace

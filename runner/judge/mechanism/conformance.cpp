@@ -288,6 +288,7 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
 
 std::vector<std::string> library_record_notes(const Traced& traced) {
   std::set<CollectiveAlgorithm> algorithms;
+  std::set<std::string> guessed;
   std::string library;
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
@@ -301,10 +302,11 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
               rank.rank, library, rank.library->unavailable)};
         }
         algorithms.insert(rank.library->algorithms.begin(), rank.library->algorithms.end());
+        if (!rank.library->guessed.empty()) guessed.insert(rank.library->guessed);
       }
     }
   }
-  if (algorithms.empty()) return {};
+  if (algorithms.empty()) return {guessed.begin(), guessed.end()};
   return {fmt::format("{} itself says how it carries out collectives: {}", library,
                       in_words(algorithms))};
 }

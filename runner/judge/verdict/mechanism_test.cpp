@@ -297,6 +297,17 @@ TEST(Conformance, SaysOnceThatALibraryOfCollectivesSaysNothing) {
                                      "without NCCL 2.27.3's own record: it is too old"});
 }
 
+TEST(Conformance, SaysOnceWhatTheSimulatedMachineGuesses) {
+  Traced traced = traced_by_script();
+  const std::string guessed = "collectives of 2 ranks take what a ring makes of those of 4";
+  for (TracedRound& round : traced.rounds) {
+    for (TracedStep& step : round.variants)
+      step.library = LibraryRecord{.library = "the simulated machine", .guessed = guessed};
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  EXPECT_EQ(library_record_notes(traced), std::vector<std::string>{guessed});
+}
+
 TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {
   Script script;
   script.step_time = noisy(1 / 1.3, 1);
