@@ -33,6 +33,9 @@ class RankTeam {
 // needs none but its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Planned>&);
 
+// Processes that measure collectives of so many ranks and run no scenario. Throws DeviceLost.
+std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments&, int count, std::uint64_t seed);
+
 // Of the launcher's rank 0, before anything else is done. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const Arguments&, const LaunchedAs&);
 // Of its other ranks: does what rank 0 asks and says nothing. The exit code.
