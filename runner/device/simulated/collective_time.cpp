@@ -40,8 +40,10 @@ const CollectiveCosts& nearest(const DeviceProfile& profile, int ranks) {
   });
 }
 
-std::int64_t whole(double nanoseconds) {
-  return static_cast<std::int64_t>(std::llround(nanoseconds));
+// Of a profile whose bus hardly moves: no longer than a copy could take, once round a ring.
+std::int64_t whole_nanoseconds(double nanoseconds) {
+  constexpr auto most = static_cast<double>(most_ranks * longest_cost_nanoseconds);
+  return std::llround(std::min(nanoseconds, most));
 }
 
 }  // namespace
@@ -55,18 +57,20 @@ std::int64_t collective_time(const DeviceProfile& profile, CollectiveKind kind, 
   if (ranks == costs.ranks) return table.of(bytes);
   // The size of which as many bytes are sent on the measured count of ranks.
   const std::int64_t alike =
-      whole(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
+      std::llround(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
   const std::int64_t latency = table.nanoseconds.front();
   const double steps = static_cast<double>(ranks - 1) / static_cast<double>(costs.ranks - 1);
-  return whole(static_cast<double>(latency) * steps) + table.of(alike) - latency;
+  // Measured times may fall where a larger size has a better algorithm.
+  const std::int64_t beyond = std::max<std::int64_t>(table.of(alike) - latency, 0);
+  return whole_nanoseconds(static_cast<double>(latency) * steps) + beyond;
 }
 
 std::int64_t collective_time_over_pcie(const DeviceProfile& profile, CollectiveKind kind, int ranks,
                                        std::int64_t bytes) {
   const double trips = kind == CollectiveKind::all_reduce ? 2 : 1;
   const double sent = trips * share_sent(ranks) * static_cast<double>(bytes);
-  return whole(trips * (ranks - 1) * step_nanoseconds +
-               sent / profile.pinned.bytes_per_nanosecond());
+  return whole_nanoseconds(trips * (ranks - 1) * step_nanoseconds +
+                           sent / profile.pinned.bytes_per_nanosecond());
 }
 
 std::string what_is_guessed_of_collectives(const DeviceProfile& profile, int ranks) {

@@ -51,6 +51,12 @@ TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesTha
             6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
 }
 
+TEST(CollectiveTime, IsNotNegativeOnFewerRanksWhereATableFalls) {
+  DeviceProfile profile = with_links();
+  profile.collectives.front().all_reduce_nanoseconds = {10'000, 2000, 210'000};
+  EXPECT_EQ(collective_time(profile, all_reduce, 2, 150'000), 10'000 / 3);
+}
+
 // Far from what a ring would make of each other, so that it shows which one was taken.
 TEST(CollectiveTime, IsThatOfTheTableOfTheNearestCountOfRanks) {
   DeviceProfile profile = with_links();
@@ -92,6 +98,14 @@ TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {
               13'000 + 1.5 * static_cast<double>(bytes) / rate, 1);
   EXPECT_NEAR(static_cast<double>(collective_time(profile, all_gather, 2, bytes)),
               13'000 / 6. + 0.5 * static_cast<double>(bytes) / rate, 1);
+}
+
+TEST(CollectiveTime, FitsWhateverTheBusTakes) {
+  DeviceProfile profile = round_profile();
+  profile.pinned = {.bytes = {1, 2}, .nanoseconds = {0, longest_cost_nanoseconds}};
+  const std::int64_t time = collective_time(profile, all_reduce, 64, std::int64_t{1} << 60);
+  EXPECT_GT(time, longest_cost_nanoseconds);
+  EXPECT_LE(time, 64 * longest_cost_nanoseconds);
 }
 
 // All gradients of a GPT-2 of 124M parameters with its own output layer are 326.2 MB.

@@ -118,7 +118,7 @@ TEST(DrawTimeline, StaysSmallAndWellFormedWithManyTinyKernelsAndOddNames) {
     EXPECT_TRUE(letter == '\n' || static_cast<unsigned char>(letter) >= 32);
 }
 
-std::string picture_of(const TwoRanks& ranks) {
+std::string picture_of_ranks(const TwoRanks& ranks) {
   Traced traced;
   traced.timelines = {ranks.traces};
   std::ostringstream out;
@@ -128,7 +128,7 @@ std::string picture_of(const TwoRanks& ranks) {
 }
 
 TEST(DrawTimeline, ShowsEachRankWithItsRows) {
-  const std::string svg = picture_of(two_ranks(TraceTime(4000)));
+  const std::string svg = picture_of_ranks(two_ranks(TraceTime(4000)));
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(times(svg, ">rank 0</text>"), 1);
   EXPECT_EQ(times(svg, ">rank 1</text>"), 1);
@@ -139,20 +139,20 @@ TEST(DrawTimeline, ShowsEachRankWithItsRows) {
 
 // "communication stream" once was.
 TEST(DrawTimeline, CutsNoNameOfARow) {
-  EXPECT_EQ(times(picture_of(two_ranks(TraceTime(0))), ">communication stream</text>"), 2);
+  EXPECT_EQ(times(picture_of_ranks(two_ranks(TraceTime(0))), ">communication stream</text>"), 2);
   TwoRanks ranks = two_ranks(TraceTime(0));
   ranks.plan.streams.back().name = std::string(200, 'x');
-  const std::string svg = picture_of(ranks);
+  const std::string svg = picture_of_ranks(ranks);
   EXPECT_TRUE(is_well_formed(svg));
   EXPECT_EQ(times(svg, std::string(200, 'x')), 0) << "it would leave no room for anything else";
 }
 
 TEST(DrawTimeline, ShowsWhichPartOfACollectiveIsWaitingForARank) {
-  const std::string svg = picture_of(two_ranks(TraceTime(4000)));
+  const std::string svg = picture_of_ranks(two_ranks(TraceTime(4000)));
   EXPECT_GT(times(svg, "of which 4 us of waiting for rank 1"), 1);
   EXPECT_EQ(times(svg, "waiting for rank 0"), 0);
   EXPECT_GT(times(svg, "fill=\"url(#ranks)\""), 1) << "one is the legend's";
-  EXPECT_EQ(times(picture_of(two_ranks(TraceTime(0))), "waiting for rank"), 0);
+  EXPECT_EQ(times(picture_of_ranks(two_ranks(TraceTime(0))), "waiting for rank"), 0);
 }
 
 TEST(DrawTimeline, HasOneAxisForRanksOfOneClockAndNoneForOthers) {
