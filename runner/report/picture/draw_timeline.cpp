@@ -157,7 +157,7 @@ class Timeline {
     svg_.text(row_name_begin, top_ + 15, 15, Anchor::start, variant.plan.variant,
               "font-weight=\"bold\"");
     const DrawnRank& first = variant.ranks.front();
-    const std::string facts = several                    ? variant.left_out
+    const std::string facts = several                    ? variant.note
                               : first.numbers == nullptr ? std::string()
                                                          : facts_of(*first.numbers);
     if (!facts.empty()) draw_facts(facts, variant.plan.variant);
@@ -383,7 +383,7 @@ void draw_timeline(std::ostream& out, const DeviceIdentity& device,
   for (std::size_t index = 0; index < plans.size(); ++index) {
     const DrawnRanks drawn = drawn_ranks(
         traced.timelines[index], index < traced.worst.size() ? traced.worst[index] : WorstRanks{});
-    DrawnVariant variant{.plan = plans[index], .ranks = {}, .left_out = drawn.left_out};
+    DrawnVariant variant{.plan = plans[index], .ranks = {}, .note = drawn.note};
     for (const Trace* trace : drawn.traces)
       variant.ranks.push_back({*trace, numbers_of(traced, index, trace->rank)});
     variants.push_back(std::move(variant));

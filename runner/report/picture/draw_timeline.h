@@ -31,7 +31,7 @@ struct DrawnRank {
 struct DrawnVariant {
   const StepPlan& plan;
   std::vector<DrawnRank> ranks;  // at least one
-  std::string left_out = {};     // which ranks are not drawn, in words
+  std::string note = {};         // about these ranks, in words
 };
 
 // Draws about two steps of the slowest variant, and as much time of all others. What no record

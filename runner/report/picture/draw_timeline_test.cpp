@@ -168,19 +168,35 @@ TEST(DrawTimeline, HasOneAxisForRanksOfOneClockAndNoneForOthers) {
   EXPECT_EQ(begins().second - begins().first, TraceTime(700));
 }
 
+std::vector<Trace> traces_of_ranks(int count) {
+  std::vector<Trace> traces(static_cast<std::size_t>(count));
+  for (int rank = 0; rank < count; ++rank) {
+    traces[static_cast<std::size_t>(rank)].rank = rank;
+    traces[static_cast<std::size_t>(rank)].arrivals.emplace_back();
+  }
+  return traces;
+}
+
 TEST(DrawTimeline, LeavesMostOfTooManyRanksOutAndSaysSo) {
-  std::vector<Trace> traces(8);
-  for (int rank = 0; rank < 8; ++rank) traces[static_cast<std::size_t>(rank)].rank = rank;
   const WorstRanks worst{.shown = 5, .metrics = {{Metric::exposed_comm_us, 7}}, .kernels = {}};
-  EXPECT_EQ(drawn_ranks(traces, worst).traces.size(), 8U);
-  EXPECT_EQ(drawn_ranks(traces, worst).left_out, "");
-  for (int rank = 8; rank < 16; ++rank) traces.emplace_back().rank = rank;
-  const DrawnRanks drawn = drawn_ranks(traces, worst);
-  EXPECT_EQ(drawn.left_out,
+  const std::vector<Trace> eight = traces_of_ranks(8);
+  EXPECT_EQ(drawn_ranks(eight, worst).traces.size(), 8U);
+  EXPECT_EQ(drawn_ranks(eight, worst).note, "");
+  const std::vector<Trace> sixteen = traces_of_ranks(16);
+  const DrawnRanks drawn = drawn_ranks(sixteen, worst);
+  EXPECT_EQ(drawn.note,
             "of 16 ranks 0; 5, which the report is of; 7, whose collectives are hidden least; 15");
   std::vector<int> ranks;
   for (const Trace* trace : drawn.traces) ranks.push_back(trace->rank);
   EXPECT_EQ(ranks, (std::vector<int>{0, 5, 7, 15}));
+}
+
+TEST(DrawTimeline, SaysThatRanksShareNoClock) {
+  std::vector<Trace> traces = traces_of_ranks(2);
+  for (Trace& trace : traces) trace.arrivals.clear();
+  EXPECT_EQ(drawn_ranks(traces, {}).note, "each on a clock of its own");
+  traces.pop_back();
+  EXPECT_EQ(drawn_ranks(traces, {}).note, "");
 }
 
 TEST(DrawTimeline, NamesRanksThatAreAlike) {

@@ -16,7 +16,7 @@ inline constexpr std::size_t most_drawn_ranks = 8;
 
 struct DrawnRanks {
   std::vector<const Trace*> traces;  // by rank
-  std::string left_out;              // in words; empty where all are drawn
+  std::string note;                  // which they are, if not all, and that they share no clock
 };
 
 // All, or of too many the first, the last, the one that the report is of and the one whose
