@@ -37,7 +37,7 @@ std::vector<std::string> profile_names(const std::filesystem::path& baselines) {
   return names;
 }
 
-std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice& choice) {
+DeviceProfile profile_named(std::string_view name, const DeviceChoice& choice) {
   const std::filesystem::path file = choice.baselines / name / "device.toml";
   if (!std::filesystem::exists(file)) {
     const std::vector<std::string> others = profile_names(choice.baselines);
@@ -46,7 +46,18 @@ std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice
         others.empty() ? "name a folder that has some: --baselines DIR, or STEPGATE_BASELINES"
                        : fmt::format("profiles there: {}", fmt::join(others, ", ")));
   }
-  return make_simulated_device(read_profile(file),
+  return read_profile(file);
+}
+
+// Of the spec of a simulated device; none of another one.
+std::optional<std::string_view> profile_in(std::string_view spec) {
+  if (spec == "simulated") return default_profile;
+  if (!spec.starts_with(simulated_prefix)) return std::nullopt;
+  return spec.substr(simulated_prefix.size());
+}
+
+std::unique_ptr<Device> open_simulated(std::string_view name, const DeviceChoice& choice) {
+  return make_simulated_device(profile_named(name, choice),
                                {.seed = choice.seed, .slowdowns = {}, .fails_at_step = {}});
 }
 
@@ -166,11 +177,8 @@ OpenedDevice open_device(const DeviceChoice& choice) {
   }
   if (const auto index = gpu_index_in(choice.spec)) return {.device = open_cuda(choice, *index)};
   if (choice.spec == "reference") return {.device = make_reference_device(choice.seed)};
-  if (choice.spec == "simulated") return {.device = open_simulated(default_profile, choice)};
-  if (choice.spec.starts_with(simulated_prefix)) {
-    return {.device = open_simulated(std::string_view(choice.spec).substr(simulated_prefix.size()),
-                                     choice)};
-  }
+  if (const auto profile = profile_in(choice.spec))
+    return {.device = open_simulated(*profile, choice)};
   throw RequestError(fmt::format("there is no device '{}'", choice.spec),
                      "say cuda, cuda:<index>, simulated, simulated:<profile> or reference");
 }
@@ -188,7 +196,11 @@ int gpu_count() {
 #endif
 }
 
-DeviceProfile measure_local_profile() {
+DeviceProfile measure_profile_of(const DeviceChoice& choice) {
+  if (const auto profile = profile_in(choice.spec)) return profile_named(*profile, choice);
+  if (!choice.spec.empty() && choice.spec != "cuda")
+    throw RequestError(fmt::format("nothing measures the profile of '{}'", choice.spec),
+                       "say cuda or simulated:<profile>");
 #ifdef STEPGATE_WITH_CUDA
   return measure_profile();
 #else

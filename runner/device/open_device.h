@@ -66,7 +66,9 @@ struct DeviceRow {
 // Every device that could be opened here, the local GPUs first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
 
-// Measures the profile of the first local GPU. Throws DeviceError when there is none.
-DeviceProfile measure_local_profile();
+// Measures the profile of the first local GPU, but for what several do together; that of a
+// simulated device is its own. Throws RequestError for a device without a profile, DeviceError when
+// there is no GPU.
+DeviceProfile measure_profile_of(const DeviceChoice&);
 
 }  // namespace stepgate

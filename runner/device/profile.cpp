@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <variant>
 
@@ -23,13 +25,16 @@ using Target = std::variant<std::string*, std::int64_t*, double*, std::vector<st
 constexpr std::size_t most_sizes_of_a_copy = 1000;
 constexpr std::int64_t largest_memory_bytes = std::int64_t{1} << 60;
 
-struct ProfileRow {
+template <class Whole>
+struct RowOf {
   std::string_view table;  // empty: the top of the file
   std::string_view key;
   ProfileLimits limits;
-  Target (*target)(DeviceProfile&);
+  Target (*target)(Whole&);
   bool may_be_missing = false;  // then it is what a DeviceProfile has
 };
+using ProfileRow = RowOf<DeviceProfile>;
+using CollectiveRow = RowOf<CollectiveCosts>;
 
 constexpr ProfileLimits text{};
 constexpr ProfileLimits versions{1, 99};
@@ -109,16 +114,6 @@ constexpr ProfileRow profile_rows[] = {
     {"pageable", "ns", times, [](DeviceProfile& p) -> Target { return &p.pageable.nanoseconds; }},
     {"pageable", "staging_bytes", staged,
      [](DeviceProfile& p) -> Target { return &p.staging_bytes; }},
-    {"collectives", "ranks", ranks, [](DeviceProfile& p) -> Target { return &p.collectives.ranks; },
-     true},
-    {"collectives", "bytes", copied,
-     [](DeviceProfile& p) -> Target { return &p.collectives.bytes; }, true},
-    {"collectives", "all_reduce_ns", times,
-     [](DeviceProfile& p) -> Target { return &p.collectives.all_reduce_nanoseconds; }, true},
-    {"collectives", "reduce_scatter_ns", times,
-     [](DeviceProfile& p) -> Target { return &p.collectives.reduce_scatter_nanoseconds; }, true},
-    {"collectives", "all_gather_ns", times,
-     [](DeviceProfile& p) -> Target { return &p.collectives.all_gather_nanoseconds; }, true},
     {"noise", "within_rounds", shares,
      [](DeviceProfile& p) -> Target { return &p.noise.within_rounds; }},
     {"noise", "between_rounds", shares,
@@ -137,7 +132,22 @@ constexpr ProfileRow profile_rows[] = {
      [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
 };
 
-std::string full_name(const ProfileRow& row) {
+constexpr std::string_view collectives = "collectives";
+
+// Of one table of them; before the noise.
+constexpr CollectiveRow collective_rows[] = {
+    {collectives, "ranks", ranks, [](CollectiveCosts& c) -> Target { return &c.ranks; }},
+    {collectives, "bytes", copied, [](CollectiveCosts& c) -> Target { return &c.bytes; }},
+    {collectives, "all_reduce_ns", times,
+     [](CollectiveCosts& c) -> Target { return &c.all_reduce_nanoseconds; }},
+    {collectives, "reduce_scatter_ns", times,
+     [](CollectiveCosts& c) -> Target { return &c.reduce_scatter_nanoseconds; }},
+    {collectives, "all_gather_ns", times,
+     [](CollectiveCosts& c) -> Target { return &c.all_gather_nanoseconds; }},
+};
+
+template <class Whole>
+std::string full_name(const RowOf<Whole>& row) {
   return row.table.empty() ? std::string(row.key) : fmt::format("{}.{}", row.table, row.key);
 }
 
@@ -198,10 +208,12 @@ class ProfileReader {
   void read(const TomlTable& table, std::string_view prefix) {
     for (const TomlEntry& entry : table) {
       const auto* inner = std::get_if<TomlTable>(&entry.value.content);
-      if (prefix.empty() && inner) {
+      if (prefix.empty() && entry.key == collectives) {
+        read_collectives(entry);
+      } else if (prefix.empty() && inner) {
         read(*inner, entry.key);
-      } else {
-        read_entry(entry, prefix);
+      } else if (const auto index = read_entry(entry, prefix, profile_rows, profile_)) {
+        seen_[*index] = true;
       }
     }
   }
@@ -249,17 +261,49 @@ class ProfileReader {
     }
   }
 
-  // All of the table or nothing.
+  // One table, or one for each count of ranks.
+  void read_collectives(const TomlEntry& entry) {
+    if (const auto* table = std::get_if<TomlTable>(&entry.value.content)) {
+      read_collectives_of_a_count(*table);
+    } else if (const auto* tables = std::get_if<TomlArray>(&entry.value.content)) {
+      for (const TomlValue& value : *tables) {
+        const auto* of_a_count = std::get_if<TomlTable>(&value.content);
+        if (of_a_count == nullptr) return refuse_collectives(entry);
+        read_collectives_of_a_count(*of_a_count);
+      }
+    } else {
+      refuse_collectives(entry);
+    }
+  }
+
+  void refuse_collectives(const TomlEntry& entry) {
+    wrong_.push_back({entry.value.place,
+                      "'collectives' must be a table, or one for each count of "
+                      "ranks",
+                      "measure the profile again"});
+  }
+
+  void read_collectives_of_a_count(const TomlTable& table) {
+    CollectiveCosts& costs = profile_.collectives.emplace_back();
+    for (const TomlEntry& entry : table) read_entry(entry, collectives, collective_rows, costs);
+  }
+
+  // All of a table or nothing.
   void check_collectives(const std::string& file) {
-    const CollectiveCosts& costs = profile_.collectives;
-    const std::size_t sizes = costs.bytes.size();
-    const bool is_whole = costs.all_reduce_nanoseconds.size() == sizes &&
-                          costs.reduce_scatter_nanoseconds.size() == sizes &&
-                          costs.all_gather_nanoseconds.size() == sizes;
-    if (!is_whole || (costs.ranks == 0) != (sizes == 0)) {
-      fail(file, "'collectives' has no time of each kind for each size on a count of ranks",
-           "give 'ranks', 'bytes' and as many 'all_reduce_ns', 'reduce_scatter_ns' and "
-           "'all_gather_ns', or leave the table out");
+    std::set<std::int64_t> counts;
+    for (const CollectiveCosts& costs : profile_.collectives) {
+      const std::size_t sizes = costs.bytes.size();
+      const bool is_whole = costs.all_reduce_nanoseconds.size() == sizes &&
+                            costs.reduce_scatter_nanoseconds.size() == sizes &&
+                            costs.all_gather_nanoseconds.size() == sizes;
+      if (!is_whole || costs.ranks == 0 || sizes == 0) {
+        fail(file, "'collectives' has no time of each kind for each size on a count of ranks",
+             "give 'ranks', 'bytes' and as many 'all_reduce_ns', 'reduce_scatter_ns' and "
+             "'all_gather_ns', or leave the table out");
+      } else if (!counts.insert(costs.ranks).second) {
+        fail(file, fmt::format("'collectives' has two tables of {} ranks", costs.ranks),
+             "leave one out");
+      }
     }
   }
 
@@ -270,22 +314,25 @@ class ProfileReader {
     wrong.hint = std::move(hint);
   }
 
-  void read_entry(const TomlEntry& entry, std::string_view prefix) {
-    for (std::size_t index = 0; index < std::size(profile_rows); ++index) {
-      if (profile_rows[index].table != prefix || profile_rows[index].key != entry.key) continue;
-      seen_[index] = true;
-      const Target target = profile_rows[index].target(profile_);
-      const ProfileLimits& limits = profile_rows[index].limits;
+  // The index of its row; none where there is no such row.
+  template <class Whole, std::size_t count>
+  std::optional<std::size_t> read_entry(const TomlEntry& entry, std::string_view prefix,
+                                        const RowOf<Whole> (&rows)[count], Whole& whole) {
+    for (std::size_t index = 0; index < count; ++index) {
+      if (rows[index].table != prefix || rows[index].key != entry.key) continue;
+      const Target target = rows[index].target(whole);
+      const ProfileLimits& limits = rows[index].limits;
       if (!std::visit(Assign{entry.value, limits}, target)) {
         wrong_.push_back(
             {entry.value.place,
-             fmt::format("'{}' {}", full_name(profile_rows[index]), expectation_of(target, limits)),
+             fmt::format("'{}' {}", full_name(rows[index]), expectation_of(target, limits)),
              "measure the profile again"});
       }
-      return;
+      return index;
     }
     wrong_.push_back(
         {entry.place, fmt::format("unknown key '{}' in a device profile", entry.key), ""});
+    return std::nullopt;
   }
 
   DeviceProfile& profile_;
@@ -305,16 +352,36 @@ std::string text_of(const Target& target) {
   return std::visit(Text{}, target);
 }
 
+constexpr std::string_view before_which_collectives_stand = "noise";
+
+std::string text_of(std::vector<CollectiveCosts>& tables) {
+  std::string text;
+  for (CollectiveCosts& costs : tables) {
+    text += tables.size() == 1 ? fmt::format("\n[{}]\n", collectives)
+                               : fmt::format("\n[[{}]]\n", collectives);
+    CollectiveCosts none;
+    for (const CollectiveRow& row : collective_rows) {
+      const std::string value = text_of(row.target(costs));
+      if (value != text_of(row.target(none))) text += fmt::format("{} = {}\n", row.key, value);
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<ProfileField> profile_fields() {
-  DeviceProfile profile;
   std::vector<ProfileField> fields;
-  for (const ProfileRow& row : profile_rows) {
-    constexpr ProfileKind kinds[] = {ProfileKind::text, ProfileKind::whole, ProfileKind::number,
-                                     ProfileKind::list};
-    fields.push_back({full_name(row), kinds[row.target(profile).index()], row.limits});
-  }
+  const auto add = [&]<class Whole>(std::span<const RowOf<Whole>> rows) {
+    Whole whole;
+    for (const RowOf<Whole>& row : rows) {
+      constexpr ProfileKind kinds[] = {ProfileKind::text, ProfileKind::whole, ProfileKind::number,
+                                       ProfileKind::list};
+      fields.push_back({full_name(row), kinds[row.target(whole).index()], row.limits});
+    }
+  };
+  add(std::span<const ProfileRow>(profile_rows));
+  add(std::span<const CollectiveRow>(collective_rows));
   return fields;
 }
 
@@ -358,6 +425,7 @@ std::string to_toml(const DeviceProfile& profile) {
     if (row.may_be_missing && value == text_of(row.target(typical))) continue;
     if (row.table != table) {
       table = row.table;
+      if (table == before_which_collectives_stand) text += text_of(copy.collectives);
       text += fmt::format("\n[{}]\n", table);
     }
     text += fmt::format("{} = {}\n", row.key, value);

@@ -28,8 +28,8 @@ struct CopyCost {
 // Time of a collective by the bytes of the whole, from when the last of its ranks has come to it;
 // by size as a copy's. What it takes on another count of ranks is simulated/collective_time.h's.
 struct CollectiveCosts {
-  std::int64_t ranks = 0;           // that it was measured on; 0: it was not
-  std::vector<std::int64_t> bytes;  // ascending, at least two where it was measured
+  std::int64_t ranks = 0;                            // that it was measured on
+  std::vector<std::int64_t> bytes;                   // ascending, at least two
   std::vector<std::int64_t> all_reduce_nanoseconds;  // as many
   std::vector<std::int64_t> reduce_scatter_nanoseconds;
   std::vector<std::int64_t> all_gather_nanoseconds;
@@ -99,7 +99,7 @@ struct DeviceProfile {
   CopyCost pageable;
   // The largest pageable copy that does not wait for its stream: the driver stages this much ahead.
   std::int64_t staging_bytes = 0;
-  CollectiveCosts collectives;
+  std::vector<CollectiveCosts> collectives;  // a count of ranks each; empty: none was measured
   NoiseCosts noise;
 };
 

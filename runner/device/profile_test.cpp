@@ -51,11 +51,11 @@ class ProfileFile : public testing::Test {
     profile.compute.l2_bytes = 52428800;
     profile.pinned = {.bytes = {10, 20}, .nanoseconds = {1, 2}};
     profile.pageable = {.bytes = {10, 20, 30}, .nanoseconds = {3, 4, 9}};
-    profile.collectives = {.ranks = 4,
-                           .bytes = {100, 1000},
-                           .all_reduce_nanoseconds = {20, 40},
-                           .reduce_scatter_nanoseconds = {10, 30},
-                           .all_gather_nanoseconds = {10, 25}};
+    profile.collectives = {{.ranks = 4,
+                            .bytes = {100, 1000},
+                            .all_reduce_nanoseconds = {20, 40},
+                            .reduce_scatter_nanoseconds = {10, 30},
+                            .all_gather_nanoseconds = {10, 25}}};
     profile.noise.within_rounds = 0.015;
     return profile;
   }
@@ -172,10 +172,10 @@ TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
   DeviceProfile none = some_profile();
   none.collectives = {};
   EXPECT_EQ(to_toml(none).find("[collectives]"), std::string::npos);
-  EXPECT_EQ(read_profile(write(to_toml(none))).collectives.ranks, 0);
+  EXPECT_EQ(read_profile(write(to_toml(none))).collectives.size(), 0U);
   const auto refusal = [&](auto change) -> std::string {
     DeviceProfile profile = some_profile();
-    change(profile.collectives);
+    change(profile.collectives.front());
     try {
       (void)read_profile(write(to_toml(profile)));
     } catch (const RequestError& error) {
@@ -206,6 +206,34 @@ TEST_F(ProfileFile, RefusesALinkThatThereIsNot) {
   }
   profile.link.clear();
   EXPECT_EQ(read_profile(write(to_toml(profile))).link, "");
+}
+
+TEST_F(ProfileFile, HasCollectivesOfSeveralCountsOfRanks) {
+  DeviceProfile profile = some_profile();
+  profile.collectives.push_back(profile.collectives.front());
+  profile.collectives.back().ranks = 2;
+  const std::string text = to_toml(profile);
+  EXPECT_NE(text.find("[[collectives]]\nranks = 4\n"), std::string::npos) << text;
+  const DeviceProfile read = read_profile(write(text));
+  ASSERT_EQ(read.collectives.size(), 2U);
+  EXPECT_EQ(read.collectives.back().ranks, 2);
+  EXPECT_EQ(to_toml(read), text);
+  const auto refusal = [&](const std::string& wrong) -> std::string {
+    try {
+      (void)read_profile(write(wrong));
+    } catch (const RequestError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  profile.collectives.back().ranks = 4;
+  EXPECT_NE(refusal(to_toml(profile)).find("two tables of 4 ranks"), std::string::npos);
+  const std::string without = text.substr(0, text.find("\n[[collectives]]"));
+  const std::string rest = text.substr(text.find("\n[noise]"));
+  EXPECT_NE(refusal("collectives = 4\n" + without + rest).find("'collectives' must be a table"),
+            std::string::npos);
+  EXPECT_NE(refusal("collectives = [4]\n" + without + rest).find("'collectives' must be a table"),
+            std::string::npos);
 }
 
 TEST_F(ProfileFile, OfEveryDeviceInTheRepositoryIsValid) {

@@ -103,12 +103,14 @@ struct CollectiveAlgorithm {
   auto operator<=>(const CollectiveAlgorithm&) const = default;
 };
 
-// What the library of collectives says by itself of those in the traced steps.
+// What the library of collectives, or the simulated machine, says by itself of those in the traced
+// steps.
 struct LibraryRecord {
   std::string library = {};      // "NCCL 2.28.9"
   std::string unavailable = {};  // why it says nothing, in words; empty where it does
   std::string difference = {};   // the first from the plan, in words; empty where there is none
   std::vector<CollectiveAlgorithm> algorithms = {};  // each once, by kind and size
+  std::string guessed = {};  // what of their times nobody measured, in words; empty: nothing
 };
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.
@@ -177,7 +179,8 @@ struct Trace {
   std::optional<std::vector<PageEvent>> page_events;
   std::vector<ClockReading> clocks;  // in the order of their times; empty where nobody can tell
   MemoryUse memory;
-  int rank = 0;  // whose it is, of several
+  int rank = 0;            // whose it is, of several
+  std::vector<int> alike;  // ranks besides that do the same at the same times, which it stands for
   // Of this rank and others at its collectives, in the order in which it issued them. Of ranks that
   // are alike one may stand for all; empty where nobody can tell.
   std::vector<RankArrival> arrivals;

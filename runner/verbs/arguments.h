@@ -69,6 +69,7 @@ struct RankArguments {
   std::string fault;                 // for tests: "1:load:KILL"; of `rank` without its number
   int rank = 0;                      // which one a `rank` process is
   bool traces = false;               // it will trace
+  int probes = 0;  // it measures collectives of so many ranks; 0: it runs scenarios
 };
 
 // Of `stepgate new` alone.

@@ -233,9 +233,13 @@ class CommandLine {
 
   void declare_devices() {
     CLI::App* devices = verb("devices", "the devices that `run --device` may name", show_devices);
-    devices->add_option("--measure", arguments_.profile,
-                        "measure the local GPU's profile into this file");
+    CLI::Option* measure = devices->add_option(
+        "--measure", arguments_.profile,
+        "measure the local GPU's profile into this file, and of several GPUs their collectives");
     devices->add_option("--date", arguments_.date, "the date to write into the profile");
+    // Both for tests: of a simulated machine, whose profile is known.
+    devices->add_option("--device", arguments_.device.spec)->needs(measure)->group("");
+    devices->add_option("--seed", arguments_.seed)->needs(measure)->group("");
   }
 
   void declare_run() {
@@ -291,6 +295,7 @@ class CommandLine {
     RankArguments& given = arguments_.ranks;
     rank->add_option("--rank", given.rank)->check(CLI::NonNegativeNumber);
     rank->add_flag("--traces", given.traces);
+    rank->add_option("--probes", given.probes)->check(CLI::Range(2, most_ranks));
     rank->add_option("--fault", given.fault);
     takes_noise_and_injections(rank);
     takes_trial_gate(rank);

@@ -91,7 +91,7 @@ void write_timelines(std::span<const Planned> some, std::size_t count, const Dev
          ++index) {
       const StepPlan& plan = planned.plans[index];
       std::ostringstream text;
-      write_trace(text, {.device = device, .plan = plan, .trace = traced.timelines[index]});
+      write_trace(text, {.device = device, .plan = plan, .ranks = traced.timelines[index]});
       write_file(trace_file(arguments.trace, plan), text.str());
     }
     if (arguments.picture.empty()) continue;

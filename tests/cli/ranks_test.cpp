@@ -3,12 +3,14 @@
 // over. What docs/ranks.md shows is what is run here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <map>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/command_line.h"
 
@@ -423,6 +425,54 @@ TEST_F(RanksUnderAGate, ThatDieFailItByName) {
       contains(run.out, "was ended by signal 9 (Killed) instead of answering 'run'; rank 0 did"))
       << run.out;
   expect_nothing_left_over();
+}
+
+// The numbers of a key in the n-th table of a profile.
+std::vector<double> numbers_of(const std::string& profile, const std::string& key, int table) {
+  std::size_t at = 0;
+  for (int tables = 0; tables <= table; ++tables)
+    at = profile.find("[[collectives]]\n", tables == 0 ? 0 : at + 1);
+  if (at == std::string::npos) return {};
+  at = profile.find(key + " = [", at) + key.size() + 4;
+  std::string list = profile.substr(at, profile.find(']', at) - at);
+  std::ranges::replace(list, ',', ' ');
+  std::istringstream words(list);
+  std::vector<double> numbers;
+  for (double number = 0; words >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+// In rank processes, as on GPUs; here the machine is known that is measured.
+TEST_F(Ranks, MeasureWhatCollectivesTakeForAProfile) {
+  const Finished measured =
+      stepgate({"devices", "--measure", "device.toml", "--device", "simulated:nvidia-h200",
+                "--seed", "1", "--date", "2026-11-26"});
+  EXPECT_EQ(measured.exit_code, 0) << measured.err;
+  EXPECT_EQ(measured.err, "");
+  const std::string profile = text_of(place() / "device.toml");
+  EXPECT_TRUE(contains(profile, "measured = \"2026-11-26\""));
+  EXPECT_TRUE(contains(profile, "[[collectives]]\nranks = 2\n")) << profile;
+  EXPECT_TRUE(contains(profile, "[[collectives]]\nranks = 4\n"));
+  const std::vector<double> bytes = numbers_of(profile, "bytes", 1);
+  const std::vector<double> times = numbers_of(profile, "all_reduce_ns", 1);
+  ASSERT_EQ(bytes.size(), times.size());
+  const std::map<double, double> known{
+      {65536, 13e3}, {1048576, 20e3}, {67108864, 330e3}, {1073741824, 4558e3}};
+  std::size_t found = 0;
+  for (std::size_t index = 0; index < bytes.size(); ++index) {
+    const auto expected = known.find(bytes[index]);
+    if (expected == known.end()) continue;
+    ++found;
+    EXPECT_NEAR(times[index], expected->second, 0.15 * expected->second) << bytes[index];
+  }
+  EXPECT_EQ(found, known.size());
+  expect_nothing_left_over();
+}
+
+TEST_F(Ranks, MeasureTheProfileOfNothingElse) {
+  const Finished other = stepgate({"devices", "--measure", "d.toml", "--device", "reference"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_TRUE(contains(other.err, "nothing measures the profile of 'reference'")) << other.err;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // libFuzzer: any text as a device's profile. It is refused, or reads back as it is written, and
 // whatever it says of copies makes times that can be added up.
 #include "device/profile.h"
+#include "device/simulated/collective_time.h"
 #include "tests/fuzz/fuzz_input.h"
 
 namespace {
@@ -16,6 +17,16 @@ void check(const CopyCost& cost, std::uint64_t draw) {
   }
 }
 
+void check_collectives(const DeviceProfile& profile, int ranks, std::uint64_t draw) {
+  const auto bytes = static_cast<std::int64_t>(draw >> (4 + draw % 60));
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    const std::int64_t time = collective_time(profile, kind, ranks, bytes);
+    require(time >= 0 && time <= 100 * longest_cost_nanoseconds,
+            "a collective takes a time that fits");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -26,6 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const DeviceProfile profile = read_profile(file.with(one));
       check(profile.pinned, fnv1a(text));
       check(profile.pageable, fnv1a(text));
+      for (const int ranks : {2, 3, 64}) check_collectives(profile, ranks, fnv1a(text));
       return to_toml(profile);
     });
   });

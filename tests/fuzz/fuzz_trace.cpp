@@ -43,7 +43,8 @@ std::string body_to_begin_with() {
   const auto device = make_simulated_device(
       read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml"), {.seed = 1});
   Traced traced = trace_rounds(*device, plans, {.rounds = 1});
-  traced.timelines.front() = shortened(std::move(traced.timelines.front()));
+  Trace& timeline = traced.timelines.front().front();
+  timeline = shortened(std::move(timeline));
   traced.calibrated = Calibrated{.knob = "host.step_us", .value = "100", .aim = "", .failure = ""};
   const std::string text = traced_text(traced);
   return text.substr(text.find('\n') + 1);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "device/simulated/collective_time.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "support/require.h"
@@ -30,8 +33,17 @@ double share_sent(std::int64_t ranks) {
   return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
 }
 
-std::int64_t whole(double nanoseconds) {
-  return static_cast<std::int64_t>(std::llround(nanoseconds));
+// Of the count that is nearest by ratio, since a ring's latency and rate go with those.
+const CollectiveCosts& nearest(const DeviceProfile& profile, int ranks) {
+  return *std::ranges::min_element(profile.collectives, {}, [&](const CollectiveCosts& costs) {
+    return std::abs(std::log(static_cast<double>(costs.ranks) / ranks));
+  });
+}
+
+// Of a profile whose bus hardly moves: no longer than a copy could take, once round a ring.
+std::int64_t whole_nanoseconds(double nanoseconds) {
+  constexpr auto most = static_cast<double>(most_ranks * longest_cost_nanoseconds);
+  return std::llround(std::min(nanoseconds, most));
 }
 
 }  // namespace
@@ -39,24 +51,39 @@ std::int64_t whole(double nanoseconds) {
 std::int64_t collective_time(const DeviceProfile& profile, CollectiveKind kind, int ranks,
                              std::int64_t bytes) {
   require(ranks > 1, "a collective has several ranks");
-  const CollectiveCosts& costs = profile.collectives;
-  if (costs.ranks == 0) return collective_time_over_pcie(profile, kind, ranks, bytes);
+  if (profile.collectives.empty()) return collective_time_over_pcie(profile, kind, ranks, bytes);
+  const CollectiveCosts& costs = nearest(profile, ranks);
   const CopyCost table = table_of(costs, kind);
   if (ranks == costs.ranks) return table.of(bytes);
   // The size of which as many bytes are sent on the measured count of ranks.
   const std::int64_t alike =
-      whole(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
+      std::llround(static_cast<double>(bytes) * share_sent(ranks) / share_sent(costs.ranks));
   const std::int64_t latency = table.nanoseconds.front();
   const double steps = static_cast<double>(ranks - 1) / static_cast<double>(costs.ranks - 1);
-  return whole(static_cast<double>(latency) * steps) + table.of(alike) - latency;
+  // Measured times may fall where a larger size has a better algorithm.
+  const std::int64_t beyond = std::max<std::int64_t>(table.of(alike) - latency, 0);
+  return whole_nanoseconds(static_cast<double>(latency) * steps) + beyond;
 }
 
 std::int64_t collective_time_over_pcie(const DeviceProfile& profile, CollectiveKind kind, int ranks,
                                        std::int64_t bytes) {
   const double trips = kind == CollectiveKind::all_reduce ? 2 : 1;
   const double sent = trips * share_sent(ranks) * static_cast<double>(bytes);
-  return whole(trips * (ranks - 1) * step_nanoseconds +
-               sent / profile.pinned.bytes_per_nanosecond());
+  return whole_nanoseconds(trips * (ranks - 1) * step_nanoseconds +
+                           sent / profile.pinned.bytes_per_nanosecond());
+}
+
+std::string what_is_guessed_of_collectives(const DeviceProfile& profile, int ranks) {
+  if (ranks == 1) return "";
+  if (profile.collectives.empty()) {
+    return fmt::format(
+        "nobody measured collectives of {}; they take what a ring over the PCIe bus would",
+        profile.name);
+  }
+  const CollectiveCosts& costs = nearest(profile, ranks);
+  if (costs.ranks == ranks) return "";
+  return fmt::format("collectives of {} ranks take what a ring makes of those measured on {}",
+                     ranks, costs.ranks);
 }
 
 }  // namespace stepgate

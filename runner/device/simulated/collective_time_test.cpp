@@ -14,11 +14,11 @@ using enum CollectiveKind;
 
 DeviceProfile with_links() {
   DeviceProfile profile = round_profile();
-  profile.collectives = {.ranks = 4,
-                         .bytes = {1000, 101'000, 301'000},
-                         .all_reduce_nanoseconds = {10'000, 110'000, 210'000},
-                         .reduce_scatter_nanoseconds = {6000, 60'000, 110'000},
-                         .all_gather_nanoseconds = {6000, 50'000, 90'000}};
+  profile.collectives = {{.ranks = 4,
+                          .bytes = {1000, 101'000, 301'000},
+                          .all_reduce_nanoseconds = {10'000, 110'000, 210'000},
+                          .reduce_scatter_nanoseconds = {6000, 60'000, 110'000},
+                          .all_gather_nanoseconds = {6000, 50'000, 90'000}}};
   return profile;
 }
 
@@ -51,6 +51,43 @@ TEST(CollectiveTime, OnOtherCountsOfRanksGoesWithTheStepsOfTheRingAndTheBytesTha
             6000 / 3 + collective_time(profile, reduce_scatter, 4, 101'000) - 6000);
 }
 
+TEST(CollectiveTime, IsNotNegativeOnFewerRanksWhereATableFalls) {
+  DeviceProfile profile = with_links();
+  profile.collectives.front().all_reduce_nanoseconds = {10'000, 2000, 210'000};
+  EXPECT_EQ(collective_time(profile, all_reduce, 2, 150'000), 10'000 / 3);
+}
+
+// Far from what a ring would make of each other, so that it shows which one was taken.
+TEST(CollectiveTime, IsThatOfTheTableOfTheNearestCountOfRanks) {
+  DeviceProfile profile = with_links();
+  const DeviceProfile of_four = profile;
+  CollectiveCosts& two = profile.collectives.emplace_back(profile.collectives.front());
+  two.ranks = 2;
+  for (std::int64_t& time : two.all_reduce_nanoseconds) time *= 10;
+  DeviceProfile of_two = profile;
+  of_two.collectives.erase(of_two.collectives.begin());
+  const auto time_of = [](const DeviceProfile& of, int ranks) {
+    return collective_time(of, all_reduce, ranks, 101'000);
+  };
+  EXPECT_EQ(time_of(profile, 2), 1'100'000);
+  EXPECT_EQ(time_of(profile, 4), 110'000);
+  EXPECT_EQ(time_of(profile, 3), time_of(of_four, 3)) << "3/4 is nearer to 1 than 3/2";
+  EXPECT_EQ(time_of(profile, 64), time_of(of_four, 64));
+  EXPECT_NE(time_of(profile, 64), time_of(of_two, 64));
+}
+
+TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
+  DeviceProfile profile = with_links();
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 4), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 2),
+            "collectives of 2 ranks take what a ring makes of those measured on 4");
+  profile.collectives.clear();
+  EXPECT_NE(what_is_guessed_of_collectives(profile, 4).find("a ring over the PCIe bus"),
+            std::string::npos);
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
+}
+
 TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {
   const DeviceProfile profile = round_profile();
   const double rate = static_cast<double>((1 << 20) - (1 << 12)) / 18'000;  // bytes a nanosecond
@@ -61,6 +98,14 @@ TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {
               13'000 + 1.5 * static_cast<double>(bytes) / rate, 1);
   EXPECT_NEAR(static_cast<double>(collective_time(profile, all_gather, 2, bytes)),
               13'000 / 6. + 0.5 * static_cast<double>(bytes) / rate, 1);
+}
+
+TEST(CollectiveTime, FitsWhateverTheBusTakes) {
+  DeviceProfile profile = round_profile();
+  profile.pinned = {.bytes = {1, 2}, .nanoseconds = {0, longest_cost_nanoseconds}};
+  const std::int64_t time = collective_time(profile, all_reduce, 64, std::int64_t{1} << 60);
+  EXPECT_GT(time, longest_cost_nanoseconds);
+  EXPECT_LE(time, 64 * longest_cost_nanoseconds);
 }
 
 // All gradients of a GPT-2 of 124M parameters with its own output layer are 326.2 MB.

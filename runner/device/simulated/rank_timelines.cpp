@@ -2,38 +2,48 @@
 #include "device/simulated/rank_timelines.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "device/simulated/collective_time.h"
 #include "plan/derive/plan_of_rank.h"
 
 namespace stepgate {
 namespace {
 
-// One of each kind, ascending.
-std::vector<int> different_ranks(const StepPlan& plan) {
-  std::set<int> different;
+// One of each kind, ascending. The first that has nothing of its own stands for all such.
+std::vector<RankKind> different_ranks(const StepPlan& plan) {
+  std::set<int> own;
   for (const Operation& operation : plan.operations) {
     const auto* work = std::get_if<HostWork>(&operation.action);
-    if (work != nullptr && work->rank) different.insert(*work->rank);
+    if (work != nullptr && work->rank) own.insert(*work->rank);
   }
+  std::vector<RankKind> different;
+  std::optional<std::size_t> stands_for_others;
   for (int rank = 0; rank < plan.ranks.count; ++rank) {
-    if (different.insert(rank).second) break;  // stands for all that have nothing of their own
+    if (!own.contains(rank) && stands_for_others) {
+      different[*stands_for_others].alike.push_back(rank);
+      continue;
+    }
+    if (!own.contains(rank)) stands_for_others = different.size();
+    different.push_back({.rank = rank, .alike = {}});
   }
-  return {different.begin(), different.end()};
+  return different;
 }
 
 }  // namespace
 
 RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
                              const LoadDraw& draw, Nanoseconds start)
-    : ranks_(different_ranks(plan)) {
+    : ranks_(different_ranks(plan)),
+      guessed_(what_is_guessed_of_collectives(profile, plan.ranks.count)) {
   if (plan.ranks.count == 1) {
     timelines_.emplace_back(plan, profile, draw, start);
     return;
   }
-  for (const int rank : ranks_) {
-    const StepPlan& own = plans_.emplace_back(plan_of_rank(plan, rank));
+  for (const RankKind& kind : ranks_) {
+    const StepPlan& own = plans_.emplace_back(plan_of_rank(plan, kind.rank));
     timelines_.emplace_back(own, profile, draw, start);
   }
 }
@@ -59,7 +69,7 @@ void RankTimelines::note_arrivals(std::size_t operation, std::int64_t step,
   for (std::size_t timeline = 0; timeline < came.size(); ++timeline) {
     arrivals_.push_back({.operation = static_cast<int>(std::min(operation, last_operation_)),
                          .step = step,
-                         .rank = ranks_[timeline],
+                         .rank = ranks_[timeline].rank,
                          .at = TraceTime(came[timeline])});
   }
 }
@@ -96,8 +106,11 @@ std::vector<Trace> RankTimelines::take_recording(std::int64_t steps) {
   std::vector<Trace> traces;
   for (std::size_t index = 0; index < timelines_.size(); ++index) {
     Trace& trace = traces.emplace_back(timelines_[index].recorder().take(steps));
-    trace.rank = ranks_[index];
+    trace.rank = ranks_[index].rank;
+    trace.alike = ranks_[index].alike;
     trace.arrivals = arrivals_;
+    if (!guessed_.empty())
+      trace.library = LibraryRecord{.library = "the simulated machine", .guessed = guessed_};
   }
   arrivals_.clear();
   return traces;

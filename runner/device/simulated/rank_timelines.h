@@ -7,11 +7,17 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "device/simulated/timeline.h"
 
 namespace stepgate {
+
+struct RankKind {
+  int rank = 0;
+  std::vector<int> alike;  // others that do the same
+};
 
 class RankTimelines {
  public:
@@ -37,9 +43,10 @@ class RankTimelines {
   void note_arrivals(std::size_t operation, std::int64_t step,
                      const std::vector<Nanoseconds>& came);
 
-  std::vector<int> ranks_;      // by timeline
-  std::deque<StepPlan> plans_;  // likewise; none where there is one rank
+  std::vector<RankKind> ranks_;  // by timeline
+  std::deque<StepPlan> plans_;   // likewise; none where there is one rank
   std::deque<Timeline> timelines_;
+  std::string guessed_;  // of the times of collectives, in words
   bool recording_ = false;
   std::size_t last_operation_ = 0;
   std::vector<RankArrival> arrivals_;

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "device/simulated/round_numbers.h"
+#include "scenario/read/read_scenario.h"
+#include "tests/sanitized.h"
 
 namespace stepgate {
 namespace {
@@ -20,11 +24,11 @@ constexpr double stretch = 1.38;
 DeviceProfile linked_profile() {
   DeviceProfile profile = round_profile();
   const std::vector<std::int64_t> sizes{10'000, 1'000'000};
-  profile.collectives = {.ranks = 4,
-                         .bytes = sizes,
-                         .all_reduce_nanoseconds = sizes,
-                         .reduce_scatter_nanoseconds = sizes,
-                         .all_gather_nanoseconds = sizes};
+  profile.collectives = {{.ranks = 4,
+                          .bytes = sizes,
+                          .all_reduce_nanoseconds = sizes,
+                          .reduce_scatter_nanoseconds = sizes,
+                          .all_gather_nanoseconds = sizes}};
   return profile;
 }
 
@@ -156,7 +160,9 @@ TEST(SimulatedRanks, BeginACollectiveWhenTheLastOfThemHasCome) {
   const std::vector<Trace> traces = take_traces(result_of(with_slow_rank(2, 200), true));
   ASSERT_EQ(traces.size(), 2u);
   EXPECT_EQ(traces[0].rank, 0) << "which stands for all others";
+  EXPECT_EQ(traces[0].alike, (std::vector<int>{1, 3}));
   EXPECT_EQ(traces[1].rank, 2);
+  EXPECT_TRUE(traces[1].alike.empty());
   EXPECT_EQ(traces[0].arrivals.size(), traces[1].arrivals.size());
   EXPECT_EQ(collectives_of(traces[0]).front().end - collectives_of(traces[0]).front().begin,
             microseconds(230))
@@ -195,6 +201,40 @@ TEST(SimulatedRanks, AreHeldUpByASlowOneNoLongerThanTheirQueueIsDeep) {
   const nanoseconds alike = time_of(plan);
   plan.operations.insert(plan.operations.begin(), {.name = "slow", .action = HostWork{100'000, 2}});
   EXPECT_EQ(time_of(plan), alike);
+}
+
+// The step of data_parallel's "two" on other ranks, of which one may be behind.
+StepPlan gpt_of(std::int64_t ranks, double slow_us) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  const Scenario scenario = read_scenario(source / "scenarios/ranks/data_parallel.toml");
+  Knobs knobs = std::ranges::find(scenario.variants, "two", &Variant::name)->knobs;
+  knobs.ranks.count = ranks;
+  knobs.ranks.slow_us = slow_us;
+  knobs.ranks.slow_rank = ranks / 2;
+  return plans_of(knobs).front();
+}
+
+// Ranks that do the same are computed once.
+TEST(SimulatedRanks, OfWhichThereAreSixtyFourTakeAProcessorLessThanTwoSeconds) {
+  const std::filesystem::path source = STEPGATE_SOURCE_DIR;
+  const DeviceProfile profile = read_profile(source / "baselines/nvidia-h200/device.toml");
+  for (const double slow_us : {0.0, 300.0}) {
+    const std::clock_t begin = std::clock();  // of this process: others may be at work too
+    const StepPlan plan = gpt_of(64, slow_us);
+    const auto device = make_simulated_device(profile);
+    const auto loaded = device->load(plan);
+    const StepResult timed = loaded->run({.wash_out_steps = 10, .steps = 100});
+    StepResult traced = loaded->run({.wash_out_steps = 10, .steps = 20, .trace = true});
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    EXPECT_LT(seconds, sanitized ? 60.0 : 2.0);
+    EXPECT_GT(*timed.elapsed, std::chrono::milliseconds(100 * 10));
+    const std::vector<Trace> traces = take_traces(std::move(traced));
+    std::size_t ranks = 0;
+    for (const Trace& trace : traces) ranks += 1 + trace.alike.size();
+    EXPECT_EQ(ranks, 64U);
+    EXPECT_EQ(traces.size(), slow_us == 0 ? 1U : 2U);
+    EXPECT_EQ(std::ssize(collectives_of(traces.front())), 20 * 8);
+  }
 }
 
 }  // namespace

@@ -138,9 +138,10 @@ std::string in_words(const Disagreement& found, std::span<const PlannedStep> pla
       "plan",
       plan->variant, row.name, in_words(found.traced, row.unit), on_rank(traced, found),
       found.round + 1, in_words(found.planned, row.unit));
-  if (found.variant < traced.timelines.size() &&
-      traced.timelines[found.variant].rank == found.rank) {
-    words += where_they_part(plan, traced.timelines[found.variant], found.metric);
+  if (found.variant < traced.timelines.size()) {
+    const std::vector<Trace>& ranks = traced.timelines[found.variant];
+    const auto own = std::ranges::find(ranks, found.rank, &Trace::rank);
+    if (own != ranks.end()) words += where_they_part(plan, *own, found.metric);
   }
   return words;
 }
@@ -287,6 +288,7 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
 
 std::vector<std::string> library_record_notes(const Traced& traced) {
   std::set<CollectiveAlgorithm> algorithms;
+  std::set<std::string> guessed;
   std::string library;
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
@@ -300,10 +302,11 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
               rank.rank, library, rank.library->unavailable)};
         }
         algorithms.insert(rank.library->algorithms.begin(), rank.library->algorithms.end());
+        if (!rank.library->guessed.empty()) guessed.insert(rank.library->guessed);
       }
     }
   }
-  if (algorithms.empty()) return {};
+  if (algorithms.empty()) return {guessed.begin(), guessed.end()};
   return {fmt::format("{} itself says how it carries out collectives: {}", library,
                       in_words(algorithms))};
 }

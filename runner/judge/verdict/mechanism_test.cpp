@@ -237,7 +237,7 @@ TEST(Conformance, SaysInWhichOperationTheyPart) {
   HostCall of_the_runner = wait;
   of_the_runner.span = 1;
   timeline.calls = {wait, of_the_runner, wait};
-  traced.timelines = {timeline};
+  traced.timelines = {{timeline}};
   EXPECT_EQ(reason_against_conformance(plans, traced),
             "the trace of 'fix' is not its plan: host_waits_per_step is 1 in traced round 1 and 0 "
             "by the plan; in 'log' the timeline has 1 a step (cudaMemcpy), the plan 0");
@@ -295,6 +295,17 @@ TEST(Conformance, SaysOnceThatALibraryOfCollectivesSaysNothing) {
   EXPECT_EQ(library_record_notes(traced),
             std::vector<std::string>{"collectives of rank 0 are counted by plan and trace alone, "
                                      "without NCCL 2.27.3's own record: it is too old"});
+}
+
+TEST(Conformance, SaysOnceWhatTheSimulatedMachineGuesses) {
+  Traced traced = traced_by_script();
+  const std::string guessed = "collectives of 2 ranks take what a ring makes of those of 4";
+  for (TracedRound& round : traced.rounds) {
+    for (TracedStep& step : round.variants)
+      step.library = LibraryRecord{.library = "the simulated machine", .guessed = guessed};
+  }
+  EXPECT_EQ(conformance(traced), "agrees");
+  EXPECT_EQ(library_record_notes(traced), std::vector<std::string>{guessed});
 }
 
 TEST(Conformance, BreaksARunWhoseTraceIsNotItsPlan) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/catalogue.h"
+#include "measure/trace/meetings.h"
 #include "support/seconds.h"
 
 namespace stepgate {
@@ -21,30 +22,6 @@ double in_seconds(std::int64_t nanoseconds) {
 
 Interval time_of(const DeviceWork& work) {
   return {work.begin.count(), work.end.count()};
-}
-
-// When the ranks came to one collective.
-struct Meeting {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  int last_rank = 0;
-};
-using Meetings = std::map<std::pair<std::int64_t, int>, Meeting>;  // by step and operation
-
-Meetings meetings_of(const Trace& trace) {
-  Meetings meetings;
-  for (const RankArrival& arrival : trace.arrivals) {
-    const std::int64_t at = arrival.at.count();
-    const auto [place, is_new] =
-        meetings.try_emplace({arrival.step, arrival.operation},
-                             Meeting{.first = at, .last = at, .last_rank = arrival.rank});
-    Meeting& meeting = place->second;
-    meeting.first = std::min(meeting.first, at);
-    if (at <= meeting.last) continue;
-    meeting.last = at;
-    meeting.last_rank = arrival.rank;
-  }
-  return meetings;
 }
 
 // The longest of each step, on average over the steps.

@@ -201,13 +201,15 @@ TraceJson json_of(const LibraryRecord& record) {
   return {{"library", record.library},
           {"unavailable", record.unavailable},
           {"difference", record.difference},
+          {"guessed", record.guessed},
           {"algorithms", std::move(algorithms)}};
 }
 
 LibraryRecord library_record_from(const TraceJson& json) {
   LibraryRecord record{.library = json.at("library").get<std::string>(),
                        .unavailable = json.at("unavailable").get<std::string>(),
-                       .difference = json.at("difference").get<std::string>()};
+                       .difference = json.at("difference").get<std::string>(),
+                       .guessed = json.at("guessed").get<std::string>()};
   for (const TraceJson& one : json.at("algorithms")) {
     TraceRow row(one, 5);
     record.algorithms.push_back({.kind = row.choice<CollectiveKind>(collective_kind_count),
@@ -269,6 +271,7 @@ TraceJson json_of(const Trace& trace) {
                     {"clocks", std::move(clocks)},
                     {"memory", json_of(trace.memory)},
                     {"rank", trace.rank},
+                    {"alike", trace.alike},
                     {"arrivals", std::move(arrivals)}};
   if (trace.library) json["library"] = json_of(*trace.library);
   return json;
@@ -310,6 +313,7 @@ Trace trace_from(const TraceJson& json) {
   });
   trace.memory = memory_from(json.at("memory"));
   trace.rank = rank_from(json.at("rank"));
+  for (const TraceJson& rank : json.at("alike")) trace.alike.push_back(rank_from(rank));
   trace.arrivals = rows.all<RankArrival>("arrivals", 4, [&](TraceRow& row) {
     return RankArrival{.operation = Rows::operation(row),
                        .step = row.number(),

@@ -71,8 +71,7 @@ class Tracing {
     TracedRound round;
     round.variants.resize(plans_.size());
     round.ranks.resize(plans_.size());
-    last_traces_.resize(plans_.size());
-    traced_.timelines.resize(plans_.size());
+    std::vector<std::vector<Trace>> timelines(plans_.size());
     for (const int variant : order) {
       const auto index = static_cast<std::size_t>(variant);
       std::vector<Trace> traces = traces_of(index);
@@ -84,16 +83,11 @@ class Tracing {
       }
       for (const Trace& trace : traces)
         round.ranks[index].push_back(summary_of(trace, plans_[index]));
-      last_traces_[index] = std::move(traces);
+      timelines[index] = std::move(traces);
     }
     traced_.rounds.push_back(std::move(round));
+    traced_.timelines = std::move(timelines);
     take_worst_ranks(traced_);
-    for (std::size_t variant = 0; variant < plans_.size(); ++variant)
-      traced_.timelines[variant] = timeline_of(variant);
-  }
-
-  const Trace& timeline_of(std::size_t variant) const {
-    return *std::ranges::find(last_traces_[variant], traced_.worst[variant].shown, &Trace::rank);
   }
 
   nanoseconds time_of_a_step(std::size_t variant) {
@@ -110,8 +104,7 @@ class Tracing {
   std::span<const PlannedStep> plans_;
   const TraceRequest& request_;
   Random random_;
-  std::vector<nanoseconds> step_times_;          // by variant
-  std::vector<std::vector<Trace>> last_traces_;  // by variant, of every rank
+  std::vector<nanoseconds> step_times_;  // by variant
   Traced traced_;
 };
 

@@ -102,7 +102,7 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
     EXPECT_EQ(round.variants[1].values.at(Metric::host_waits_per_step), 1.0 / 3);
   }
   ASSERT_EQ(traced.timelines.size(), 2u);
-  for (const Trace& timeline : traced.timelines) EXPECT_EQ(timeline.steps, 21);
+  for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().steps, 21);
 }
 
 // The device is never idle in a steady step of long kernels, however shallow the queue began.
@@ -110,7 +110,7 @@ TEST(TraceRounds, TracesSteadySteps) {
   const std::vector<PlannedStep> plans = spinning_and_waiting();
   const auto device = simulated(3);
   const Traced traced = trace_rounds(*device, plans, {});
-  const Trace& plain = traced.timelines.front();
+  const Trace& plain = traced.timelines.front().front();
   EXPECT_GE(plain.first_step, plans.front()->steps_in_flight);
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);

@@ -79,7 +79,7 @@ struct TracedRound {
 
 // Whose numbers the rounds have of one variant.
 struct WorstRanks {
-  int shown = 0;  // of all that no other line is about, and of the timeline
+  int shown = 0;  // of all that no other line is about
   // Only where ranks differ.
   std::map<Metric, int> metrics;
   std::map<std::string, int> kernels;  // of the time of one, by its name
@@ -102,7 +102,8 @@ struct Traced {
   std::int64_t steps = 0;                // of each trace
   std::vector<TracedRound> rounds;
   std::vector<WorstRanks> worst;  // by variant; of one of one rank there is nothing to say
-  std::vector<Trace> timelines;   // of the last round, by variant
+  // Of the last round, by variant, those of its ranks: by rank, at least one.
+  std::vector<std::vector<Trace>> timelines;
   std::chrono::nanoseconds wall_time{0};
 };
 

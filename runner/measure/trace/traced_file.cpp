@@ -145,6 +145,17 @@ std::vector<TracedStep> ranks_from(const TraceJson& json) {
   return ranks;
 }
 
+std::vector<Trace> timelines_from(const TraceJson& json) {
+  std::vector<Trace> ranks;
+  for (const TraceJson& rank : json) {
+    Trace& trace = ranks.emplace_back(trace_from(rank));
+    if (ranks.size() > 1 && trace.rank <= ranks[ranks.size() - 2].rank)
+      throw WrongTrace("has timelines that are not by rank");
+  }
+  if (ranks.empty()) throw WrongTrace("has a variant without a timeline");
+  return ranks;
+}
+
 bool same_ranks(const TracedRound& one, const TracedRound& other) {
   return std::ranges::equal(one.ranks, other.ranks, [](const auto& these, const auto& those) {
     return std::ranges::equal(these, those, {}, &TracedStep::rank, &TracedStep::rank);
@@ -157,9 +168,8 @@ Traced traced_from(const TraceJson& json) {
   traced.unavailable = json.at("unavailable").get<std::string>();
   traced.steps = whole_number(json.at("steps"));
   traced.wall_time = std::chrono::nanoseconds(whole_number(json.at("wall_nanoseconds")));
-  for (const TraceJson& timeline : json.at("timelines")) {
-    traced.timelines.push_back(trace_from(timeline));
-  }
+  for (const TraceJson& ranks : json.at("timelines"))
+    traced.timelines.push_back(timelines_from(ranks));
   for (const TraceJson& variants : json.at("rounds")) {
     TracedRound round;
     for (const TraceJson& ranks : variants) round.ranks.push_back(ranks_from(ranks));
@@ -203,7 +213,11 @@ std::string traced_text(const Traced& traced) {
     rounds.push_back(std::move(variants));
   }
   TraceJson timelines = TraceJson::array();
-  for (const Trace& timeline : traced.timelines) timelines.push_back(json_of(timeline));
+  for (const std::vector<Trace>& ranks : traced.timelines) {
+    TraceJson of_variant = TraceJson::array();
+    for (const Trace& rank : ranks) of_variant.push_back(json_of(rank));
+    timelines.push_back(std::move(of_variant));
+  }
   TraceJson json = {{"unavailable", traced.unavailable},
                     {"steps", traced.steps},
                     {"wall_nanoseconds", traced.wall_time.count()},

@@ -39,7 +39,7 @@ Traced traced_by_a_device() {
       read_profile(source / "baselines/nvidia-h200/device.toml"), {.seed = 1});
   Traced traced = trace_rounds(*device, plans, {.rounds = 2});
   traced.wall_time = std::chrono::nanoseconds(123456789);
-  Trace& timeline = traced.timelines.front();
+  Trace& timeline = traced.timelines.front().front();
   timeline.unsteady.push_back({UnsteadyKind::jit_compilation, TraceTime(5), TraceTime(6)});
   timeline.work.front().grid = {7, 8, 9};
   timeline.work.front().block = {128, 2, 1};
@@ -52,13 +52,15 @@ Traced traced_by_a_device() {
   timeline.work.back().kind = WorkKind::collective;
   timeline.work.back().collective = CollectiveKind::all_gather;
   timeline.rank = 3;
+  timeline.alike = {5, 6};
   timeline.arrivals = {{.operation = 4, .step = 5, .rank = 2, .at = TraceTime(60)}};
   timeline.library =
       LibraryRecord{.library = "NCCL 2.28.9",
                     .difference = "rank 1 has none",
-                    .algorithms = {{CollectiveKind::reduce_scatter, 4096, "tree", "LL128", 16}}};
+                    .algorithms = {{CollectiveKind::reduce_scatter, 4096, "tree", "LL128", 16}},
+                    .guessed = "all of it"};
   traced.rounds.back().variants.back().library = LibraryRecord{.unavailable = "it is another's"};
-  traced.timelines.back().page_events.reset();
+  traced.timelines.back().front().page_events.reset();
   traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
   return traced;
 }
@@ -104,26 +106,28 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(step.memory.allocated_bytes, expected.memory.allocated_bytes);
   ASSERT_TRUE(expected.memory.driver_bytes);
   EXPECT_EQ(step.memory.driver_bytes, expected.memory.driver_bytes);
-  const DeviceWork& work = read.timelines[0].work.front();
-  EXPECT_EQ(work.name, traced.timelines[0].work.front().name);
+  const DeviceWork& work = read.timelines[0][0].work.front();
+  EXPECT_EQ(work.name, traced.timelines[0][0].work.front().name);
   EXPECT_EQ(work.grid, (std::array{7, 8, 9}));
-  EXPECT_EQ(work.begin, traced.timelines[0].work.front().begin);
-  EXPECT_EQ(read.timelines[0].unsteady.front().begin, TraceTime(5));
-  ASSERT_TRUE(read.timelines[0].page_events);
-  EXPECT_EQ(read.timelines[0].page_events->back().kind, PageEventKind::host_faults);
-  EXPECT_EQ(read.timelines[0].clocks.at(0).hertz, 1.98e9);
-  EXPECT_FALSE(read.timelines[1].page_events) << "absent is not none";
-  EXPECT_EQ(read.timelines[0].work.back().collective, CollectiveKind::all_gather);
+  EXPECT_EQ(work.begin, traced.timelines[0][0].work.front().begin);
+  EXPECT_EQ(read.timelines[0][0].unsteady.front().begin, TraceTime(5));
+  ASSERT_TRUE(read.timelines[0][0].page_events);
+  EXPECT_EQ(read.timelines[0][0].page_events->back().kind, PageEventKind::host_faults);
+  EXPECT_EQ(read.timelines[0][0].clocks.at(0).hertz, 1.98e9);
+  EXPECT_FALSE(read.timelines[1][0].page_events) << "absent is not none";
+  EXPECT_EQ(read.timelines[0][0].work.back().collective, CollectiveKind::all_gather);
   EXPECT_FALSE(work.collective);
-  EXPECT_EQ(read.timelines[0].rank, 3);
-  ASSERT_EQ(read.timelines[0].arrivals.size(), 1u);
-  EXPECT_EQ(read.timelines[0].arrivals[0].rank, 2);
-  EXPECT_EQ(read.timelines[0].arrivals[0].at, TraceTime(60));
-  ASSERT_TRUE(read.timelines[0].library);
-  EXPECT_EQ(read.timelines[0].library->library, "NCCL 2.28.9");
-  EXPECT_EQ(read.timelines[0].library->difference, "rank 1 has none");
-  EXPECT_EQ(read.timelines[0].library->algorithms, traced.timelines[0].library->algorithms);
-  EXPECT_FALSE(read.timelines[1].library);
+  EXPECT_EQ(read.timelines[0][0].rank, 3);
+  EXPECT_EQ(read.timelines[0][0].alike, (std::vector<int>{5, 6}));
+  ASSERT_EQ(read.timelines[0][0].arrivals.size(), 1u);
+  EXPECT_EQ(read.timelines[0][0].arrivals[0].rank, 2);
+  EXPECT_EQ(read.timelines[0][0].arrivals[0].at, TraceTime(60));
+  ASSERT_TRUE(read.timelines[0][0].library);
+  EXPECT_EQ(read.timelines[0][0].library->library, "NCCL 2.28.9");
+  EXPECT_EQ(read.timelines[0][0].library->difference, "rank 1 has none");
+  EXPECT_EQ(read.timelines[0][0].library->algorithms, traced.timelines[0][0].library->algorithms);
+  EXPECT_EQ(read.timelines[0][0].library->guessed, "all of it");
+  EXPECT_FALSE(read.timelines[1][0].library);
   ASSERT_TRUE(read.rounds[1].variants[1].library);
   EXPECT_EQ(read.rounds[1].variants[1].library->unavailable, "it is another's");
   EXPECT_FALSE(step.library);
@@ -152,6 +156,17 @@ TEST(TracedFile, ReadsBackWhatEachRankSaysAndTakesTheWorstAgain) {
   EXPECT_EQ(read.worst[1].metrics, (std::map<Metric, int>{{Metric::gpu_idle, 0}}));
   traced.rounds[1].ranks[1].pop_back();
   EXPECT_EQ(reason_against(traced_text(traced)), "has rounds of other ranks");
+}
+
+TEST(TracedFile, ReadsBackTheTimelineOfEachRankAndRefusesTwoOfOne) {
+  Traced traced = traced_by_a_device();
+  std::vector<Trace>& ranks = traced.timelines.back();
+  ranks.push_back(ranks.front());
+  EXPECT_EQ(reason_against(traced_text(traced)), "has timelines that are not by rank");
+  ranks.back().rank = 1;
+  EXPECT_EQ(read_back(traced).timelines.back().back().rank, 1);
+  ranks.clear();
+  EXPECT_EQ(reason_against(traced_text(traced)), "has a variant without a timeline");
 }
 
 TEST(TracedFile, ReadsBackWhyThereIsNoTrace) {

@@ -12,6 +12,7 @@
 
 #include "measure/trace/worst_ranks.h"
 #include "plan/build/step_names.h"
+#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
 #include "report/picture/timeline_pieces.h"
 #include "report/picture/timeline_row.h"
@@ -27,6 +28,10 @@ namespace {
 constexpr double row_height = 26;
 constexpr double row_gap = 6;
 constexpr double step_marks_height = 15;
+constexpr double narrowest_left_edge = 128;  // of the time axis; longer names of rows move it
+constexpr double widest_left_edge = 300;
+constexpr double row_name_size = 12;
+constexpr double row_name_begin = 20;
 
 constexpr std::string_view patterns =
     R"svg(<defs>
@@ -34,6 +39,7 @@ constexpr std::string_view patterns =
 <pattern id="copy" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 1.5h6M0 4.5h6" stroke="#fff" stroke-width="1.1" stroke-opacity="0.85"/></pattern>
 <pattern id="fill" width="5" height="5" patternUnits="userSpaceOnUse"><circle cx="2.5" cy="2.5" r="1.1" fill="#fff"/></pattern>
 <pattern id="none" width="7" height="7" patternUnits="userSpaceOnUse"><rect width="7" height="7" fill="#f3f3f3"/><circle cx="3.5" cy="3.5" r="0.8" fill="#bbb"/></pattern>
+<pattern id="ranks" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><rect width="6" height="6" fill="#fff" fill-opacity="0.55"/><rect width="3" height="6" fill="#fff"/></pattern>
 </defs>
 )svg";
 
@@ -41,8 +47,14 @@ class Timeline {
  public:
   Timeline(const DeviceIdentity& device, std::span<const DrawnVariant> variants)
       : device_(device), variants_(variants) {
-    std::vector<const Trace*> traces;
-    for (const DrawnVariant& variant : variants) traces.push_back(&variant.trace);
+    std::vector<TracesOfRanks> traces;
+    for (const DrawnVariant& variant : variants) {
+      TracesOfRanks& ranks = traces.emplace_back();
+      for (const DrawnRank& rank : variant.ranks) {
+        ranks.push_back(&rank.trace);
+        make_room_for_names(variant, rank.trace);
+      }
+    }
     constexpr double shown_steps = 2.1;
     windows_ = windows_of(traces, shown_steps);
   }
@@ -65,6 +77,25 @@ class Timeline {
   }
 
  private:
+  static bool has_several_ranks(const DrawnVariant& variant) {
+    return variant.plan.ranks.count > 1;
+  }
+
+  static std::string name_of_row(int stream, const std::string& name) {
+    return name.empty() ? fmt::format("stream {}", stream) : name + " stream";
+  }
+
+  void make_room_for_names(const DrawnVariant& variant, const Trace& trace) {
+    std::vector<std::string> names;
+    for (const auto& [stream, name] : names_of_streams(variant.plan, trace))
+      names.push_back(name_of_row(stream, name));
+    if (has_several_ranks(variant)) names.push_back(name_of_ranks(trace));
+    for (const std::string& name : names) {
+      const double needed = row_name_begin + width_of_text(name, row_name_size) + 12;
+      left_edge_ = std::clamp(needed, left_edge_, widest_left_edge);
+    }
+  }
+
   void draw_title() {
     const StepPlan& plan = variants_.front().plan;
     svg_.text(20, 32, 20, Anchor::start, plan.scenario, "font-weight=\"bold\"");
@@ -78,14 +109,18 @@ class Timeline {
   std::set<Phase> phases() const {
     std::set<Phase> all;
     for (const DrawnVariant& variant : variants_) {
-      for (const HostSpan& span : variant.trace.spans) {
-        if (span.operation >= 0) all.insert(operation(variant, span.operation).phase);
-      }
-      for (const DeviceWork& work : variant.trace.work) {
-        if (work.operation >= 0) all.insert(operation(variant, work.operation).phase);
-      }
+      for (const DrawnRank& rank : variant.ranks) add_phases(variant, rank.trace, all);
     }
     return all;
+  }
+
+  static void add_phases(const DrawnVariant& variant, const Trace& trace, std::set<Phase>& all) {
+    for (const HostSpan& span : trace.spans) {
+      if (span.operation >= 0) all.insert(operation(variant, span.operation).phase);
+    }
+    for (const DeviceWork& work : trace.work) {
+      if (work.operation >= 0) all.insert(operation(variant, work.operation).phase);
+    }
   }
 
   void draw_legend() {
@@ -106,6 +141,8 @@ class Timeline {
     entry({"fill=\"#fff\" stroke=\"#bbb\""}, "idle");
     entry({fmt::format("fill=\"{}\"", runners_own.fill)}, "held back by stepgate, not in the step");
     entry({"fill=\"url(#none)\""}, "not recorded");
+    if (std::ranges::any_of(variants_, has_several_ranks))
+      entry({"fill=\"#777\"", "fill=\"url(#ranks)\""}, "a collective waits for a rank");
     top_ += 26;
   }
 
@@ -115,31 +152,54 @@ class Timeline {
 
   void draw_variant(std::size_t index) {
     const DrawnVariant& variant = variants_[index];
-    const Window& window = windows_.of_variants[index];
-    const Axis axis(window.begin, windows_.length);
-    svg_.text(20, top_ + 15, 15, Anchor::start, variant.plan.variant, "font-weight=\"bold\"");
-    if (variant.numbers != nullptr) draw_facts(facts_of(*variant.numbers), variant.plan.variant);
+    const std::vector<Window>& windows = windows_.of_variants[index];
+    const bool several = has_several_ranks(variant);
+    svg_.text(row_name_begin, top_ + 15, 15, Anchor::start, variant.plan.variant,
+              "font-weight=\"bold\"");
+    const DrawnRank& first = variant.ranks.front();
+    const std::string facts = several                    ? variant.note
+                              : first.numbers == nullptr ? std::string()
+                                                         : facts_of(*first.numbers);
+    if (!facts.empty()) draw_facts(facts, variant.plan.variant);
     top_ += 24;
-    draw_step_marks(axis, steps_of_the_host(variant.trace));
-    begin_row("host", axis, window.host_recorded);
-    draw_host(variant, axis);
-    bool first = true;
-    for (const auto& [stream, name] : names_of_streams(variant.plan, variant.trace)) {
-      if (first) draw_step_marks(axis, steps_of_the_device(variant.trace));
-      first = false;
-      draw_stream(variant, axis, window, stream,
-                  name.empty() ? fmt::format("stream {}", stream) : name + " stream");
+    for (std::size_t rank = 0; rank < variant.ranks.size(); ++rank) {
+      if (several) draw_name_of_ranks(variant.ranks[rank]);
+      draw_rank(variant.plan, variant.ranks[rank].trace, windows[rank]);
     }
     top_ += 14;
+  }
+
+  void draw_name_of_ranks(const DrawnRank& rank) {
+    svg_.text(row_name_begin, top_ + 13, row_name_size, Anchor::start,
+              shortened(name_of_ranks(rank.trace), row_name_size, left_edge_ - row_name_begin - 8),
+              "font-weight=\"bold\"");
+    if (rank.numbers != nullptr)
+      svg_.text(left_edge_, top_ + 13, 12, Anchor::start, facts_of(*rank.numbers));
+    top_ += 17;
+  }
+
+  void draw_rank(const StepPlan& plan, const Trace& trace, const Window& window) {
+    const Axis axis(window.begin, windows_.length, left_edge_);
+    draw_step_marks(axis, steps_of_the_host(trace));
+    begin_row("host", axis, window.host_recorded);
+    draw_host(plan, trace, axis);
+    const Meetings meetings = meetings_of(trace);
+    bool first = true;
+    for (const auto& [stream, name] : names_of_streams(plan, trace)) {
+      if (first) draw_step_marks(axis, steps_of_the_device(trace));
+      draw_stream(trace, axis, window, name_of_row(stream, name), first,
+                  rows_of(plan, trace, meetings, stream));
+      first = false;
+    }
   }
 
   // Beside the name of the variant, or below one that leaves no room.
   void draw_facts(const std::string& facts, std::string_view name) {
     constexpr double bold = 1.15;  // as wide as other letters
-    const double left = std::max(left_edge, 20 + bold * width_of_text(name, 15) + 16);
+    const double left = std::max(left_edge_, row_name_begin + bold * width_of_text(name, 15) + 16);
     const bool fits = left + width_of_text(facts, 13) <= right_edge;
     if (!fits) top_ += 18;
-    svg_.text(fits ? left : left_edge, top_ + 15, 13, Anchor::start, facts);
+    svg_.text(fits ? left : left_edge_, top_ + 15, 13, Anchor::start, facts);
   }
 
   // Where a step begins, with its number: the host's may be ahead of the device's.
@@ -148,8 +208,8 @@ class Timeline {
     for (auto step_at = steps.begin(); step_at != steps.end(); ++step_at) {
       const NumberedStep& step = *step_at;
       const double at = axis.at(step.when.begin);
-      if (at <= left_edge - 1 || at >= right_edge || !axis.shows(step.when)) continue;
-      if (at > left_edge || axis.at(step.when.begin + TraceTime(1)) > left_edge) {
+      if (at <= left_edge_ - 1 || at >= right_edge || !axis.shows(step.when)) continue;
+      if (at > left_edge_ || axis.at(step.when.begin + TraceTime(1)) > left_edge_) {
         svg_.line(at, top_ + 3, at, top_ + step_marks_height, "stroke=\"#222\"");
       }
       const std::string words = fmt::format("step {}", step.number);
@@ -164,35 +224,33 @@ class Timeline {
   }
 
   void begin_row(std::string_view name, const Axis& axis, const Stretch& recorded) {
-    svg_.text(left_edge - 8, top_ + row_height / 2 + 4, 12, Anchor::end,
-              shortened(name, 12, left_edge - 26));
-    svg_.box({left_edge, top_, right_edge - left_edge, row_height},
+    svg_.text(left_edge_ - 8, top_ + row_height / 2 + 4, row_name_size, Anchor::end,
+              shortened(name, row_name_size, left_edge_ - row_name_begin - 8));
+    svg_.box({left_edge_, top_, right_edge - left_edge_, row_height},
              "fill=\"#fff\" stroke=\"#ccc\" stroke-width=\"0.6\"");
     const double begin = axis.at(recorded.begin);
     const double end = axis.at(recorded.end);
-    if (begin > left_edge) {
-      svg_.box({left_edge, top_, begin - left_edge, row_height}, "fill=\"url(#none)\"");
+    if (begin > left_edge_) {
+      svg_.box({left_edge_, top_, begin - left_edge_, row_height}, "fill=\"url(#none)\"");
     }
     if (end < right_edge)
       svg_.box({end, top_, right_edge - end, row_height}, "fill=\"url(#none)\"");
   }
 
-  void draw_host(const DrawnVariant& variant, const Axis& axis) {
+  void draw_host(const StepPlan& plan, const Trace& trace, const Axis& axis) {
     std::vector<Piece> pieces;
-    for (const HostSpan& span : variant.trace.spans) {
-      pieces.push_back(piece_of(variant.plan, span));
-    }
+    for (const HostSpan& span : trace.spans) pieces.push_back(piece_of(plan, span));
     RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
-    draw_waits(variant, axis);
+    draw_waits(trace, axis);
     top_ += row_height + row_gap;
   }
 
   // Over the host's row, with a mark above it, since a wait may be too short to be seen.
-  void draw_waits(const DrawnVariant& variant, const Axis& axis) {
+  void draw_waits(const Trace& trace, const Axis& axis) {
     double last_mark = 0;
-    for (const HostCall& call : variant.trace.calls) {
-      const bool own = call.span >= 0 &&
-                       variant.trace.spans.at(static_cast<std::size_t>(call.span)).operation < 0;
+    for (const HostCall& call : trace.calls) {
+      const bool own =
+          call.span >= 0 && trace.spans.at(static_cast<std::size_t>(call.span)).operation < 0;
       const Stretch when{call.begin, call.end};
       if (!call.can_block || own || !axis.shows(when)) continue;
       const Box box = axis.box(when, top_ + 1, row_height - 2);
@@ -212,40 +270,46 @@ class Timeline {
         }
       }
       const double mark = axis.at(call.begin);
-      if (mark <= left_edge || mark - last_mark < 3) continue;
+      if (mark <= left_edge_ || mark - last_mark < 3) continue;
       svg_.triangle(mark, top_ - 6, "fill=\"#000\"");
       last_mark = mark;
     }
   }
 
-  void draw_stream(const DrawnVariant& variant, const Axis& axis, const Window& window, int stream,
-                   const std::string& name) {
+  using Rows = std::map<int, std::vector<Piece>>;  // of one stream, from 0 on
+
+  static Rows rows_of(const StepPlan& plan, const Trace& trace, const Meetings& meetings,
+                      int stream) {
+    Rows by_row;
     std::vector<const DeviceWork*> work;
     std::vector<Stretch> stretches;
-    for (const DeviceWork& piece : variant.trace.work) {
+    for (const DeviceWork& piece : trace.work) {
       if (piece.stream != stream) continue;
       work.push_back(&piece);
       stretches.push_back({piece.begin, piece.end});
     }
     const std::vector<int> rows = rows_without_overlap(stretches);
-    std::map<int, std::vector<Piece>> by_row;
     for (std::size_t index = 0; index < work.size(); ++index) {
-      by_row[rows[index]].push_back(piece_of(variant.plan, *work[index]));
+      for (Piece& piece : pieces_of(plan, *work[index], meetings))
+        by_row[rows[index]].push_back(std::move(piece));
     }
+    return by_row;
+  }
+
+  void draw_stream(const Trace& trace, const Axis& axis, const Window& window,
+                   const std::string& name, bool is_first, const Rows& by_row) {
     for (const auto& [row, pieces] : by_row) {
       begin_row(row == 0 ? name : std::string(), axis, window.device_recorded);
       RowOfPieces(svg_, axis, top_, row_height).draw(pieces);
-      const bool is_first =
-          row == 0 && stream == names_of_streams(variant.plan, variant.trace).begin()->first;
-      if (is_first) draw_idle(variant, axis);
+      if (is_first && row == 0) draw_idle(trace, axis);
       top_ += row_height + row_gap;
     }
   }
 
   // Says how long the device does nothing at all, where there is room.
-  void draw_idle(const DrawnVariant& variant, const Axis& axis) {
-    TraceTime busy_until = variant.trace.work.front().begin;
-    for (const DeviceWork& work : variant.trace.work) {  // in the order of their begin
+  void draw_idle(const Trace& trace, const Axis& axis) {
+    TraceTime busy_until = trace.work.front().begin;
+    for (const DeviceWork& work : trace.work) {  // in the order of their begin
       const Stretch idle{busy_until, work.begin};
       busy_until = std::max(busy_until, work.end);
       if (idle.end <= idle.begin || !axis.shows(idle)) continue;
@@ -267,15 +331,15 @@ class Timeline {
     }
     const double unit = tick >= 1e5 ? 1e6 : tick >= 100 ? 1e3 : 1;
     const std::string_view unit_name = unit == 1e6 ? "ms" : unit == 1e3 ? "us" : "ns";
-    const Axis axis(TraceTime(0), windows_.length);
+    const Axis axis(TraceTime(0), windows_.length, left_edge_);
     for (double at = 0; at <= length; at += tick) {
       const double x = axis.at(TraceTime(std::llround(at)));
       lines.line(x, top_of_variants, x, top_, "stroke=\"#e4e4e4\"");
       svg_.line(x, top_, x, top_ + 5, "stroke=\"#222\"");
       svg_.text(x, top_ + 18, 12, Anchor::middle, fmt::format("{:.6g}", at / unit));
     }
-    svg_.line(left_edge, top_, right_edge, top_, "stroke=\"#222\"");
-    svg_.text(left_edge - 8, top_ + 18, 12, Anchor::end, unit_name);
+    svg_.line(left_edge_, top_, right_edge, top_, "stroke=\"#222\"");
+    svg_.text(left_edge_ - 8, top_ + 18, 12, Anchor::end, unit_name);
     top_ += 30;
   }
 
@@ -284,13 +348,14 @@ class Timeline {
   Windows windows_;
   Svg svg_;
   double top_ = 0;
+  double left_edge_ = narrowest_left_edge;
 };
 
 // Of the rank whose timeline is drawn.
-const TracedStep* numbers_of(const Traced& traced, std::size_t variant) {
+const TracedStep* numbers_of(const Traced& traced, std::size_t variant, int rank) {
   if (traced.rounds.empty()) return nullptr;
   const std::span<const TracedStep> ranks = ranks_of(traced.rounds.back(), variant);
-  const auto own = std::ranges::find(ranks, traced.timelines[variant].rank, &TracedStep::rank);
+  const auto own = std::ranges::find(ranks, rank, &TracedStep::rank);
   return own == ranks.end() ? nullptr : &*own;
 }
 
@@ -316,7 +381,12 @@ void draw_timeline(std::ostream& out, const DeviceIdentity& device,
   require(traced.timelines.size() == plans.size(), "every variant has a timeline");
   std::vector<DrawnVariant> variants;
   for (std::size_t index = 0; index < plans.size(); ++index) {
-    variants.push_back({plans[index], traced.timelines[index], numbers_of(traced, index)});
+    const DrawnRanks drawn = drawn_ranks(
+        traced.timelines[index], index < traced.worst.size() ? traced.worst[index] : WorstRanks{});
+    DrawnVariant variant{.plan = plans[index], .ranks = {}, .note = drawn.note};
+    for (const Trace* trace : drawn.traces)
+      variant.ranks.push_back({*trace, numbers_of(traced, index, trace->rank)});
+    variants.push_back(std::move(variant));
   }
   draw_timeline(out, device, variants);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A picture of the variants' steady steps, one above the other on one time axis, as SVG: what the
-// host and every stream do, phases as colours, waits of the host hatched in black, idle white.
+// host and every stream of each rank do, phases as colours, waits of the host hatched in black,
+// idle white, collectives pale where they wait for a rank.
 // Files with everything in them are write_trace's.
 #pragma once
 
@@ -22,10 +23,15 @@ namespace stepgate {
 std::filesystem::path picture_file(const std::filesystem::path& asked_for, const StepPlan&,
                                    std::size_t scenarios);
 
-struct DrawnVariant {
-  const StepPlan& plan;
+struct DrawnRank {
   const Trace& trace;
   const TracedStep* numbers = nullptr;  // of that trace, for its line of facts; null: none
+};
+
+struct DrawnVariant {
+  const StepPlan& plan;
+  std::vector<DrawnRank> ranks;  // at least one
+  std::string note = {};         // about these ranks, in words
 };
 
 // Draws about two steps of the slowest variant, and as much time of all others. What no record

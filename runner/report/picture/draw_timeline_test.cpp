@@ -6,9 +6,11 @@
 
 #include <sstream>
 
+#include "report/picture/drawn_ranks.h"
 #include "report/picture/svg.h"
 #include "report/picture/timeline_window.h"
 #include "report/testing/fake_trace.h"
+#include "report/testing/two_ranks.h"
 #include "report/times.h"
 
 namespace stepgate {
@@ -16,7 +18,7 @@ namespace {
 
 std::string picture_of(const std::vector<FakeTrace>& variants) {
   std::vector<DrawnVariant> drawn;
-  for (const FakeTrace& variant : variants) drawn.push_back({variant.plan, variant.trace});
+  for (const FakeTrace& variant : variants) drawn.push_back({variant.plan, {{variant.trace}}});
   std::ostringstream out;
   draw_timeline(out, fake_gpu(), drawn);
   return out.str();
@@ -75,11 +77,11 @@ TEST(DrawTimeline, DoesNotTakeStepgatesOwnWaitsForWaitsOfTheStep) {
 TEST(DrawTimeline, GivesAllVariantsOneScale) {
   const FakeTrace slow = fake_trace({.steps = 20, .kernel_nanoseconds = 40'000});
   const FakeTrace fast = fake_trace({.steps = 20});
-  const std::vector<const Trace*> traces{&slow.trace, &fast.trace};
+  const std::vector<TracesOfRanks> traces{{&slow.trace}, {&fast.trace}};
   const Windows windows = windows_of(traces, 2.1);
   ASSERT_EQ(windows.of_variants.size(), 2U);
   const auto steps = steps_of_the_device(slow.trace);
-  EXPECT_EQ(windows.of_variants[0].begin, steps[1].when.begin);
+  EXPECT_EQ(windows.of_variants[0][0].begin, steps[1].when.begin);
   const TraceTime step = steps[2].when.begin - steps[1].when.begin;
   EXPECT_GE(windows.length, step);
   EXPECT_LE(windows.length, step * 3);
@@ -114,6 +116,98 @@ TEST(DrawTimeline, StaysSmallAndWellFormedWithManyTinyKernelsAndOddNames) {
   EXPECT_TRUE(is_well_formed(svg));
   for (const char letter : svg)
     EXPECT_TRUE(letter == '\n' || static_cast<unsigned char>(letter) >= 32);
+}
+
+std::string picture_of_ranks(const TwoRanks& ranks) {
+  Traced traced;
+  traced.timelines = {ranks.traces};
+  std::ostringstream out;
+  const std::vector<PlannedStep> plans{PlannedStep(ranks.plan, PlanFacts{})};
+  draw_timeline(out, fake_gpu(), plans, traced);
+  return out.str();
+}
+
+TEST(DrawTimeline, ShowsEachRankWithItsRows) {
+  const std::string svg = picture_of_ranks(two_ranks(TraceTime(4000)));
+  EXPECT_TRUE(is_well_formed(svg));
+  EXPECT_EQ(times(svg, ">rank 0</text>"), 1);
+  EXPECT_EQ(times(svg, ">rank 1</text>"), 1);
+  EXPECT_EQ(times(svg, ">host</text>"), 2);
+  EXPECT_EQ(times(svg, ">compute stream</text>"), 2);
+  EXPECT_EQ(times(picture_of({fake_trace()}), ">rank "), 0) << "one rank is none of several";
+}
+
+// "communication stream" once was.
+TEST(DrawTimeline, CutsNoNameOfARow) {
+  EXPECT_EQ(times(picture_of_ranks(two_ranks(TraceTime(0))), ">communication stream</text>"), 2);
+  TwoRanks ranks = two_ranks(TraceTime(0));
+  ranks.plan.streams.back().name = std::string(200, 'x');
+  const std::string svg = picture_of_ranks(ranks);
+  EXPECT_TRUE(is_well_formed(svg));
+  EXPECT_EQ(times(svg, std::string(200, 'x')), 0) << "it would leave no room for anything else";
+}
+
+TEST(DrawTimeline, ShowsWhichPartOfACollectiveIsWaitingForARank) {
+  const std::string svg = picture_of_ranks(two_ranks(TraceTime(4000)));
+  EXPECT_GT(times(svg, "of which 4 us of waiting for rank 1"), 1);
+  EXPECT_EQ(times(svg, "waiting for rank 0"), 0);
+  EXPECT_GT(times(svg, "fill=\"url(#ranks)\""), 1) << "one is the legend's";
+  EXPECT_EQ(times(picture_of_ranks(two_ranks(TraceTime(0))), "waiting for rank"), 0);
+}
+
+TEST(DrawTimeline, HasOneAxisForRanksOfOneClockAndNoneForOthers) {
+  TwoRanks ranks = two_ranks(TraceTime(4000));
+  for (DeviceWork& work : ranks.traces[1].work) work.begin += TraceTime(700);
+  const auto begins = [&] {
+    const std::vector<TracesOfRanks> traces{{&ranks.traces[0], &ranks.traces[1]}};
+    const Windows windows = windows_of(traces, 2.1);
+    return std::pair(windows.of_variants[0][0].begin, windows.of_variants[0][1].begin);
+  };
+  EXPECT_EQ(begins().first, begins().second);
+  for (Trace& trace : ranks.traces) trace.arrivals.clear();  // as of ranks of several hosts
+  EXPECT_EQ(begins().second - begins().first, TraceTime(700));
+}
+
+std::vector<Trace> traces_of_ranks(int count) {
+  std::vector<Trace> traces(static_cast<std::size_t>(count));
+  for (int rank = 0; rank < count; ++rank) {
+    traces[static_cast<std::size_t>(rank)].rank = rank;
+    traces[static_cast<std::size_t>(rank)].arrivals.emplace_back();
+  }
+  return traces;
+}
+
+TEST(DrawTimeline, LeavesMostOfTooManyRanksOutAndSaysSo) {
+  const WorstRanks worst{.shown = 5, .metrics = {{Metric::exposed_comm_us, 7}}, .kernels = {}};
+  const std::vector<Trace> eight = traces_of_ranks(8);
+  EXPECT_EQ(drawn_ranks(eight, worst).traces.size(), 8U);
+  EXPECT_EQ(drawn_ranks(eight, worst).note, "");
+  const std::vector<Trace> sixteen = traces_of_ranks(16);
+  const DrawnRanks drawn = drawn_ranks(sixteen, worst);
+  EXPECT_EQ(drawn.note,
+            "of 16 ranks 0; 5, which the report is of; 7, whose collectives are hidden least; 15");
+  std::vector<int> ranks;
+  for (const Trace* trace : drawn.traces) ranks.push_back(trace->rank);
+  EXPECT_EQ(ranks, (std::vector<int>{0, 5, 7, 15}));
+}
+
+TEST(DrawTimeline, SaysThatRanksShareNoClock) {
+  std::vector<Trace> traces = traces_of_ranks(2);
+  for (Trace& trace : traces) trace.arrivals.clear();
+  EXPECT_EQ(drawn_ranks(traces, {}).note, "each on a clock of its own");
+  traces.pop_back();
+  EXPECT_EQ(drawn_ranks(traces, {}).note, "");
+}
+
+TEST(DrawTimeline, NamesRanksThatAreAlike) {
+  Trace trace;
+  trace.rank = 3;
+  EXPECT_EQ(name_of_ranks(trace), "rank 3");
+  trace.rank = 0;
+  trace.alike = {1};
+  EXPECT_EQ(name_of_ranks(trace), "ranks 0 and 1, alike");
+  trace.alike = {2, 3, 4, 6};
+  EXPECT_EQ(name_of_ranks(trace), "ranks 0, 2 to 4 and 6, alike");
 }
 
 TEST(DrawTimeline, DrawsATraceOfNothing) {

@@ -12,7 +12,6 @@
 #include "support/text/units.h"
 
 namespace stepgate {
-namespace {}  // namespace
 
 std::string time_text(TraceTime time) {
   return seconds_text(static_cast<double>(time.count()) * 1e-9);
@@ -71,6 +70,21 @@ Piece piece_of(const StepPlan& plan, const DeviceWork& work) {
     piece.words += ", " + rounded_bytes_text(static_cast<double>(work.bytes));
   }
   return piece;
+}
+
+std::vector<Piece> pieces_of(const StepPlan& plan, const DeviceWork& work,
+                             const Meetings& meetings) {
+  Piece whole = piece_of(plan, work);
+  const auto wait = wait_for_rank(work, meetings);
+  if (!wait) return {whole};
+  whole.words += fmt::format(", of which {} of waiting for rank {}",
+                             time_text(wait->until - work.begin), wait->rank);
+  Piece waits = whole;
+  waits.when.end = wait->until;
+  waits.pattern = waiting_pattern;
+  waits.label = fmt::format("waits for rank {}", wait->rank);
+  whole.when.begin = wait->until;
+  return {waits, whole};
 }
 
 }  // namespace stepgate

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "measure/trace/meetings.h"
 #include "measure/trace/traced.h"
 #include "plan/step_plan.h"
 #include "report/picture/timeline_row.h"
@@ -19,5 +21,7 @@ std::string facts_of(const TracedStep&);
 
 Piece piece_of(const StepPlan&, const HostSpan&);
 Piece piece_of(const StepPlan&, const DeviceWork&);
+// A collective in two where its rank waits in it for the last one.
+std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const Meetings&);
 
 }  // namespace stepgate

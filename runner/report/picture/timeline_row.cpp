@@ -17,6 +17,8 @@ constexpr std::array<Colour, phase_count> colours{
     Colour{"#D55E00", "#000"}, Colour{"#009E73", "#000"}, Colour{"#000000", "#fff"},
     Colour{"#CC79A7", "#000"}, Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"}};
 
+constexpr Colour on_white{"#fff", "#222"};
+
 }  // namespace
 
 const Colour& colour_of(Phase phase) {
@@ -51,13 +53,13 @@ void RowOfPieces::draw_alone(const Box& box, const Piece& piece) {
   const std::string label = shortened(piece.label, size, box.width - 6);
   if (label.empty()) return;
   // On a pattern, letters need an edge of their own.
+  const Colour& around = piece.pattern == waiting_pattern ? on_white : *piece.colour;
   const std::string edge =
       piece.pattern.empty()
           ? std::string()
-          : fmt::format(" stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\"",
-                        piece.colour->fill);
+          : fmt::format(" stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\"", around.fill);
   svg_.text(box.left + box.width / 2, top_ + height_ / 2 + 4, size, Anchor::middle, label,
-            fmt::format("style=\"fill:{}\"{} pointer-events=\"none\"", piece.colour->ink, edge));
+            fmt::format("style=\"fill:{}\"{} pointer-events=\"none\"", around.ink, edge));
 }
 
 void RowOfPieces::merge(const Box& box, const Piece& piece) {

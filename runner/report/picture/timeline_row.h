@@ -13,8 +13,7 @@
 
 namespace stepgate {
 
-constexpr double left_edge = 128;  // of the time axis, in pixels
-constexpr double right_edge = 1180;
+constexpr double right_edge = 1180;        // of the time axis, in pixels
 constexpr double narrowest_own_box = 2.5;  // below, boxes have no words and share a shape
 
 struct Colour {
@@ -25,6 +24,9 @@ struct Colour {
 inline constexpr Colour runners_own{"#dddddd", "#555"};
 
 const Colour& colour_of(Phase);
+
+// Laid over a collective that waits for a rank; leaves little of the colour.
+inline constexpr std::string_view waiting_pattern = "ranks";
 
 // What one row shows at one stretch of time.
 struct Piece {
@@ -37,16 +39,20 @@ struct Piece {
 
 class Axis {
  public:
-  Axis(TraceTime begin, TraceTime length)
-      : begin_(begin), per_pixel_(static_cast<double>(length.count()) / (right_edge - left_edge)) {}
+  // From `left_edge` on, in pixels.
+  Axis(TraceTime begin, TraceTime length, double left_edge)
+      : begin_(begin),
+        left_edge_(left_edge),
+        per_pixel_(static_cast<double>(length.count()) / (right_edge - left_edge)) {}
 
+  double left_edge() const { return left_edge_; }
   // Outside of the picture: its edge.
   double at(TraceTime time) const {
-    const double place = left_edge + static_cast<double>((time - begin_).count()) / per_pixel_;
-    return std::clamp(place, left_edge, right_edge);
+    const double place = left_edge_ + static_cast<double>((time - begin_).count()) / per_pixel_;
+    return std::clamp(place, left_edge_, right_edge);
   }
   bool shows(const Stretch& when) const {
-    return at(when.end) > left_edge && at(when.begin) < right_edge;
+    return at(when.end) > left_edge_ && at(when.begin) < right_edge;
   }
   Box box(const Stretch& when, double top, double height) const {
     const double left = at(when.begin);
@@ -55,6 +61,7 @@ class Axis {
 
  private:
   TraceTime begin_;
+  double left_edge_;
   double per_pixel_;
 };
 

@@ -68,19 +68,27 @@ std::vector<NumberedStep> steps_of_the_device(const Trace& trace) {
   return steps;
 }
 
-Windows windows_of(std::span<const Trace* const> traces, double steps) {
+Windows windows_of(std::span<const TracesOfRanks> variants, double steps) {
   Windows windows;
   TraceTime slowest{0};
   TraceTime shortest = TraceTime::max();  // of what is recorded from a window's beginning on
-  for (const Trace* trace : traces) {
-    Window window;
-    window.host_recorded = covered(trace->spans);
-    window.device_recorded = covered(trace->work);
-    window.begin = beginning(*trace, window.host_recorded);
-    const TraceTime end = std::max(window.host_recorded.end, window.device_recorded.end);
-    shortest = std::min(shortest, end - window.begin);
-    slowest = std::max(slowest, time_of_a_step(*trace));
-    windows.of_variants.push_back(window);
+  for (const TracesOfRanks& ranks : variants) {
+    std::vector<Window>& of_ranks = windows.of_variants.emplace_back();
+    for (const Trace* trace : ranks) {
+      Window& window = of_ranks.emplace_back();
+      window.host_recorded = covered(trace->spans);
+      window.device_recorded = covered(trace->work);
+      window.begin = beginning(*trace, window.host_recorded);
+      slowest = std::max(slowest, time_of_a_step(*trace));
+    }
+    if (std::ranges::all_of(ranks, [](const Trace* rank) { return shares_its_clock(*rank); })) {
+      const TraceTime first = std::ranges::min(of_ranks, {}, &Window::begin).begin;
+      for (Window& window : of_ranks) window.begin = first;
+    }
+    for (const Window& window : of_ranks) {
+      const TraceTime end = std::max(window.host_recorded.end, window.device_recorded.end);
+      shortest = std::min(shortest, end - window.begin);
+    }
   }
   const TraceTime wanted(std::llround(static_cast<double>(slowest.count()) * steps));
   windows.length = std::max({std::min(wanted, shortest), std::min(wanted, slowest), TraceTime(1)});

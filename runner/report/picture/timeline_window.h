@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which part of the variants' traces a picture shows. How it looks is draw_timeline's.
+// Ranks of one clock begin at one moment, of several each with a step of its own.
 #pragma once
 
 #include <span>
@@ -17,13 +18,15 @@ struct Window {
 };
 
 struct Windows {
-  TraceTime length{0};  // the same for all
-  std::vector<Window> of_variants;
+  TraceTime length{0};                           // the same for all
+  std::vector<std::vector<Window>> of_variants;  // of their ranks
 };
+
+using TracesOfRanks = std::vector<const Trace*>;
 
 // Each begins where the device begins a step that host and device are both recorded from on, if
 // there is one. Long enough for `steps` of the slowest variant, where the traces are.
-Windows windows_of(std::span<const Trace* const> traces, double steps);
+Windows windows_of(std::span<const TracesOfRanks> variants, double steps);
 
 // When the stream with the most work is busy with what the host issued at a step.
 std::vector<NumberedStep> steps_of_the_device(const Trace&);

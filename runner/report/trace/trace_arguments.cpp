@@ -146,7 +146,7 @@ std::string arguments_of_call(const HostCall& call, TraceLinks links) {
 std::string arguments_of_work(const DeviceIdentity& device, const DeviceWork& work,
                               std::int64_t stream, const std::string& operation, TraceLinks links) {
   Arguments arguments;
-  arguments.add(links).add("device", 0).add("context", 1).add("stream", stream);
+  arguments.add(links).add("device", links.gpu).add("context", 1).add("stream", stream);
   if (work.kind == WorkKind::kernel) {
     add_kernel(arguments, device, work);
   } else {
@@ -164,7 +164,7 @@ std::string arguments_of_wait(const HostCall& call, std::int64_t stream, std::in
                               TraceLinks links) {
   Arguments arguments;
   arguments.add("cuda_sync_kind", json_text(kind_of_wait(call))).add("stream", stream).add(links);
-  arguments.add("device", 0).add("context", 1);
+  arguments.add("device", links.gpu).add("context", 1);
   if (call.kind == CallKind::wait_for_event) {
     arguments.add("wait_on_stream", stream).add("wait_on_cuda_event_record_corr_id", recorded_by);
   }

@@ -16,6 +16,7 @@ namespace stepgate {
 struct TraceLinks {
   std::int64_t operation = 0;    // "External id": a host span, counted from 1; 0: none
   std::int64_t correlation = 0;  // of a call and its work; 0: none
+  std::int64_t gpu = 0;          // which one it is of
 };
 
 // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)", a kernel's own name.

@@ -22,8 +22,10 @@ class TraceEvents {
     std::int64_t thread = 0;
   };
 
-  // Times are written relative to `base`.
-  TraceEvents(std::ostream& out, TraceTime base) : out_(out), base_(base) {}
+  explicit TraceEvents(std::ostream& out) : out_(out) {}
+
+  // What follows is written with times relative to `base`.
+  void count_from(TraceTime base) { base_ = base; }
 
   void name_process(std::int64_t process, std::string_view name, std::string_view label,
                     std::int64_t place);
@@ -44,7 +46,7 @@ class TraceEvents {
   void time(TraceTime);  // microseconds with three decimals
 
   std::ostream& out_;
-  TraceTime base_;
+  TraceTime base_{0};
   bool first_ = true;
   std::string text_;  // not handed to the stream yet: one write an event would cost seconds
 };

@@ -1,10 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include "report/trace/trace_rows.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace stepgate {
-namespace {}  // namespace
+namespace {
+
+// "0", "2 to 63"; two in a row are no stretch.
+std::vector<std::string> stretches_of(const std::vector<int>& ranks) {
+  std::vector<std::string> words;
+  for (std::size_t first = 0; first < ranks.size();) {
+    std::size_t last = first;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    if (last == first + 1) --last;
+    words.push_back(first == last ? fmt::format("{}", ranks[first])
+                                  : fmt::format("{} to {}", ranks[first], ranks[last]));
+    first = last + 1;
+  }
+  return words;
+}
+
+}  // namespace
 
 std::vector<int> rows_without_overlap(std::span<const Stretch> stretches) {
   std::vector<TraceTime> ends;  // of the rows
@@ -102,6 +121,23 @@ std::map<int, std::string> names_of_streams(const StepPlan& plan, const Trace& t
     name = stream_at(plan, operation_at(plan, work.operation).stream).name;
   }
   return names;
+}
+
+std::string name_of_ranks(const Trace& trace) {
+  if (trace.alike.empty()) return fmt::format("rank {}", trace.rank);
+  std::vector<int> ranks = trace.alike;
+  ranks.push_back(trace.rank);
+  std::ranges::sort(ranks);
+  const std::vector<std::string> words = stretches_of(ranks);
+  const std::string all_but_last =
+      fmt::format("{}", fmt::join(words.begin(), words.end() - 1, ", "));
+  return fmt::format("ranks {}{}{}, alike", all_but_last, words.size() > 1 ? " and " : "",
+                     words.back());
+}
+
+// Who knows when others came knows their clock.
+bool shares_its_clock(const Trace& trace) {
+  return !trace.arrivals.empty();
 }
 
 }  // namespace stepgate

@@ -56,4 +56,10 @@ std::vector<PhaseOfAStream> phases_of_streams(const StepPlan&, const Trace&);
 // used it.
 std::map<int, std::string> names_of_streams(const StepPlan&, const Trace&);
 
+// "rank 1"; of one that stands for others "ranks 0 and 2 to 63, alike".
+std::string name_of_ranks(const Trace&);
+
+// Whether its times can be compared with those of other ranks.
+bool shares_its_clock(const Trace&);
+
 }  // namespace stepgate

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "measure/trace/meetings.h"
 #include "plan/build/step_names.h"
 #include "report/export/export_formats.h"
 #include "report/trace/trace_arguments.h"
@@ -17,13 +18,12 @@
 #include "report/trace/trace_events.h"
 #include "report/trace/trace_host_events.h"
 #include "report/trace/trace_rows.h"
+#include "support/require.h"
 
 namespace stepgate {
 namespace {
 
-// Rows of the file. The GPU is the process of its number, as tools expect it.
-constexpr std::int64_t gpu = 0;
-constexpr std::int64_t host = 1;
+// Rows of the file.
 constexpr std::int64_t host_thread = 1;
 constexpr std::int64_t overhead_thread = 1000;
 constexpr std::int64_t overlap_rows = 1'000'000;  // a stream's second row, third, ...
@@ -44,17 +44,32 @@ std::string_view name_of(UnsteadyKind kind) {
   return "overhead of tracing";
 }
 
-class TraceWriter {
+TraceTime first_moment(const Trace& trace) {
+  TraceTime first = TraceTime::max();
+  for (const HostSpan& span : trace.spans) first = std::min(first, span.begin);
+  for (const HostCall& call : trace.calls) first = std::min(first, call.begin);
+  for (const DeviceWork& work : trace.work) first = std::min(first, work.begin);
+  for (const Unsteady& unsteady : trace.unsteady) first = std::min(first, unsteady.begin);
+  return first == TraceTime::max() ? TraceTime(0) : first;
+}
+
+// Writes what one rank did.
+class RankWriter {
  public:
-  TraceWriter(std::ostream& out, const TraceDocument& document)
-      : out_(out),
-        document_(document),
+  // Numbers of calls and arrows are above `last_number`.
+  RankWriter(TraceEvents& events, const TraceDocument& document, const Trace& trace, TraceTime base,
+             std::int64_t last_number)
+      : device_(document.device),
         plan_(document.plan),
-        trace_(document.trace),
-        base_(first_moment(document.trace)),
-        events_(out, base_) {
+        trace_(trace),
+        base_(base),
+        events_(events),
+        gpu_(trace.rank),
+        host_(document.plan.ranks.count + trace.rank),
+        before_(last_number),
+        last_number_(last_number) {
     for (const HostCall& call : trace_.calls) {
-      last_number_ = std::max(last_number_, std::int64_t{call.correlation});
+      last_number_ = std::max(last_number_, before_ + std::int64_t{call.correlation});
     }
     // Tools take stream 0 for "no stream".
     for (const DeviceWork& work : trace_.work) {
@@ -65,47 +80,22 @@ class TraceWriter {
     }
   }
 
-  void write() {
-    write_head();
-    events_.name_process(host, "stepgate", "CPU", 0);
-    events_.name_process(gpu, exported_name(document_.device), "GPU 0", 1);
+  // Returns the last number that it gave.
+  std::int64_t write() {
+    events_.count_from(base_);
+    const std::string rank = plan_.ranks.count > 1 ? name_of_ranks(trace_) + ": " : "";
+    events_.name_process(host_, rank + "stepgate", "CPU", 2 * gpu_);
+    events_.name_process(gpu_, rank + exported_name(device_), fmt::format("GPU {}", gpu_),
+                         2 * gpu_ + 1);
     write_host();
     write_unsteady();
     write_work();
     write_phases_of_streams();
-    write_counters(events_, gpu, base_, trace_);
-    events_.finish();
-    fmt::print(out_, "\n],\n\"traceName\":{}}}\n",
-               json_text(fmt::format("{}.{}", plan_.scenario, plan_.variant)));
+    write_counters(events_, gpu_, base_, trace_);
+    return last_number_;
   }
 
  private:
-  static TraceTime first_moment(const Trace& trace) {
-    TraceTime first = TraceTime::max();
-    for (const HostSpan& span : trace.spans) first = std::min(first, span.begin);
-    for (const HostCall& call : trace.calls) first = std::min(first, call.begin);
-    for (const DeviceWork& work : trace.work) first = std::min(first, work.begin);
-    for (const Unsteady& unsteady : trace.unsteady) first = std::min(first, unsteady.begin);
-    return first == TraceTime::max() ? TraceTime(0) : first;
-  }
-
-  void write_head() {
-    const DeviceIdentity& device = document_.device;
-    const auto major = static_cast<int>(device.compute_capability + 0.01);
-    const double minor = (device.compute_capability - major) * 10;
-    // The blank after "rank": is what HolisticTraceAnalysis looks for.
-    fmt::print(out_,
-               "{{\n\"schemaVersion\":1,\n"
-               "\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{},"
-               "\"computeMajor\":{},\"computeMinor\":{:.0f},\"numSms\":{}}}],\n"
-               "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": {},\"world_size\":{}}},\n"
-               "\"stepgate\":{{\"scenario\":{},\"variant\":{},\"device\":{}}},\n"
-               "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
-               json_text(exported_name(device)), device.memory_bytes, major, minor,
-               device.multiprocessors, trace_.rank, plan_.ranks.count, json_text(plan_.scenario),
-               json_text(plan_.variant), json_text(in_words(device)), base_.count());
-  }
-
   const Operation& operation(int index) const {
     return plan_.operations.at(static_cast<std::size_t>(index));
   }
@@ -113,7 +103,7 @@ class TraceWriter {
   // A call of its own number where the trace has none, for a number ties exactly one call to its
   // work.
   std::int64_t correlation_of(const HostCall& call) {
-    return call.correlation != 0 ? std::int64_t{call.correlation} : ++last_number_;
+    return call.correlation != 0 ? before_ + std::int64_t{call.correlation} : ++last_number_;
   }
 
   void write_host() {
@@ -127,9 +117,9 @@ class TraceWriter {
     int most = -1;
     for (std::size_t index = 0; index < events.size(); ++index) {
       const HostEvent& event = events[index];
-      const TraceEvents::Row row{host, host_thread + rows[index]};
+      const TraceEvents::Row row{host_, host_thread + rows[index]};
       for (; most < rows[index]; ++most) {
-        events_.name_row({host, host_thread + most + 1},
+        events_.name_row({host_, host_thread + most + 1},
                          most < 0 ? "host" : fmt::format("host, overlap {}", most + 1), most + 1);
       }
       events_.stretch(event.category, event.name, row, event.when.begin, event.when.end,
@@ -149,14 +139,14 @@ class TraceWriter {
       stretches.push_back({trace_.calls[index].begin, trace_.calls[index].end});
     }
     const std::vector<int> rows = rows_without_overlap(stretches);
-    events_.name_row({gpu, wait_row}, "waits of the host", wait_row);
+    events_.name_row({gpu_, wait_row}, "waits of the host", wait_row);
     auto row = rows.begin();
     for (const auto& [index, what] : waits) {
       const HostCall& call = trace_.calls[index];
-      events_.stretch("cuda_sync", kind_of_wait(call), {gpu, wait_row + *row++}, call.begin,
+      events_.stretch("cuda_sync", kind_of_wait(call), {gpu_, wait_row + *row++}, call.begin,
                       call.end,
                       arguments_of_wait(call, what.stream, what.recorded_by,
-                                        {call.span + 1, correlations_[index]}));
+                                        {call.span + 1, correlations_[index], gpu_}));
     }
   }
 
@@ -169,9 +159,9 @@ class TraceWriter {
     std::vector<Stretch> stretches;
     for (const Unsteady& unsteady : all) stretches.push_back({unsteady.begin, unsteady.end});
     const std::vector<int> rows = rows_without_overlap(stretches);
-    events_.name_row({host, overhead_thread}, "not steady", overhead_thread);
+    events_.name_row({host_, overhead_thread}, "not steady", overhead_thread);
     for (std::size_t index = 0; index < all.size(); ++index) {
-      events_.stretch("overhead", name_of(all[index].kind), {host, overhead_thread + rows[index]},
+      events_.stretch("overhead", name_of(all[index].kind), {host_, overhead_thread + rows[index]},
                       all[index].begin, all[index].end, {});
     }
   }
@@ -203,7 +193,7 @@ class TraceWriter {
 
   void name_row_of(int stream, const std::string& name, int row) {
     const std::int64_t number = stream + first_stream_;
-    events_.name_row({gpu, number + row * overlap_rows},
+    events_.name_row({gpu_, number + row * overlap_rows},
                      fmt::format("stream {}{}{}{}", number, name.empty() ? "" : ": ", name,
                                  row == 0 ? "" : fmt::format(", overlap {}", row)),
                      number * 100 + row);
@@ -212,8 +202,9 @@ class TraceWriter {
   void write_piece(const DeviceWork& work, int row_of_stream, int call,
                    std::vector<bool>& has_arrow) {
     const std::int64_t stream = work.stream + first_stream_;
-    const TraceEvents::Row row{gpu, stream + row_of_stream * overlap_rows};
-    TraceLinks links{0, work.correlation};
+    const TraceEvents::Row row{gpu_, stream + row_of_stream * overlap_rows};
+    const bool has_number = work.correlation != 0;
+    TraceLinks links{0, has_number ? before_ + std::int64_t{work.correlation} : 0, gpu_};
     if (call >= 0) links.operation = trace_.calls[static_cast<std::size_t>(call)].span + 1;
     // A profiler sees a collective as the kernel that it is.
     const std::string_view category = work.kind == WorkKind::copy   ? "gpu_memcpy"
@@ -221,14 +212,23 @@ class TraceWriter {
                                                                     : "kernel";
     events_.stretch(
         category, name_of_work(work), row, work.begin, work.end,
-        arguments_of_work(document_.device, work, stream,
+        arguments_of_work(device_, work, stream,
                           work.operation < 0 ? "" : operation(work.operation).name, links));
+    write_wait_for_rank(work, row);
     if (call < 0) return;
     // An arrow ends once, so each piece of a graph has one of its own.
     const auto index = static_cast<std::size_t>(call);
     const std::int64_t number = has_arrow[index] ? ++last_number_ : correlations_[index];
     has_arrow[index] = true;
     events_.arrow(number, call_rows_[index], trace_.calls[index].begin, row, work.begin);
+  }
+
+  // Within a collective, until its last rank has come.
+  void write_wait_for_rank(const DeviceWork& work, TraceEvents::Row row) {
+    const auto wait = wait_for_rank(work, meetings_);
+    if (!wait) return;
+    events_.stretch("gpu_user_annotation", fmt::format("waits for rank {}", wait->rank), row,
+                    work.begin, wait->until, fmt::format("\"step\":{}", work.step));
   }
 
   // Phases as the device goes through them, on a row beside each stream.
@@ -238,28 +238,50 @@ class TraceWriter {
     for (const PhaseOfAStream& phase : phases) streams.insert(phase.stream);
     for (const int stream : streams) {
       const std::int64_t number = stream + first_stream_;
-      events_.name_row({gpu, number + phase_rows}, fmt::format("stream {}: phases", number),
+      events_.name_row({gpu_, number + phase_rows}, fmt::format("stream {}: phases", number),
                        number * 100 + 99);
     }
     for (const PhaseOfAStream& phase : phases) {
       events_.stretch("gpu_user_annotation", name_of(phase.phase),
-                      {gpu, phase.stream + first_stream_ + phase_rows}, phase.when.begin,
+                      {gpu_, phase.stream + first_stream_ + phase_rows}, phase.when.begin,
                       phase.when.end, fmt::format("\"step\":{}", phase.step));
     }
   }
 
-  std::ostream& out_;
-  const TraceDocument& document_;
+  const DeviceIdentity& device_;
   const StepPlan& plan_;
   const Trace& trace_;
   TraceTime base_;
-  TraceEvents events_;
-  std::int64_t last_number_ = 0;  // of a call or an arrow
+  TraceEvents& events_;
+  std::int64_t gpu_;          // the process of its number, as tools expect it
+  std::int64_t host_;         // a process behind all GPUs
+  std::int64_t before_;       // numbers that other ranks have
+  std::int64_t last_number_;  // of a call or an arrow
+  Meetings meetings_ = meetings_of(trace_);
   int first_stream_ = 0;
   std::map<std::string, std::int64_t> streams_;  // by what the plan calls them, as written
   std::vector<std::int64_t> correlations_;       // of the calls
   std::vector<TraceEvents::Row> call_rows_;
 };
+
+void write_head(std::ostream& out, const TraceDocument& document, TraceTime base) {
+  const DeviceIdentity& device = document.device;
+  const StepPlan& plan = document.plan;
+  const auto major = static_cast<int>(device.compute_capability + 0.01);
+  const double minor = (device.compute_capability - major) * 10;
+  // The blank after "rank": is what HolisticTraceAnalysis looks for.
+  fmt::print(out,
+             "{{\n\"schemaVersion\":1,\n"
+             "\"deviceProperties\":[{{\"id\":0,\"name\":{},\"totalGlobalMem\":{},"
+             "\"computeMajor\":{},\"computeMinor\":{:.0f},\"numSms\":{}}}],\n"
+             "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": {},\"world_size\":{}}},\n"
+             "\"stepgate\":{{\"scenario\":{},\"variant\":{},\"device\":{}}},\n"
+             "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":{},\n\"traceEvents\":[",
+             json_text(exported_name(device)), device.memory_bytes, major, minor,
+             device.multiprocessors, document.ranks.front().rank, plan.ranks.count,
+             json_text(plan.scenario), json_text(plan.variant), json_text(in_words(device)),
+             base.count());
+}
 
 }  // namespace
 
@@ -270,7 +292,20 @@ std::filesystem::path trace_file(const std::filesystem::path& asked_for, const S
 }
 
 void write_trace(std::ostream& out, const TraceDocument& document) {
-  TraceWriter(out, document).write();
+  require(!document.ranks.empty(), "somebody was traced");
+  TraceTime base = TraceTime::max();
+  for (const Trace& trace : document.ranks) base = std::min(base, first_moment(trace));
+  const bool one_clock = std::ranges::all_of(document.ranks, shares_its_clock);
+  write_head(out, document, base);
+  TraceEvents events(out);
+  std::int64_t last_number = 0;
+  for (const Trace& trace : document.ranks) {
+    const TraceTime begin = one_clock ? base : first_moment(trace);
+    last_number = RankWriter(events, document, trace, begin, last_number).write();
+  }
+  events.finish();
+  fmt::print(out, "\n],\n\"traceName\":{}}}\n",
+             json_text(fmt::format("{}.{}", document.plan.scenario, document.plan.variant)));
 }
 
 }  // namespace stepgate

@@ -5,11 +5,14 @@
 // A file holds one variant. HolisticTraceAnalysis takes a file for one rank, with the GPU at
 // process 0 and its streams as threads, and numbers steps by ProfilerStep#n; two variants in one
 // file would be one rank that runs every step twice. Whoever wants both at once draws them
-// (draw_timeline.h) or opens two tabs.
+// (draw_timeline.h) or opens two tabs. Of several ranks all are in the file, the GPU of each at the
+// process of its number: so viewers show them on one axis of time, and HolisticTraceAnalysis
+// cannot tell them apart.
 #pragma once
 
 #include <filesystem>
 #include <iosfwd>
+#include <span>
 
 #include "device/device.h"
 #include "device/trace.h"
@@ -24,12 +27,13 @@ std::filesystem::path trace_file(const std::filesystem::path& asked_for, const S
 struct TraceDocument {
   const DeviceIdentity& device;
   const StepPlan& plan;
-  const Trace& trace;
+  std::span<const Trace> ranks;  // at least one, by rank
 };
 
-// Rows: the host (steps, in them phases, in them operations, in them calls); every stream, with
-// rows of its own for what overlaps, and its phases; waits of the host. Arrows lead from a call to
-// the work that it caused; counters say what memory is held and how much work is under way.
+// Rows of each rank: the host (steps, in them phases, in them operations, in them calls); every
+// stream, with rows of its own for what overlaps, and its phases; waits of the host. Arrows lead
+// from a call to the work that it caused; counters say what memory is held and how much work is
+// under way.
 void write_trace(std::ostream&, const TraceDocument&);
 
 }  // namespace stepgate

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "report/testing/fake_trace.h"
+#include "report/testing/two_ranks.h"
 #include "tests/golden.h"
 #include "tests/sanitized.h"
 
@@ -24,7 +25,7 @@ using Json = nlohmann::json;
 
 std::string text_of(const FakeTrace& fake) {
   std::ostringstream out;
-  write_trace(out, {fake_gpu(), fake.plan, fake.trace});
+  write_trace(out, {fake_gpu(), fake.plan, {&fake.trace, 1}});
   return out.str();
 }
 
@@ -250,6 +251,37 @@ TEST(WriteTrace, WritesUnsteadyMomentsAndNamesThatAreNotText) {
                           [](const Json& event) { return event["name"] == "module loading"; }),
             1);
   EXPECT_EQ(crossing(events), "");
+}
+
+TEST(WriteTrace, HasAProcessForTheGpuAndOneForTheHostOfEachRank) {
+  const TwoRanks ranks = two_ranks(TraceTime(4000));
+  std::ostringstream out;
+  write_trace(out, {fake_gpu(), ranks.plan, ranks.traces});
+  const Json root = Json::parse(out.str());
+  EXPECT_EQ(root["distributedInfo"]["world_size"], 2);
+  std::map<int, std::string> processes;
+  std::map<int, std::set<std::string>> collectives;  // by process, and what they wait for
+  std::map<std::int64_t, int> numbers;
+  std::vector<Json> stretches;
+  for (const Json& event : root["traceEvents"]) {
+    if (event["name"] == "process_name") processes[event["pid"]] = event["args"]["name"];
+    if (event["ph"] == "s") ++numbers[event["id"]];
+    if (event["ph"] != "X") continue;
+    stretches.push_back(event);
+    const std::string name = event["name"];
+    if (name.starts_with("nccl") || name.starts_with("waits for rank"))
+      collectives[event["pid"]].insert(name);
+  }
+  EXPECT_EQ(processes, (std::map<int, std::string>{{0, "rank 0: NVIDIA H200"},
+                                                   {1, "rank 1: NVIDIA H200"},
+                                                   {2, "rank 0: stepgate"},
+                                                   {3, "rank 1: stepgate"}}));
+  EXPECT_EQ(collectives, (std::map<int, std::set<std::string>>{
+                             {0, {"ncclDevKernel_AllReduce", "waits for rank 1"}},
+                             {1, {"ncclDevKernel_AllReduce"}}}));
+  EXPECT_FALSE(numbers.empty());
+  for (const auto& [number, times] : numbers) EXPECT_EQ(times, 1) << "two ranks' arrow " << number;
+  EXPECT_EQ(crossing(stretches), "");
 }
 
 TEST(WriteTrace, WritesATraceOfNothing) {

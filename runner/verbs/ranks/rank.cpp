@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // `stepgate rank`: one rank of a run, in a process of its own. Standard input and output belong to
 // the protocol.
+#include <functional>
 #include <iostream>
+#include <utility>
+#include <vector>
 
 #include "plan/count/facts_of.h"
 #include "plan/derive/anchors.h"
+#include "plan/derive/collective_probes.h"
 #include "support/process/run_program.h"
 #include "support/text/diagnostic.h"
 #include "support/toml/toml_text.h"
@@ -38,28 +42,46 @@ std::vector<PlannedStep> steps_with_anchors(std::vector<Planned> all) {
   return steps_of(all);
 }
 
+std::vector<PlannedStep> steps_of(const std::vector<CollectiveProbe>& probes) {
+  std::vector<PlannedStep> steps;
+  for (const CollectiveProbe& probe : probes) steps.insert(steps.end(), {probe.fewer, probe.more});
+  return steps;
+}
+
+int serve(const Arguments& arguments, Device& device, std::vector<PlannedStep> plans,
+          std::function<std::vector<PlannedStep>()> more_plans) {
+  RankSubject subject{.rank = arguments.ranks.rank,
+                      .build = hexadecimal(digest_of_this_program()),
+                      .plans = std::move(plans),
+                      .more_plans = std::move(more_plans),
+                      .fault = {}};
+  if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);
+  RankServer server(device, std::move(subject));
+  serve_rank(std::cin, std::cout, server);
+  return 0;
+}
+
 }  // namespace
 
 int serve_as_rank(const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  std::vector<Planned> all = plan_all(arguments, seed);
   DeviceChoice choice = arguments.device;
   choice.seed = arguments.worker.noise.value_or(seed);
   choice.tracing = arguments.ranks.traces;
+  if (arguments.ranks.probes > 0) {
+    const OpenedDevice opened = open_device(choice);
+    return serve(arguments, *opened.device, steps_of(collective_probes(arguments.ranks.probes)),
+                 {});
+  }
+  std::vector<Planned> all = plan_all(arguments, seed);
   const OpenedDevice opened = open_device(choice);
   try {
     fit_to_device(all, opened.device->identity(), seed);
   } catch (const RequestError&) {  // who asks has the same scenarios and says so
   }
-  RankSubject subject{.rank = arguments.ranks.rank,
-                      .build = hexadecimal(digest_of_this_program()),
-                      .plans = with_injections(steps_of(all, arguments), arguments.worker.injected),
-                      .more_plans = [&all] { return steps_with_anchors(all); },
-                      .fault = {}};
-  if (!arguments.ranks.fault.empty()) subject.fault = played_fault(arguments.ranks.fault);
-  RankServer server(*opened.device, std::move(subject));
-  serve_rank(std::cin, std::cout, server);
-  return 0;
+  return serve(arguments, *opened.device,
+               with_injections(steps_of(all, arguments), arguments.worker.injected),
+               [&all] { return steps_with_anchors(all); });
 }
 
 }  // namespace stepgate

@@ -65,6 +65,13 @@ class OwnRanks : public RankTeam {
 
 }  // namespace
 
+std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments& arguments, int count,
+                                               std::uint64_t seed) {
+  Arguments own = arguments;
+  own.ranks.probes = count;
+  return OwnRanks(own, count).assemble(seed, RanksFor::timing);
+}
+
 RankedSettings ranked_settings(const Arguments& arguments) {
   return {.stall = std::chrono::duration_cast<std::chrono::nanoseconds>(
               std::chrono::duration<double>(arguments.ranks.stall_seconds)),
@@ -92,6 +99,8 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
   if (spec == gpu) spec = fmt::format("{}:{}", gpu, local_rank);
   std::vector<std::string> more{"--rank", std::to_string(rank)};
   if (what == RanksFor::tracing) more.emplace_back("--traces");
+  if (arguments.ranks.probes > 0)
+    more.insert(more.end(), {"--probes", std::to_string(arguments.ranks.probes)});
   if (arguments.worker.noise)
     more.insert(more.end(), {"--noise-seed", std::to_string(*arguments.worker.noise)});
   for (const std::string& injection : arguments.worker.injected)

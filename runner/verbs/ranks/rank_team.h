@@ -53,6 +53,9 @@ struct PartOfRun {
 // processes on a GPU are no environment to measure in.
 std::vector<PartOfRun> parts_of_run(std::vector<Planned>&, RankTeam*);
 
+// Processes that measure collectives of so many ranks and run no scenario. Throws DeviceLost.
+std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments&, int count, std::uint64_t seed);
+
 // Of the launcher's rank 0, before anything else is done. Throws RequestError.
 std::unique_ptr<RankTeam> lead(const Arguments&, const LaunchedAs&);
 // Of its other ranks: does what rank 0 asks and says nothing. The exit code.

@@ -351,9 +351,11 @@ TEST_F(RankedDevices, AreRefusedByTheRankThatCountsSomethingElse) {
   rank(1).gpu->trace = trace_that_reduces(50, 130, 2);
   const auto all = device(std::chrono::minutes(1));
   const Traced traced = trace_rounds(*all, planned, {.rounds = 1});
-  EXPECT_EQ(reason_against_conformance(planned, traced),
-            "the trace of 'by hand' is not its plan: launches_per_step is 3 on rank 1 in traced "
-            "round 1 and 2 by the plan");
+  EXPECT_EQ(
+      reason_against_conformance(planned, traced),
+      "the trace of 'by hand' is not its plan: launches_per_step is 3 on rank 1 in traced "
+      "round 1 and 2 by the plan; in 'memory' the timeline has 2 a step (cudaLaunchKernel), the "
+      "plan 1");
 }
 
 TEST_F(RankedDevices, NameTheRankWhoseWeightsDiffer) {

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// When the ranks came to each collective of a trace. What follows from that is communication.h's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "device/trace.h"
+
+namespace stepgate {
+
+struct Meeting {
+  std::int64_t first = 0;  // in nanoseconds of the trace's clock
+  std::int64_t last = 0;   // from then on it communicates; until then others wait
+  int last_rank = 0;
+};
+using Meetings = std::map<std::pair<std::int64_t, int>, Meeting>;  // by step and operation
+
+// Empty where nobody can tell.
+Meetings meetings_of(const Trace&);
+
+struct WaitForRank {
+  TraceTime until{0};  // from the begin of the work
+  int rank = 0;
+};
+// Of a collective that was there before its last rank.
+std::optional<WaitForRank> wait_for_rank(const DeviceWork&, const Meetings&);
+
+}  // namespace stepgate
