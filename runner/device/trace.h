@@ -109,6 +109,8 @@ struct LibraryRecord {
   std::string unavailable = {};  // why it says nothing, in words; empty where it does
   std::string difference = {};   // the first from the plan, in words; empty where there is none
   std::vector<CollectiveAlgorithm> algorithms = {};  // each once, by kind and size
+  // Some are in a graph: of those it speaks when they are captured, and not when they run.
+  bool captured = false;
 };
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.

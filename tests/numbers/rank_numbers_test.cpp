@@ -170,6 +170,19 @@ TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
   }
 }
 
+TEST_P(RankNumbers, AreTheSameInAGraph) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Knobs knobs = of_ranks(model_of(GetParam()), 2, shard);
+    const Numbers one_by_one = numbers_of(knobs);
+    knobs.launch.via = LaunchVia::graph;
+    for (const std::uint64_t order : {1, 5}) {
+      const Numbers found = numbers_of(knobs, order);
+      EXPECT_EQ(found.losses, one_by_one.losses);
+      EXPECT_EQ(found.weights, one_by_one.weights);
+    }
+  }
+}
+
 // The norm of all gradients is a sum over ranks where each has only its part of them.
 TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   Knobs knobs = model_of(GetParam());

@@ -124,6 +124,34 @@ TEST(SimulatedRanks, PayTheHostALaunchForEachCollective) {
   EXPECT_EQ((*result_of(with).host_busy - *result_of(without).host_busy) / 100, microseconds(2));
 }
 
+StepPlan in_a_graph(StepPlan plan) {
+  for (Operation& operation : plan.operations) operation.captured = true;
+  return plan;
+}
+
+TEST(SimulatedRanks, PayTheHostNothingForACollectiveInAGraph) {
+  const StepPlan without = in_a_graph(spins(4, 50, {}));
+  const StepPlan with = in_a_graph(spins(4, 50, {{"spin 1", 10'000}, {"spin 3", 300'000}}));
+  EXPECT_EQ(*result_of(with).host_busy, *result_of(without).host_busy);
+  EXPECT_LT(*result_of(with).host_busy, *result_of(spins(4, 50, {})).host_busy);
+  EXPECT_EQ(time_of(with) - time_of(in_a_graph(spins(4, 50, {{"spin 1", 10'000}}))),
+            microseconds(300))
+      << "and its time on the device is what it was";
+}
+
+TEST(SimulatedRanks, AreTracedAsCollectivesOfTheirGraphsLaunch) {
+  const StepPlan plan = in_a_graph(spins(4, 50, {{"spin 1", 40'000}}));
+  const Trace trace = *result_of(plan, true).trace;
+  const std::vector<DeviceWork> collectives = collectives_of(trace);
+  ASSERT_EQ(collectives.size(), 100u);
+  for (const DeviceWork& work : collectives) {
+    EXPECT_EQ(operation_at(plan, work.operation).name, "reduce");
+    EXPECT_TRUE(work.from_graph);
+    EXPECT_EQ(trace.calls.at(work.correlation - 1).name, "cudaGraphLaunch");
+  }
+  EXPECT_EQ(trace.calls.size(), 100u);
+}
+
 TEST(SimulatedRanks, AreTracedAsCollectivesAndNoKernels) {
   const StepPlan plan = spins(4, 50, {{"spin 1", 40'000}});
   const Trace trace = *result_of(plan, true).trace;

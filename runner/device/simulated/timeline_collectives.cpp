@@ -33,9 +33,15 @@ const char* call_of(CollectiveKind kind) {
 }  // namespace
 
 // From then on it is on the device, where it holds multiprocessors also while others are awaited.
+// In a graph it is a node, which costs the host nothing.
 void Timeline::come_to(const Operation& operation, const Collective& collective) {
-  call({CallKind::launch, call_of(collective.kind)}, profile_.host.launch_nanoseconds);
-  const Nanoseconds earliest = host_ + profile_.compute.launch_latency_nanoseconds;
+  Nanoseconds earliest = 0;
+  if (operation.captured) {
+    earliest = launch_graph();
+  } else {
+    call({CallKind::launch, call_of(collective.kind)}, profile_.host.launch_nanoseconds);
+    earliest = host_ + profile_.compute.launch_latency_nanoseconds;
+  }
   const auto communicator = static_cast<std::size_t>(collective.communicator);
   came_ = std::max({ready(operation), earliest, communicators_.at(communicator)});
   meeting_ = &operation;

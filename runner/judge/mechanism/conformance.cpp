@@ -288,6 +288,7 @@ std::optional<std::string> reason_against_conformance(std::span<const PlannedSte
 std::vector<std::string> library_record_notes(const Traced& traced) {
   std::set<CollectiveAlgorithm> algorithms;
   std::string library;
+  bool captured = false;
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
       for (const TracedStep& rank : ranks_of(round, variant)) {
@@ -300,12 +301,20 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
               rank.rank, library, rank.library->unavailable)};
         }
         algorithms.insert(rank.library->algorithms.begin(), rank.library->algorithms.end());
+        captured = captured || rank.library->captured;
       }
     }
   }
   if (algorithms.empty()) return {};
-  return {fmt::format("{} itself says how it carries out collectives: {}", library,
-                      in_words(algorithms))};
+  std::vector<std::string> notes{fmt::format("{} itself says how it carries out collectives: {}",
+                                             library, in_words(algorithms))};
+  if (captured) {
+    notes.push_back(fmt::format(
+        "of collectives in a graph {} speaks when they are captured and not when they run; that "
+        "each launch has them is counted by plan and trace alone",
+        library));
+  }
+  return notes;
 }
 
 std::vector<std::string> unsteady_notes(std::span<const PlannedStep> plans, const Traced& traced) {

@@ -24,6 +24,7 @@ struct FakeNccl {
   FakeAnswer collective = FakeAnswer::success;
   nccl_api::Result async_state = nccl_api::success;
   bool has_profilers = true;  // as from 2.28.3 on
+  bool is_captured = false;   // what it is asked for, as the streams of real ones say
   Mistake mistake = Mistake::none;
   int mistaken_at = 0;
   std::atomic<bool> released{false};  // calls that never answer do

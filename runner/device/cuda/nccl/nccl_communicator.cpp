@@ -20,6 +20,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int thread_has_no_gpu = -1;  // none of NCCL's results
+constexpr std::chrono::seconds longest_abort{5};
 
 nccl_api::UniqueId id_in(const std::string& rendezvous) {
   nccl_api::UniqueId id{};
@@ -144,11 +145,16 @@ void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
   if (result != nccl_api::success) fail(nccl_.sentence(result, what, connection_->handle));
 }
 
-// Aborting ends what waits on the GPU for ranks that have gone.
+// Aborting ends what waits on the GPU for ranks that have gone. NCCL returns from it when the
+// graphs that have its collectives are gone too, which this thread may still have.
 void NcclCommunicator::fail(std::string words) {
   working_ = false;
-  if (connection_->handle != nullptr)
-    (void)nccl_.call().comm_abort(std::exchange(connection_->handle, nullptr));
+  if (connection_->handle != nullptr) {
+    (void)call_within(longest_abort, [abort = nccl_.call().comm_abort,
+                                      handle = std::exchange(connection_->handle, nullptr)] {
+      return abort(handle);
+    });
+  }
   throw DeviceError(fmt::format("{}: {}", rank_in_words(), words));
 }
 

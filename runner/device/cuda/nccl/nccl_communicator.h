@@ -40,7 +40,7 @@ class NcclCommunicator {
   // that waits is left to itself, and the process should end.
   NcclCommunicator(const Nccl&, const RankMembership&, std::function<void()> choose_gpu,
                    const CommunicatorLimits& = {});
-  // Work that uses it must be done, unless it has failed.
+  // Work that uses it must be done and graphs that have its collectives gone, unless it has failed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;

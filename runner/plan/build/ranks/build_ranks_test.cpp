@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
 #include "plan/count/count_collectives.h"
 #include "plan/derive/plan_of_rank.h"
@@ -192,6 +193,50 @@ TEST(RanksRace, WithoutAWait) {
     EXPECT_TRUE(find_race(without(plan, "wait for weights of bucket 2")));
     EXPECT_TRUE(find_race(without(plan, "wait until the square sum is reduced")));
   }
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+StepPlan in_a_graph(Shard shard) {
+  Knobs knobs = sharded(shard);
+  if (shard == Shard::parameters) knobs.ranks.communicators = 2;
+  knobs.launch.via = LaunchVia::graph;
+  return plan_of(knobs);
+}
+
+TEST(RanksInAGraph, HaveTheSameCollectivesInOneLaunch) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    const StepPlan plan = in_a_graph(shard);
+    EXPECT_FALSE(find_capture_error(plan)) << *find_capture_error(plan);
+    EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+    EXPECT_EQ(value(plan, Metric::launches_per_step), 1);
+    Knobs one_by_one = sharded(shard);
+    if (shard == Shard::parameters) one_by_one.ranks.communicators = 2;
+    for (const Metric metric :
+         {Metric::collectives_per_step, Metric::payload_bytes_per_step, Metric::wire_bytes_per_step,
+          Metric::late_collectives_per_step, Metric::early_comm_waits_per_step})
+      EXPECT_EQ(value(plan, metric), value(one_by_one, metric)) << row_of(metric).name;
+    for (const Operation& operation : plan.operations)
+      EXPECT_TRUE(operation.captured || !std::holds_alternative<Collective>(operation.action));
+  }
+}
+
+TEST(RanksInAGraph, AreRefusedWhereABranchDoesNotComeBack) {
+  const StepPlan plan = in_a_graph(Shard::none);
+  EXPECT_EQ(find_capture_error(without(plan, "wait until the gradients are reduced")),
+            "'reduce bucket 0' cannot be part of a graph: the compute stream never waits for it "
+            "within the graph");
+  EXPECT_EQ(find_capture_error(without(plan, "wait for bucket 0")),
+            "'reduce bucket 0' cannot be part of a graph: its stream has waited for nothing that "
+            "the graph records");
+}
+
+// The host of the slow rank is late for the launch of its graph, and nothing of that is in it.
+TEST(RanksInAGraph, MayHaveOneThatIsSlow) {
+  Knobs knobs = gpt();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.ranks.slow_us = 200;
+  EXPECT_FALSE(find_capture_error(plan_of(knobs)));
 }
 
 // --- the plan of a rank --------------------------------------------------------------------------
