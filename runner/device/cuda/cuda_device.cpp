@@ -32,7 +32,8 @@
 namespace stepgate {
 namespace {
 
-constexpr int most_communicators = 2;  // of a plan
+// Of all plans together: two of a plan, and others for each limit of their thread blocks.
+constexpr int most_communicators = 16;
 
 int attribute(cudaDeviceAttr which, int index) {
   int value = 0;
@@ -93,6 +94,8 @@ std::string value_of(const std::vector<DeviceKey>& keys, std::string_view name) 
                                   [&](const DeviceKey& key) { return key.name == name; });
   return found == keys.end() ? std::string() : found->value;
 }
+
+using Communicators = std::vector<std::unique_ptr<NcclCommunicator>>;
 
 class CudaDevice : public Device {
  public:
@@ -174,7 +177,7 @@ class CudaDevice : public Device {
     return cupti_ ? cupti_->unavailable() : "the GPU was opened for timing";
   }
 
-  // One name for each communicator that a plan may have.
+  // One name for each communicator that plans may have.
   std::string make_rendezvous() override {
     std::string names;
     for (int made = 0; made < most_communicators; ++made) names += nccl().make_unique_id();
@@ -184,10 +187,11 @@ class CudaDevice : public Device {
   void join(const RankMembership& membership) override {
     agreement_.reset();
     communicators_.clear();
+    names_taken_ = 0;
     membership_ = membership;
     if (membership.count == 1) return;
-    add_communicators(1);
-    agreement_.emplace(*communicators_.front());
+    add_communicators({.communicators = 1});
+    agreement_.emplace(*communicators_of({}).front());
   }
 
   std::optional<EnvironmentReading> read_environment() override { return nvml().read(); }
@@ -195,15 +199,25 @@ class CudaDevice : public Device {
  private:
   // Those that a plan needs and that are not there yet: all ranks load the same plans in one order,
   // so that they come together.
-  void add_communicators(int needed) {
+  void add_communicators(const RanksPlan& ranks) {
     const std::size_t name = membership_.rendezvous.size() / most_communicators;
-    while (std::ssize(communicators_) < needed) {
+    Communicators& there = communicators_of(ranks);
+    while (std::ssize(there) < ranks.communicators) {
+      if (names_taken_ == most_communicators) {
+        throw DeviceError(
+            fmt::format("a run has at most {} communicators; give its variants fewer values of "
+                        "'ranks.max_ctas'",
+                        most_communicators));
+      }
       RankMembership membership = membership_;
-      membership.rendezvous = membership_.rendezvous.substr(communicators_.size() * name, name);
-      communicators_.push_back(std::make_unique<NcclCommunicator>(
-          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); }));
+      membership.rendezvous = membership_.rendezvous.substr(names_taken_++ * name, name);
+      there.push_back(std::make_unique<NcclCommunicator>(
+          nccl(), membership, [index = index_] { check(cudaSetDevice(index), "choose the GPU"); },
+          CommunicatorLimits{.max_ctas = ranks.max_ctas}));
     }
   }
+
+  Communicators& communicators_of(const RanksPlan& ranks) { return communicators_[ranks.max_ctas]; }
 
   DeviceIdentity identity_now() const {
     const cudaDeviceProp properties = properties_of(index_);
@@ -244,7 +258,7 @@ class CudaDevice : public Device {
     const bool is_of_several = plan.ranks.count > 1;
     if (is_of_several) agreement_->begin();
     try {
-      if (is_of_several) add_communicators(plan.ranks.communicators);
+      if (is_of_several) add_communicators(plan.ranks);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
@@ -343,7 +357,7 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicators = communicators_,
+            .communicators = communicators_of(plan.ranks),
             .agreement = agreement_ ? &*agreement_ : nullptr};
   }
 
@@ -361,8 +375,10 @@ class CudaDevice : public Device {
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
   RankMembership membership_;
-  std::vector<std::unique_ptr<NcclCommunicator>> communicators_;  // empty: it is alone
-  std::optional<LoadAgreement> agreement_;                        // absent: likewise
+  std::size_t names_taken_ = 0;  // of the rendezvous
+  // By the most thread blocks of their collectives; those of a device that is alone are none.
+  std::map<std::optional<int>, Communicators> communicators_;
+  std::optional<LoadAgreement> agreement_;  // absent: likewise
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "device/simulated/collective_time.h"
+#include "device/simulated/limited_ctas.h"
 #include "device/simulated/timeline.h"
 #include "plan/build/step_names.h"
 #include "support/require.h"
@@ -51,7 +52,11 @@ void Timeline::meet(Nanoseconds last) {
   require(meeting_ != nullptr && last >= came_, "a rank has come to where all meet");
   const auto& collective = std::get<Collective>(meeting_->action);
   const std::int64_t bytes = payload_bytes(collective);
-  const Nanoseconds time = collective_time(profile_, collective.kind, plan_.ranks.count, bytes);
+  const auto time_of_bytes = [&](std::int64_t moved) {
+    return collective_time(profile_, collective.kind, plan_.ranks.count, moved);
+  };
+  const Nanoseconds time =
+      time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), plan_.ranks.max_ctas);
   const Nanoseconds end = last + scaled_for_device(time);
   communicators_[static_cast<std::size_t>(collective.communicator)] = end;
   const bool is_behind = communication_.empty() || communication_.back().end < came_;
@@ -71,6 +76,7 @@ void Timeline::meet(Nanoseconds last) {
 // finds the kernel placed already: it mostly waits for what the compute stream was given before it,
 // and begins behind that.
 Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const {
+  const double stretch = stretch_with_ctas(stretch_beside_collective, plan_.ranks.max_ctas);
   Nanoseconds now = begin;
   Nanoseconds left = alone;
   auto next = std::ranges::upper_bound(communication_, begin, {}, &Interval::end);
@@ -79,11 +85,10 @@ Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alon
       left -= next->begin - now;
       now = next->begin;
     }
-    const auto under = static_cast<Nanoseconds>(
-        std::floor(static_cast<double>(next->end - now) / stretch_beside_collective));
+    const auto under =
+        static_cast<Nanoseconds>(std::floor(static_cast<double>(next->end - now) / stretch));
     if (left <= under) {
-      return now + static_cast<Nanoseconds>(
-                       std::llround(static_cast<double>(left) * stretch_beside_collective));
+      return now + static_cast<Nanoseconds>(std::llround(static_cast<double>(left) * stretch));
     }
     left -= under;
     now = next->end;

@@ -147,6 +147,19 @@ void keep_each_once(std::vector<CollectiveAlgorithm>& algorithms) {
   algorithms.erase(std::unique(algorithms.begin(), algorithms.end()), algorithms.end());
 }
 
+// A collective's channel is a thread block. Empty where there are no more than may be.
+std::string more_channels(const RanksPlan& ranks,
+                          const std::vector<CollectiveAlgorithm>& algorithms) {
+  for (const CollectiveAlgorithm& one : algorithms) {
+    if (!ranks.max_ctas || one.channels <= *ranks.max_ctas) continue;
+    return fmt::format(
+        "NCCL takes {2} thread blocks for the {0} of {1} bytes, and 'ranks.max_ctas' is {3}; look "
+        "whether NCCL_MAX_CTAS or NCCL_MIN_CTAS is set",
+        name_of(one.kind), one.bytes, one.channels, *ranks.max_ctas);
+  }
+  return "";
+}
+
 }  // namespace
 
 LibraryRecord library_record_of(const StepPlan& plan, const IssuedSteps& steps,
@@ -181,6 +194,7 @@ LibraryRecord library_record_of(const StepPlan& plan, const IssuedSteps& steps,
     compare(in_steps, issued_on(plan, steps, communicator), issued);
   }
   keep_each_once(said.algorithms);
+  if (said.difference.empty()) said.difference = more_channels(plan.ranks, said.algorithms);
   // Counts of a record that is not whole say nothing.
   const std::int64_t lost = records.captured.lost + records.issued.lost;
   if (lost > 0) {

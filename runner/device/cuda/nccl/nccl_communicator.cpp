@@ -66,14 +66,15 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
   if (!nccl.unavailable().empty()) throw DeviceError(nccl.unavailable());
   constexpr std::string_view what = "join the other ranks";
   const int recorded_before = recorded_communicators();
-  const auto result =
-      call_within(limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous),
-                                           membership, connection = connection_] {
-                    nccl_api::Config config;
-                    config.blocking = 1;
-                    return call.comm_init_rank_config(&connection->handle, membership.count, id,
-                                                      membership.rank, &config);
-                  }));
+  const auto result = call_within(
+      limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous), membership,
+                               connection = connection_, max_ctas = limits.max_ctas] {
+        nccl_api::Config config;
+        config.blocking = 1;
+        if (max_ctas) config.most_ctas = *max_ctas;
+        return call.comm_init_rank_config(&connection->handle, membership.count, id,
+                                          membership.rank, &config);
+      }));
   // While a call is at work with it, nobody else may touch what it makes.
   if (!result) {
     connection_ = std::make_shared<Connection>();

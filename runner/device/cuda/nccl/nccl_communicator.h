@@ -31,6 +31,7 @@ struct CollectiveCall {
 
 struct CommunicatorLimits {
   std::chrono::nanoseconds deadline{std::chrono::seconds(60)};  // of whatever waits for others
+  std::optional<int> max_ctas = {};  // thread blocks of a collective; absent: NCCL's choice
 };
 
 class NcclCommunicator {
