@@ -180,7 +180,10 @@ TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
       const Numbers found = numbers_of(knobs);
       EXPECT_EQ(found.losses, expected.losses);
       EXPECT_EQ(found.weights, expected.weights);
-      EXPECT_EQ(found.gradients, expected.gradients);
+      // Elsewhere than in its own part they are still those of the rank.
+      if (shard != Shard::optimizer) {
+        EXPECT_EQ(found.gradients, expected.gradients);
+      }
     }
   }
   Knobs knobs = of_ranks(model_of(GetParam()), 3);
