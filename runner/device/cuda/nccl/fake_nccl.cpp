@@ -188,7 +188,7 @@ Result ncclCommDestroy(Handle communicator) {
 Result ncclCommAbort(Handle communicator) {
   finalize(*static_cast<FakeCommunicator*>(communicator));
   ++told.aborted;
-  return success;
+  return answer(told.abort);
 }
 
 const char* ncclGetErrorString(Result result) {

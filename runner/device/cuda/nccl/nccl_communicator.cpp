@@ -20,7 +20,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int thread_has_no_gpu = -1;  // none of NCCL's results
-constexpr std::chrono::seconds longest_abort{5};
 
 nccl_api::UniqueId id_in(const std::string& rendezvous) {
   nccl_api::UniqueId id{};
@@ -151,7 +150,7 @@ void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
 void NcclCommunicator::fail(std::string words) {
   working_ = false;
   if (connection_->handle != nullptr) {
-    (void)call_within(longest_abort, [abort = nccl_.call().comm_abort,
+    (void)call_within(limits_.abort, [abort = nccl_.call().comm_abort,
                                       handle = std::exchange(connection_->handle, nullptr)] {
       return abort(handle);
     });

@@ -193,6 +193,23 @@ TEST_F(RecordOfFakeNccl, NamesACollectiveOfAnotherKind) {
             "NCCL, which enqueued 4 of them there, and the plan has 4");
 }
 
+TEST_F(RecordOfFakeNccl, NamesMoreThreadBlocksThanThereMayBe) {
+  begin_nccl_record();
+  join();
+  (void)take_nccl_record();
+  StepPlan plan = plan_of_two();
+  issue(plan);
+  const NcclRecord issued = take_nccl_record();
+  const auto difference_with_at_most = [&](int ctas) {
+    plan.ranks.max_ctas = ctas;
+    return library_record_of(plan, steps, communicators_, {.issued = issued}).difference;
+  };
+  EXPECT_EQ(difference_with_at_most(16), "");
+  EXPECT_EQ(difference_with_at_most(8),
+            "NCCL takes 16 thread blocks for the all-reduce of 4096 bytes, and 'ranks.max_ctas' is "
+            "8; look whether NCCL_MAX_CTAS or NCCL_MIN_CTAS is set");
+}
+
 TEST_F(RecordOfFakeNccl, OfGraphsIsThePlanOnceForEach) {
   const LibraryRecord said = record_of_two_graphs();
   EXPECT_EQ(said.difference, "");

@@ -77,7 +77,7 @@ class CudaStep : public LoadedStep {
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
-  void capture_graphs();
+  void capture_graphs(const CudaServices&);
   void run_first_collectives(const CudaServices&);
 
   void run_steps(std::int64_t count);

@@ -101,7 +101,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(services);
   run_first_collectives(services);
-  capture_graphs();
+  capture_graphs(services);
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
         return std::holds_alternative<TakeBatch>(operation.action);
@@ -169,7 +169,8 @@ void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
   }
 }
 
-void CudaStep::capture_graphs() {
+// Of several ranks all can launch theirs or none does: a launch waits for those of the others.
+void CudaStep::capture_graphs(const CudaServices& services) {
   std::int64_t period = 1;
   bool any = false;
   for (const Operation& operation : plan_.operations) {
@@ -180,8 +181,10 @@ void CudaStep::capture_graphs() {
     }
   }
   if (!any) return;
+  const bool is_of_several = plan_.ranks.count > 1;
+  if (is_of_several) services.agreement->begin();
   // NCCL speaks of what is captured now, and never again of what its launches do.
-  const bool is_told_by_nccl = cupti_ && plan_.ranks.count > 1;
+  const bool is_told_by_nccl = cupti_ && is_of_several;
   if (is_told_by_nccl) (void)take_nccl_record();
   for (std::int64_t step = 0; step < period; ++step) {
     buffers_.begin_capture();
@@ -204,6 +207,8 @@ void CudaStep::capture_graphs() {
     check(cudaGraphUpload(executable, stream(compute_stream)), "upload the step's graph");
   }
   if (is_told_by_nccl) captured_record_ = take_nccl_record();
+  if (is_of_several && !services.agreement->all_can(true))
+    throw DeviceError("another rank cannot capture it");
 }
 
 }  // namespace stepgate
