@@ -6,20 +6,22 @@
 
 namespace stepgate {
 
-double share_of_channels(std::optional<int> max_ctas) {
+double share_of_channels(const DeviceProfile& profile, std::optional<int> max_ctas) {
   if (!max_ctas) return 1;
-  return std::min(1.0, static_cast<double>(*max_ctas) / channels_by_choice);
+  constexpr double over_nvlink = 24;
+  constexpr double over_pcie = 2;
+  const double chosen = profile.collectives.ranks == 0 ? over_pcie : over_nvlink;
+  return std::min(1.0, *max_ctas / chosen);
 }
 
-std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
-                            std::optional<int> max_ctas) {
+std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
+                                double share) {
   const std::int64_t latency = std::min(nanoseconds, latency_nanoseconds);
-  const auto moving = static_cast<double>(nanoseconds - latency);
-  return latency + std::llround(moving / share_of_channels(max_ctas));
+  return latency + std::llround(static_cast<double>(nanoseconds - latency) / share);
 }
 
-double stretch_with_ctas(double stretch, std::optional<int> max_ctas) {
-  return 1 + (stretch - 1) * share_of_channels(max_ctas);
+double stretch_with_channels(double stretch, double share) {
+  return 1 + (stretch - 1) * share;
 }
 
 }  // namespace stepgate

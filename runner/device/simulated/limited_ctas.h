@@ -7,19 +7,20 @@
 #include <cstdint>
 #include <optional>
 
+#include "device/profile.h"
+
 namespace stepgate {
 
-// Of NCCL's rings over NVLink, on two H100, from 1 MiB on.
-inline constexpr int channels_by_choice = 24;
+// Of the channels that NCCL would choose. Over NVLink these are 24, as on two H100 from 1 MiB on;
+// over PCIe, of which a profile has no collectives, two.
+double share_of_channels(const DeviceProfile&, std::optional<int> max_ctas);
 
-// Of the channels that NCCL would choose.
-double share_of_channels(std::optional<int> max_ctas);
+// Of a collective that takes so long with all of them, in nanoseconds.
+std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
+                                double share);
 
-// Of a collective that takes so long with as many as NCCL chooses, in nanoseconds.
-std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
-                            std::optional<int> max_ctas);
-
-// So many times as long as alone runs a kernel under a collective.
-double stretch_with_ctas(double stretch, std::optional<int> max_ctas);
+// So many times as long as alone runs a kernel under a collective that stretches it so with all of
+// them.
+double stretch_with_channels(double stretch, double share);
 
 }  // namespace stepgate

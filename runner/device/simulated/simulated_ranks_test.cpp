@@ -131,6 +131,16 @@ TEST(SimulatedRanks, WithFewerThreadBlocksMoveFewerBytesASecondAndStretchKernels
   EXPECT_LE(std::chrono::abs(time_of(limited(beside, 12)) - alone - lost), nanoseconds(3));
 }
 
+TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {
+  StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
+  const auto time_over_pcie = [&](std::optional<int> max_ctas) {
+    plan.ranks.max_ctas = max_ctas;
+    return *make_simulated_device(round_profile())->load(plan)->run({20, 100}).elapsed;
+  };
+  EXPECT_EQ(time_over_pcie(2), time_over_pcie({}));
+  EXPECT_GT(time_over_pcie(1), time_over_pcie({}));
+}
+
 TEST(SimulatedRanks, TakeTurnsInACommunicator) {
   const std::vector<PlacedCollective> two{{"spin 3", 100'000, 0}, {"spin 3", 100'000, 1}};
   std::vector<PlacedCollective> in_one = two;

@@ -55,8 +55,7 @@ void Timeline::meet(Nanoseconds last) {
   const auto time_of_bytes = [&](std::int64_t moved) {
     return collective_time(profile_, collective.kind, plan_.ranks.count, moved);
   };
-  const Nanoseconds time =
-      time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), plan_.ranks.max_ctas);
+  const Nanoseconds time = time_with_channels(time_of_bytes(bytes), time_of_bytes(0), channels_);
   const Nanoseconds end = last + scaled_for_device(time);
   communicators_[static_cast<std::size_t>(collective.communicator)] = end;
   const bool is_behind = communication_.empty() || communication_.back().end < came_;
@@ -76,7 +75,7 @@ void Timeline::meet(Nanoseconds last) {
 // finds the kernel placed already: it mostly waits for what the compute stream was given before it,
 // and begins behind that.
 Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const {
-  const double stretch = stretch_with_ctas(stretch_beside_collective, plan_.ranks.max_ctas);
+  const double stretch = stretch_with_channels(stretch_beside_collective, channels_);
   Nanoseconds now = begin;
   Nanoseconds left = alone;
   auto next = std::ranges::upper_bound(communication_, begin, {}, &Interval::end);
