@@ -294,6 +294,7 @@ struct RanksPlan {
   int communicators = 1;
   // Thread blocks of a collective, at most; absent: as many as whoever carries it out chooses.
   std::optional<int> max_ctas = {};
+  RankLinks links = RankLinks::usual;
 };
 
 struct StepPlan {

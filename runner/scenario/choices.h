@@ -63,6 +63,9 @@ enum class GradientDtype { model, fp32 };
 // How gradients become those of all ranks together: the collective takes their mean, or the sum of
 // what each rank has divided before by how many there are.
 enum class Averaging { collective, before };
+// How GPUs reach each other: as NCCL finds best, or through host memory alone. `usual` is written
+// "default" in files.
+enum class RankLinks { usual, no_p2p };
 // Where the step waits for a bucket: before the update, as soon as it is issued, or when it is
 // issued only after the backward pass.
 enum class ReduceOverlap { backward, early_wait, none };

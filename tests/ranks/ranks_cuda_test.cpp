@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <ostream>
@@ -381,6 +382,18 @@ TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
     return bytes_of(step->run({0, steps, true}));
   });
   EXPECT_EQ(again, once);
+}
+
+// What a rank process does for 'ranks.link'.
+TEST_P(OtherWaysOnGpus, HaveTheSameBitsWithoutPeerAccess) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const auto without = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    setenv("NCCL_P2P_DISABLE", "1", 1);
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    return bytes_of(device->load(own)->run({0, steps, true}));
+  });
+  EXPECT_EQ(without, run_on_ranks(plan));
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, OtherWaysOnGpus, testing::ValuesIn(other_ways()),

@@ -6,12 +6,12 @@
 
 namespace stepgate {
 
-double share_of_channels(const DeviceProfile& profile, std::optional<int> max_ctas) {
-  if (!max_ctas) return 1;
+double share_of_channels(const DeviceProfile& profile, const RanksPlan& ranks) {
+  if (!ranks.max_ctas) return 1;
   constexpr double over_nvlink = 24;
   constexpr double over_pcie = 2;
-  const double chosen = profile.collectives.ranks == 0 ? over_pcie : over_nvlink;
-  return std::min(1.0, *max_ctas / chosen);
+  const bool has_links = profile.collectives.ranks != 0 && ranks.links == RankLinks::usual;
+  return std::min(1.0, *ranks.max_ctas / (has_links ? over_nvlink : over_pcie));
 }
 
 std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,

@@ -5,15 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "device/profile.h"
+#include "plan/step_plan.h"
 
 namespace stepgate {
 
 // Of the channels that NCCL would choose. Over NVLink these are 24, as on two H100 from 1 MiB on;
-// over PCIe, of which a profile has no collectives, two.
-double share_of_channels(const DeviceProfile&, std::optional<int> max_ctas);
+// over PCIe, of which a profile has no collectives, and without peer access two.
+double share_of_channels(const DeviceProfile&, const RanksPlan&);
 
 // Of a collective that takes so long with all of them, in nanoseconds.
 std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "device/simulated/collective_time.h"
 #include "device/simulated/round_numbers.h"
 
 namespace stepgate {
@@ -139,6 +140,16 @@ TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {
   };
   EXPECT_EQ(time_over_pcie(2), time_over_pcie({}));
   EXPECT_GT(time_over_pcie(1), time_over_pcie({}));
+}
+
+TEST(SimulatedRanks, WithoutPeerAccessAreAsSlowAsPinnedCopies) {
+  StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
+  const auto device = make_simulated_device(linked_profile());
+  plan.ranks.links = RankLinks::no_p2p;
+  const auto found = *device->load(plan)->run({20, 100}).elapsed / 100;
+  const std::int64_t over_pcie = collective_time_over_pcie(
+      linked_profile(), CollectiveKind::all_reduce, plan.ranks.count, 300'000);
+  EXPECT_EQ(found, microseconds(4 * 50 + 2) + nanoseconds(over_pcie));
 }
 
 TEST(SimulatedRanks, TakeTurnsInACommunicator) {

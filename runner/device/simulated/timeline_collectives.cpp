@@ -52,8 +52,11 @@ void Timeline::meet(Nanoseconds last) {
   require(meeting_ != nullptr && last >= came_, "a rank has come to where all meet");
   const auto& collective = std::get<Collective>(meeting_->action);
   const std::int64_t bytes = payload_bytes(collective);
+  const bool has_peer_access = plan_.ranks.links != RankLinks::no_p2p;
   const auto time_of_bytes = [&](std::int64_t moved) {
-    return collective_time(profile_, collective.kind, plan_.ranks.count, moved);
+    const int ranks = plan_.ranks.count;
+    return has_peer_access ? collective_time(profile_, collective.kind, ranks, moved)
+                           : collective_time_over_pcie(profile_, collective.kind, ranks, moved);
   };
   const Nanoseconds time = time_with_channels(time_of_bytes(bytes), time_of_bytes(0), channels_);
   const Nanoseconds end = last + scaled_for_device(time);

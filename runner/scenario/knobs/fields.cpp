@@ -343,6 +343,11 @@ constexpr std::array field_rows{
         "thread blocks of a collective, at most: fewer leave kernels beside it more of the device, "
         "and move fewer bytes a second; auto is NCCL's choice",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::links>(
+        "ranks.link", one_of(rank_links),
+        "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
+        "memory; the same for all variants",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",

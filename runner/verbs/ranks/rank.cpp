@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate rank`: one rank of a run, in a process of its own. Standard input and output belong to
 // the protocol.
+#include <cstdlib>
 #include <iostream>
 
 #include "plan/derive/anchors.h"
@@ -10,6 +11,7 @@
 #include "verbs/fit_to_device.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_server.h"
+#include "verbs/ranks/rank_team.h"
 #include "verbs/verbs.h"
 
 namespace stepgate {
@@ -29,6 +31,16 @@ std::vector<PlannedStep> steps_with_anchors(std::vector<Planned> all) {
   return steps_of(all);
 }
 
+// Before NCCL looks for it, which is when the device joins others.
+void choose_links(const std::vector<Planned>& all) {
+  constexpr int instead_of_what_is_there = 1;
+  try {
+    if (links_of_ranks(all) == RankLinks::no_p2p)
+      setenv("NCCL_P2P_DISABLE", "1", instead_of_what_is_there);
+  } catch (const RequestError&) {  // who asks has the same scenarios and says so
+  }
+}
+
 }  // namespace
 
 int serve_as_rank(const Arguments& arguments) {
@@ -37,6 +49,7 @@ int serve_as_rank(const Arguments& arguments) {
   DeviceChoice choice = arguments.device;
   choice.seed = arguments.worker.noise.value_or(seed);
   choice.tracing = arguments.ranks.traces;
+  choose_links(all);
   const OpenedDevice opened = open_device(choice);
   try {
     fit_to_device(all, opened.device->identity(), seed);
