@@ -111,6 +111,8 @@ struct LibraryRecord {
   std::string difference = {};   // the first from the plan, in words; empty where there is none
   std::vector<CollectiveAlgorithm> algorithms = {};  // each once, by kind and size
   std::string guessed = {};  // what of their times nobody measured, in words; empty: nothing
+  // Some are in a graph: of those it speaks when they are captured, and not when they run.
+  bool captured = false;
 };
 
 // Memory taken (bytes above 0) or given back (below 0), as the driver saw it.

@@ -292,6 +292,9 @@ struct RanksPlan {
   int count = 1;
   int rank = 0;  // whose plan it is; the plan as it is built is rank 0's
   int communicators = 1;
+  // Thread blocks of a collective, at most; absent: as many as whoever carries it out chooses.
+  std::optional<int> max_ctas = {};
+  RankLinks links = RankLinks::usual;
 };
 
 struct StepPlan {

@@ -61,6 +61,12 @@ enum class Shard { none, optimizer, gradients, parameters };
 enum class BucketOrder { reverse, forward };  // of parameters, as the forward pass uses them
 // Of gradients while they are reduced: as the model has them, or made larger before.
 enum class GradientDtype { model, fp32 };
+// How gradients become those of all ranks together: the collective takes their mean, or the sum of
+// what each rank has divided before by how many there are.
+enum class Averaging { collective, before };
+// How GPUs reach each other: as NCCL finds best, or through host memory alone. `usual` is written
+// "default" in files.
+enum class RankLinks { usual, no_p2p };
 // Where the step waits for a bucket: before the update, as soon as it is issued, or when it is
 // issued only after the backward pass.
 enum class ReduceOverlap { backward, early_wait, none };

@@ -175,11 +175,16 @@ struct RanksKnobs {
   BucketOrder bucket_order = BucketOrder::reverse;
   ReduceOverlap overlap = ReduceOverlap::backward;
   GradientDtype gradient_dtype = GradientDtype::model;
+  Averaging average = Averaging::collective;
   std::int64_t communicators = 1;  // 2: weights are gathered by one of their own
-  bool sync_each_part = false;     // with batch.accumulate: reduce after every part
-  bool check_each_bucket = false;  // the host reads whether its gradients are finite
-  double slow_us = 0;              // of busy host time that one rank has besides, a step
-  std::int64_t slow_rank = 0;      // which
+  std::int64_t gather_ahead = 1;   // blocks' weights that are gathered before they are needed
+  // Thread blocks of a collective, at most; absent: as many as NCCL chooses.
+  std::optional<std::int64_t> max_ctas = {};
+  RankLinks links = RankLinks::usual;  // the same of all variants
+  bool sync_each_part = false;         // with batch.accumulate: reduce after every part
+  bool check_each_bucket = false;      // the host reads whether its gradients are finite
+  double slow_us = 0;                  // of busy host time that one rank has besides, a step
+  std::int64_t slow_rank = 0;          // which
   bool operator==(const RanksKnobs&) const = default;
 };
 

@@ -170,6 +170,56 @@ TEST(RankNumbersInFp32OnTheWire, AreThoseOfOneRankToo) {
   }
 }
 
+// Half of a number, or a quarter, is it exactly, and a third is not.
+TEST_P(RankNumbers, AreThoseOfAMeanWhereEveryRankDividesBefore) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    for (const std::int64_t ranks : {2, 4}) {
+      Knobs knobs = of_ranks(model_of(GetParam()), ranks, shard);
+      const Numbers expected = numbers_of(knobs);
+      knobs.ranks.average = Averaging::before;
+      const Numbers found = numbers_of(knobs);
+      EXPECT_EQ(found.losses, expected.losses);
+      EXPECT_EQ(found.weights, expected.weights);
+      // Elsewhere than in its own part they are still those of the rank.
+      if (shard != Shard::optimizer) {
+        EXPECT_EQ(found.gradients, expected.gradients);
+      }
+    }
+  }
+  Knobs knobs = of_ranks(model_of(GetParam()), 3);
+  const Numbers expected = numbers_of(knobs, 1, 1);
+  knobs.ranks.average = Averaging::before;
+  EXPECT_LE(largest_difference(numbers_of(knobs, 1, 1).gradients, expected.gradients),
+            bound_of(GetParam()).gradient);
+  expect_alike(numbers_of(knobs), numbers_of(of_ranks(model_of(GetParam()), 3)), GetParam());
+}
+
+// However far ahead they are gathered.
+TEST_P(RankNumbers, DependOnNoGatherAhead) {
+  Knobs knobs = of_ranks(model_of(GetParam()), 2, Shard::parameters);
+  knobs.ranks.communicators = 2;
+  const Numbers expected = numbers_of(knobs);
+  for (const std::int64_t ahead : {0, 2, 5}) {
+    knobs.ranks.gather_ahead = ahead;
+    const Numbers found = numbers_of(knobs, 5);
+    EXPECT_EQ(found.losses, expected.losses);
+    EXPECT_EQ(found.weights, expected.weights);
+  }
+}
+
+TEST_P(RankNumbers, AreTheSameInAGraph) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    Knobs knobs = of_ranks(model_of(GetParam()), 2, shard);
+    const Numbers one_by_one = numbers_of(knobs);
+    knobs.launch.via = LaunchVia::graph;
+    for (const std::uint64_t order : {1, 5}) {
+      const Numbers found = numbers_of(knobs, order);
+      EXPECT_EQ(found.losses, one_by_one.losses);
+      EXPECT_EQ(found.weights, one_by_one.weights);
+    }
+  }
+}
+
 // The norm of all gradients is a sum over ranks where each has only its part of them.
 TEST_P(RankNumbers, AreClippedByTheNormOfAllGradients) {
   Knobs knobs = model_of(GetParam());
@@ -249,6 +299,15 @@ TEST(RankFaults, ASumForAMeanShowsInTheGradients) {
   EXPECT_LE(largest_difference(numbers_of(plan, 1, 1).gradients, expected.gradients), bound);
   const Numbers found = numbers_of(with_reduction(plan, Reduction::sum), 1, 1);
   EXPECT_GT(largest_difference(found.gradients, expected.gradients), 100 * bound);
+}
+
+TEST(RankFaults, ADivisionThatIsLeftOutShowsInTheGradients) {
+  Knobs knobs = of_ranks(model_of(DType::fp32), 4);
+  const Numbers expected = numbers_of(knobs, 1, 1);
+  knobs.ranks.average = Averaging::before;
+  const Numbers found = numbers_of(without(plan_of(knobs), "divide bucket 0 by the ranks"), 1, 1);
+  EXPECT_GT(largest_difference(found.gradients, expected.gradients),
+            100 * bound_of(DType::fp32).gradient);
 }
 
 TEST(RankFaults, AReductionThatIsLeftOutEndsInOtherWeights) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <ostream>
@@ -31,6 +32,8 @@ struct RanksCase {
   DType dtype = DType::fp32;
   Shard shard = Shard::none;
   std::int64_t accumulate = 1;
+  RanksKnobs ranks = {};  // what is not by default, besides
+  LaunchVia via = LaunchVia::stream;
 };
 
 void PrintTo(const RanksCase& ranks, std::ostream* out) {
@@ -165,7 +168,11 @@ Knobs knobs_of(const RanksCase& ranks) {
   knobs.batch.accumulate = ranks.accumulate;
   knobs.optim.kind = OptimKind::adamw;
   knobs.optim.master = ranks.dtype == DType::bf16;
-  knobs.ranks = {.count = ranks_count, .shard = ranks.shard, .bucket_bytes = 64 * 1024};
+  knobs.launch.via = ranks.via;
+  knobs.ranks = ranks.ranks;
+  knobs.ranks.count = ranks_count;
+  knobs.ranks.shard = ranks.shard;
+  knobs.ranks.bucket_bytes = 64 * 1024;
   if (ranks.shard >= Shard::gradients) knobs.alloc.with = Allocator::arena;
   if (ranks.shard == Shard::parameters) knobs.ranks.communicators = 2;
   return knobs;
@@ -177,6 +184,7 @@ Knobs alone(Knobs knobs) {
   knobs.batch.accumulate *= ranks_count;
   knobs.ranks = {};
   knobs.alloc = {};
+  knobs.launch = {};
   return knobs;
 }
 
@@ -230,6 +238,28 @@ Bounds bounds_of(DType dtype) {
   return {.loss = 5e-4, .weights = 2e-3, .gradients = 1e-1};
 }
 
+// Of bf16 numbers: what changes no bit of them between two ranks, as half a number is exact and a
+// sum of two has one order.
+std::vector<RanksCase> other_ways() {
+  const auto way = [](std::string name, Shard shard, RanksKnobs ranks,
+                      LaunchVia via = LaunchVia::stream) {
+    return RanksCase{
+        .name = std::move(name), .dtype = DType::bf16, .shard = shard, .ranks = ranks, .via = via};
+  };
+  return {
+      way("captured_whole", Shard::none, {}, LaunchVia::graph),
+      way("captured_wide", Shard::none, {.gradient_dtype = GradientDtype::fp32}, LaunchVia::graph),
+      way("captured_optimizer", Shard::optimizer, {}, LaunchVia::graph),
+      way("captured_gradients", Shard::gradients, {}, LaunchVia::graph),
+      way("captured_parameters", Shard::parameters, {}, LaunchVia::graph),
+      way("divided_before", Shard::none, {.average = Averaging::before}),
+      way("divided_before_sharded", Shard::gradients, {.average = Averaging::before}),
+      way("gathered_when_needed", Shard::parameters, {.gather_ahead = 0}),
+      way("gathered_two_ahead", Shard::parameters, {.gather_ahead = 2}),
+      way("two_ctas", Shard::none, {.max_ctas = 2}),
+      way("two_ctas_of_gathers", Shard::parameters, {.max_ctas = 2})};
+}
+
 std::vector<RanksCase> ranks_cases() {
   std::vector<RanksCase> cases;
   for (const DType dtype : {DType::fp32, DType::bf16}) {
@@ -245,6 +275,7 @@ std::vector<RanksCase> ranks_cases() {
       }
     }
   }
+  for (const RanksCase& other : other_ways()) cases.push_back(other);
   return cases;
 }
 
@@ -381,6 +412,47 @@ TEST(RanksOfSeveralCounts, HaveTheSameBitsByTurns) {
 INSTANTIATE_TEST_SUITE_P(Every, RanksOnGpus, testing::ValuesIn(ranks_cases()),
                          [](const auto& ranks) { return ranks.param.name; });
 
+class OtherWaysOnGpus : public RanksOnGpus {};
+
+TEST_P(OtherWaysOnGpus, ChangeNoBit) {
+  RanksCase usual = GetParam();
+  usual.via = LaunchVia::stream;
+  usual.ranks = {.gradient_dtype = GetParam().ranks.gradient_dtype};
+  EXPECT_EQ(run_on_ranks(plan_of(knobs_of(GetParam()))), run_on_ranks(plan_of(knobs_of(usual))));
+}
+
+// Steps with other limits and with none, at a time: each limit has communicators of its own.
+TEST_P(OtherWaysOnGpus, GoOnBesideSteps) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const StepPlan other = plan_of(knobs_of({.name = "other", .ranks = {.max_ctas = 4}}));
+  const std::vector<std::string> once = run_on_ranks(plan);
+  const std::vector<std::string> again = run_ranks(ranks_count, 1, [&](const RankChannel& channel) {
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    const StepPlan beside_it = plan_of_rank(other, channel.rank());
+    const auto beside = device->load_into(0, beside_it);
+    const auto step = device->load_into(1, own);
+    (void)beside->run({0, 2, false});
+    return bytes_of(step->run({0, steps, true}));
+  });
+  EXPECT_EQ(again, once);
+}
+
+// What a rank process does for 'ranks.link'.
+TEST_P(OtherWaysOnGpus, HaveTheSameBitsWithoutPeerAccess) {
+  const StepPlan plan = plan_of(knobs_of(GetParam()));
+  const auto without = run_ranks(ranks_count, 1, [&plan](const RankChannel& channel) {
+    setenv("NCCL_P2P_DISABLE", "1", 1);
+    const auto device = joined_device(channel);
+    const StepPlan own = plan_of_rank(plan, channel.rank());
+    return bytes_of(device->load(own)->run({0, steps, true}));
+  });
+  EXPECT_EQ(without, run_on_ranks(plan));
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, OtherWaysOnGpus, testing::ValuesIn(other_ways()),
+                         [](const auto& ranks) { return ranks.param.name; });
+
 // --- what is traced ------------------------------------------------------------------------------
 
 const Collective* collective_of(const StepPlan& plan, int operation) {
@@ -457,7 +529,7 @@ TEST_P(RanksOnGpus, AreEnqueuedByNcclAsTheirPlanIs) {
   });
   for (const std::string& said : words) {
     EXPECT_EQ(said.substr(0, said.find('\n')), "");
-    EXPECT_NE(said.find("channels"), std::string::npos) << said;
+    EXPECT_NE(said.find("channel"), std::string::npos) << said;
   }
   std::printf("%s\n", words.front().c_str());
 }

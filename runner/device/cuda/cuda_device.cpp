@@ -194,7 +194,7 @@ class CudaDevice : public Device {
     RankGroup* const group = groups_.of(membership.count);
     if (group == nullptr) return;
     try {
-      agreements_.try_emplace(membership.count, *group->communicators.front());
+      agreements_.try_emplace(membership.count, group->first());
     } catch (...) {  // a group has both
       groups_.leave(membership.count);
       throw;
@@ -245,7 +245,7 @@ class CudaDevice : public Device {
     if (agreement != nullptr) agreement->begin();
     try {
       if (agreement != nullptr)
-        groups_.add_communicators(nccl(), *groups_.of(count), plan.ranks.communicators);
+        (void)groups_.communicators_for(nccl(), *groups_.of(count), plan.ranks);
       make_room(plan, kept);
       return std::make_unique<CudaStep>(
           plan, services_for(plan), draw, kept,
@@ -351,7 +351,8 @@ class CudaDevice : public Device {
             .contents = contents_,
             .cupti = records ? cupti_.get() : nullptr,
             .observer = ranges_.get(),
-            .communicators = group == nullptr ? no_communicators_ : group->communicators,
+            .communicators =
+                group == nullptr ? no_communicators_ : group->communicators.at(plan.ranks.max_ctas),
             .agreement = agreement_among(plan.ranks.count)};
   }
 
@@ -369,7 +370,7 @@ class CudaDevice : public Device {
   mutable std::optional<Nvml> nvml_;
   std::optional<Nccl> nccl_;
   RankGroups groups_{[index = index_] { check(cudaSetDevice(index), "choose the GPU"); }};
-  const std::vector<std::unique_ptr<NcclCommunicator>> no_communicators_;  // of a step of one rank
+  const Communicators no_communicators_;     // of a step of one rank
   std::map<int, LoadAgreement> agreements_;  // of each group, by how many ranks it has
 };
 

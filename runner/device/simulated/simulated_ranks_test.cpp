@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "device/simulated/collective_time.h"
 #include "device/simulated/round_numbers.h"
 #include "scenario/read/read_scenario.h"
 #include "tests/sanitized.h"
@@ -115,6 +116,46 @@ TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
   near(time_of(spins(4, 50, {{"spin 1", 40'000, 0}, {"spin 1", 40'000, 1}})), alone + lost(40'000));
 }
 
+// Half of the channels that NCCL would take: 10 us of latency and twice the rest, and half of what
+// kernels lose.
+TEST(SimulatedRanks, WithFewerThreadBlocksMoveFewerBytesASecondAndStretchKernelsLess) {
+  const auto limited = [](StepPlan plan, int max_ctas) {
+    plan.ranks.max_ctas = max_ctas;
+    return plan;
+  };
+  const StepPlan bare = spins(4, 50, {{"spin 3", 300'000}});
+  EXPECT_EQ(time_of(limited(bare, 12)) - time_of(bare), microseconds(290));
+  EXPECT_EQ(time_of(limited(bare, 24)), time_of(bare));
+  EXPECT_EQ(time_of(limited(bare, 64)), time_of(bare)) << "it is a limit";
+  const StepPlan smallest = spins(4, 50, {{"spin 3", 10'000}});
+  EXPECT_EQ(time_of(limited(smallest, 1)), time_of(smallest)) << "latency alone";
+  const StepPlan beside = spins(4, 50, {{"spin 1", 25'000}});
+  const nanoseconds alone = microseconds(4 * 50 + 2);
+  const double under = 10'000 + 2 * 15'000;
+  const auto lost = nanoseconds(std::llround(under * (1 - 1 / (1 + (stretch - 1) / 2))));
+  EXPECT_LE(std::chrono::abs(time_of(limited(beside, 12)) - alone - lost), nanoseconds(3));
+}
+
+TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {
+  StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
+  const auto time_over_pcie = [&](std::optional<int> max_ctas) {
+    plan.ranks.max_ctas = max_ctas;
+    return *make_simulated_device(round_profile())->load(plan)->run({20, 100}).elapsed;
+  };
+  EXPECT_EQ(time_over_pcie(2), time_over_pcie({}));
+  EXPECT_GT(time_over_pcie(1), time_over_pcie({}));
+}
+
+TEST(SimulatedRanks, WithoutPeerAccessAreAsSlowAsPinnedCopies) {
+  StepPlan plan = spins(4, 50, {{"spin 3", 300'000}});
+  const auto device = make_simulated_device(linked_profile());
+  plan.ranks.links = RankLinks::no_p2p;
+  const auto found = *device->load(plan)->run({20, 100}).elapsed / 100;
+  const std::int64_t over_pcie = collective_time_over_pcie(
+      linked_profile(), CollectiveKind::all_reduce, plan.ranks.count, 300'000);
+  EXPECT_EQ(found, microseconds(4 * 50 + 2) + nanoseconds(over_pcie));
+}
+
 TEST(SimulatedRanks, TakeTurnsInACommunicator) {
   const std::vector<PlacedCollective> two{{"spin 3", 100'000, 0}, {"spin 3", 100'000, 1}};
   std::vector<PlacedCollective> in_one = two;
@@ -126,6 +167,35 @@ TEST(SimulatedRanks, PayTheHostALaunchForEachCollective) {
   const StepPlan without = spins(4, 50, {});
   const StepPlan with = spins(4, 50, {{"spin 1", 10'000}, {"spin 2", 10'000}});
   EXPECT_EQ((*result_of(with).host_busy - *result_of(without).host_busy) / 100, microseconds(2));
+}
+
+StepPlan in_a_graph(StepPlan plan) {
+  for (Operation& operation : plan.operations) operation.captured = true;
+  return plan;
+}
+
+TEST(SimulatedRanks, PayTheHostNothingForACollectiveInAGraph) {
+  const StepPlan without = in_a_graph(spins(4, 50, {}));
+  const StepPlan with = in_a_graph(spins(4, 50, {{"spin 1", 10'000}, {"spin 3", 300'000}}));
+  EXPECT_EQ(*result_of(with).host_busy, *result_of(without).host_busy);
+  EXPECT_LT(*result_of(with).host_busy, *result_of(spins(4, 50, {})).host_busy);
+  EXPECT_EQ(time_of(with) - time_of(in_a_graph(spins(4, 50, {{"spin 1", 10'000}}))),
+            microseconds(300))
+      << "and its time on the device is what it was";
+}
+
+TEST(SimulatedRanks, AreTracedAsCollectivesOfTheirGraphsLaunch) {
+  const StepPlan plan = in_a_graph(spins(4, 50, {{"spin 1", 40'000}}));
+  const Trace trace = *result_of(plan, true).trace;
+  const std::vector<DeviceWork> collectives = collectives_of(trace);
+  ASSERT_EQ(collectives.size(), 100u);
+  for (const DeviceWork& work : collectives) {
+    EXPECT_EQ(operation_at(plan, work.operation).name, "reduce");
+    EXPECT_TRUE(work.from_graph);
+    EXPECT_EQ(trace.calls.at(work.correlation - 1).name, "cudaGraphLaunch");
+  }
+  EXPECT_EQ(std::ranges::count(trace.calls, "cudaGraphLaunch", &HostCall::name), 100);
+  EXPECT_EQ(std::ranges::count(trace.calls, "ncclAllReduce", &HostCall::name), 0);
 }
 
 TEST(SimulatedRanks, AreTracedAsCollectivesAndNoKernels) {

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
+#include "device/simulated/limited_ctas.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "support/seconds.h"
@@ -37,6 +38,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       worker_free_(static_cast<std::size_t>(plan.loader.workers),
                    start + plan.loader.start_nanoseconds),
       communicators_(static_cast<std::size_t>(plan.ranks.communicators), 0),
+      channels_(share_of_channels(profile, plan.ranks)),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);

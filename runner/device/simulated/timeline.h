@@ -151,6 +151,7 @@ class Timeline {
   // Of collectives that have not ended when the host last began a step.
   IntervalUnion communication_;
   std::vector<Nanoseconds> communicators_;  // end of what each has been given
+  double channels_ = 1;  // of collectives, over those that they would have without a limit
   // The collective that was issued last, until all ranks have met there.
   const Operation* meeting_ = nullptr;
   Nanoseconds came_ = 0;

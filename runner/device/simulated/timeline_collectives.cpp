@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "device/simulated/collective_time.h"
+#include "device/simulated/limited_ctas.h"
 #include "device/simulated/timeline.h"
 #include "plan/build/step_names.h"
 #include "support/require.h"
@@ -33,9 +34,15 @@ const char* call_of(CollectiveKind kind) {
 }  // namespace
 
 // From then on it is on the device, where it holds multiprocessors also while others are awaited.
+// In a graph it is a node, which costs the host nothing.
 void Timeline::come_to(const Operation& operation, const Collective& collective) {
-  call({CallKind::launch, call_of(collective.kind)}, profile_.host.launch_nanoseconds);
-  const Nanoseconds earliest = host_ + profile_.compute.launch_latency_nanoseconds;
+  Nanoseconds earliest = 0;
+  if (operation.captured) {
+    earliest = launch_graph();
+  } else {
+    call({CallKind::launch, call_of(collective.kind)}, profile_.host.launch_nanoseconds);
+    earliest = host_ + profile_.compute.launch_latency_nanoseconds;
+  }
   const auto communicator = static_cast<std::size_t>(collective.communicator);
   came_ = std::max({ready(operation), earliest, communicators_.at(communicator)});
   meeting_ = &operation;
@@ -45,7 +52,13 @@ void Timeline::meet(Nanoseconds last) {
   require(meeting_ != nullptr && last >= came_, "a rank has come to where all meet");
   const auto& collective = std::get<Collective>(meeting_->action);
   const std::int64_t bytes = payload_bytes(collective);
-  const Nanoseconds time = collective_time(profile_, collective.kind, plan_.ranks.count, bytes);
+  const bool has_peer_access = plan_.ranks.links != RankLinks::no_p2p;
+  const auto time_of_bytes = [&](std::int64_t moved) {
+    const int ranks = plan_.ranks.count;
+    return has_peer_access ? collective_time(profile_, collective.kind, ranks, moved)
+                           : collective_time_over_pcie(profile_, collective.kind, ranks, moved);
+  };
+  const Nanoseconds time = time_with_channels(time_of_bytes(bytes), time_of_bytes(0), channels_);
   const Nanoseconds end = last + scaled_for_device(time);
   communicators_[static_cast<std::size_t>(collective.communicator)] = end;
   const bool is_behind = communication_.empty() || communication_.back().end < came_;
@@ -65,6 +78,7 @@ void Timeline::meet(Nanoseconds last) {
 // finds the kernel placed already: it mostly waits for what the compute stream was given before it,
 // and begins behind that.
 Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const {
+  const double stretch = stretch_with_channels(stretch_beside_collective, channels_);
   Nanoseconds now = begin;
   Nanoseconds left = alone;
   auto next = std::ranges::upper_bound(communication_, begin, {}, &Interval::end);
@@ -73,11 +87,10 @@ Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alon
       left -= next->begin - now;
       now = next->begin;
     }
-    const auto under = static_cast<Nanoseconds>(
-        std::floor(static_cast<double>(next->end - now) / stretch_beside_collective));
+    const auto under =
+        static_cast<Nanoseconds>(std::floor(static_cast<double>(next->end - now) / stretch));
     if (left <= under) {
-      return now + static_cast<Nanoseconds>(
-                       std::llround(static_cast<double>(left) * stretch_beside_collective));
+      return now + static_cast<Nanoseconds>(std::llround(static_cast<double>(left) * stretch));
     }
     left -= under;
     now = next->end;

@@ -290,6 +290,7 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
   std::set<CollectiveAlgorithm> algorithms;
   std::set<std::string> guessed;
   std::string library;
+  bool captured = false;
   for (const TracedRound& round : traced.rounds) {
     for (std::size_t variant = 0; variant < round.variants.size(); ++variant) {
       for (const TracedStep& rank : ranks_of(round, variant)) {
@@ -303,12 +304,21 @@ std::vector<std::string> library_record_notes(const Traced& traced) {
         }
         algorithms.insert(rank.library->algorithms.begin(), rank.library->algorithms.end());
         if (!rank.library->guessed.empty()) guessed.insert(rank.library->guessed);
+        captured = captured || rank.library->captured;
       }
     }
   }
-  if (algorithms.empty()) return {guessed.begin(), guessed.end()};
-  return {fmt::format("{} itself says how it carries out collectives: {}", library,
-                      in_words(algorithms))};
+  std::vector<std::string> notes(guessed.begin(), guessed.end());
+  if (algorithms.empty()) return notes;
+  notes = {fmt::format("{} itself says how it carries out collectives: {}", library,
+                       in_words(algorithms))};
+  if (captured) {
+    notes.push_back(fmt::format(
+        "of collectives in a graph {} speaks when they are captured and not when they run; that "
+        "each launch has them is counted by plan and trace alone",
+        library));
+  }
+  return notes;
 }
 
 std::vector<std::string> unsteady_notes(std::span<const PlannedStep> plans, const Traced& traced) {

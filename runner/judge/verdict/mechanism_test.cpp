@@ -272,6 +272,11 @@ TEST(Conformance, RefusesWhatALibraryOfCollectivesCountsOtherwise) {
                 "NCCL 2.28.9 itself says how it carries out collectives: all-reduce of 64 B: "
                 "tree, LL, 1 channel; all-reduce of 1 MiB to 25 MiB: ring, simple, 16 channels; "
                 "all-gather of 1 MiB: ring, simple, 16 channels"});
+  traced.rounds[0].variants[1].library->captured = true;
+  ASSERT_EQ(library_record_notes(traced).size(), 2u);
+  EXPECT_EQ(library_record_notes(traced)[1],
+            "of collectives in a graph NCCL 2.28.9 speaks when they are captured and not when they "
+            "run; that each launch has them is counted by plan and trace alone");
   // Those that count are of rank 0, and another's difference is not lost.
   for (TracedRound& round : traced.rounds) {
     round.ranks.resize(2);

@@ -198,18 +198,17 @@ TraceJson json_of(const LibraryRecord& record) {
     algorithms.push_back(
         {number_of(one.kind), one.bytes, one.channels, one.algorithm, one.protocol});
   }
-  return {{"library", record.library},
-          {"unavailable", record.unavailable},
-          {"difference", record.difference},
-          {"guessed", record.guessed},
-          {"algorithms", std::move(algorithms)}};
+  return {{"library", record.library},           {"unavailable", record.unavailable},
+          {"difference", record.difference},     {"guessed", record.guessed},
+          {"algorithms", std::move(algorithms)}, {"captured", record.captured}};
 }
 
 LibraryRecord library_record_from(const TraceJson& json) {
   LibraryRecord record{.library = json.at("library").get<std::string>(),
                        .unavailable = json.at("unavailable").get<std::string>(),
                        .difference = json.at("difference").get<std::string>(),
-                       .guessed = json.at("guessed").get<std::string>()};
+                       .guessed = json.at("guessed").get<std::string>(),
+                       .captured = json.at("captured").get<bool>()};
   for (const TraceJson& one : json.at("algorithms")) {
     TraceRow row(one, 5);
     record.algorithms.push_back({.kind = row.choice<CollectiveKind>(collective_kind_count),

@@ -58,7 +58,8 @@ Traced traced_by_a_device() {
       LibraryRecord{.library = "NCCL 2.28.9",
                     .difference = "rank 1 has none",
                     .algorithms = {{CollectiveKind::reduce_scatter, 4096, "tree", "LL128", 16}},
-                    .guessed = "all of it"};
+                    .guessed = "all of it",
+                    .captured = true};
   traced.rounds.back().variants.back().library = LibraryRecord{.unavailable = "it is another's"};
   traced.timelines.back().front().page_events.reset();
   traced.rounds.front().variants.front().unsteady[UnsteadyKind::other] = 3;
@@ -127,6 +128,7 @@ TEST(TracedFile, ReadsBackWhatWasWritten) {
   EXPECT_EQ(read.timelines[0][0].library->difference, "rank 1 has none");
   EXPECT_EQ(read.timelines[0][0].library->algorithms, traced.timelines[0][0].library->algorithms);
   EXPECT_EQ(read.timelines[0][0].library->guessed, "all of it");
+  EXPECT_TRUE(read.timelines[0][0].library->captured);
   EXPECT_FALSE(read.timelines[1][0].library);
   ASSERT_TRUE(read.rounds[1].variants[1].library);
   EXPECT_EQ(read.rounds[1].variants[1].library->unavailable, "it is another's");

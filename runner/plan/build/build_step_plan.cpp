@@ -193,7 +193,9 @@ StepPlan build(const Scenario& scenario, const Variant& variant, std::uint64_t s
   plan.model = model_of_losses(knobs.model);
   plan.dtype = knobs.model.dtype;
   plan.ranks = {.count = static_cast<int>(knobs.ranks.count),
-                .communicators = static_cast<int>(knobs.ranks.communicators)};
+                .communicators = static_cast<int>(knobs.ranks.communicators),
+                .links = knobs.ranks.links};
+  if (knobs.ranks.max_ctas) plan.ranks.max_ctas = static_cast<int>(*knobs.ranks.max_ctas);
   if (knobs.model.kind == ModelKind::transformer) {
     plan.tokens_per_sample = mean_tokens_of_a_sample(knobs);
     plan.lengths = knobs.batch.lengths;

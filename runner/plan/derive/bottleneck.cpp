@@ -159,7 +159,7 @@ class Played {
   }
   // As a copy from and to memory: no anchor communicates.
   void operator()(const Collective& collective) {
-    call(call_seconds);
+    call(operation_->captured ? graph_node_seconds : call_seconds);
     work(2 * static_cast<double>(payload_bytes(collective)) / rough_bytes_per_second,
          Bottleneck::hbm);
   }

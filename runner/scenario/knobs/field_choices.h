@@ -64,12 +64,15 @@ inline constexpr std::array<Choice, 9> checkpoints{{{"none", 0},
                                                     {"every 8", 8},
                                                     {"every 12", 12},
                                                     {"every 16", 16}}};
+inline constexpr std::array rank_links{choice("default", RankLinks::usual),
+                                       choice("no_p2p", RankLinks::no_p2p)};
 inline constexpr std::array interleave_choices{choice("auto", Interleave::automatic),
                                                choice("segments", Interleave::segments)};
 
 static_assert(name_all_of<ModelKind>(model_kinds) && name_all_of<Layout>(layouts) &&
               name_all_of<HostMemory>(host_memories) && name_all_of<Allocator>(allocators) &&
               name_all_of<AllocRound>(alloc_rounds) && name_all_of<Fuse>(fuses) &&
-              name_all_of<GemmChoice>(gemm_choices) && name_all_of<Interleave>(interleave_choices));
+              name_all_of<GemmChoice>(gemm_choices) && name_all_of<RankLinks>(rank_links) &&
+              name_all_of<Interleave>(interleave_choices));
 
 }  // namespace stepgate::field_choices

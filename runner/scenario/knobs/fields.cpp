@@ -324,10 +324,30 @@ constexpr std::array field_rows{
         "ranks.gradient_dtype", one_of(choices<GradientDtype>),
         "gradients on the wire: as the model has them, or in fp32 between two conversions",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::average>(
+        "ranks.average", one_of(choices<Averaging>),
+        "gradients are averaged by the collective itself, or every rank divides its own by how "
+        "many there are before, in a kernel for each bucket, and the collective adds them up",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::communicators>(
         "ranks.communicators", whole(1, 2),
         "1: weights are gathered in turns with the reduction of gradients; 2: beside it",
         &where_weights_are_gathered),
+    field<&Knobs::ranks, &RanksKnobs::gather_ahead>(
+        "ranks.gather_ahead", whole(0, 16),
+        "blocks whose weights are gathered before the step comes to them, each in memory of its "
+        "own; 0 gathers a block's when it is needed",
+        &where_weights_are_gathered),
+    field<&Knobs::ranks, &RanksKnobs::max_ctas>(
+        "ranks.max_ctas", or_word("auto", whole(1, 64)),
+        "thread blocks of a collective, at most: fewer leave kernels beside it more of the device, "
+        "and move fewer bytes a second; auto is NCCL's choice",
+        &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::links>(
+        "ranks.link", one_of(rank_links),
+        "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
+        "memory; the same for all variants",
+        &with_ranks),
     field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",

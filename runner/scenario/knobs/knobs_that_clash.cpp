@@ -287,10 +287,13 @@ constexpr std::array clashes{
              },
              "several ranks neither offload, nor evaluate, nor take batches of several sizes",
              "write ranks.count = 1, or remove 'memory.offload', 'batch.sizes' and 'eval.every'"},
-    KnobRule{
-        "ranks.count",
-        [](const Knobs& knobs) { return has_ranks(knobs) && knobs.launch.via == LaunchVia::graph; },
-        "collectives are not captured", "write launch.via = \"stream\""},
+    KnobRule{"ranks.check_each_bucket",
+             [](const Knobs& knobs) {
+               return has_ranks(knobs) && knobs.launch.via == LaunchVia::graph &&
+                      knobs.ranks.check_each_bucket;
+             },
+             "the host looks at nothing in the middle of a graph",
+             "write launch.via = \"stream\", or ranks.check_each_bucket = false"},
     KnobRule{"ranks.slow_rank",
              [](const Knobs& knobs) {
                return has_ranks(knobs) && knobs.ranks.slow_rank >= knobs.ranks.count;

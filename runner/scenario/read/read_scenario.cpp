@@ -136,12 +136,29 @@ class ScenarioReader {
                                       setting.place});
       }
     }
+    require_one_link(scenario);
     scenario.calibrate = calibration();
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
     for (const auto* sentences : {&scenario.regime, &scenario.expect})
       for (const Expectation& sentence : *sentences) require_its_metrics(sentence, scenario);
     return scenario;
+  }
+
+  // NCCL asks for it once in a process, which carries out all variants.
+  void require_one_link(const Scenario& scenario) {
+    const Variant* first = nullptr;
+    for (const Variant& variant : scenario.variants) {
+      if (variant.knobs.ranks.count == 1) continue;
+      if (first == nullptr) first = &variant;
+      if (variant.knobs.ranks.links == first->knobs.ranks.links) continue;
+      return fail(
+          variant.place,
+          fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
+                      "decided once for all variants",
+                      first->name, variant.name),
+          "write 'ranks.link' once, in [ranks], and compare two files by their stored runs");
+    }
   }
 
   void require_its_metrics(const Expectation& sentence, const Scenario& scenario) {

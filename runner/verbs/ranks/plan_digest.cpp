@@ -99,13 +99,14 @@ class Digest {
 std::string digest_of(const StepPlan& plan) {
   Digest digest;
   digest.add(plan.seed, plan.streams, plan.buffers, plan.events, plan.operations, plan.ranks.count,
-             plan.ranks.rank, plan.ranks.communicators, plan.loader.wait_nanoseconds,
-             plan.loader.jitter, plan.loader.depth, plan.loader.workers, plan.loader.restart_every,
-             plan.loader.start_nanoseconds, plan.telemetry.losses, plan.telemetry.stamps,
-             plan.telemetry.capacity, plan.telemetry.cycles, plan.launch_host_nanoseconds,
-             plan.keep_bytes, plan.cap_bytes, plan.pool_cap_bytes, plan.allocator,
-             plan.counted_steps, plan.batch_sizes, plan.batch_bytes, plan.dtype, plan.wait_style,
-             plan.gemm_algorithms, plan.steps_in_flight);
+             plan.ranks.rank, plan.ranks.communicators, plan.ranks.max_ctas, plan.ranks.links,
+             plan.loader.wait_nanoseconds, plan.loader.jitter, plan.loader.depth,
+             plan.loader.workers, plan.loader.restart_every, plan.loader.start_nanoseconds,
+             plan.telemetry.losses, plan.telemetry.stamps, plan.telemetry.capacity,
+             plan.telemetry.cycles, plan.launch_host_nanoseconds, plan.keep_bytes, plan.cap_bytes,
+             plan.pool_cap_bytes, plan.allocator, plan.counted_steps, plan.batch_sizes,
+             plan.batch_bytes, plan.dtype, plan.wait_style, plan.gemm_algorithms,
+             plan.steps_in_flight);
   return hexadecimal(digest.value());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate rank`: one rank of a run, in a process of its own. Standard input and output belong to
 // the protocol.
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <utility>
@@ -61,6 +62,16 @@ int serve(const Arguments& arguments, Device& device, std::vector<PlannedStep> p
   return 0;
 }
 
+// Before NCCL looks for it, which is when the device joins others.
+void choose_links(const std::vector<Planned>& all) {
+  constexpr int instead_of_what_is_there = 1;
+  try {
+    if (links_of_ranks(all) == RankLinks::no_p2p)
+      setenv("NCCL_P2P_DISABLE", "1", instead_of_what_is_there);
+  } catch (const RequestError&) {  // who asks has the same scenarios and says so
+  }
+}
+
 }  // namespace
 
 int serve_as_rank(const Arguments& arguments) {
@@ -74,6 +85,7 @@ int serve_as_rank(const Arguments& arguments) {
                  {});
   }
   std::vector<Planned> all = plan_all(arguments, seed);
+  choose_links(all);
   const OpenedDevice opened = open_device(choice);
   try {
     fit_to_device(all, opened.device->identity(), seed);

@@ -44,6 +44,10 @@ OpenedDevice open_ranks(RankTeam& team, const Arguments& arguments, std::uint64_
   return opened;
 }
 
+bool are_gpus(const Arguments& arguments) {
+  return std::string_view(resolved_spec(arguments.device)).starts_with(gpu);
+}
+
 // Children of this process.
 class OwnRanks : public RankTeam {
  public:
@@ -120,14 +124,38 @@ std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
                                         const std::vector<Planned>& all) {
   if (arguments.ranks.count) refuse_one_gpu(arguments);
   if (std::ranges::none_of(all, is_of_ranks)) return nullptr;
-  if (arguments.ranks.count) return std::make_unique<OwnRanks>(arguments, *arguments.ranks.count);
+  const auto team_of = [&](int count) {
+    if (are_gpus(arguments)) (void)links_of_ranks(all);
+    return std::make_unique<OwnRanks>(arguments, count);
+  };
+  if (arguments.ranks.count) return team_of(*arguments.ranks.count);
   int wanted = 1;
   for (const Planned& planned : all) {
     if (is_of_ranks(planned)) wanted = std::max(wanted, ranks_needed(planned.scenario));
   }
   if (resolved_spec(arguments.device) != gpu) return nullptr;
   const int there = std::min(wanted, gpu_count());
-  return there < 2 ? nullptr : std::make_unique<OwnRanks>(arguments, there);
+  return there < 2 ? nullptr : team_of(there);
+}
+
+RankLinks links_of_ranks(std::span<const Planned> all) {
+  const Scenario* first = nullptr;
+  RankLinks links = RankLinks::usual;
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    const auto of_several = [](const Variant& one) { return one.knobs.ranks.count > 1; };
+    const auto variant = std::ranges::find_if(planned.scenario.variants, of_several);
+    if (first == nullptr) {
+      first = &planned.scenario;
+      links = variant->knobs.ranks.links;
+    }
+    if (variant->knobs.ranks.links == links) continue;
+    throw RequestError(
+        fmt::format("{} and {} have different 'ranks.link', which is decided once for a run",
+                    first->file, planned.scenario.file),
+        "run them one after the other");
+  }
+  return links;
 }
 
 bool is_of_ranks(const Planned& planned) {
@@ -144,6 +172,7 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
 }
 
 OpenedDevice open_device_of(const PartOfRun& part, const Arguments& arguments, std::uint64_t seed) {
+  if (part.team != nullptr && are_gpus(arguments)) (void)links_of_ranks(part.scenarios);
   OpenedDevice opened = part.team != nullptr ? open_ranks(*part.team, arguments, seed)
                                              : open_device_for(arguments, seed);
   fit_to_device(part.scenarios, opened.device->identity(), seed);

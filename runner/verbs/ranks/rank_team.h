@@ -76,6 +76,10 @@ void refuse_launcher(const std::string& reason);
 // Ranks share no GPU. Throws RequestError where one is named.
 void refuse_one_gpu(const Arguments&);
 
+// By what plans of several ranks say, which are all alike: NCCL asks for it once in a process.
+// Throws RequestError where they are not.
+RankLinks links_of_ranks(std::span<const Planned>);
+
 RankedSettings ranked_settings(const Arguments&);
 
 // The command of one rank process.

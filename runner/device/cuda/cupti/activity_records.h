@@ -34,7 +34,9 @@ struct ActivityRecords {
 
 // The trace of these steps. A call belongs to the span that it began in; work, to the call that it
 // is correlated with; what belongs to no span is left out. Calls of the driver inside a call of the
-// runtime are that call. Of work from a graph, the n-th in time is the n-th that was captured.
+// runtime are that call. Of work from a graph, the n-th in time is the n-th that was captured:
+// collectives of each kind by themselves, which are on a stream beside the rest, and of all else,
+// whatever streams it was captured on.
 Trace assemble_trace(const StepPlan&, ActivityRecords, std::vector<HostSpan>,
                      std::int64_t first_step, std::int64_t steps);
 

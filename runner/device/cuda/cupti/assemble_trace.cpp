@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "device/cuda/cupti/activity_records.h"
 #include "device/cuda/cupti/call_kinds.h"
+#include "device/cuda/nccl/nccl_words.h"
 
 namespace stepgate {
 namespace {
@@ -32,6 +34,16 @@ int span_at(const std::vector<HostSpan>& spans, TraceTime time) {
 bool is_of_nccl(std::string_view kernel) {
   return kernel.starts_with("ncclDevKernel") || kernel.starts_with("ncclSymkDevKernel") ||
          kernel.starts_with("ncclKernel");
+}
+
+// Their names have the collective's: "ncclDevKernel_AllGather_RING_LL".
+std::optional<CollectiveKind> kind_named_in(const DeviceWork& work) {
+  if (work.kind != WorkKind::kernel || !is_of_nccl(work.name)) return std::nullopt;
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    if (work.name.find(nccl_function_of(kind)) != std::string::npos) return kind;
+  }
+  return std::nullopt;
 }
 
 class Assembly {
@@ -138,12 +150,27 @@ class Assembly {
       }
       trace_.work.push_back(std::move(work));
     }
-    const std::vector<int>& operations = records_.graph_work;
-    for (const auto& [correlation, works] : of_graph) {
-      if (works.size() != operations.size()) continue;  // they stay with the launch
-      for (std::size_t index = 0; index < works.size(); ++index) {
-        trace_.work[static_cast<std::size_t>(works[index])].operation = operations[index];
-      }
+    for (const auto& [correlation, works] : of_graph) give_to_captured(works);
+  }
+
+  // Of a graph's launch, in time. Collectives are beside everything else, and those of one kind are
+  // all of one stream.
+  void give_to_captured(const std::vector<int>& works) {
+    std::map<std::optional<CollectiveKind>, std::vector<int>> operations;
+    for (const int operation : records_.graph_work) {
+      const auto* collective = std::get_if<Collective>(action_of(operation));
+      operations[collective ? std::optional(collective->kind) : std::nullopt].push_back(operation);
+    }
+    std::map<std::optional<CollectiveKind>, std::vector<DeviceWork*>> found;
+    for (const int index : works) {
+      DeviceWork& work = trace_.work[static_cast<std::size_t>(index)];
+      found[kind_named_in(work)].push_back(&work);
+    }
+    for (const auto& [kind, alike] : found) {
+      const std::vector<int>& captured = operations[kind];
+      if (alike.size() != captured.size()) continue;  // they stay with the launch
+      for (std::size_t index = 0; index < alike.size(); ++index)
+        alike[index]->operation = captured[index];
     }
   }
 

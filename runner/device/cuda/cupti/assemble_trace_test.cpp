@@ -203,6 +203,67 @@ TEST(AssembleTrace, TheKernelsThatALibraryMadeOfOneOperationAreAllOfIt) {
   EXPECT_EQ(trace.work[2].operation, 1);
 }
 
+DeviceWork nccl_work(const char* name, std::int64_t begin, std::int64_t end) {
+  DeviceWork work = kernel_work(9, begin, end);
+  work.name = name;
+  return work;
+}
+
+// Two kernels and three collectives of two kinds, each behind what it is captured after.
+StepPlan a_graph_with_collectives() {
+  StepPlan plan;
+  plan.operations.resize(5);
+  plan.operations[0].action = LaunchKernel{};
+  plan.operations[1].action = Collective{.kind = CollectiveKind::reduce_scatter};
+  plan.operations[2].action = Collective{.kind = CollectiveKind::all_gather};
+  plan.operations[3].action = LaunchKernel{};
+  plan.operations[4].action = Collective{.kind = CollectiveKind::reduce_scatter};
+  for (Operation& operation : plan.operations) operation.captured = true;
+  return plan;
+}
+
+ActivityRecords records_of_a_graph(std::vector<DeviceWork> work) {
+  ActivityRecords records;
+  records.calls = {call("cudaGraphLaunch", 9, 110, 120)};
+  records.work = std::move(work);
+  records.graph_work = {0, 1, 2, 3, 4};
+  return records;
+}
+
+std::vector<int> operations_of(const Trace& trace) {
+  std::vector<int> operations;
+  for (const DeviceWork& work : trace.work) operations.push_back(work.operation);
+  return operations;
+}
+
+// They begin in another order than that in which they were captured, which each kind keeps.
+TEST(AssembleTrace, CollectivesOfAGraphAreBesideItsOtherWork) {
+  const char* const scatter = "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL";
+  const Trace trace = assemble_trace(
+      a_graph_with_collectives(),
+      records_of_a_graph({kernel_work(9, 400, 500), kernel_work(9, 500, 600),
+                          nccl_work("ncclDevKernel_AllGather_RING_LL", 505, 900),
+                          nccl_work(scatter, 510, 700), nccl_work(scatter, 700, 800)}),
+      spans(), 4, 1);
+  EXPECT_EQ(operations_of(trace), (std::vector<int>{0, 3, 2, 1, 4}));
+  EXPECT_EQ(trace.work[2].kind, WorkKind::collective);
+  EXPECT_EQ(trace.work[2].collective, CollectiveKind::all_gather);
+  EXPECT_EQ(trace.work[3].collective, CollectiveKind::reduce_scatter);
+  EXPECT_TRUE(trace.work[4].from_graph);
+}
+
+// One that was captured and does not run is not made up for by others.
+TEST(AssembleTrace, ACollectiveThatAGraphLacksIsNotCounted) {
+  const Trace trace = assemble_trace(
+      a_graph_with_collectives(),
+      records_of_a_graph({kernel_work(9, 400, 500), kernel_work(9, 500, 600),
+                          nccl_work("ncclDevKernel_AllGather_RING_LL", 505, 900),
+                          nccl_work("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", 510, 700)}),
+      spans(), 4, 1);
+  EXPECT_EQ(operations_of(trace), (std::vector<int>{0, 3, 2, 0}));
+  EXPECT_EQ(trace.work[3].kind, WorkKind::kernel);
+}
+
 TEST(AssembleTrace, KeepsUnsteadyTimeOfTheTracedStepsOnly) {
   ActivityRecords records;
   records.unsteady = {{UnsteadyKind::module_loading, at(10), at(20)},

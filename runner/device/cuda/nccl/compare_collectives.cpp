@@ -20,22 +20,34 @@ namespace {
 
 struct PlannedCollective {
   const Operation* operation = nullptr;
-  std::int64_t step = 0;  // that the host was at
+  std::int64_t step = 0;  // that the host was at, or which of the graphs it is captured into
 };
 
 const Collective& collective_of(const PlannedCollective& planned) {
   return std::get<Collective>(planned.operation->action);
 }
 
-// In the order in which the host issues them. What a graph has NCCL does not see.
-std::vector<PlannedCollective> planned_on(const StepPlan& plan, const IssuedSteps& steps,
-                                          int communicator) {
+// When NCCL was asked for them, in words.
+struct Occasion {
+  std::string_view of;      // "step": that the number is of
+  std::string_view during;  // "in the traced steps"
+  std::string_view did;     // "enqueued"
+};
+constexpr Occasion in_steps{.of = "step", .during = "in the traced steps", .did = "enqueued"};
+constexpr Occasion in_graphs{.of = "graph", .during = "in the step's graph", .did = "captured"};
+
+bool is_of(const Operation& operation, int communicator) {
+  const auto* collective = std::get_if<Collective>(&operation.action);
+  return collective != nullptr && collective->communicator == communicator;
+}
+
+// In the order in which the host issues them. What a graph has NCCL does not see then.
+std::vector<PlannedCollective> issued_on(const StepPlan& plan, const IssuedSteps& steps,
+                                         int communicator) {
   std::vector<PlannedCollective> all;
   for (std::int64_t step = steps.first; step < steps.first + steps.count; ++step) {
     for (const Operation& operation : plan.operations) {
-      const auto* collective = std::get_if<Collective>(&operation.action);
-      if (collective == nullptr || collective->communicator != communicator || operation.captured)
-        continue;
+      if (!is_of(operation, communicator) || operation.captured) continue;
       if (acts_for(operation, step + operation.ahead, steps.first_of_load))
         all.push_back({&operation, step});
     }
@@ -43,41 +55,57 @@ std::vector<PlannedCollective> planned_on(const StepPlan& plan, const IssuedStep
   return all;
 }
 
-bool agrees(const Collective& planned, const RecordedCollective& recorded) {
-  return nccl_function_of(planned.kind) == recorded.function &&
-         nccl_name_of(planned.dtype) == recorded.type &&
-         nccl_elements_of(planned) == static_cast<std::int64_t>(recorded.count);
+std::vector<PlannedCollective> captured_on(const StepPlan& plan, const IssuedSteps& steps,
+                                           int communicator) {
+  std::vector<PlannedCollective> all;
+  for (std::int64_t graph = 0; graph < steps.graphs; ++graph) {
+    for (const Operation& operation : plan.operations) {
+      if (is_of(operation, communicator) && operation.captured) all.push_back({&operation, graph});
+    }
+  }
+  return all;
 }
 
-// "'reduce bucket 2' of step 12, all-reduce of 1024 ncclBfloat16"
-std::string in_words(const PlannedCollective& planned) {
+bool agrees(const PlannedCollective& one, const RecordedCollective& recorded) {
+  const Collective& planned = collective_of(one);
+  return nccl_function_of(planned.kind) == recorded.function &&
+         nccl_name_of(planned.dtype) == recorded.type &&
+         nccl_elements_of(planned) == static_cast<std::int64_t>(recorded.count) &&
+         one.operation->captured == recorded.captured;
+}
+
+// "'reduce bucket 2' of step 12, AllReduce of 1024 ncclBfloat16"
+std::string in_words(const PlannedCollective& planned, const Occasion& when) {
   const Collective& collective = collective_of(planned);
-  return fmt::format("'{}' of step {}, {} of {} {}", planned.operation->name, planned.step,
+  return fmt::format("'{}' of {} {}, {} of {} {}", planned.operation->name, when.of, planned.step,
                      nccl_function_of(collective.kind), nccl_elements_of(collective),
                      nccl_name_of(collective.dtype));
 }
 
-std::string in_words(const RecordedCollective& recorded) {
-  return fmt::format("{} of {} {}", recorded.function, recorded.count, recorded.type);
+// Whether it was captured only where that is not what was to be.
+std::string in_words(const RecordedCollective& recorded, const Occasion& when) {
+  const bool should_be_captured = &when == &in_graphs;
+  const std::string_view instead = recorded.captured == should_be_captured ? ""
+                                   : recorded.captured                     ? ", captured,"
+                                                                           : ", not captured,";
+  return fmt::format("{} of {} {}{}", recorded.function, recorded.count, recorded.type, instead);
 }
 
 // Empty where both are the same.
-std::string difference_on(int communicator, const std::vector<PlannedCollective>& planned,
+std::string difference_on(int communicator, const Occasion& when,
+                          const std::vector<PlannedCollective>& planned,
                           const std::vector<RecordedCollective>& recorded) {
   const auto [expected, found] =
-      std::mismatch(planned.begin(), planned.end(), recorded.begin(), recorded.end(),
-                    [](const PlannedCollective& one, const RecordedCollective& other) {
-                      return agrees(collective_of(one), other);
-                    });
+      std::mismatch(planned.begin(), planned.end(), recorded.begin(), recorded.end(), agrees);
   if (expected == planned.end() && found == recorded.end()) return "";
-  const std::string plan_says = expected == planned.end() ? "no further one" : in_words(*expected);
-  const std::string nccl_says = found == recorded.end() ? "no further one" : in_words(*found);
+  const std::string plan_says =
+      expected == planned.end() ? "no further one" : in_words(*expected, when);
+  const std::string nccl_says = found == recorded.end() ? "no further one" : in_words(*found, when);
   return fmt::format(
-      "collective {} of communicator {} in the traced steps is {} by the plan and {} by NCCL, "
-      "which "
-      "enqueued {} of them there, and the plan has {}",
-      std::distance(planned.begin(), expected) + 1, communicator, plan_says, nccl_says,
-      recorded.size(), planned.size());
+      "collective {} of communicator {} {} is {} by the plan and {} by NCCL, which {} {} of them "
+      "there, and the plan has {}",
+      std::distance(planned.begin(), expected) + 1, communicator, when.during, plan_says, nccl_says,
+      when.did, recorded.size(), planned.size());
 }
 
 // In small letters where they are words.
@@ -105,44 +133,75 @@ void add_algorithms(const std::vector<PlannedCollective>& planned,
   }
 }
 
+using ByCommunicator = std::map<int, std::vector<RecordedCollective>>;
+
+ByCommunicator by_communicator(const NcclRecord& record) {
+  ByCommunicator all;
+  for (const RecordedCollective& collective : record.collectives)
+    all[collective.communicator].push_back(collective);
+  return all;
+}
+
 void keep_each_once(std::vector<CollectiveAlgorithm>& algorithms) {
   std::ranges::sort(algorithms);
   algorithms.erase(std::unique(algorithms.begin(), algorithms.end()), algorithms.end());
+}
+
+// A collective's channel is a thread block. Empty where there are no more than may be.
+std::string more_channels(const RanksPlan& ranks,
+                          const std::vector<CollectiveAlgorithm>& algorithms) {
+  for (const CollectiveAlgorithm& one : algorithms) {
+    if (!ranks.max_ctas || one.channels <= *ranks.max_ctas) continue;
+    return fmt::format(
+        "NCCL takes {2} thread blocks for the {0} of {1} bytes, and 'ranks.max_ctas' is {3}; look "
+        "whether NCCL_MAX_CTAS or NCCL_MIN_CTAS is set",
+        name_of(one.kind), one.bytes, one.channels, *ranks.max_ctas);
+  }
+  return "";
 }
 
 }  // namespace
 
 LibraryRecord library_record_of(const StepPlan& plan, const IssuedSteps& steps,
                                 const std::vector<std::unique_ptr<NcclCommunicator>>& communicators,
-                                const NcclRecord& record) {
+                                const NcclRecordsOfStep& records) {
   LibraryRecord said{.library = "NCCL"};
   if (!communicators.empty()) said.library += " " + communicators.front()->nccl_version();
   said.unavailable = reason_against_nccl_record();
   if (!said.unavailable.empty()) return said;
-  std::map<int, std::vector<RecordedCollective>> recorded;
-  for (const RecordedCollective& collective : record.collectives)
-    recorded[collective.communicator].push_back(collective);
+  const ByCommunicator captured = by_communicator(records.captured);
+  const ByCommunicator issued = by_communicator(records.issued);
   for (std::size_t index = 0; index < communicators.size(); ++index) {
     const auto communicator = static_cast<int>(index);
-    const std::vector<PlannedCollective> planned = planned_on(plan, steps, communicator);
     const auto number = communicators[index]->recorded_as();
     if (!number) {
       said.unavailable =
           said.library + " did not ask this program for it, which it does from 2.28.3 on";
       return said;
     }
-    if (said.difference.empty())
-      said.difference = difference_on(communicator, planned, recorded[*number]);
-    add_algorithms(planned, recorded[*number], said.algorithms);
-    recorded.erase(*number);
+    const auto compare = [&](const Occasion& when, const std::vector<PlannedCollective>& planned,
+                             const ByCommunicator& recorded) {
+      const auto found = recorded.find(*number);
+      const std::vector<RecordedCollective> own =
+          found == recorded.end() ? std::vector<RecordedCollective>() : found->second;
+      if (said.difference.empty())
+        said.difference = difference_on(communicator, when, planned, own);
+      add_algorithms(planned, own, said.algorithms);
+    };
+    const std::vector<PlannedCollective> in_graph = captured_on(plan, steps, communicator);
+    said.captured = said.captured || !in_graph.empty();
+    compare(in_graphs, in_graph, captured);
+    compare(in_steps, issued_on(plan, steps, communicator), issued);
   }
   keep_each_once(said.algorithms);
+  if (said.difference.empty()) said.difference = more_channels(plan.ranks, said.algorithms);
   // Counts of a record that is not whole say nothing.
-  if (record.lost > 0) {
+  const std::int64_t lost = records.captured.lost + records.issued.lost;
+  if (lost > 0) {
     said.difference = fmt::format(
         "NCCL's record is full: {} of its collectives were not written "
         "down beside {} that were",
-        record.lost, record.collectives.size());
+        lost, records.captured.collectives.size() + records.issued.collectives.size());
   }
   return said;
 }

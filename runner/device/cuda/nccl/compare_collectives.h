@@ -17,12 +17,18 @@ struct IssuedSteps {
   std::int64_t first_of_load = 0;  // number of the step that the load began with
   std::int64_t first = 0;
   std::int64_t count = 0;
+  std::int64_t graphs = 0;  // that the load has captured, one for each combination of slots
 };
 
-// What the record says of these steps, which were all that was issued while it was written. The
-// plan is that of one rank, the communicators are its.
+// Of one loaded step, each of them all that was enqueued while it was written.
+struct NcclRecordsOfStep {
+  NcclRecord captured = {};  // into its graphs, of whose launches NCCL says nothing
+  NcclRecord issued = {};    // in these steps
+};
+
+// What the records say of these steps. The plan is that of one rank, the communicators are its.
 LibraryRecord library_record_of(const StepPlan&, const IssuedSteps&,
                                 const std::vector<std::unique_ptr<NcclCommunicator>>&,
-                                const NcclRecord&);
+                                const NcclRecordsOfStep&);
 
 }  // namespace stepgate

@@ -54,7 +54,10 @@ const char* name_of_type(int type) {
 void tell_once(const FakeCommunicator& own, const char* function, std::size_t count, int type) {
   nccl_profiler_api::Event call{};
   call.type = nccl_profiler_api::call_event;
-  call.call = {.function = function, .count = count, .type = name_of_type(type)};
+  call.call = {.function = function,
+               .count = count,
+               .type = name_of_type(type),
+               .captured = told.is_captured};
   void* handle = nullptr;
   own.plugin->start_event(own.context, &handle, &call);
   // Of a group, which nobody asked for, the real one tells too.
@@ -185,7 +188,7 @@ Result ncclCommDestroy(Handle communicator) {
 Result ncclCommAbort(Handle communicator) {
   finalize(*static_cast<FakeCommunicator*>(communicator));
   ++told.aborted;
-  return success;
+  return answer(told.abort);
 }
 
 const char* ncclGetErrorString(Result result) {

@@ -22,8 +22,10 @@ struct FakeNccl {
   int version = 22809;
   FakeAnswer init = FakeAnswer::success;
   FakeAnswer collective = FakeAnswer::success;
+  FakeAnswer abort = FakeAnswer::success;
   nccl_api::Result async_state = nccl_api::success;
   bool has_profilers = true;  // as from 2.28.3 on
+  bool is_captured = false;   // what it is asked for, as the streams of real ones say
   Mistake mistake = Mistake::none;
   int mistaken_at = 0;
   std::atomic<bool> released{false};  // calls that never answer do

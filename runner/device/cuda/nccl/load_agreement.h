@@ -23,9 +23,9 @@ class LoadAgreement {
   // communicator outlives it. Throws DeviceError.
   explicit LoadAgreement(NcclCommunicator&);
 
-  // Before a load, of all ranks alike.
+  // Before a load, and before what of it comes after an agreement, of all ranks alike.
   void begin() { is_told_ = false; }
-  // Once a load, at every rank: whether all of them can go on. Throws DeviceError.
+  // Once since then, at every rank: whether all of them can go on. Throws DeviceError.
   bool all_can(bool this_one);
   // For the handler of whatever made a load fail: tells the others, if nothing was told before.
   // Does not throw.

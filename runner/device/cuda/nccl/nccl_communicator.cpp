@@ -65,14 +65,15 @@ NcclCommunicator::NcclCommunicator(const Nccl& nccl, const RankMembership& membe
   if (!nccl.unavailable().empty()) throw DeviceError(nccl.unavailable());
   constexpr std::string_view what = "join the other ranks";
   const int recorded_before = recorded_communicators();
-  const auto result =
-      call_within(limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous),
-                                           membership, connection = connection_] {
-                    nccl_api::Config config;
-                    config.blocking = 1;
-                    return call.comm_init_rank_config(&connection->handle, membership.count, id,
-                                                      membership.rank, &config);
-                  }));
+  const auto result = call_within(
+      limits.deadline, on_gpu([call = nccl.call(), id = id_in(membership.rendezvous), membership,
+                               connection = connection_, max_ctas = limits.max_ctas] {
+        nccl_api::Config config;
+        config.blocking = 1;
+        if (max_ctas) config.most_ctas = *max_ctas;
+        return call.comm_init_rank_config(&connection->handle, membership.count, id,
+                                          membership.rank, &config);
+      }));
   // While a call is at work with it, nobody else may touch what it makes.
   if (!result) {
     connection_ = std::make_shared<Connection>();
@@ -144,11 +145,16 @@ void NcclCommunicator::check(nccl_api::Result result, std::string_view what) {
   if (result != nccl_api::success) fail(nccl_.sentence(result, what, connection_->handle));
 }
 
-// Aborting ends what waits on the GPU for ranks that have gone.
+// Aborting ends what waits on the GPU for ranks that have gone. NCCL returns from it when the
+// graphs that have its collectives are gone too, which this thread may still have.
 void NcclCommunicator::fail(std::string words) {
   working_ = false;
-  if (connection_->handle != nullptr)
-    (void)nccl_.call().comm_abort(std::exchange(connection_->handle, nullptr));
+  if (connection_->handle != nullptr) {
+    (void)call_within(limits_.abort, [abort = nccl_.call().comm_abort,
+                                      handle = std::exchange(connection_->handle, nullptr)] {
+      return abort(handle);
+    });
+  }
   throw DeviceError(fmt::format("{}: {}", rank_in_words(), words));
 }
 

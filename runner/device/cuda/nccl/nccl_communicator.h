@@ -31,6 +31,8 @@ struct CollectiveCall {
 
 struct CommunicatorLimits {
   std::chrono::nanoseconds deadline{std::chrono::seconds(60)};  // of whatever waits for others
+  std::chrono::nanoseconds abort{std::chrono::seconds(5)};      // of aborting what has failed
+  std::optional<int> max_ctas = {};  // thread blocks of a collective; absent: NCCL's choice
 };
 
 class NcclCommunicator {
@@ -40,7 +42,7 @@ class NcclCommunicator {
   // that waits is left to itself, and the process should end.
   NcclCommunicator(const Nccl&, const RankMembership&, std::function<void()> choose_gpu,
                    const CommunicatorLimits& = {});
-  // Work that uses it must be done, unless it has failed.
+  // Work that uses it must be done and graphs that have its collectives gone, unless it has failed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;

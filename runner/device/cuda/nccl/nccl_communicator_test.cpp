@@ -35,7 +35,8 @@ class FakeNcclCommunicator : public testing::Test {
   std::unique_ptr<NcclCommunicator> second_of_two() {
     return std::make_unique<NcclCommunicator>(
         *nccl_, RankMembership{.rank = 1, .count = 2, .rendezvous = std::string(128, 'r')},
-        [this] { ++chosen_; }, CommunicatorLimits{milliseconds(50)});
+        [this] { ++chosen_; },
+        CommunicatorLimits{.deadline = milliseconds(50), .abort = milliseconds(50)});
   }
 
   std::string error_of(const std::function<void()>& act) {
@@ -89,6 +90,25 @@ TEST_F(FakeNcclCommunicator, JoinsAsTheRankThatItIsAndBlocking) {
   EXPECT_EQ(std::string(fake_->id.bytes, 128), std::string(128, 'r'));
   EXPECT_EQ(fake_->config.blocking, 1);
   EXPECT_EQ(fake_->config.magic, 0xcafebeefU);
+}
+
+TEST_F(FakeNcclCommunicator, LeavesThreadBlocksToNcclUnlessTheyAreLimited) {
+  (void)second_of_two();
+  EXPECT_EQ(fake_->config.most_ctas, nccl_api::undefined);
+  const NcclCommunicator limited(
+      *nccl_, RankMembership{.rank = 1, .count = 2, .rendezvous = std::string(128, 'r')}, [] {},
+      CommunicatorLimits{.max_ctas = 8});
+  EXPECT_EQ(fake_->config.most_ctas, 8);
+}
+
+// Of which NCCL waits to be rid.
+TEST_F(FakeNcclCommunicator, SaysThatItHasFailedAlsoWhereGraphsStillHaveItsCollectives) {
+  const auto communicator = second_of_two();
+  fake_->collective = FakeAnswer::failure;
+  fake_->abort = FakeAnswer::never;
+  EXPECT_NE(error_of([&] { communicator->issue({}, nullptr); }).find("remote process exited"),
+            std::string::npos);
+  EXPECT_EQ(fake_->aborted, 1);
 }
 
 TEST_F(FakeNcclCommunicator, PassesOnWhatACollectiveIs) {

@@ -73,7 +73,8 @@ RecordedCollective* add_call(Store& all, void* context,
   added = {.communicator = static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1,
            .function = call.function,
            .type = call.type,
-           .count = call.count};
+           .count = call.count,
+           .captured = call.captured};
   return &added;
 }
 

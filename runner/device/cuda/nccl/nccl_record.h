@@ -17,6 +17,7 @@ struct RecordedCollective {
   const char* function = "";  // "AllReduce"
   const char* type = "";      // "ncclBfloat16"
   std::size_t count = 0;      // as it was called: elements of all, or of one rank's part
+  bool captured = false;      // into a graph, of whose launches NCCL says nothing
   // How NCCL carries it out; null where it does not say.
   const char* algorithm = nullptr;  // "RING"
   const char* protocol = nullptr;   // "SIMPLE"

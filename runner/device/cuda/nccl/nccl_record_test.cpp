@@ -102,7 +102,29 @@ class RecordOfFakeNccl : public testing::Test {
     (void)take_nccl_record();
     const StepPlan plan = plan_of_two();
     issue(plan);
-    return library_record_of(plan, steps, communicators_, take_nccl_record());
+    return library_record_of(plan, steps, communicators_, {.issued = take_nccl_record()});
+  }
+
+  // Of the same plan in a graph for each of two slots, whose launches NCCL does not see.
+  LibraryRecord record_of_two_graphs(bool is_captured = true) {
+    begin_nccl_record();
+    join();
+    StepPlan plan = plan_of_two();
+    plan.operations.back().every = 1;
+    for (Operation& operation : plan.operations) operation.captured = true;
+    (void)take_nccl_record();
+    fake_->is_captured = is_captured;
+    issue(plan);
+    const NcclRecord captured = take_nccl_record();
+    IssuedSteps launched = steps;
+    launched.graphs = 2;
+    return library_record_of(plan, launched, communicators_, {captured, take_nccl_record()});
+  }
+
+  std::string difference_in_graphs_with(Mistake mistake, int mistaken_at) {
+    fake_->mistake = mistake;
+    fake_->mistaken_at = mistaken_at;
+    return record_of_two_graphs().difference;
   }
 
   std::string difference_with(Mistake mistake, int mistaken_at) {
@@ -173,13 +195,67 @@ TEST_F(RecordOfFakeNccl, NamesACollectiveOfAnotherKind) {
             "NCCL, which enqueued 4 of them there, and the plan has 4");
 }
 
+TEST_F(RecordOfFakeNccl, NamesMoreThreadBlocksThanThereMayBe) {
+  begin_nccl_record();
+  join();
+  (void)take_nccl_record();
+  StepPlan plan = plan_of_two();
+  issue(plan);
+  const NcclRecord issued = take_nccl_record();
+  const auto difference_with_at_most = [&](int ctas) {
+    plan.ranks.max_ctas = ctas;
+    return library_record_of(plan, steps, communicators_, {.issued = issued}).difference;
+  };
+  EXPECT_EQ(difference_with_at_most(16), "");
+  EXPECT_EQ(difference_with_at_most(8),
+            "NCCL takes 16 thread blocks for the all-reduce of 4096 bytes, and 'ranks.max_ctas' is "
+            "8; look whether NCCL_MAX_CTAS or NCCL_MIN_CTAS is set");
+}
+
+TEST_F(RecordOfFakeNccl, OfGraphsIsThePlanOnceForEach) {
+  const LibraryRecord said = record_of_two_graphs();
+  EXPECT_EQ(said.difference, "");
+  EXPECT_TRUE(said.captured);
+  EXPECT_EQ(said.algorithms.size(), 3U);
+  EXPECT_FALSE(record_of_two_steps().captured);
+}
+
+TEST_F(RecordOfFakeNccl, OfGraphsNamesACollectiveThatIsMissing) {
+  EXPECT_EQ(difference_in_graphs_with(Mistake::forgets_it, 4),
+            "collective 4 of communicator 0 in the step's graph is 'reduce bucket 2' of graph 1, "
+            "ReduceScatter of 1024 ncclBfloat16 by the plan and no further one by NCCL, which "
+            "captured 3 of them there, and the plan has 4");
+}
+
+TEST_F(RecordOfFakeNccl, NamesACollectiveThatWasNotCaptured) {
+  EXPECT_EQ(record_of_two_graphs(false).difference,
+            "collective 1 of communicator 0 in the step's graph is 'reduce bucket 1' of graph 0, "
+            "AllReduce of 1024 ncclFloat32 by the plan and AllReduce of 1024 ncclFloat32, not "
+            "captured, by NCCL, which captured 4 of them there, and the plan has 4");
+}
+
+// A step that issues one by one what its plan has in a graph.
+TEST_F(RecordOfFakeNccl, SeesWhatIsIssuedBesideAGraph) {
+  (void)record_of_two_graphs();
+  StepPlan plan = plan_of_two();
+  for (Operation& operation : plan.operations) operation.captured = true;
+  fake_->is_captured = false;
+  issue(plan);
+  EXPECT_EQ(
+      library_record_of(plan, steps, communicators_, {.issued = take_nccl_record()}).difference,
+      "collective 1 of communicator 0 in the traced steps is no further one by the plan and "
+      "AllReduce of 1024 ncclFloat32 by NCCL, which enqueued 4 of them there, and "
+      "the plan has 0");
+}
+
 TEST_F(RecordOfFakeNccl, SaysThatItIsFullAndGoesOn) {
   EXPECT_EQ(difference_with(Mistake::repeats_it, 2),
             "NCCL's record is full: 68932 of its collectives were not written down beside 131072 "
             "that were");
   fake_->mistake = Mistake::none;
   issue(plan_of_two());
-  EXPECT_EQ(library_record_of(plan_of_two(), steps, communicators_, take_nccl_record()).difference,
+  EXPECT_EQ(library_record_of(plan_of_two(), steps, communicators_, {.issued = take_nccl_record()})
+                .difference,
             "");
 }
 
@@ -190,10 +266,11 @@ TEST_F(RecordOfFakeNccl, SeesWhatThePlanHasNot) {
   const StepPlan plan = plan_of_two();
   issue(plan);
   communicators_[1]->issue({.kind = CollectiveKind::all_gather, .elements = 7}, nullptr);
-  EXPECT_EQ(library_record_of(plan, steps, communicators_, take_nccl_record()).difference,
-            "collective 2 of communicator 1 in the traced steps is no further one by the plan and "
-            "AllGather of 7 ncclFloat32 by NCCL, which enqueued 2 of them there, and the plan has "
-            "1");
+  EXPECT_EQ(
+      library_record_of(plan, steps, communicators_, {.issued = take_nccl_record()}).difference,
+      "collective 2 of communicator 1 in the traced steps is no further one by the plan and "
+      "AllGather of 7 ncclFloat32 by NCCL, which enqueued 2 of them there, and the plan has "
+      "1");
 }
 
 TEST_F(RecordOfFakeNccl, IsNotTakenWhereTheUserHasAnotherPlugin) {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/nccl/rank_groups.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 
 namespace stepgate {
-namespace {
-
-constexpr int most_communicators = 2;  // of a plan
-
-}  // namespace
-
 std::string RankGroups::make_rendezvous(const Nccl& nccl) {
   std::string names;
   for (int made = 0; made < most_communicators; ++made) names += nccl.make_unique_id();
@@ -23,19 +19,28 @@ void RankGroups::join(const Nccl& nccl, const RankMembership& membership) {
   }
   groups_.erase(membership.count);
   RankGroup group{.membership = membership, .communicators = {}};
-  add_communicators(nccl, group, 1);
+  (void)communicators_for(nccl, group, {.communicators = 1});
   groups_.emplace(membership.count, std::move(group));
 }
 
-void RankGroups::add_communicators(const Nccl& nccl, RankGroup& group, int needed) const {
+const Communicators& RankGroups::communicators_for(const Nccl& nccl, RankGroup& group,
+                                                   const RanksPlan& ranks) const {
+  Communicators& there = group.communicators[ranks.max_ctas];
   const std::size_t name = group.membership.rendezvous.size() / most_communicators;
-  while (std::ssize(group.communicators) < needed) {
+  while (std::ssize(there) < ranks.communicators) {
+    if (group.names_taken == most_communicators) {
+      throw DeviceError(
+          fmt::format("a run has at most {} communicators; give its variants fewer values of "
+                      "'ranks.max_ctas'",
+                      most_communicators));
+    }
     RankMembership membership = group.membership;
-    membership.rendezvous =
-        group.membership.rendezvous.substr(group.communicators.size() * name, name);
-    group.communicators.push_back(
-        std::make_unique<NcclCommunicator>(nccl, membership, choose_gpu_, limits_));
+    membership.rendezvous = group.membership.rendezvous.substr(group.names_taken++ * name, name);
+    CommunicatorLimits limits = limits_;
+    limits.max_ctas = ranks.max_ctas;
+    there.push_back(std::make_unique<NcclCommunicator>(nccl, membership, choose_gpu_, limits));
   }
+  return there;
 }
 
 RankGroup* RankGroups::of(int count) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +15,19 @@
 #include "device/cuda/nccl/nccl.h"
 #include "device/cuda/nccl/nccl_communicator.h"
 #include "device/device.h"
+#include "plan/step_plan.h"
 
 namespace stepgate {
 
+using Communicators = std::vector<std::unique_ptr<NcclCommunicator>>;
+
 struct RankGroup {
   RankMembership membership;
-  std::vector<std::unique_ptr<NcclCommunicator>> communicators;  // at least one
+  // By how many thread blocks their collectives may have; without a limit at least one.
+  std::map<std::optional<int>, Communicators> communicators;
+  std::size_t names_taken = 0;  // of the rendezvous
+
+  NcclCommunicator& first() { return *communicators.at(std::nullopt).front(); }
 };
 
 class RankGroups {
@@ -28,16 +36,19 @@ class RankGroups {
   explicit RankGroups(std::function<void()> choose_gpu, CommunicatorLimits limits = {})
       : choose_gpu_(std::move(choose_gpu)), limits_(limits) {}
 
-  // One name for each communicator that a plan may have. Throws DeviceError.
+  // Of all plans of a group together: two of a plan, and others for each limit of thread blocks.
+  static constexpr int most_communicators = 16;
+
+  // One name for each communicator that plans may have. Throws DeviceError.
   static std::string make_rendezvous(const Nccl&);
 
   // Takes the place of the group of as many ranks; one rank is alone and leaves all groups. Returns
   // when all have come. Throws DeviceError, and is in no group of as many then.
   void join(const Nccl&, const RankMembership&);
   void leave(int count) { groups_.erase(count); }
-  // Those that a plan needs and that are not there yet: all ranks of a group load the same plans in
-  // one order, so that they come together. Throws DeviceError.
-  void add_communicators(const Nccl&, RankGroup&, int needed) const;
+  // Those that a plan needs. What of them is not there yet comes to be: all ranks of a group load
+  // the same plans in one order, so that they come together. Throws DeviceError.
+  const Communicators& communicators_for(const Nccl&, RankGroup&, const RanksPlan&) const;
 
   // Null where it is in none.
   RankGroup* of(int count);

@@ -169,8 +169,12 @@ Trace CudaStep::traced(const Observe& observe, StepResult& result) {
   Trace trace = assemble_trace(plan_, std::move(records), recorder.take(), first, observe.steps);
   trace.memory = buffers_.use();
   if (is_of_several) {
-    const IssuedSteps steps{.first_of_load = first_step_, .first = first, .count = observe.steps};
-    trace.library = library_record_of(plan_, steps, communicators_, take_nccl_record());
+    const IssuedSteps steps{.first_of_load = first_step_,
+                            .first = first,
+                            .count = observe.steps,
+                            .graphs = std::ssize(graphs_)};
+    trace.library = library_record_of(plan_, steps, communicators_,
+                                      {.captured = captured_record_, .issued = take_nccl_record()});
   }
   return trace;
 }

@@ -15,6 +15,7 @@
 #include "device/cuda/handles.h"
 #include "device/cuda/nccl/load_agreement.h"
 #include "device/cuda/nccl/nccl_communicator.h"
+#include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/step/cuda_buffers.h"
 #include "device/cuda/step/cuda_streams.h"
 #include "device/cuda/step_observer.h"
@@ -76,7 +77,7 @@ class CudaStep : public LoadedStep {
   void prepare(const CudaServices&);
   Launch prepare_launch(const LaunchKernel&, const LaunchContext&);
   void bind_operands(Prepared&, const LaunchKernel&);
-  void capture_graphs();
+  void capture_graphs(const CudaServices&);
   void run_first_collectives(const CudaServices&);
 
   void run_steps(std::int64_t count);
@@ -146,6 +147,7 @@ class CudaStep : public LoadedStep {
   std::vector<KernelChoice> choices_;
   std::vector<GraphExec> graphs_;  // one for each combination of slots, empty without a graph
   std::vector<int> graph_work_;    // of each, by node: the operation that made it; for traces only
+  NcclRecord captured_record_;     // of all of them, likewise
   std::optional<Loader> loader_;
   int prefetch_depth_ = 0;
   bool running_ = false;                // stays set when a run throws

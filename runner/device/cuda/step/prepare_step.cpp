@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "device/cuda/check.h"
+#include "device/cuda/nccl/nccl_record.h"
 #include "device/cuda/step/cuda_step.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
@@ -32,14 +34,17 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // How many there are so far.
+  // How many there are so far that make work. NCCL has others besides, which order what it captures
+  // with what it does not.
   std::size_t nodes() const {
     cudaStreamCaptureStatus status{};
     cudaGraph_t graph = nullptr;
     check(cudaStreamGetCaptureInfo(stream_, &status, nullptr, &graph), "ask what was captured");
     std::size_t count = 0;
     check(cudaGraphGetNodes(graph, nullptr, &count), "count what was captured");
-    return count;
+    std::vector<cudaGraphNode_t> all(count);
+    check(cudaGraphGetNodes(graph, all.data(), &count), "ask for what was captured");
+    return static_cast<std::size_t>(std::ranges::count_if(all, &Capture::makes_work_there));
   }
 
   Graph end() {
@@ -50,6 +55,13 @@ class Capture {
   }
 
  private:
+  static bool makes_work_there(cudaGraphNode_t node) {
+    cudaGraphNodeType type{};
+    check(cudaGraphNodeGetType(node, &type), "ask what a captured node is");
+    return type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy ||
+           type == cudaGraphNodeTypeMemset;
+  }
+
   cudaStream_t stream_;
 };
 
@@ -57,7 +69,8 @@ class Capture {
 bool makes_work(const Operation& operation) {
   return std::holds_alternative<LaunchKernel>(operation.action) ||
          std::holds_alternative<CopyBytes>(operation.action) ||
-         std::holds_alternative<FillZero>(operation.action);
+         std::holds_alternative<FillZero>(operation.action) ||
+         std::holds_alternative<Collective>(operation.action);
 }
 
 }  // namespace
@@ -88,7 +101,7 @@ CudaStep::CudaStep(const StepPlan& plan, const CudaServices& services, const Loa
   for (int half = 0; half < 2; ++half) progress_.push_back(make_event(cudaEventDisableTiming));
   prepare(services);
   run_first_collectives(services);
-  capture_graphs();
+  capture_graphs(services);
   const bool takes_batches =
       std::any_of(plan.operations.begin(), plan.operations.end(), [](const Operation& operation) {
         return std::holds_alternative<TakeBatch>(operation.action);
@@ -156,7 +169,8 @@ void CudaStep::bind_operands(Prepared& prepared, const LaunchKernel& launch) {
   }
 }
 
-void CudaStep::capture_graphs() {
+// Of several ranks all can launch theirs or none does: a launch waits for those of the others.
+void CudaStep::capture_graphs(const CudaServices& services) {
   std::int64_t period = 1;
   bool any = false;
   for (const Operation& operation : plan_.operations) {
@@ -167,6 +181,11 @@ void CudaStep::capture_graphs() {
     }
   }
   if (!any) return;
+  const bool is_of_several = plan_.ranks.count > 1;
+  if (is_of_several) services.agreement->begin();
+  // NCCL speaks of what is captured now, and never again of what its launches do.
+  const bool is_told_by_nccl = cupti_ && is_of_several;
+  if (is_told_by_nccl) (void)take_nccl_record();
   for (std::int64_t step = 0; step < period; ++step) {
     buffers_.begin_capture();
     Capture capture(stream(compute_stream));
@@ -187,6 +206,9 @@ void CudaStep::capture_graphs() {
     graphs_.emplace_back(executable);
     check(cudaGraphUpload(executable, stream(compute_stream)), "upload the step's graph");
   }
+  if (is_told_by_nccl) captured_record_ = take_nccl_record();
+  if (is_of_several && !services.agreement->all_can(true))
+    throw DeviceError("another rank cannot capture it");
 }
 
 }  // namespace stepgate

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/analyse/find_capture_errors.h"
 #include "plan/analyse/find_races.h"
+#include "plan/analyse/lifetimes.h"
 #include "plan/count/count_collectives.h"
 #include "plan/derive/plan_of_rank.h"
 #include "plan/testing/plan_by_hand.h"
@@ -161,6 +163,83 @@ TEST(Ranks, HaveTwoGatheredBlocksAtATime) {
   EXPECT_GT(gathered_need(12), 2 * block);
 }
 
+Knobs gathering(std::int64_t ahead) {
+  Knobs knobs = sharded(Shard::parameters);
+  knobs.ranks.communicators = 2;
+  knobs.ranks.gather_ahead = ahead;
+  knobs.alloc.with = Allocator::fixed;  // an arena's plan has one buffer
+  return knobs;
+}
+
+// Kernels of the compute stream from where it may come to where it is needed.
+std::int64_t kernels_beside_gather(const StepPlan& plan, int visit) {
+  const std::string name = "weights of visit " + std::to_string(visit);
+  const auto may_come = std::ranges::find(plan.operations, name + " may come", &Operation::name);
+  const auto needed = std::ranges::find(plan.operations, "wait for " + name, &Operation::name);
+  EXPECT_LT(may_come, needed);
+  return std::count_if(may_come, needed, [](const Operation& operation) {
+    return operation.stream == compute_stream &&
+           std::holds_alternative<LaunchKernel>(operation.action);
+  });
+}
+
+// Of gathered weights, by how many of their lifetimes meet at an operation.
+std::int64_t most_gathered_at_once(const StepPlan& plan) {
+  std::vector<std::int64_t> there(plan.operations.size(), 0);
+  for (const Lifetime& lifetime : lifetimes_of(plan).device) {
+    if (!buffer_at(plan, lifetime.buffer).name.starts_with("weights of visit")) continue;
+    for (int at = lifetime.first; at <= lifetime.last; ++at) ++there[static_cast<std::size_t>(at)];
+  }
+  return std::ranges::max(there);
+}
+
+// A block's first kernel with weights comes before the last one of the block before, so that two
+// are there at a time even where none is gathered ahead.
+TEST(Ranks, GatherAsFarAheadAsTheyAreTold) {
+  const StepPlan usual = plan_of(gathering(1));
+  const std::int64_t of_a_block = kernels_beside_gather(usual, 7) + 1;
+  EXPECT_GT(of_a_block, 5);
+  for (const std::int64_t ahead : {0, 1, 2, 3}) {
+    const StepPlan plan = plan_of(gathering(ahead));
+    EXPECT_FALSE(find_race(plan));
+    EXPECT_EQ(value(plan, Metric::all_gathers_per_step),
+              value(usual, Metric::all_gathers_per_step));
+    EXPECT_EQ(value(plan, Metric::wire_bytes_per_step), value(usual, Metric::wire_bytes_per_step));
+    EXPECT_EQ(kernels_beside_gather(plan, 7), std::max<std::int64_t>(ahead * of_a_block - 1, 0));
+    EXPECT_EQ(most_gathered_at_once(plan), std::max<std::int64_t>(ahead + 1, 2));
+  }
+}
+
+TEST(Ranks, DivideTheirGradientsBeforeTheyAreAddedUp) {
+  const auto reductions = [](const StepPlan& plan) {
+    std::vector<Reduction> all;
+    for (const Operation& operation : plan.operations) {
+      const auto* collective = std::get_if<Collective>(&operation.action);
+      if (collective != nullptr && operation.phase == Phase::backward)
+        all.push_back(collective->reduction);
+    }
+    return all;
+  };
+  const StepPlan usual = plan_of(gpt());
+  EXPECT_EQ(reductions(usual), std::vector<Reduction>(8, Reduction::average));
+  for (const GradientDtype dtype : {GradientDtype::model, GradientDtype::fp32}) {
+    const auto averaging = [&](Averaging average) {
+      Knobs knobs = gpt();
+      knobs.ranks.gradient_dtype = dtype;
+      knobs.ranks.average = average;
+      return plan_of(knobs);
+    };
+    const StepPlan before = averaging(Averaging::before);
+    EXPECT_FALSE(find_race(before));
+    EXPECT_EQ(reductions(before), std::vector<Reduction>(8, Reduction::sum));
+    EXPECT_EQ(launches_of(before, "strided_scale"), 8);
+    EXPECT_EQ(value(before, Metric::launches_per_step),
+              value(averaging(Averaging::collective), Metric::launches_per_step) + 8);
+    EXPECT_EQ(value(before, Metric::wire_bytes_per_step),
+              value(averaging(Averaging::collective), Metric::wire_bytes_per_step));
+  }
+}
+
 TEST(Ranks, OfAnMlpReduceTheirGradientsToo) {
   Knobs knobs = small_mlp();
   knobs.ranks = {.count = 2, .bucket_bytes = 0};
@@ -192,6 +271,50 @@ TEST(RanksRace, WithoutAWait) {
     EXPECT_TRUE(find_race(without(plan, "wait for weights of bucket 2")));
     EXPECT_TRUE(find_race(without(plan, "wait until the square sum is reduced")));
   }
+}
+
+// --- graphs --------------------------------------------------------------------------------------
+
+StepPlan in_a_graph(Shard shard) {
+  Knobs knobs = sharded(shard);
+  if (shard == Shard::parameters) knobs.ranks.communicators = 2;
+  knobs.launch.via = LaunchVia::graph;
+  return plan_of(knobs);
+}
+
+TEST(RanksInAGraph, HaveTheSameCollectivesInOneLaunch) {
+  for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    const StepPlan plan = in_a_graph(shard);
+    EXPECT_FALSE(find_capture_error(plan)) << *find_capture_error(plan);
+    EXPECT_FALSE(find_race(plan)) << *find_race(plan);
+    EXPECT_EQ(value(plan, Metric::launches_per_step), 1);
+    Knobs one_by_one = sharded(shard);
+    if (shard == Shard::parameters) one_by_one.ranks.communicators = 2;
+    for (const Metric metric :
+         {Metric::collectives_per_step, Metric::payload_bytes_per_step, Metric::wire_bytes_per_step,
+          Metric::late_collectives_per_step, Metric::early_comm_waits_per_step})
+      EXPECT_EQ(value(plan, metric), value(one_by_one, metric)) << row_of(metric).name;
+    for (const Operation& operation : plan.operations)
+      EXPECT_TRUE(operation.captured || !std::holds_alternative<Collective>(operation.action));
+  }
+}
+
+TEST(RanksInAGraph, AreRefusedWhereABranchDoesNotComeBack) {
+  const StepPlan plan = in_a_graph(Shard::none);
+  EXPECT_EQ(find_capture_error(without(plan, "wait until the gradients are reduced")),
+            "'reduce bucket 0' cannot be part of a graph: the compute stream never waits for it "
+            "within the graph");
+  EXPECT_EQ(find_capture_error(without(plan, "wait for bucket 0")),
+            "'reduce bucket 0' cannot be part of a graph: its stream has waited for nothing that "
+            "the graph records");
+}
+
+// The host of the slow rank is late for the launch of its graph, and nothing of that is in it.
+TEST(RanksInAGraph, MayHaveOneThatIsSlow) {
+  Knobs knobs = gpt();
+  knobs.launch.via = LaunchVia::graph;
+  knobs.ranks.slow_us = 200;
+  EXPECT_FALSE(find_capture_error(plan_of(knobs)));
 }
 
 // --- the plan of a rank --------------------------------------------------------------------------

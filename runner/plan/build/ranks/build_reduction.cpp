@@ -128,6 +128,7 @@ class GradientReduction {
     act(compute_stream, name + " is there", RecordEvent{ready_[bucket]});
     act(stream_, "wait for " + name, StreamWaitsEvent{ready_[bucket]});
     if (wire_) act(stream_, "widen " + name, widen(bucket));
+    if (divides_before()) act(stream_, "divide " + name + " by the ranks", divided(bucket));
     act(stream_, "reduce " + name, collective(bucket));
     if (wire_) act(stream_, "narrow " + name, narrow(bucket));
     act(stream_, name + " is reduced", RecordEvent{reduced_[bucket]});
@@ -166,7 +167,22 @@ class GradientReduction {
                                                       : CollectiveKind::reduce_scatter,
             .from = wire_ ? whole_on_wire(index) : written(buckets_[index]),
             .to = wire_ ? kept_on_wire(index) : kept(index),
-            .dtype = wire_ ? DType::fp32 : plan_.dtype};
+            .dtype = wire_ ? DType::fp32 : plan_.dtype,
+            .reduction = divides_before() ? Reduction::sum : Reduction::average};
+  }
+
+  bool divides_before() const { return knobs_.ranks.average == Averaging::before; }
+
+  // In place, as they are on the wire.
+  LaunchKernel divided(std::size_t index) const {
+    const BufferUse all = wire_ ? whole_on_wire(index) : written(buckets_[index]);
+    return {.kernel = KernelRef(kernels::StridedScale::name),
+            .shape = {.rows = 1, .columns = buckets_[index].elements, .depth = 1},
+            .dtype = wire_ ? DType::fp32 : plan_.dtype,
+            .attributes =
+                kernels::StridedScale::Attributes{
+                    .factor = 1.0 / static_cast<double>(knobs_.ranks.count)},
+            .operands = {all, all}};
   }
 
   template <class Kernel>

@@ -32,6 +32,7 @@ class Gathering {
         units_(updated_pieces(knobs, learned.tensors, learned.elements)),
         stream_(gathering_stream(builder, knobs)),
         communicator_(static_cast<int>(knobs.ranks.communicators) - 1),
+        ahead_(static_cast<std::size_t>(knobs.ranks.gather_ahead)),
         element_bytes_(bytes_of(builder.plan().dtype)) {
     find_visits(first);
     for (std::size_t index = 0; index < visits_.size(); ++index) give_memory(index);
@@ -97,11 +98,11 @@ class Gathering {
     }
   }
 
-  // As soon as the visit before begins and the one before that is over, so that two units are there
-  // at a time.
+  // As soon as the visit begins that is so many before, and the one before that is over, so that
+  // no more units than it and those ahead are there at a time.
   std::size_t place_of(std::size_t index, std::size_t first) const {
-    std::size_t place = index == 0 ? first : visits_[index - 1].first;
-    if (index >= 2) place = std::max(place, visits_[index - 2].last + 1);
+    std::size_t place = index < ahead_ ? first : visits_[index - ahead_].first;
+    if (index > ahead_) place = std::max(place, visits_[index - ahead_ - 1].last + 1);
     return std::min(place, visits_[index].first);
   }
 
@@ -140,6 +141,7 @@ class Gathering {
   std::vector<UpdatedPiece> units_;
   int stream_;
   int communicator_;
+  std::size_t ahead_;  // visits
   std::int64_t element_bytes_;
   std::vector<Visit> visits_;
   InsertedOperations before_;

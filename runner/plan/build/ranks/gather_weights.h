@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where every rank keeps only its part of the weights: they are gathered unit by unit, one ahead of
-// where they are used, and forgotten after their last use there (ZeRO's stage 3, Rajbhandari et
-// al., 2020; FSDP, Zhao et al., 2023).
+// Where every rank keeps only its part of the weights: they are gathered unit by unit, some units
+// ahead of where they are used, and forgotten after their last use there (ZeRO's stage 3,
+// Rajbhandari et al., 2020; FSDP, Zhao et al., 2023).
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "verbs/ranks/rank_team.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "support/text/diagnostic.h"
+
+namespace stepgate {
+namespace {
+
+Planned scenario(std::string file, std::int64_t ranks, RankLinks links,
+                 std::vector<std::string> tags = {}) {
+  Planned planned;
+  planned.scenario.file = std::move(file);
+  planned.scenario.tags = std::move(tags);
+  Variant alone{.name = "alone", .knobs = {}, .place = {}};
+  Variant several{.name = "several", .knobs = {}, .place = {}};
+  several.knobs.ranks.count = ranks;
+  several.knobs.ranks.links = links;
+  planned.scenario.variants = {alone, several};
+  return planned;
+}
+
+TEST(LinksOfRanks, AreThoseOfTheScenariosThatHaveSeveralRanks) {
+  EXPECT_EQ(links_of_ranks({}), RankLinks::usual);
+  const std::vector<Planned> all{scenario("one.toml", 1, RankLinks::usual),
+                                 scenario("a.toml", 2, RankLinks::no_p2p),
+                                 scenario("plans.toml", 2, RankLinks::usual, {"no_gpu"}),
+                                 scenario("b.toml", 4, RankLinks::no_p2p)};
+  EXPECT_EQ(links_of_ranks(all), RankLinks::no_p2p);
+}
+
+TEST(LinksOfRanks, AreRefusedWhereScenariosDiffer) {
+  const std::vector<Planned> all{scenario("a.toml", 2, RankLinks::usual),
+                                 scenario("b.toml", 2, RankLinks::no_p2p)};
+  try {
+    (void)links_of_ranks(all);
+    FAIL() << "one process cannot have both";
+  } catch (const RequestError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a.toml and b.toml have different 'ranks.link', which is decided once for a run; "
+                 "run them one after the other");
+  }
+}
+
+}  // namespace
+}  // namespace stepgate
