@@ -216,7 +216,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
   const Nanoseconds alone = time_of(operation, launch, floor) + fault_in(launch, step, start);
-  const Nanoseconds end = end_beside_collectives(start, scaled_for_device(alone));
+  const Nanoseconds end = end_beside_collectives(launch, start, scaled_for_device(alone));
   finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.telemetry.stamps)

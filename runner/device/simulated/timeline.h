@@ -105,7 +105,8 @@ class Timeline {
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
   void come_to(const Operation&, const Collective&);
-  Nanoseconds end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const;
+  Nanoseconds end_beside_collectives(const LaunchKernel&, Nanoseconds begin,
+                                     Nanoseconds alone) const;
 
   void pass_host(Nanoseconds cost);
   Nanoseconds scaled_for_device(Nanoseconds cost) const;

@@ -72,11 +72,12 @@ void Timeline::meet(Nanoseconds last) {
   meeting_ = nullptr;
 }
 
-// A kernel is stretched by the collectives that were issued before it. One that is issued later
-// finds the kernel placed already: it mostly waits for what the compute stream was given before it,
-// and begins behind that.
-Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const {
-  const double stretch = stretch_with_ctas(stretch_beside_collective, plan_.ranks.max_ctas);
+// A kernel that leaves them no multiprocessors is stretched by the collectives that were issued
+// before it. One that is issued later finds the kernel placed already: it mostly waits for what the
+// compute stream was given before it, and begins behind that.
+Nanoseconds Timeline::end_beside_collectives(const LaunchKernel& launch, Nanoseconds begin,
+                                             Nanoseconds alone) const {
+  if (leaves_room_for_ctas(launch, plan_.ranks.max_ctas)) return begin + alone;
   Nanoseconds now = begin;
   Nanoseconds left = alone;
   auto next = std::ranges::upper_bound(communication_, begin, {}, &Interval::end);
@@ -85,10 +86,11 @@ Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alon
       left -= next->begin - now;
       now = next->begin;
     }
-    const auto under =
-        static_cast<Nanoseconds>(std::floor(static_cast<double>(next->end - now) / stretch));
+    const auto under = static_cast<Nanoseconds>(
+        std::floor(static_cast<double>(next->end - now) / stretch_beside_collective));
     if (left <= under) {
-      return now + static_cast<Nanoseconds>(std::llround(static_cast<double>(left) * stretch));
+      return now + static_cast<Nanoseconds>(
+                       std::llround(static_cast<double>(left) * stretch_beside_collective));
     }
     left -= under;
     now = next->end;

@@ -343,6 +343,11 @@ constexpr std::array field_rows{
         "thread blocks of a collective, at most: fewer leave kernels beside it more of the device, "
         "and move fewer bytes a second; auto is NCCL's choice",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::spare_sms>(
+        "ranks.spare_sms", whole(0, 64),
+        "multiprocessors that GEMMs of the backward pass leave to the reductions beside them: one "
+        "that finds some of those it was laid out for taken may run twice as long",
+        &where_reductions_are_hidden),
     field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",
