@@ -173,6 +173,10 @@ struct Kernel {
   // A matrix product, with or without something behind it, that a library computes: its launch
   // costs the host more than one of ours.
   bool is_gemm = false;
+  // How many multiprocessors it leaves to kernels beside it, and the attributes with which it
+  // leaves so many; null where it cannot.
+  int (*spare_multiprocessors)(const KernelAttributes&) = nullptr;
+  KernelAttributes (*sparing)(const KernelAttributes&, int multiprocessors) = nullptr;
   // GEMMs with a softmax between them, which a library may compute in one; never in tf32.
   bool is_attention = false;
   // Of a GEMM's rate, that its arithmetic can have.

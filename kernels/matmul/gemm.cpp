@@ -16,7 +16,8 @@ Launch prepare_gemm(std::string_view kernel, const KernelShape& shape, DType dty
                        .transpose_a = asked.transpose_a,
                        .transpose_b = asked.transpose_b,
                        .accumulate = asked.accumulate,
-                       .epilogue = epilogue};
+                       .epilogue = epilogue,
+                       .spare_multiprocessors = asked.spare_multiprocessors};
   const auto call = std::make_shared<const GemmCall>(kernel, gemm, context);
   const cublasLtMatmulAlgo_t algorithm = context.gemm_autotuner
                                              ? context.gemm_autotuner->algorithm_for(*call)

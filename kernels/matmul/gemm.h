@@ -23,6 +23,7 @@ struct GemmShape {
   bool transpose_b = false;
   bool accumulate = false;
   Epilogue epilogue = Epilogue::none;
+  int spare_multiprocessors = 0;
 
   bool operator==(const GemmShape&) const = default;
 };

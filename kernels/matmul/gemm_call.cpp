@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/matmul/gemm_call.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 
@@ -17,6 +18,17 @@ void check(cublasStatus_t status, std::string_view what) {
 cudaDataType storage(DType dtype) {
   if (dtype == DType::bf16) return CUDA_R_16BF;
   return dtype == DType::fp16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+// Of the current device, less those that are to be left free; at least one.
+std::int32_t multiprocessors_less(int spare) {
+  int device = 0, multiprocessors = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+          cudaSuccess) {
+    throw std::runtime_error("GEMM: the device does not say how many multiprocessors it has");
+  }
+  return std::max(1, multiprocessors - spare);
 }
 
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, DestroyBlas>;
@@ -85,6 +97,9 @@ GemmCall::Description GemmCall::describe() const {
   if (shape_.epilogue == Epilogue::bias) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, storage(shape_.dtype));
+  }
+  if (shape_.spare_multiprocessors > 0) {
+    set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, multiprocessors_less(shape_.spare_multiprocessors));
   }
   return description;
 }

@@ -33,6 +33,16 @@ CheckedSize matmul_flops(const CheckedShape& shape, const KernelAttributes&) {
   return shape.groups * 2 * elements_of(shape) * shape.depth;
 }
 
+int spared_by_matmul(const KernelAttributes& attributes) {
+  return attributes.as<kernels::Matmul>().spare_multiprocessors;
+}
+
+KernelAttributes matmul_that_spares(const KernelAttributes& attributes, int multiprocessors) {
+  auto sparing = attributes.as<kernels::Matmul>();
+  sparing.spare_multiprocessors = multiprocessors;
+  return sparing;
+}
+
 // --- reference -----------------------------------------------------------------------------------
 
 // The operand as floats, [rows][columns] after the transposition that was asked for.
@@ -90,7 +100,9 @@ std::vector<Kernel> matmul_kernels() {
            .reference = matmul_reference,
            .prepare = in_cuda_builds<prepare_matmul>(),
            .uses_workspace = true,
-           .is_gemm = true}};
+           .is_gemm = true,
+           .spare_multiprocessors = spared_by_matmul,
+           .sparing = matmul_that_spares}};
 }
 
 }  // namespace stepgate

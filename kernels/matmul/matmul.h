@@ -3,7 +3,10 @@
 //   shape     rows = M; columns = N; depth = K; groups = how many such GEMMs, each operand's
 //             matrices one behind the other
 //   operands  a ([M][K], or [K][M] when transposed), b ([K][N], or [N][K]), c ([M][N])
-// c is read only when accumulating. In CUDA builds operands must be aligned to 16 bytes.
+// c is read only when accumulating. A GEMM lays its blocks out for as many multiprocessors as it
+// may have; where another kernel holds some of those, the blocks that find no place run when the
+// others have ended, and it takes up to twice as long. In CUDA builds operands must be aligned to
+// 16 bytes.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -18,6 +21,7 @@ struct Matmul {
     bool transpose_a = false;
     bool transpose_b = false;
     bool accumulate = false;
+    int spare_multiprocessors = 0;  // that it leaves to kernels beside it
   };
 };
 

@@ -122,7 +122,12 @@ std::vector<TrialRecipe> make_recipes() {
                                {16, 24, 8, 3},
                                {5, 7, 3, 4},
                                {40, 64, 32, 17}},
-                              {{}, {true}, {false, true}, {true, true, true}, {true, false, true}}),
+                              {{},
+                               {true},
+                               {false, true},
+                               {true, true, true},
+                               {true, false, true},
+                               {false, true, false, 24}}),
       recipe<kernels::Linear>(
           {{1, 1, 1}, {1, 8, 8}, {5, 1, 9}, {17, 33, 65}, {64, 64, 64}, {130, 72, 200}}),
       recipe<kernels::Rope>(rows_of_turned_heads,

@@ -180,6 +180,7 @@ struct RanksKnobs {
   std::int64_t gather_ahead = 1;   // blocks' weights that are gathered before they are needed
   // Thread blocks of a collective, at most; absent: as many as NCCL chooses.
   std::optional<std::int64_t> max_ctas = {};
+  std::int64_t spare_sms = 0;          // that GEMMs leave to the reductions beside them
   RankLinks links = RankLinks::usual;  // the same of all variants
   bool sync_each_part = false;         // with batch.accumulate: reduce after every part
   bool check_each_bucket = false;      // the host reads whether its gradients are finite

@@ -26,19 +26,26 @@ double flops_per_second(const ComputeCosts& costs, DType dtype) {
   return 0;
 }
 
+// Multiprocessors.
+int spared_by(const LaunchKernel& launch) {
+  const auto spared = kernel(launch.kernel).spare_multiprocessors;
+  return spared ? spared(launch.attributes) : 0;
+}
+
 // A GEMM is cut into tiles of its result, and a deep one with few of them into parts of its
 // depth too. A multiprocessor works on one piece at a time, and the last wave of pieces takes as
 // long as a full one (NVIDIA: Matrix Multiplication Background User's Guide). The shortest part is
 // a guess that gives 768 x 768 over 32768 its measured 61 us on an H200.
-double share_of_full_waves(const DeviceProfile& profile, const KernelShape& shape) {
+double share_of_full_waves(const DeviceProfile& profile, const LaunchKernel& launch) {
+  const KernelShape& shape = launch.shape;
   constexpr std::int64_t tile = 128;
   constexpr std::int64_t shortest_part = 1024;
   const std::int64_t tiles =
       shape.groups * ((shape.rows + tile - 1) / tile) * ((shape.columns + tile - 1) / tile);
-  const std::int64_t parts = std::max<std::int64_t>(
-      1, std::min(profile.multiprocessors / tiles, shape.depth / shortest_part));
-  const std::int64_t waves =
-      (tiles * parts + profile.multiprocessors - 1) / profile.multiprocessors;
+  const std::int64_t there = std::max<std::int64_t>(1, profile.multiprocessors - spared_by(launch));
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, std::min(there / tiles, shape.depth / shortest_part));
+  const std::int64_t waves = (tiles * parts + there - 1) / there;
   const double useful = static_cast<double>(shape.groups * parts) *
                         static_cast<double>(shape.rows) * static_cast<double>(shape.columns);
   return useful / static_cast<double>(waves * profile.multiprocessors * tile * tile);
@@ -47,7 +54,7 @@ double share_of_full_waves(const DeviceProfile& profile, const KernelShape& shap
 // How much of the dtype's rate the kernel can have. 1 for those that memory limits anyway.
 double share_of_rate(const DeviceProfile& profile, const LaunchKernel& launch) {
   const Kernel& launched = kernel(launch.kernel);
-  return launched.is_gemm ? share_of_full_waves(profile, launch.shape) : launched.share_of_rate;
+  return launched.is_gemm ? share_of_full_waves(profile, launch) : launched.share_of_rate;
 }
 
 // Attention has no GEMMs in tf32: they are those of fp32 (kernels/attention/attention.h).

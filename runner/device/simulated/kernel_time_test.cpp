@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/matmul/matmul.h"
 #include "plan/analyse/access.h"
 
 namespace stepgate {
@@ -42,6 +43,16 @@ TEST(KernelTime, OfAGemmIsThatOfItsFullWaves) {
   const LaunchKernel one_more = launch_of("matmul", {1280, 1281, 512});  // 110
   EXPECT_NEAR(seconds(profile, full), flops(full) / 2e13, 1e-9);
   EXPECT_NEAR(seconds(profile, one_more), 2 * seconds(profile, full), 1e-8);
+}
+
+TEST(KernelTime, OfAGemmThatSparesMultiprocessorsIsThatOfItsWavesOnTheOthers) {
+  const DeviceProfile profile = arithmetic_only();
+  LaunchKernel sparing = launch_of("matmul", {1280, 1152, 512});  // 90 tiles for 100
+  const double alone = seconds(profile, sparing);
+  sparing.attributes = kernels::Matmul::Attributes{.spare_multiprocessors = 10};
+  EXPECT_NEAR(seconds(profile, sparing), alone, 1e-9);
+  sparing.attributes = kernels::Matmul::Attributes{.spare_multiprocessors = 11};
+  EXPECT_NEAR(seconds(profile, sparing), 2 * alone, 1e-8);
 }
 
 TEST(KernelTime, CountsTheTilesOfAllGemmsOfABatch) {

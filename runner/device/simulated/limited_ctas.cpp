@@ -4,24 +4,27 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/catalogue.h"
+
 namespace stepgate {
 
-double share_of_channels(const DeviceProfile& profile, const RanksPlan& ranks) {
-  if (!ranks.max_ctas) return 1;
-  constexpr double over_nvlink = 24;
-  constexpr double over_pcie = 2;
-  const bool has_links = profile.collectives.ranks != 0 && ranks.links == RankLinks::usual;
-  return std::min(1.0, *ranks.max_ctas / (has_links ? over_nvlink : over_pcie));
+CtasOfCollectives ctas_of_collectives(const DeviceProfile& profile, const RanksPlan& ranks) {
+  const bool has_links = !profile.collectives.empty() && ranks.links == RankLinks::usual;
+  const int chosen = has_links ? 24 : 2;
+  const int that_would_do = has_links ? 15 : 2;
+  const int taken = std::min(chosen, ranks.max_ctas.value_or(chosen));
+  return {.taken = taken, .bandwidth = std::min(1.0, static_cast<double>(taken) / that_would_do)};
 }
 
-std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
-                                double share) {
+std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
+                            const CtasOfCollectives& ctas) {
   const std::int64_t latency = std::min(nanoseconds, latency_nanoseconds);
-  return latency + std::llround(static_cast<double>(nanoseconds - latency) / share);
+  return latency + std::llround(static_cast<double>(nanoseconds - latency) / ctas.bandwidth);
 }
 
-double stretch_with_channels(double stretch, double share) {
-  return 1 + (stretch - 1) * share;
+bool leaves_room(const LaunchKernel& launch, const CtasOfCollectives& ctas) {
+  const auto spared = kernel(launch.kernel).spare_multiprocessors;
+  return spared && spared(launch.attributes) >= ctas.taken;
 }
 
 }  // namespace stepgate

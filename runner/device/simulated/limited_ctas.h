@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What a limit of the thread blocks of a collective changes on the simulated machine. A guess that
-// nobody has measured: what a collective takes beyond its latency goes with how many channels it
-// lacks of those that NCCL would take, and so does what it takes away from kernels beside it.
+// What a limit of the thread blocks of a collective changes on the simulated machine, as two H200
+// have shown it (2026-11-26, NCCL 2.28.3, all-reduces of 100 MiB beside a backward pass): with 24,
+// 16 and 8 of them 11.0, 12.8 and 20.7 ms, and 1.40, 1.35 and 1.33 times as long run the kernels
+// under them. So bytes a second go with the thread blocks where there are few, and how many
+// multiprocessors they hold hardly matters to a GEMM that wanted all. Over PCIe it is a guess.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +13,20 @@
 
 namespace stepgate {
 
-// Of the channels that NCCL would choose. Over NVLink these are 24, as on two H100 from 1 MiB on;
-// over PCIe, of which a profile has no collectives, and without peer access two.
-double share_of_channels(const DeviceProfile&, const RanksPlan&);
+struct CtasOfCollectives {
+  int taken = 0;         // as many as a collective has
+  double bandwidth = 1;  // of what it has without a limit
+};
 
-// Of a collective that takes so long with all of them, in nanoseconds.
-std::int64_t time_with_channels(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
-                                double share);
+// NCCL's own choice for its rings is 24 over NVLink, on two H100 and two H200, from 1 MiB on, of
+// which 15 would do; over PCIe, of which a profile has no collectives, and without peer access two.
+CtasOfCollectives ctas_of_collectives(const DeviceProfile&, const RanksPlan&);
 
-// So many times as long as alone runs a kernel under a collective that stretches it so with all of
-// them.
-double stretch_with_channels(double stretch, double share);
+// Of a collective that takes so long without a limit, in nanoseconds.
+std::int64_t time_with_ctas(std::int64_t nanoseconds, std::int64_t latency_nanoseconds,
+                            const CtasOfCollectives&);
+
+// Whether it is a GEMM that leaves a collective all multiprocessors that its thread blocks take.
+bool leaves_room(const LaunchKernel&, const CtasOfCollectives&);
 
 }  // namespace stepgate

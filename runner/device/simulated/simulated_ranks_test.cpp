@@ -116,24 +116,44 @@ TEST(SimulatedRanks, StretchKernelsForAsLongAsACollectiveRuns) {
   near(time_of(spins(4, 50, {{"spin 1", 40'000, 0}, {"spin 1", 40'000, 1}})), alone + lost(40'000));
 }
 
-// Half of the channels that NCCL would take: 10 us of latency and twice the rest, and half of what
-// kernels lose.
-TEST(SimulatedRanks, WithFewerThreadBlocksMoveFewerBytesASecondAndStretchKernelsLess) {
+// A third of the thread blocks that fill a link: 10 us of latency and three times the rest.
+TEST(SimulatedRanks, WithFewThreadBlocksMoveFewerBytesASecondAndStretchKernelsAsLong) {
   const auto limited = [](StepPlan plan, int max_ctas) {
     plan.ranks.max_ctas = max_ctas;
     return plan;
   };
   const StepPlan bare = spins(4, 50, {{"spin 3", 300'000}});
-  EXPECT_EQ(time_of(limited(bare, 12)) - time_of(bare), microseconds(290));
-  EXPECT_EQ(time_of(limited(bare, 24)), time_of(bare));
+  EXPECT_EQ(time_of(limited(bare, 5)) - time_of(bare), microseconds(580));
+  EXPECT_EQ(time_of(limited(bare, 15)), time_of(bare));
   EXPECT_EQ(time_of(limited(bare, 64)), time_of(bare)) << "it is a limit";
   const StepPlan smallest = spins(4, 50, {{"spin 3", 10'000}});
   EXPECT_EQ(time_of(limited(smallest, 1)), time_of(smallest)) << "latency alone";
   const StepPlan beside = spins(4, 50, {{"spin 1", 25'000}});
   const nanoseconds alone = microseconds(4 * 50 + 2);
-  const double under = 10'000 + 2 * 15'000;
-  const auto lost = nanoseconds(std::llround(under * (1 - 1 / (1 + (stretch - 1) / 2))));
-  EXPECT_LE(std::chrono::abs(time_of(limited(beside, 12)) - alone - lost), nanoseconds(3));
+  const double under = 10'000 + 3 * 15'000;
+  const auto lost = nanoseconds(std::llround(under * (1 - 1 / stretch)));
+  EXPECT_LE(std::chrono::abs(time_of(limited(beside, 5)) - alone - lost), nanoseconds(3));
+}
+
+// A GEMM for which enough is left besides what the collective holds.
+TEST(SimulatedRanks, DoNotStretchAGemmThatLeavesThemRoom) {
+  const auto sparing = [](int multiprocessors, int max_ctas) {
+    StepPlan plan = spins(4, 50, {{"spin 1", 40'000}});
+    plan.ranks.max_ctas = max_ctas;
+    for (Operation& operation : plan.operations) {
+      auto* launch = std::get_if<LaunchKernel>(&operation.action);
+      if (launch == nullptr || !operation.name.starts_with("spin")) continue;
+      launch->kernel = kernels::Matmul::name;
+      launch->shape = {.rows = 4096, .columns = 4096, .depth = 4096};
+      launch->operands.assign(3, launch->operands.front());
+      launch->attributes = kernels::Matmul::Attributes{.spare_multiprocessors = multiprocessors};
+    }
+    return time_of(plan);
+  };
+  const nanoseconds lost(std::llround(40'000 * (1 - 1 / stretch)));
+  EXPECT_LE(std::chrono::abs(sparing(15, 16) - sparing(16, 16) - lost), nanoseconds(3));
+  EXPECT_EQ(sparing(16, 16), sparing(16, 15));
+  EXPECT_GT(sparing(23, 64), sparing(24, 64)) << "NCCL takes 24 at most";
 }
 
 TEST(SimulatedRanks, OverPcieTakeTwoThreadBlocksAtMost) {

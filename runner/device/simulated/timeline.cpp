@@ -8,7 +8,6 @@
 #include "device/device.h"
 #include "device/loader.h"
 #include "device/simulated/kernel_time.h"
-#include "device/simulated/limited_ctas.h"
 #include "kernels/catalogue.h"
 #include "plan/analyse/access.h"
 #include "support/seconds.h"
@@ -38,7 +37,7 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
       worker_free_(static_cast<std::size_t>(plan.loader.workers),
                    start + plan.loader.start_nanoseconds),
       communicators_(static_cast<std::size_t>(plan.ranks.communicators), 0),
-      channels_(share_of_channels(profile, plan.ranks)),
+      ctas_(ctas_of_collectives(profile, plan.ranks)),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);
@@ -218,7 +217,7 @@ void Timeline::launch(const Operation& operation, const LaunchKernel& launch, st
   }
   const Nanoseconds start = std::max(ready(operation), earliest);
   const Nanoseconds alone = time_of(operation, launch, floor) + fault_in(launch, step, start);
-  const Nanoseconds end = end_beside_collectives(start, scaled_for_device(alone));
+  const Nanoseconds end = end_beside_collectives(launch, start, scaled_for_device(alone));
   finish_work(operation, {.kind = WorkKind::kernel, .name = launch.kernel.name()}, start, end);
   for (const BufferUse& use : launch.operands) {
     if (use.buffer == plan_.telemetry.stamps)

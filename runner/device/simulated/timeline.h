@@ -12,6 +12,7 @@
 #include "allocators/simulated_memory.h"
 #include "device/device.h"
 #include "device/profile.h"
+#include "device/simulated/limited_ctas.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
 #include "plan/allocate/async_pool.h"
@@ -105,7 +106,8 @@ class Timeline {
   void stream_waits(const Operation&, const StreamWaitsEvent&, std::int64_t step);
   void take_batch(std::int64_t step);
   void come_to(const Operation&, const Collective&);
-  Nanoseconds end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const;
+  Nanoseconds end_beside_collectives(const LaunchKernel&, Nanoseconds begin,
+                                     Nanoseconds alone) const;
 
   void pass_host(Nanoseconds cost);
   Nanoseconds scaled_for_device(Nanoseconds cost) const;
@@ -151,7 +153,7 @@ class Timeline {
   // Of collectives that have not ended when the host last began a step.
   IntervalUnion communication_;
   std::vector<Nanoseconds> communicators_;  // end of what each has been given
-  double channels_ = 1;  // of collectives, over those that they would have without a limit
+  CtasOfCollectives ctas_;
   // The collective that was issued last, until all ranks have met there.
   const Operation* meeting_ = nullptr;
   Nanoseconds came_ = 0;

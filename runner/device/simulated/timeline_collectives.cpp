@@ -58,7 +58,7 @@ void Timeline::meet(Nanoseconds last) {
     return has_peer_access ? collective_time(profile_, collective.kind, ranks, moved)
                            : collective_time_over_pcie(profile_, collective.kind, ranks, moved);
   };
-  const Nanoseconds time = time_with_channels(time_of_bytes(bytes), time_of_bytes(0), channels_);
+  const Nanoseconds time = time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), ctas_);
   const Nanoseconds end = last + scaled_for_device(time);
   communicators_[static_cast<std::size_t>(collective.communicator)] = end;
   const bool is_behind = communication_.empty() || communication_.back().end < came_;
@@ -74,11 +74,12 @@ void Timeline::meet(Nanoseconds last) {
   meeting_ = nullptr;
 }
 
-// A kernel is stretched by the collectives that were issued before it. One that is issued later
-// finds the kernel placed already: it mostly waits for what the compute stream was given before it,
-// and begins behind that.
-Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alone) const {
-  const double stretch = stretch_with_channels(stretch_beside_collective, channels_);
+// A kernel that leaves them no multiprocessors is stretched by the collectives that were issued
+// before it. One that is issued later finds the kernel placed already: it mostly waits for what the
+// compute stream was given before it, and begins behind that.
+Nanoseconds Timeline::end_beside_collectives(const LaunchKernel& launch, Nanoseconds begin,
+                                             Nanoseconds alone) const {
+  if (leaves_room(launch, ctas_)) return begin + alone;
   Nanoseconds now = begin;
   Nanoseconds left = alone;
   auto next = std::ranges::upper_bound(communication_, begin, {}, &Interval::end);
@@ -87,10 +88,11 @@ Nanoseconds Timeline::end_beside_collectives(Nanoseconds begin, Nanoseconds alon
       left -= next->begin - now;
       now = next->begin;
     }
-    const auto under =
-        static_cast<Nanoseconds>(std::floor(static_cast<double>(next->end - now) / stretch));
+    const auto under = static_cast<Nanoseconds>(
+        std::floor(static_cast<double>(next->end - now) / stretch_beside_collective));
     if (left <= under) {
-      return now + static_cast<Nanoseconds>(std::llround(static_cast<double>(left) * stretch));
+      return now + static_cast<Nanoseconds>(
+                       std::llround(static_cast<double>(left) * stretch_beside_collective));
     }
     left -= under;
     now = next->end;

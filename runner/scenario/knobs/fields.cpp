@@ -348,6 +348,11 @@ constexpr std::array field_rows{
         "how GPUs reach each other: as NCCL finds best, or without peer access, through host "
         "memory; the same for all variants",
         &with_ranks),
+    field<&Knobs::ranks, &RanksKnobs::spare_sms>(
+        "ranks.spare_sms", whole(0, 64),
+        "multiprocessors that GEMMs of the backward pass leave to the reductions beside them: one "
+        "that finds some of those it was laid out for taken may run twice as long",
+        &where_reductions_are_hidden),
     field<&Knobs::ranks, &RanksKnobs::sync_each_part>(
         "ranks.sync_each_part", yes_or_no(),
         "whether gradients are reduced after every part of a batch, not only the last",

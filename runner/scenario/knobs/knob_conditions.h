@@ -91,6 +91,13 @@ inline constexpr KnobCondition with_buckets{
     .message =
         "'{}' is about buckets of several ranks' gradients; where they share the weights too, a "
         "bucket is a block's"};
+inline constexpr KnobCondition where_reductions_are_hidden{
+    .holds =
+        [](const Knobs& knobs) {
+          return knobs.ranks.count > 1 && knobs.ranks.overlap == ReduceOverlap::backward;
+        },
+    .hint = "remove it, or write ranks.count = 2 and ranks.overlap = \"backward\"",
+    .message = "'{}' is about reductions beside the backward pass of several ranks"};
 inline constexpr KnobCondition where_weights_are_gathered{
     .holds =
         [](const Knobs& knobs) {

@@ -210,6 +210,26 @@ TEST(Ranks, GatherAsFarAheadAsTheyAreTold) {
   }
 }
 
+// From the first reduction to the end of the backward pass.
+TEST(Ranks, LeaveMultiprocessorsToTheReductionsBesideTheirGemms) {
+  Knobs knobs = gpt();
+  knobs.ranks.spare_sms = 16;
+  const StepPlan plan = plan_of(knobs);
+  bool reduces = false;
+  int sparing = 0;
+  for (const Operation& operation : plan.operations) {
+    reduces |= std::holds_alternative<Collective>(operation.action);
+    const auto* launch = std::get_if<LaunchKernel>(&operation.action);
+    if (launch == nullptr || !kernel(launch->kernel).spare_multiprocessors) continue;
+    const int spared = kernel(launch->kernel).spare_multiprocessors(launch->attributes);
+    EXPECT_EQ(spared, reduces && operation.phase == Phase::backward ? 16 : 0) << operation.name;
+    sparing += spared > 0;
+  }
+  EXPECT_GT(sparing, 50);
+  EXPECT_EQ(value(plan, Metric::launches_per_step),
+            value(plan_of(gpt()), Metric::launches_per_step));
+}
+
 TEST(Ranks, DivideTheirGradientsBeforeTheyAreAddedUp) {
   const auto reductions = [](const StepPlan& plan) {
     std::vector<Reduction> all;

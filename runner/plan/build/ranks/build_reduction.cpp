@@ -70,7 +70,10 @@ class GradientReduction {
     passes_ = backward_passes(plan_, first);
     require(!passes_.empty(), "a model that learns has a backward pass");
     for (std::size_t pass = 0; pass < passes_.size(); ++pass) {
-      if (knobs.ranks.sync_each_part || pass + 1 == passes_.size()) reduce_after(passes_[pass]);
+      if (knobs.ranks.sync_each_part || pass + 1 == passes_.size()) {
+        reduce_after(passes_[pass]);
+        if (knobs.ranks.spare_sms > 0) spare_multiprocessors(passes_[pass]);
+      }
       // What the next part adds to must have been reduced.
       if (knobs.ranks.sync_each_part && pass + 1 < passes_.size())
         before_[passes_[pass + 1].begin].push_back(wait_of_compute(Phase::backward));
@@ -106,6 +109,16 @@ class GradientReduction {
                   ? pass.end
                   : std::max(place, end_of(buckets_[bucket], pass));
       reduce(bucket, before_[place]);
+    }
+  }
+
+  // From the first reduction on, GEMMs leave those beside them room.
+  void spare_multiprocessors(const BackwardPass& pass) {
+    for (std::size_t index = end_of(buckets_.front(), pass); index < pass.end; ++index) {
+      auto* launch = std::get_if<LaunchKernel>(&plan_.operations[index].action);
+      if (launch == nullptr) continue;
+      if (const auto sparing = kernel(launch->kernel).sparing)
+        launch->attributes = sparing(launch->attributes, static_cast<int>(knobs_.ranks.spare_sms));
     }
   }
 
