@@ -43,6 +43,9 @@ def of_the_suite(name, *changes):
 of_the_suite("everything_wrong", ("fix.copy_overlap >= 20%", "fix.copy_overlap <= 5%"))
 of_the_suite("copy_overlap")
 of_the_suite("resize_without_free")
+with open(os.path.join(repository, "scenarios/ranks/straggler_rank.toml"), encoding="utf-8") as file:  # ranks that wait for one
+    scenario("straggler_rank", file.read(), ("../bases/", "bases/"))
+shutil.copytree(os.path.join(repository, "scenarios/bases"), os.path.join(place, "scenarios/bases"))
 scenario("tie", """claim = "<script>window.planted = 1</script><img src=x onerror='window.planted = 1'> \\u0007"
 model = { kind = "spin", kernels = 10 }
 measure = { rounds = 12 }

@@ -17,8 +17,6 @@ constexpr std::array<Colour, phase_count> colours{
     Colour{"#D55E00", "#000"}, Colour{"#009E73", "#000"}, Colour{"#000000", "#fff"},
     Colour{"#CC79A7", "#000"}, Colour{"#F0E442", "#000"}, Colour{"#999999", "#000"}};
 
-constexpr Colour on_white{"#fff", "#222"};
-
 }  // namespace
 
 const Colour& colour_of(Phase phase) {
@@ -52,14 +50,16 @@ void RowOfPieces::draw_alone(const Box& box, const Piece& piece) {
   constexpr double size = 11;
   const std::string label = shortened(piece.label, size, box.width - 6);
   if (label.empty()) return;
-  // On a pattern, letters need an edge of their own.
-  const Colour& around = piece.pattern == waiting_pattern ? on_white : *piece.colour;
-  const std::string edge =
-      piece.pattern.empty()
-          ? std::string()
-          : fmt::format(" stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\"", around.fill);
+  // On a pattern, letters need an edge of their own; where it leaves little of the colour, they are
+  // as on paper.
+  const bool pale = piece.pattern == waiting_pattern;
+  std::string look = pale ? "" : fmt::format("style=\"fill:{}\" ", piece.colour->ink);
+  if (!piece.pattern.empty()) {
+    look += fmt::format("stroke=\"{}\" stroke-width=\"3\" paint-order=\"stroke\" ",
+                        pale ? "#fff" : piece.colour->fill);
+  }
   svg_.text(box.left + box.width / 2, top_ + height_ / 2 + 4, size, Anchor::middle, label,
-            fmt::format("style=\"fill:{}\"{} pointer-events=\"none\"", around.ink, edge));
+            look + "pointer-events=\"none\"");
 }
 
 void RowOfPieces::merge(const Box& box, const Piece& piece) {
