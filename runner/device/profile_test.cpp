@@ -53,7 +53,9 @@ class ProfileFile : public testing::Test {
                             .bytes = {100, 1000},
                             .all_reduce_nanoseconds = {20, 40},
                             .reduce_scatter_nanoseconds = {10, 30},
-                            .all_gather_nanoseconds = {10, 25}}};
+                            .all_gather_nanoseconds = {10, 25},
+                            .kernel_stretch = 1.5,
+                            .collective_stretch = 1.75}};
     profile.noise.within_rounds = 0.015;
     return profile;
   }
@@ -189,6 +191,16 @@ TEST_F(ProfileFile, RefusesCollectivesWithoutATimeOfEachKindForEachSize) {
         refusal([](CollectiveCosts& costs) { costs.reduce_scatter_nanoseconds.push_back(50); }),
         refusal([](CollectiveCosts& costs) { costs.all_gather_nanoseconds = {}; })})
     EXPECT_NE(words.find("has no time of each kind for each size"), std::string::npos) << words;
+}
+
+TEST_F(ProfileFile, TakesTypicalStretchesWhereTheyAreMissing) {
+  DeviceProfile profile = some_profile();
+  EXPECT_EQ(read_profile(write(to_toml(profile))).collectives.front().kernel_stretch, 1.5);
+  profile.collectives.front().kernel_stretch = CollectiveCosts{}.kernel_stretch;
+  const std::string text = to_toml(profile);
+  EXPECT_EQ(text.find("kernel_stretch"), std::string::npos) << text;
+  EXPECT_NE(text.find("collective_stretch = 1.75\n"), std::string::npos) << text;
+  EXPECT_EQ(read_profile(write(text)).collectives.front().kernel_stretch, 1.38);
 }
 
 TEST_F(ProfileFile, HasCollectivesOfSeveralCountsOfRanks) {

@@ -12,6 +12,7 @@
 #include "allocators/simulated_memory.h"
 #include "device/device.h"
 #include "device/profile.h"
+#include "device/simulated/collective_time.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
 #include "plan/allocate/async_pool.h"
@@ -151,6 +152,8 @@ class Timeline {
   // Of collectives that have not ended when the host last began a step.
   IntervalUnion communication_;
   std::vector<Nanoseconds> communicators_;  // end of what each has been given
+  Contention contention_;
+  std::vector<Nanoseconds> kernels_beside_;  // by operation; empty where they stretch no collective
   // The collective that was issued last, until all ranks have met there.
   const Operation* meeting_ = nullptr;
   Nanoseconds came_ = 0;
