@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """How well the simulated device foretells what was measured: ci/compare_simulated.py [--within PERCENT] MEASURED SIMULATED
 Both are files of `stepgate run ... --json` of the same scenarios, the second with `--device simulated:<profile>`. A line a variant:
-the mean step, the collectives of a step and what of them is exposed, measured and simulated, and by how much the simulated step is
-shorter (-) or longer. Exit code 0: all steps are within PERCENT (8); 1: one is not; 2: the files are not two such runs."""
+the mean step, the collectives of a step, what of them is exposed and how many times as long kernels take beside them, measured and
+simulated, and by how much the simulated step is shorter (-) or longer. Exit code 0: all steps are within PERCENT (8); 1: one is not; 2: the files are not two such runs."""
 import argparse, json, sys
 
 
@@ -25,12 +25,15 @@ def scenarios_of(path, kind):
     return scenarios
 
 
-def communication_of(report, variant):  # of a step, in ms: all and exposed; "-" where nothing was traced or nothing communicates
+COMMUNICATION = {"comm_us": 1e3, "exposed_comm_us": 1e3, "comm_stretch": 1}  # from base units
+
+
+def communication_of(report, variant):  # of a step; "-" where nothing was traced or nothing communicates
+    values = {}
     for traced in (report["mechanism"] or {"variants": []})["variants"]:
-        values = traced["values"]
-        if traced["name"] == variant and "comm_us" in values:
-            return [f"{1e3 * values[metric]:.2f}" for metric in ("comm_us", "exposed_comm_us")]
-    return ["-", "-"]
+        if traced["name"] == variant:
+            values = traced["values"]
+    return [f"{unit * values[metric]:.2f}" if metric in values else "-" for metric, unit in COMMUNICATION.items()]
 
 
 def main():
@@ -58,7 +61,7 @@ def main():
                 beyond.append(rows[-1][0])
     if not rows:
         refuse("no variant was run in both")
-    rows = [["ms: variant", "step", "simulated", "collectives", "simulated", "exposed", "simulated", "off by"], *sorted(rows)]
+    rows = [["ms: variant", "step", "simulated", "collectives", "simulated", "exposed", "simulated", "stretch", "simulated", "off by"], *sorted(rows)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for first, *others in rows:
         print(first.ljust(widths[0]), *(text.rjust(width) for text, width in zip(others, widths[1:])), sep="  ")

@@ -47,6 +47,7 @@ constexpr ProfileLimits copied{1, largest_memory_bytes};
 constexpr ProfileLimits staged{0, largest_memory_bytes};
 constexpr ProfileLimits ranks{2, 64};
 constexpr ProfileLimits shares{0, 1};
+constexpr ProfileLimits stretches{1, 100};
 constexpr ProfileLimits probabilities{0, 1};
 
 constexpr ProfileRow profile_rows[] = {
@@ -144,6 +145,10 @@ constexpr CollectiveRow collective_rows[] = {
      [](CollectiveCosts& c) -> Target { return &c.reduce_scatter_nanoseconds; }},
     {collectives, "all_gather_ns", times,
      [](CollectiveCosts& c) -> Target { return &c.all_gather_nanoseconds; }},
+    {collectives, "kernel_stretch", stretches,
+     [](CollectiveCosts& c) -> Target { return &c.kernel_stretch; }},
+    {collectives, "collective_stretch", stretches,
+     [](CollectiveCosts& c) -> Target { return &c.collective_stretch; }},
 };
 
 template <class Whole>

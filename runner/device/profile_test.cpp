@@ -55,7 +55,9 @@ class ProfileFile : public testing::Test {
                             .bytes = {100, 1000},
                             .all_reduce_nanoseconds = {20, 40},
                             .reduce_scatter_nanoseconds = {10, 30},
-                            .all_gather_nanoseconds = {10, 25}}};
+                            .all_gather_nanoseconds = {10, 25},
+                            .kernel_stretch = 1.5,
+                            .collective_stretch = 1.75}};
     profile.noise.within_rounds = 0.015;
     return profile;
   }
@@ -206,6 +208,16 @@ TEST_F(ProfileFile, RefusesALinkThatThereIsNot) {
   }
   profile.link.clear();
   EXPECT_EQ(read_profile(write(to_toml(profile))).link, "");
+}
+
+TEST_F(ProfileFile, TakesTypicalStretchesWhereTheyAreMissing) {
+  DeviceProfile profile = some_profile();
+  EXPECT_EQ(read_profile(write(to_toml(profile))).collectives.front().kernel_stretch, 1.5);
+  profile.collectives.front().kernel_stretch = CollectiveCosts{}.kernel_stretch;
+  const std::string text = to_toml(profile);
+  EXPECT_EQ(text.find("kernel_stretch"), std::string::npos) << text;
+  EXPECT_NE(text.find("collective_stretch = 1.75\n"), std::string::npos) << text;
+  EXPECT_EQ(read_profile(write(text)).collectives.front().kernel_stretch, 1.38);
 }
 
 TEST_F(ProfileFile, HasCollectivesOfSeveralCountsOfRanks) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "device/simulated/kernel_time.h"
 #include "support/require.h"
 
 namespace stepgate {
@@ -71,6 +73,42 @@ std::int64_t collective_time_over_pcie(const DeviceProfile& profile, CollectiveK
   const double sent = trips * share_sent(ranks) * static_cast<double>(bytes);
   return whole_nanoseconds(trips * (ranks - 1) * step_nanoseconds +
                            sent / profile.pinned.bytes_per_nanosecond());
+}
+
+Contention contention_of(const DeviceProfile& profile, int ranks) {
+  if (ranks == 1 || profile.collectives.empty()) return {};
+  const CollectiveCosts& costs = nearest(profile, ranks);
+  return {.kernel_stretch = costs.kernel_stretch, .collective_stretch = costs.collective_stretch};
+}
+
+std::int64_t time_beside_kernels(std::int64_t alone, std::int64_t kernels,
+                                 const Contention& contention) {
+  const double beside = std::min(static_cast<double>(alone) * contention.collective_stretch,
+                                 static_cast<double>(kernels) * contention.kernel_stretch);
+  return alone + std::llround(beside - beside / contention.collective_stretch);
+}
+
+std::vector<std::int64_t> kernels_beside_collectives(const StepPlan& plan,
+                                                     const DeviceProfile& profile) {
+  std::vector<std::int64_t> beside(plan.operations.size(), 0);
+  for (std::size_t index = 0; index < plan.operations.size(); ++index) {
+    const Operation& collective = plan.operations[index];
+    if (!std::holds_alternative<Collective>(collective.action) ||
+        collective.stream == compute_stream)
+      continue;
+    std::set<int> records;  // of its end
+    for (std::size_t behind = index + 1; behind < plan.operations.size(); ++behind) {
+      const Operation& operation = plan.operations[behind];
+      const auto* record = std::get_if<RecordEvent>(&operation.action);
+      if (record != nullptr && operation.stream == collective.stream) records.insert(record->event);
+      if (operation.stream != compute_stream) continue;
+      const auto* wait = std::get_if<StreamWaitsEvent>(&operation.action);
+      if (wait != nullptr && records.contains(wait->event)) break;
+      if (const auto* launch = std::get_if<LaunchKernel>(&operation.action))
+        beside[index] += kernel_time(profile, *launch, profile.compute.kernel_floor_nanoseconds);
+    }
+  }
+  return beside;
 }
 
 std::string what_is_guessed_of_collectives(const DeviceProfile& profile, int ranks) {

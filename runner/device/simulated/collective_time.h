@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/profile.h"
 #include "plan/step_plan.h"
@@ -21,7 +22,23 @@ std::int64_t collective_time(const DeviceProfile&, CollectiveKind, int ranks, st
 std::int64_t collective_time_over_pcie(const DeviceProfile&, CollectiveKind, int ranks,
                                        std::int64_t bytes);
 
-// What of that was not measured on so many ranks, in words; empty where all was.
+// What collectives and kernels that run beside each other cost each other on so many ranks.
+struct Contention {
+  double kernel_stretch = CollectiveCosts{}.kernel_stretch;
+  double collective_stretch = CollectiveCosts{}.collective_stretch;
+};
+Contention contention_of(const DeviceProfile&, int ranks);
+
+// Of a collective that alone takes so long and has kernels beside it that alone take so long: it is
+// stretched as long as they run.
+std::int64_t time_beside_kernels(std::int64_t alone, std::int64_t kernels, const Contention&);
+
+// By operation, what kernels of the compute stream alone take in all that stand between a
+// collective of another stream and the first one that waits for it: as many are beside it, or fewer
+// where it has begun later or another collective is before it. 0 for all else. Without noise.
+std::vector<std::int64_t> kernels_beside_collectives(const StepPlan&, const DeviceProfile&);
+
+// What of the times was not measured on so many ranks, in words; empty where all was.
 std::string what_is_guessed_of_collectives(const DeviceProfile&, int ranks);
 
 }  // namespace stepgate

@@ -76,6 +76,27 @@ TEST(CollectiveTime, IsThatOfTheTableOfTheNearestCountOfRanks) {
   EXPECT_NE(time_of(profile, 64), time_of(of_two, 64));
 }
 
+TEST(CollectiveTime, IsStretchedForAsLongAsKernelsRunBesideIt) {
+  const Contention none{.kernel_stretch = 1.5, .collective_stretch = 1};
+  EXPECT_EQ(time_beside_kernels(100, 1000, none), 100);
+  const Contention both{.kernel_stretch = 1.5, .collective_stretch = 2};
+  EXPECT_EQ(time_beside_kernels(100, 1000, both), 200);
+  EXPECT_EQ(time_beside_kernels(100, 0, both), 100);
+  // Kernels of 40 run for 60, in which the collective does 30 of its 100.
+  EXPECT_EQ(time_beside_kernels(100, 40, both), 60 + 70);
+}
+
+TEST(CollectiveTime, ContendsAsTheNearestTableHasIt) {
+  DeviceProfile profile = with_links();
+  profile.collectives.push_back(profile.collectives.front());
+  profile.collectives.back().ranks = 2;
+  profile.collectives.back().collective_stretch = 1.75;
+  EXPECT_EQ(contention_of(profile, 2).collective_stretch, 1.75);
+  EXPECT_EQ(contention_of(profile, 8).collective_stretch, 1);
+  EXPECT_EQ(contention_of(profile, 8).kernel_stretch, 1.38);
+  EXPECT_EQ(contention_of(profile, 1).collective_stretch, 1);
+}
+
 TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
   DeviceProfile profile = with_links();
   EXPECT_EQ(what_is_guessed_of_collectives(profile, 4), "");

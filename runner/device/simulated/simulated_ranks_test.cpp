@@ -176,6 +176,41 @@ TEST(SimulatedRanks, WithoutPeerAccessAreAsSlowAsPinnedCopies) {
   EXPECT_EQ(found, microseconds(4 * 50 + 2) + nanoseconds(over_pcie));
 }
 
+TEST(SimulatedRanks, HaveAsManyKernelsBesideACollectiveAsStandBeforeTheFirstWaitForIt) {
+  const DeviceProfile profile = linked_profile();
+  const auto beside = [&](const std::vector<PlacedCollective>& placed) {
+    const StepPlan plan = spins(4, 50, placed);
+    const std::vector<std::int64_t> all = kernels_beside_collectives(plan, profile);
+    std::vector<std::int64_t> of_collectives;
+    for (std::size_t index = 0; index < all.size(); ++index) {
+      const bool is_one = std::holds_alternative<Collective>(plan.operations[index].action);
+      if (is_one) of_collectives.push_back(all[index]);
+      if (!is_one) EXPECT_EQ(all[index], 0);
+    }
+    return of_collectives;
+  };
+  EXPECT_EQ(beside({{"spin 1", 40'000}}), std::vector<std::int64_t>{100'000});
+  EXPECT_EQ(beside({{"spin 3", 40'000}}), std::vector<std::int64_t>{0});
+  EXPECT_EQ(beside({{"spin 0", 40'000}, {"spin 2", 40'000}}),
+            (std::vector<std::int64_t>{150'000, 50'000}));
+}
+
+TEST(SimulatedRanks, AreStretchedByTheKernelsBesideThem) {
+  DeviceProfile profile = linked_profile();
+  profile.collectives.front().collective_stretch = 2;
+  const auto traced = [&](std::string_view after, std::int64_t bytes) {
+    const StepPlan plan = spins(4, 50, {{after, bytes}});
+    const auto device = make_simulated_device(profile);
+    const StepResult result = device->load(plan)->run({.steps = 5, .trace = true});
+    const DeviceWork work = collectives_of(*result.trace).front();
+    return work.end - work.begin;
+  };
+  EXPECT_EQ(traced("spin 1", 40'000), microseconds(80));
+  EXPECT_EQ(traced("spin 3", 40'000), microseconds(40)) << "which has none";
+  // The 50 us of one kernel run for 69 beside it, in which it does half as much.
+  EXPECT_EQ(traced("spin 2", 100'000), nanoseconds(69'000 + 100'000 - 34'500));
+}
+
 TEST(SimulatedRanks, TakeTurnsInACommunicator) {
   const std::vector<PlacedCollective> two{{"spin 3", 100'000, 0}, {"spin 3", 100'000, 1}};
   std::vector<PlacedCollective> in_one = two;

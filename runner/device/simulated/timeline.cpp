@@ -38,9 +38,12 @@ Timeline::Timeline(const StepPlan& plan, const DeviceProfile& profile, const Loa
                    start + plan.loader.start_nanoseconds),
       communicators_(static_cast<std::size_t>(plan.ranks.communicators), 0),
       ctas_(ctas_of_collectives(profile, plan.ranks)),
+      contention_(contention_of(profile, plan.ranks.count)),
       taken_(static_cast<std::size_t>(std::max<std::int64_t>(plan.loader.depth, 1)), start) {
   for (const Event& event : plan.events)
     events_.emplace_back(static_cast<std::size_t>(event.slots), 0);
+  if (contention_.collective_stretch > 1)
+    kernels_beside_ = kernels_beside_collectives(plan, profile);
   start_at(start);
   if (!plan.allocator) return;
   served_.emplace(plan, memory_);

@@ -12,6 +12,7 @@
 #include "allocators/simulated_memory.h"
 #include "device/device.h"
 #include "device/profile.h"
+#include "device/simulated/collective_time.h"
 #include "device/simulated/limited_ctas.h"
 #include "device/simulated/managed_pages.h"
 #include "device/simulated/trace_recorder.h"
@@ -154,6 +155,8 @@ class Timeline {
   IntervalUnion communication_;
   std::vector<Nanoseconds> communicators_;  // end of what each has been given
   CtasOfCollectives ctas_;
+  Contention contention_;
+  std::vector<Nanoseconds> kernels_beside_;  // by operation; empty where they stretch no collective
   // The collective that was issued last, until all ranks have met there.
   const Operation* meeting_ = nullptr;
   Nanoseconds came_ = 0;

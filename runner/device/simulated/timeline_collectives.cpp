@@ -13,11 +13,6 @@
 namespace stepgate {
 namespace {
 
-// So many times as long runs a kernel under a collective. On 4 H200 20 GEMMs of 8192^3 take
-// 32.77 ms alone, 8 all-reduces of 256 MiB 10.03 ms, and both at once 35.53 ms: the GEMMs made up
-// for 7.27 ms of theirs in 10.03.
-constexpr double stretch_beside_collective = 1.38;
-
 const char* call_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -58,7 +53,11 @@ void Timeline::meet(Nanoseconds last) {
     return has_peer_access ? collective_time(profile_, collective.kind, ranks, moved)
                            : collective_time_over_pcie(profile_, collective.kind, ranks, moved);
   };
-  const Nanoseconds time = time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), ctas_);
+  const Nanoseconds alone = time_with_ctas(time_of_bytes(bytes), time_of_bytes(0), ctas_);
+  const auto index = static_cast<std::size_t>(meeting_ - plan_.operations.data());
+  const Nanoseconds time = kernels_beside_.empty()
+                               ? alone
+                               : time_beside_kernels(alone, kernels_beside_[index], contention_);
   const Nanoseconds end = last + scaled_for_device(time);
   communicators_[static_cast<std::size_t>(collective.communicator)] = end;
   const bool is_behind = communication_.empty() || communication_.back().end < came_;
@@ -89,10 +88,10 @@ Nanoseconds Timeline::end_beside_collectives(const LaunchKernel& launch, Nanosec
       now = next->begin;
     }
     const auto under = static_cast<Nanoseconds>(
-        std::floor(static_cast<double>(next->end - now) / stretch_beside_collective));
+        std::floor(static_cast<double>(next->end - now) / contention_.kernel_stretch));
     if (left <= under) {
       return now + static_cast<Nanoseconds>(
-                       std::llround(static_cast<double>(left) * stretch_beside_collective));
+                       std::llround(static_cast<double>(left) * contention_.kernel_stretch));
     }
     left -= under;
     now = next->end;
