@@ -268,6 +268,20 @@ TEST_F(Ranks, OfALauncherThatDieOrHangEndAll) {
   }
 }
 
+// Without being told how long to wait.
+TEST_F(Ranks, ThatHangEndAllWithinTenSeconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Finished finished =
+      run("two.toml", {"--ranks", "2", "--no-trace", "--rank-fault", "1:run:STOP"});
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+  EXPECT_EQ(finished.exit_code, 3);
+  const std::string said = finished.out + finished.err;
+  EXPECT_TRUE(contains(said, "rank 1 (process ")) << said;
+  EXPECT_TRUE(contains(said, ") gave no sign of life for 8 s instead of answering 'run'; "))
+      << said;
+  expect_nothing_left_over();
+}
+
 TEST_F(Ranks, ThatDisagreeEndTheRun) {
   for (const auto& more : {untraced, {}}) {
     std::vector<std::string> words{"--ranks", "3", "--rank-fault", "2:run:LIE"};

@@ -77,9 +77,14 @@ std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments& arguments, int c
 }
 
 RankedSettings ranked_settings(const Arguments& arguments) {
-  return {.stall = std::chrono::duration_cast<std::chrono::nanoseconds>(
-              std::chrono::duration<double>(arguments.ranks.stall_seconds)),
-          .stopped = [] { return interrupted != 0; }};
+  using std::chrono::nanoseconds;
+  // 8 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
+  constexpr nanoseconds least{std::chrono::seconds(3)};
+  const auto stall = std::chrono::duration_cast<nanoseconds>(
+      std::chrono::duration<double>(arguments.ranks.stall_seconds));
+  return {.stall = stall, .silence = std::max(least, stall * 2 / 15), .stopped = [] {
+            return interrupted != 0;
+          }};
 }
 
 void refuse_launcher(const std::string& reason) {

@@ -27,8 +27,6 @@ constexpr milliseconds look_around{100};
 // When one rank has failed, the others may be waiting for it and never answer; whether one of them
 // is gone besides, which explains more, shows soon.
 constexpr std::chrono::seconds patience_after_error{3};
-// A process that lives says so every second while it works (rank_server.h).
-constexpr std::chrono::seconds silence{4};
 
 // "ranks 0, 1 and 3", "rank 2"
 std::string numbers_in_words(const std::vector<std::size_t>& numbers) {
@@ -379,6 +377,7 @@ std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankReq
     if (!patience && std::ranges::any_of(asked, has_failed)) patience = now + patience_after_error;
     if (patience && now >= *patience) give_up_after_error(asked, request);
     if (now >= deadline) give_up(asked, request);
+    give_up_silent(asked, request);
     wait_for_news(asked);
   }
   refuse_errors(asked);
@@ -431,10 +430,25 @@ std::string RankedDevice::answered_in_words(std::span<const Rank> asked) {
                           : fmt::format("; {} did", numbers_in_words(answered));
 }
 
+// Who lives says so, however long its answer takes. A process that begins does not yet.
+void RankedDevice::give_up_silent(std::span<const Rank> asked, const RankRequest& request) {
+  if (std::holds_alternative<ask::Hello>(request)) return;
+  const Clock::time_point now = Clock::now();
+  std::vector<std::string> silent;
+  for (const Rank& rank : asked) {
+    if (!rank.answer && now - rank.last_sign > settings_.silence) silent.push_back(rank.name);
+  }
+  if (silent.empty()) return;
+  lose(fmt::format("{} gave no sign of life for {} instead of answering '{}'{}",
+                   fmt::join(silent, " and "),
+                   seconds_text(std::chrono::duration<double>(settings_.silence).count()),
+                   name_of(request), answered_in_words(asked)));
+}
+
 // Those that give no sign of life are to blame, and who waits for them is not; where all are
 // alive, whoever has not answered.
 void RankedDevice::give_up(std::span<const Rank> asked, const RankRequest& request) {
-  const auto longest = std::min<std::chrono::nanoseconds>(silence, settings_.stall * 3 / 4);
+  const auto longest = std::min(settings_.silence, settings_.stall * 3 / 4);
   const Clock::time_point now = Clock::now();
   std::vector<std::string> silent;
   std::vector<std::string> missing;

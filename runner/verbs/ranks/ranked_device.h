@@ -23,6 +23,8 @@ namespace stepgate {
 struct RankedSettings {
   // For every answer of every rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
+  // For every sign of life of one that is at an answer, of which it gives one a second.
+  std::chrono::nanoseconds silence{std::chrono::seconds(8)};
   std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
   std::string launcher = {};           // that started them; empty: this program
 };
@@ -77,6 +79,7 @@ class RankedDevice : public Device {
   static bool has_failed(const Rank&);
   static std::string answered_in_words(std::span<const Rank>);
   void refuse_errors(std::span<const Rank>);
+  void give_up_silent(std::span<const Rank>, const RankRequest&);
   [[noreturn]] void give_up(std::span<const Rank>, const RankRequest&);
   [[noreturn]] void give_up_after_error(std::span<const Rank>, const RankRequest&);
   void check_one_program();

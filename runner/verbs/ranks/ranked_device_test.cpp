@@ -104,7 +104,7 @@ class LocalLink : public RankLink {
   std::optional<std::string> take() override {
     if (is_run_ && manner_ == Manner::gone_at_run) throw RankGone("was ended by signal 9 (Killed)");
     if (is_run_ && manner_ == Manner::alive_only) {
-      is_run_ = ++lives_ < 1000;
+      is_run_ = ++lives_ < 100'000;
       return lives_ % 2 == 0 ? std::nullopt : std::optional<std::string>(alive_line);
     }
     if (is_run_ && manner_ == Manner::nonsense) return "=nonsense";
@@ -168,7 +168,8 @@ class RankedDevices : public testing::Test {
 
   Rank& rank(std::size_t number) { return *ranks_[number]; }
 
-  std::unique_ptr<RankedDevice> device(milliseconds stall = milliseconds(60)) {
+  std::unique_ptr<RankedDevice> device(milliseconds stall = milliseconds(60),
+                                       milliseconds silence = std::chrono::seconds(8)) {
     std::vector<std::unique_ptr<RankLink>> links;
     for (std::size_t number = 0; number < ranks_.size(); ++number) {
       Rank& one = rank(number);
@@ -177,13 +178,14 @@ class RankedDevices : public testing::Test {
           RankSubject{.rank = static_cast<int>(number), .build = one.build, .plans = one.plans});
       links.push_back(std::make_unique<LocalLink>(*one.server, one.manner));
     }
-    return std::make_unique<RankedDevice>(std::move(links),
-                                          RankedSettings{.stall = stall, .stopped = stopped_});
+    return std::make_unique<RankedDevice>(
+        std::move(links), RankedSettings{.stall = stall, .silence = silence, .stopped = stopped_});
   }
 
   // What is said when every rank has the step and runs it.
-  std::string failure_of_run(milliseconds stall = milliseconds(60)) {
-    const auto all = device(stall);
+  std::string failure_of_run(milliseconds stall = milliseconds(60),
+                             milliseconds silence = std::chrono::seconds(8)) {
+    const auto all = device(stall, silence);
     const auto step = all->load(plans_[2], {});
     try {
       step->run({});
@@ -417,6 +419,16 @@ TEST_F(RankedDevices, NameTheRankThatIsSilentAndNotThoseThatWaitForIt) {
   rank(0).manner = Manner::proper;
   EXPECT_EQ(without_process(failure_of_run()),
             "rank 2 did not answer 'run' within 60 ms; ranks 0 and 1 did");
+}
+
+TEST_F(RankedDevices, WaitForWhoLivesAndNotForWhoGivesNoSignOfIt) {
+  rank(0).manner = Manner::alive_only;
+  rank(2).manner = Manner::silent;
+  EXPECT_EQ(without_process(failure_of_run(std::chrono::minutes(1), milliseconds(50))),
+            "rank 2 gave no sign of life for 0.05 s instead of answering 'run'; rank 1 did");
+  rank(2).manner = Manner::proper;
+  EXPECT_EQ(without_process(failure_of_run(milliseconds(200), milliseconds(50))),
+            "rank 0 did not answer 'run' within 0.2 s; ranks 1 and 2 did");
 }
 
 TEST_F(RankedDevices, NameAllWhoAreAliveAndDoNotAnswer) {
