@@ -25,7 +25,7 @@ Interval time_of(const DeviceWork& work) {
 }
 
 // The longest of each step, on average over the steps.
-void add_skew(const Trace& trace, const Meetings& meetings, Values& values) {
+void add_skew(const Trace& trace, const MeetingsOfRanks& meetings, Values& values) {
   std::map<std::int64_t, std::int64_t> longest;  // by step
   for (const auto& [key, meeting] : meetings) {
     std::int64_t& of_step = longest[key.first];
@@ -38,7 +38,7 @@ void add_skew(const Trace& trace, const Meetings& meetings, Values& values) {
 }
 
 // None where all come at once.
-void add_last_rank(const Meetings& meetings, Values& values) {
+void add_last_rank(const MeetingsOfRanks& meetings, Values& values) {
   std::map<int, std::int64_t> times_last;  // by rank
   for (const auto& [key, meeting] : meetings) {
     if (meeting.first < meeting.last) ++times_last[meeting.last_rank];
@@ -50,7 +50,7 @@ void add_last_rank(const Meetings& meetings, Values& values) {
 }
 
 // Waiting for a rank is no part of a collective's speed.
-void add_bus_speed(const Trace& trace, const StepPlan& plan, const Meetings& meetings,
+void add_bus_speed(const Trace& trace, const StepPlan& plan, const MeetingsOfRanks& meetings,
                    Values& values) {
   double bytes = 0;
   double time = 0;
@@ -219,7 +219,7 @@ void add_communication(const Trace& trace, const PlannedStep& plan, const TraceW
   values[Metric::comm_us] = all / steps;
   values[Metric::exposed_comm_us] = exposed / steps;
   if (all > 0) values[Metric::comm_overlap] = 1 - exposed / all;
-  const Meetings meetings = meetings_of(trace);
+  const MeetingsOfRanks meetings = meetings_of(trace);
   add_blocking(trace, plan, window, values);
   add_stretch(trace, plan, values);
   add_bus_speed(trace, plan, meetings, values);

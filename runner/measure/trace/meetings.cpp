@@ -5,14 +5,14 @@
 
 namespace stepgate {
 
-Meetings meetings_of(const Trace& trace) {
-  Meetings meetings;
+MeetingsOfRanks meetings_of(const Trace& trace) {
+  MeetingsOfRanks meetings;
   for (const RankArrival& arrival : trace.arrivals) {
     const std::int64_t at = arrival.at.count();
     const auto [place, is_new] =
         meetings.try_emplace({arrival.step, arrival.operation},
-                             Meeting{.first = at, .last = at, .last_rank = arrival.rank});
-    Meeting& meeting = place->second;
+                             MeetingOfRanks{.first = at, .last = at, .last_rank = arrival.rank});
+    MeetingOfRanks& meeting = place->second;
     meeting.first = std::min(meeting.first, at);
     if (at <= meeting.last) continue;
     meeting.last = at;
@@ -21,7 +21,7 @@ Meetings meetings_of(const Trace& trace) {
   return meetings;
 }
 
-std::optional<WaitForRank> wait_for_rank(const DeviceWork& work, const Meetings& meetings) {
+std::optional<WaitForRank> wait_for_rank(const DeviceWork& work, const MeetingsOfRanks& meetings) {
   if (!work.collective) return std::nullopt;
   const auto met = meetings.find({work.step, work.operation});
   if (met == meetings.end()) return std::nullopt;

@@ -11,21 +11,22 @@
 
 namespace stepgate {
 
-struct Meeting {
+struct MeetingOfRanks {
   std::int64_t first = 0;  // in nanoseconds of the trace's clock
   std::int64_t last = 0;   // from then on it communicates; until then others wait
   int last_rank = 0;
 };
-using Meetings = std::map<std::pair<std::int64_t, int>, Meeting>;  // by step and operation
+using MeetingsOfRanks =
+    std::map<std::pair<std::int64_t, int>, MeetingOfRanks>;  // by step and operation
 
 // Empty where nobody can tell.
-Meetings meetings_of(const Trace&);
+MeetingsOfRanks meetings_of(const Trace&);
 
 struct WaitForRank {
   TraceTime until{0};  // from the begin of the work
   int rank = 0;
 };
 // Of a collective that was there before its last rank.
-std::optional<WaitForRank> wait_for_rank(const DeviceWork&, const Meetings&);
+std::optional<WaitForRank> wait_for_rank(const DeviceWork&, const MeetingsOfRanks&);
 
 }  // namespace stepgate

@@ -183,7 +183,7 @@ class Timeline {
     draw_step_marks(axis, steps_of_the_host(trace));
     begin_row("host", axis, window.host_recorded);
     draw_host(plan, trace, axis);
-    const Meetings meetings = meetings_of(trace);
+    const MeetingsOfRanks meetings = meetings_of(trace);
     bool first = true;
     for (const auto& [stream, name] : names_of_streams(plan, trace)) {
       if (first) draw_step_marks(axis, steps_of_the_device(trace));
@@ -278,7 +278,7 @@ class Timeline {
 
   using Rows = std::map<int, std::vector<Piece>>;  // of one stream, from 0 on
 
-  static Rows rows_of(const StepPlan& plan, const Trace& trace, const Meetings& meetings,
+  static Rows rows_of(const StepPlan& plan, const Trace& trace, const MeetingsOfRanks& meetings,
                       int stream) {
     Rows by_row;
     std::vector<const DeviceWork*> work;

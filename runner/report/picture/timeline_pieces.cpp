@@ -73,7 +73,7 @@ Piece piece_of(const StepPlan& plan, const DeviceWork& work) {
 }
 
 std::vector<Piece> pieces_of(const StepPlan& plan, const DeviceWork& work,
-                             const Meetings& meetings) {
+                             const MeetingsOfRanks& meetings) {
   Piece whole = piece_of(plan, work);
   const auto wait = wait_for_rank(work, meetings);
   if (!wait) return {whole};

@@ -22,6 +22,6 @@ std::string facts_of(const TracedStep&);
 Piece piece_of(const StepPlan&, const HostSpan&);
 Piece piece_of(const StepPlan&, const DeviceWork&);
 // A collective in two where its rank waits in it for the last one.
-std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const Meetings&);
+std::vector<Piece> pieces_of(const StepPlan&, const DeviceWork&, const MeetingsOfRanks&);
 
 }  // namespace stepgate

@@ -257,7 +257,7 @@ class RankWriter {
   std::int64_t host_;         // a process behind all GPUs
   std::int64_t before_;       // numbers that other ranks have
   std::int64_t last_number_;  // of a call or an arrow
-  Meetings meetings_ = meetings_of(trace_);
+  MeetingsOfRanks meetings_ = meetings_of(trace_);
   int first_stream_ = 0;
   std::map<std::string, std::int64_t> streams_;  // by what the plan calls them, as written
   std::vector<std::int64_t> correlations_;       // of the calls
