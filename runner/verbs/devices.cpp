@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate devices`: what can be run on, and the profile of the local GPUs.
 #include <iostream>
+#include <string>
 #include <vector>
 
 #include "measure/collective_costs.h"
@@ -25,14 +26,25 @@ std::vector<int> counts_to_measure(const Arguments& arguments) {
   return counts;
 }
 
-std::vector<CollectiveCosts> measure_collectives(const Arguments& arguments) {
+// How each two of so many GPUs are linked; empty where they differ or nobody knows.
+std::string link_of_each_two(const DeviceIdentity& identity, std::size_t count) {
+  const std::string link = link_between(identity, 0, 1);
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    for (std::size_t other = 0; other < count; ++other) {
+      if (other != rank && link_between(identity, rank, other) != link) return {};
+    }
+  }
+  return link;
+}
+
+// Into the profile, also how GPUs are linked.
+void measure_collectives(DeviceProfile& profile, const Arguments& arguments) {
   const std::uint64_t seed = seed_of(arguments);
-  std::vector<CollectiveCosts> costs;
   for (const int count : counts_to_measure(arguments)) {
     const std::unique_ptr<RankedDevice> device = ranks_that_probe(arguments, count, seed);
-    costs.push_back(measure_collective_costs(*device, collective_probes(count)));
+    profile.collectives.push_back(measure_collective_costs(*device, collective_probes(count)));
+    profile.link = link_of_each_two(device->identity(), static_cast<std::size_t>(count));
   }
-  return costs;
 }
 
 }  // namespace
@@ -46,7 +58,8 @@ int show_devices(const Arguments& arguments) {
   DeviceProfile profile = measure_profile_of(arguments.device);
   profile.measured = arguments.date;
   try {
-    profile.collectives = measure_collectives(arguments);
+    profile.collectives.clear();
+    measure_collectives(profile, arguments);
   } catch (const DeviceError& error) {  // such as no NCCL: all else was measured
     std::cerr << "collectives are not measured: " << error.what() << '\n';
     profile.collectives.clear();

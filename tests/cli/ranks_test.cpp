@@ -465,6 +465,7 @@ TEST_F(Ranks, MeasureWhatCollectivesTakeForAProfile) {
   EXPECT_EQ(measured.err, "");
   const std::string profile = text_of(place() / "device.toml");
   EXPECT_TRUE(contains(profile, "measured = \"2026-11-26\""));
+  EXPECT_TRUE(contains(profile, "link = \"NVLink\"")) << profile;
   EXPECT_TRUE(contains(profile, "[[collectives]]\nranks = 2\n")) << profile;
   EXPECT_TRUE(contains(profile, "[[collectives]]\nranks = 4\n"));
   const std::vector<double> bytes = numbers_of(profile, "bytes", 1);
