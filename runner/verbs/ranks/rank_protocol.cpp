@@ -271,6 +271,7 @@ Json whole_of(const DeviceIdentity& identity) {
           {"cpu", identity.cpu},
           {"power_limit", identity.power_limit},
           {"pcie", identity.pcie},
+          {"link", identity.link},
           {"keys", of(identity.keys)},
           {"multiprocessors", identity.multiprocessors}};
 }
@@ -287,6 +288,7 @@ void read(const Json& json, DeviceIdentity& identity) {
   read(json.at("cpu"), identity.cpu);
   read(json.at("power_limit"), identity.power_limit);
   read(json.at("pcie"), identity.pcie);
+  read(json.at("link"), identity.link);
   read(json.at("keys"), identity.keys);
   read(json.at("multiprocessors"), identity.multiprocessors);
 }

@@ -425,10 +425,10 @@ TEST_F(RankedDevices, WaitForWhoLivesAndNotForWhoGivesNoSignOfIt) {
   rank(0).manner = Manner::alive_only;
   rank(2).manner = Manner::silent;
   EXPECT_EQ(without_process(failure_of_run(std::chrono::minutes(1), milliseconds(50))),
-            "rank 2 gave no sign of life for 0.05 s instead of answering 'run'; rank 1 did");
+            "rank 2 gave no sign of life for 50 ms instead of answering 'run'; rank 1 did");
   rank(2).manner = Manner::proper;
   EXPECT_EQ(without_process(failure_of_run(milliseconds(200), milliseconds(50))),
-            "rank 0 did not answer 'run' within 0.2 s; ranks 1 and 2 did");
+            "rank 0 did not answer 'run' within 200 ms; ranks 1 and 2 did");
 }
 
 TEST_F(RankedDevices, NameAllWhoAreAliveAndDoNotAnswer) {
