@@ -188,13 +188,18 @@ def run_pytorch(name, way):
         torch.cuda.synchronize()
         times.append(begin.elapsed_time(end) / 10)
     if ranks > 1:
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
-            for _ in range(TRACED_STEPS):
-                step()
-            torch.cuda.synchronize()
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder, "trace.json")
-            profiler.export_chrome_trace(str(trace))
+            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA],
+                                        schedule=torch.profiler.schedule(wait=0, warmup=1, active=TRACED_STEPS),
+                                        on_trace_ready=lambda done: done.export_chrome_trace(str(trace))) as profiler:
+                for traced in range(1 + TRACED_STEPS):
+                    step()
+                    if traced == 0:  # is not kept: ranks would wait for whoever begins to trace last
+                        torch.cuda.synchronize()
+                        torch.distributed.barrier()
+                        torch.cuda.synchronize()
+                    profiler.step()
             exposed = exposed_milliseconds(json.loads(trace.read_text())["traceEvents"]) / TRACED_STEPS
         worst = torch.tensor([statistics.median(times), exposed], device="cuda")  # each that of its worst rank
         torch.distributed.all_reduce(worst, torch.distributed.ReduceOp.MAX)

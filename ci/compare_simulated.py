@@ -43,9 +43,12 @@ def main():
     parser.add_argument("simulated")
     given = parser.parse_args()
     measured, simulated = scenarios_of(given.measured, "measured"), scenarios_of(given.simulated, "simulated")
-    rows, beyond = [], []
+    rows, beyond, left_out = [], [], sorted(measured.keys() ^ simulated.keys())
     for name in measured.keys() & simulated.keys():
         real, model = measured[name], simulated[name]
+        if not real["variants"] or not model["variants"]:  # one was skipped
+            left_out.append(name)
+            continue
         if real["fingerprint"] != model["fingerprint"]:
             refuse(f"'{name}' is another scenario in the two runs")
         steps = {variant["name"]: variant["step_seconds_mean"] for variant in model["variants"]}
@@ -66,6 +69,8 @@ def main():
     for first, *others in rows:
         print(first.ljust(widths[0]), *(text.rjust(width) for text, width in zip(others, widths[1:])), sep="  ")
     print(f"{len(rows) - 1 - len(beyond)} of {len(rows) - 1} steps within {given.within:g} %" + "".join(f"; not {name}" for name in beyond))
+    if left_out:
+        print("not compared, as one of the runs has no steps of it: " + ", ".join(left_out))
     sys.exit(1 if beyond else 0)
 
 

@@ -288,6 +288,10 @@ struct StepTelemetry {
 };
 
 // Processes with a GPU each that carry out one plan together.
+// Of all steps of as many ranks that a run has: one or two of a step, and others for each limit of
+// their thread blocks.
+inline constexpr int most_communicators = 16;
+
 struct RanksPlan {
   int count = 1;
   int rank = 0;  // whose plan it is; the plan as it is built is rank 0's

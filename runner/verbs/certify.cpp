@@ -146,6 +146,13 @@ void check_request(const std::vector<Planned>& all, const Arguments& arguments) 
   refuse_calibration(all);
   refuse_planned_only(all);
   (void)margin_of(arguments.margin);
+  for (const Planned& planned : all) {
+    const int needed = ranks_needed(planned.scenario);
+    if (!arguments.ranks.count || *arguments.ranks.count >= needed) continue;
+    throw RequestError(fmt::format("'{}' has steps of {} ranks, and --ranks is {}",
+                                   planned.scenario.name, needed, *arguments.ranks.count),
+                       fmt::format("say --ranks {}", needed));
+  }
   if (arguments.gates >= fewest_processes) return;
   throw RequestError(
       fmt::format("--gates {}: what differs between processes takes at least {} of them to see",

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `stepgate devices`: what can be run on, and the profile of the local GPUs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -8,6 +12,7 @@
 #include "plan/derive/collective_probes.h"
 #include "report/text/print_list.h"
 #include "support/files/write_file.h"
+#include "support/text/diagnostic.h"
 #include "verbs/outputs.h"
 #include "verbs/planned.h"
 #include "verbs/ranks/rank_team.h"
@@ -47,6 +52,26 @@ void measure_collectives(DeviceProfile& profile, const Arguments& arguments) {
   }
 }
 
+// Of the profile that is replaced, where there is one that can be read.
+std::vector<CollectiveCosts> collectives_in(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  try {
+    return read_profile(file).collectives;
+  } catch (const RequestError&) {  // it is replaced
+    return {};
+  }
+}
+
+// What nothing here measures stays as somebody has written it down.
+void keep_stretches(DeviceProfile& profile, const std::vector<CollectiveCosts>& known) {
+  for (CollectiveCosts& costs : profile.collectives) {
+    const auto before = std::ranges::find(known, costs.ranks, &CollectiveCosts::ranks);
+    if (before == known.end()) continue;
+    costs.kernel_stretch = before->kernel_stretch;
+    costs.collective_stretch = before->collective_stretch;
+  }
+}
+
 }  // namespace
 
 int show_devices(const Arguments& arguments) {
@@ -55,15 +80,17 @@ int show_devices(const Arguments& arguments) {
     return 0;
   }
   check_outputs(arguments);
+  const std::vector<CollectiveCosts> known = collectives_in(arguments.profile);
   DeviceProfile profile = measure_profile_of(arguments.device);
   profile.measured = arguments.date;
   try {
     profile.collectives.clear();
     measure_collectives(profile, arguments);
   } catch (const DeviceError& error) {  // such as no NCCL: all else was measured
-    std::cerr << "collectives are not measured: " << error.what() << '\n';
-    profile.collectives.clear();
+    std::cerr << fmt::format("collectives of {} ranks are not measured: {}\n",
+                             std::size_t{2} << profile.collectives.size(), error.what());
   }
+  keep_stretches(profile, known);
   write_file(arguments.profile, to_toml(profile));
   return 0;
 }

@@ -144,6 +144,7 @@ class RunOfParts {
   const Scenario* decide_part(const PartOfRun& part) {
     const OpenedDevice opened = open_device_of(part, arguments_, seed_);
     const DeviceIdentity device = opened.device->identity();
+    if (!info_ && part.scenarios.size() < all_.size()) refuse_wrong_requests(device);
     add_baselines(part.scenarios, device, arguments_);
     add_certificates(part.scenarios, device, arguments_);
     const auto evidence = evidence_for(arguments_, part.scenarios, *opened.device, seed_);
@@ -161,6 +162,14 @@ class RunOfParts {
       reports_.decided(decisions_.verdicts);
     }
     return nullptr;
+  }
+
+  // Those of later parts too, before anything is timed: what is asked of a device of the same kind.
+  void refuse_wrong_requests(const DeviceIdentity& device) const {
+    std::vector<Planned> tried = all_;
+    fit_to_device(tried, device, seed_);
+    add_baselines(tried, device, arguments_);
+    add_certificates(tried, device, arguments_);
   }
 
   // All parts are decided.

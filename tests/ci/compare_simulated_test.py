@@ -56,6 +56,8 @@ expect("7 % too fast", compare(measured("near.json", times(1.07)), "simulated.js
 expect("10 % too fast", compare(measured("far.json", times(1.1)), "simulated.json"), 1, "-9.1 %", "1 of 2 steps", "not straggler_rank.fix")
 expect("10 % too slow", compare(measured("slow.json", times(0.9)), "simulated.json"), 1, "+11.1 %")
 expect("another limit", compare("near.json", "simulated.json", "--within", "5"), 1)
+expect("one that was skipped", compare(measured("skipped.json", lambda report: report.update(variants=[], fingerprint="0" * 16)), "simulated.json"),
+       2, "no variant was run in both")
 expect("the wrong order", compare("simulated.json", "same.json"), 2, "comes first")
 expect("two simulated runs", compare(measured("both.json", kind="simulated"), "simulated.json"), 2, "is not measured")
 expect("other scenarios", compare(measured("other.json", lambda report: report.update(fingerprint="0")), "simulated.json"), 2, "another scenario")

@@ -268,6 +268,46 @@ TEST_F(Ranks, OfALauncherThatDieOrHangEndAll) {
   }
 }
 
+// Two ranks train on twice as many samples, so that their losses are others than those of one.
+TEST_F(Ranks, MayBeMoreInOneVariantThanInAnotherWhereNumbersAreComputed) {
+  const Finished finished = stepgate({"run", "two.toml", "--device", "reference", "--no-trace"});
+  EXPECT_NE(finished.exit_code, 2) << finished.out << finished.err;
+  EXPECT_FALSE(contains(finished.out, "does not train what")) << finished.out;
+}
+
+TEST_F(Ranks, AreRefusedForWhatIsWrongWithAnotherPartOfTheRunBeforeAnythingIsTimed) {
+  write("alone.toml",
+        "claim = \"as fast as it was\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 256 }\n"
+        "[variant.baseline]\n"
+        "[expect]\nline = \"baseline.samples_per_s >= 0.9 * stored.baseline.samples_per_s\"\n");
+  std::filesystem::create_directories(place() / "baselines/nvidia-h200");
+  std::filesystem::copy_file(
+      std::filesystem::path(STEPGATE_SOURCE_DIR) / "baselines/nvidia-h200/device.toml",
+      place() / "baselines/nvidia-h200/device.toml");
+  std::filesystem::create_directories(place() / "baselines/simulated/nvidia-h200");
+  write("baselines/simulated/nvidia-h200/alone.toml", "format = what\n");
+  const Finished finished =
+      stepgate({"--baselines", "baselines", "run", "two.toml", "alone.toml", "--device",
+                "simulated:nvidia-h200", "--ranks", "2", "--no-trace"});
+  EXPECT_EQ(finished.exit_code, 2) << finished.out;
+  EXPECT_FALSE(contains(finished.out, "holds")) << finished.out;
+}
+
+TEST_F(Ranks, UnderAGateDoNotCalibrateAndSayWhy) {
+  write("cal.toml",
+        "claim = \"calibrated\"\nmodel = { kind = \"mlp\", layers = 4, hidden = 256 }\nranks.count "
+        "= 2\n"
+        "[calibrate]\nbatch.size = \"baseline.gpu_idle ~= 50% within 30%\"\n"
+        "[variant.baseline]\n[variant.fix]\nsync = { where = \"step\", how = \"device\" }\n"
+        "[expect]\nline = \"baseline.samples_per_s >= 1 * fix.samples_per_s\"\n");
+  const Finished finished =
+      stepgate({"gate", "--base", STEPGATE_PROGRAM, "--head", STEPGATE_PROGRAM, "cal.toml",
+                "--device", "simulated:nvidia-h200", "--ranks", "2"});
+  const std::string said = finished.out + finished.err;
+  EXPECT_FALSE(contains(said, "knows no --counts")) << said;
+  EXPECT_TRUE(contains(said, "ranks that run in processes of their own do not calibrate")) << said;
+}
+
 // Without being told how long to wait.
 TEST_F(Ranks, ThatHangEndAllWithinTenSeconds) {
   const auto begin = std::chrono::steady_clock::now();
@@ -277,7 +317,7 @@ TEST_F(Ranks, ThatHangEndAllWithinTenSeconds) {
   EXPECT_EQ(finished.exit_code, 3);
   const std::string said = finished.out + finished.err;
   EXPECT_TRUE(contains(said, "rank 1 (process ")) << said;
-  EXPECT_TRUE(contains(said, ") gave no sign of life for 8 s instead of answering 'run'; "))
+  EXPECT_TRUE(contains(said, ") gave no sign of life for 6 s instead of answering 'run'; "))
       << said;
   expect_nothing_left_over();
 }

@@ -417,7 +417,8 @@ TEST(RanksOfSeveralCounts, HaveTheSameBitsByTurns) {
         if (of_four) return bytes_of(step->run({0, steps, true}));
         return pair ? bytes_of(pair->run({0, steps, true})) : std::string();
       });
-      for (std::size_t rank = 0; rank < (of_four ? all : ranks_count); ++rank)
+      const auto taking_part = static_cast<std::size_t>(of_four ? all : ranks_count);
+      for (std::size_t rank = 0; rank < taking_part; ++rank)
         EXPECT_EQ(bytes[rank], (of_four ? four_once : two_once)[rank]) << "rank " << rank;
     }
   }

@@ -111,8 +111,13 @@ std::vector<std::int64_t> kernels_beside_collectives(const StepPlan& plan,
   return beside;
 }
 
-std::string what_is_guessed_of_collectives(const DeviceProfile& profile, int ranks) {
+std::string what_is_guessed_of_collectives(const DeviceProfile& profile, const RanksPlan& plan) {
+  const int ranks = plan.count;
   if (ranks == 1) return "";
+  if (plan.links == RankLinks::no_p2p) {
+    return "nobody measured collectives without peer access; they take what a ring over the PCIe "
+           "bus would";
+  }
   if (profile.collectives.empty()) {
     return fmt::format(
         "nobody measured collectives of {}; they take what a ring over the PCIe bus would",

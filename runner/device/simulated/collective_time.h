@@ -38,7 +38,7 @@ std::int64_t time_beside_kernels(std::int64_t alone, std::int64_t kernels, const
 // where it has begun later or another collective is before it. 0 for all else. Without noise.
 std::vector<std::int64_t> kernels_beside_collectives(const StepPlan&, const DeviceProfile&);
 
-// What of the times was not measured on so many ranks, in words; empty where all was.
-std::string what_is_guessed_of_collectives(const DeviceProfile&, int ranks);
+// What of the times was not measured, in words; empty where all was.
+std::string what_is_guessed_of_collectives(const DeviceProfile&, const RanksPlan&);
 
 }  // namespace stepgate

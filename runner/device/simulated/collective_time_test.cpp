@@ -99,14 +99,18 @@ TEST(CollectiveTime, ContendsAsTheNearestTableHasIt) {
 
 TEST(CollectiveTime, SaysWhatOfItIsGuessed) {
   DeviceProfile profile = with_links();
-  EXPECT_EQ(what_is_guessed_of_collectives(profile, 4), "");
-  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
-  EXPECT_EQ(what_is_guessed_of_collectives(profile, 2),
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 4}), "");
+  RanksPlan without{.count = 4};
+  without.links = RankLinks::no_p2p;
+  EXPECT_NE(what_is_guessed_of_collectives(profile, without).find("without peer access"),
+            std::string::npos);
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 1}), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 2}),
             "collectives of 2 ranks take what a ring makes of those measured on 4");
   profile.collectives.clear();
-  EXPECT_NE(what_is_guessed_of_collectives(profile, 4).find("a ring over the PCIe bus"),
+  EXPECT_NE(what_is_guessed_of_collectives(profile, {.count = 4}).find("a ring over the PCIe bus"),
             std::string::npos);
-  EXPECT_EQ(what_is_guessed_of_collectives(profile, 1), "");
+  EXPECT_EQ(what_is_guessed_of_collectives(profile, {.count = 1}), "");
 }
 
 TEST(CollectiveTime, WithoutATableIsThatOfARingOverThePciBus) {

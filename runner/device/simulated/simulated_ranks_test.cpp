@@ -185,8 +185,11 @@ TEST(SimulatedRanks, HaveAsManyKernelsBesideACollectiveAsStandBeforeTheFirstWait
     std::vector<std::int64_t> of_collectives;
     for (std::size_t index = 0; index < all.size(); ++index) {
       const bool is_one = std::holds_alternative<Collective>(plan.operations[index].action);
-      if (is_one) of_collectives.push_back(all[index]);
-      if (!is_one) EXPECT_EQ(all[index], 0);
+      if (is_one) {
+        of_collectives.push_back(all[index]);
+      } else {
+        EXPECT_EQ(all[index], 0);
+      }
     }
     return of_collectives;
   };

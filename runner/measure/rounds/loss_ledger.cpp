@@ -22,7 +22,8 @@ std::int64_t workspace_bytes_of(const StepPlan& plan) {
   return bytes;
 }
 
-// What two variants must share for their losses to be comparable: the same batches, model,
+// What two variants must share for their losses to be comparable: the same batches, as many of them
+// by as many ranks, model,
 // parameters, precision and workspace, and the same kernels for the model and the optimizer. What
 // evaluates the model changes nothing of it.
 auto arithmetic_of(const StepPlan& plan) {
@@ -33,8 +34,9 @@ auto arithmetic_of(const StepPlan& plan) {
     const auto* launch = std::get_if<LaunchKernel>(&operation.action);
     if (computes && launch) kernels.insert(launch->kernel.name());
   }
-  return std::tuple(plan.seed, plan.batch_sizes, plan.batch_bytes, plan.lengths, plan.model,
-                    plan.param_bytes, plan.dtype, workspace_bytes_of(plan), std::move(kernels));
+  return std::tuple(plan.seed, plan.ranks.count, plan.batch_sizes, plan.batch_bytes, plan.lengths,
+                    plan.model, plan.param_bytes, plan.dtype, workspace_bytes_of(plan),
+                    std::move(kernels));
 }
 
 }  // namespace

@@ -93,6 +93,21 @@ bool compares(const Knobs& knobs, void (*change)(ModelKnobs&)) {
 }
 
 // Not even where as many bytes are parameters: then only the model's knobs tell.
+// Each rank has batches of its own, and the loss is the mean of theirs.
+TEST(LossLedger, ComparesOnlyVariantsOfAsManyRanks) {
+  std::vector<StepPlan> plans = plans_named({"alone", "two", "two_too"});
+  plans[1].ranks.count = plans[2].ranks.count = 2;
+  LossLedger ledger(with_facts(plans), 0);
+  ledger.add(0, losses(0, {2.0F}));
+  ledger.add(1, losses(0, {3.0F}));
+  ledger.add(2, losses(0, {3.0F}));
+  EXPECT_FALSE(ledger.first_disagreement());
+  ledger.add(0, losses(1, {3.0F}));
+  ledger.add(1, losses(1, {3.0F}));
+  ledger.add(2, losses(1, {2.0F}));
+  EXPECT_TRUE(ledger.first_disagreement());
+}
+
 TEST(LossLedger, ComparesOnlyVariantsOfTheSameModel) {
   Knobs chase;
   chase.model.kind = ModelKind::chase;

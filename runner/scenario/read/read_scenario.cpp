@@ -157,7 +157,7 @@ class ScenarioReader {
           fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
                       "decided once for all variants",
                       first->name, variant.name),
-          "write 'ranks.link' once, in [ranks], and compare two files by their stored runs");
+          "say the same in every variant of several ranks");
     }
   }
 

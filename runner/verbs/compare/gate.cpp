@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `stepgate gate`: may HEAD be merged? Counts, a duel, HEAD's own sentences, and what became of the
 // scenarios, in this order; what is found early does not keep the rest from being looked at.
+#include <fmt/format.h>
 #include <fnmatch.h>
 #include <unistd.h>
 
@@ -344,8 +345,10 @@ class Gate {
     } catch (const WorkerError& error) {
       if (side == DuelSide::base && answers_without_counting()) {
         add(FindingKind::counts, Severity::not_gated, "counts",
-            "BASE does not say what its steps consist of, since its `worker` knows no --counts: "
-            "gate against a newer BASE");
+            fmt::format(
+                "BASE does not say what its steps consist of ({}); where its `worker` knows "
+                "no --counts, gate against a newer BASE",
+                error.what()));
       } else {
         add(FindingKind::counts, Severity::failed, "counts", error.what());
       }

@@ -33,6 +33,8 @@ std::string calibrate(Planned& planned, Device& device, const Arguments& argumen
       return "'" + planned.scenario.calibrate->knob +
              "' is to be calibrated, which `gate` and `run` do";
     }
+    if (dynamic_cast<RankedDevice*>(&device) != nullptr)
+      return "cannot be calibrated: " + std::string(ranks_do_not_calibrate);
     if (const std::string reason = device.reason_against_tracing(); !reason.empty())
       return "cannot be calibrated: " + reason;
     const Calibrated found = calibrate_planned(device, arguments, planned, seed);

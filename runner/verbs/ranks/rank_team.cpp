@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "report/text/progress_line.h"
@@ -78,11 +80,11 @@ std::unique_ptr<RankedDevice> ranks_that_probe(const Arguments& arguments, int c
 
 RankedSettings ranked_settings(const Arguments& arguments) {
   using std::chrono::nanoseconds;
-  // 8 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
+  // 6 s of the usual 60, and longer where somebody who debugs a rank gives it longer.
   constexpr nanoseconds least{std::chrono::seconds(3)};
   const auto stall = std::chrono::duration_cast<nanoseconds>(
       std::chrono::duration<double>(arguments.ranks.stall_seconds));
-  return {.stall = stall, .silence = std::max(least, stall * 2 / 15), .stopped = [] {
+  return {.stall = stall, .silence = std::max(least, stall / 10), .stopped = [] {
             return interrupted != 0;
           }};
 }
@@ -127,10 +129,9 @@ Command rank_command(const Arguments& arguments, std::uint64_t seed, RanksFor wh
 
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments& arguments,
                                         const std::vector<Planned>& all) {
-  if (arguments.ranks.count) refuse_one_gpu(arguments);
   if (std::ranges::none_of(all, is_of_ranks)) return nullptr;
   const auto team_of = [&](int count) {
-    if (are_gpus(arguments)) (void)links_of_ranks(all);
+    if (are_gpus(arguments)) refuse_together(all);
     return std::make_unique<OwnRanks>(arguments, count);
   };
   if (arguments.ranks.count) return team_of(*arguments.ranks.count);
@@ -163,6 +164,33 @@ RankLinks links_of_ranks(std::span<const Planned> all) {
   return links;
 }
 
+void refuse_together(std::span<const Planned> all) {
+  (void)links_of_ranks(all);
+  using Limit = std::optional<int>;
+  std::map<int, std::map<Limit, int>> needed;  // communicators, by how many ranks there are
+  for (const Planned& planned : all) {
+    if (!is_of_ranks(planned)) continue;
+    for (const PlannedStep& step : planned.plans) {
+      const RanksPlan& ranks = step->ranks;
+      if (ranks.count == 1) continue;
+      needed[ranks.count].try_emplace(Limit(), 1);
+      int& most = needed[ranks.count][ranks.max_ctas];
+      most = std::max(most, ranks.communicators);
+    }
+  }
+  for (const auto& [count, by_limit] : needed) {
+    int sum = 0;
+    for (const auto& [limit, communicators] : by_limit) sum += communicators;
+    if (sum <= most_communicators) continue;
+    throw RequestError(
+        fmt::format(
+            "steps of {} ranks need {} communicators, one or two for each 'ranks.max_ctas', "
+            "and a run has at most {}",
+            count, sum, most_communicators),
+        "give its variants fewer values, or run scenarios one after the other");
+  }
+}
+
 bool is_of_ranks(const Planned& planned) {
   return !is_planned_only(planned.scenario) && ranks_needed(planned.scenario) > 1;
 }
@@ -177,7 +205,7 @@ std::vector<PartOfRun> parts_of_run(std::vector<Planned>& all, RankTeam* team) {
 }
 
 OpenedDevice open_device_of(const PartOfRun& part, const Arguments& arguments, std::uint64_t seed) {
-  if (part.team != nullptr && are_gpus(arguments)) (void)links_of_ranks(part.scenarios);
+  if (part.team != nullptr && are_gpus(arguments)) refuse_together(part.scenarios);
   OpenedDevice opened = part.team != nullptr ? open_ranks(*part.team, arguments, seed)
                                              : open_device_for(arguments, seed);
   fit_to_device(part.scenarios, opened.device->identity(), seed);
@@ -205,7 +233,7 @@ std::vector<Traced> trace_with_ranks(RankTeam& team, const Arguments& arguments,
     const Planned& planned = all[index];
     if (unmet_requirement(planned.scenario, device->identity())) continue;
     if (planned.scenario.calibrate) {
-      traced[index].unavailable = "ranks that run in processes of their own do not calibrate";
+      traced[index].unavailable = ranks_do_not_calibrate;
       continue;
     }
     line.show("tracing " + planned.scenario.name);

@@ -37,6 +37,10 @@ class RankTeam {
 // needs none but its own process.
 std::unique_ptr<RankTeam> own_ranks_for(const Arguments&, const std::vector<Planned>&);
 
+// Why a knob that is to be calibrated is not, where ranks carry the scenario out.
+inline constexpr std::string_view ranks_do_not_calibrate =
+    "ranks that run in processes of their own do not calibrate";
+
 // Whether it is carried out, and by ranks where there is a team of them. What has one rank needs
 // none: this process has a device for it, also beside a team.
 bool is_of_ranks(const Planned&);
@@ -79,6 +83,9 @@ void refuse_one_gpu(const Arguments&);
 // By what plans of several ranks say, which are all alike: NCCL asks for it once in a process.
 // Throws RequestError where they are not.
 RankLinks links_of_ranks(std::span<const Planned>);
+// What GPUs cannot carry out in one run: different links, and too many communicators. Throws
+// RequestError.
+void refuse_together(std::span<const Planned>);
 
 RankedSettings ranked_settings(const Arguments&);
 

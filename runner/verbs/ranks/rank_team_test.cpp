@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "plan/count/facts_of.h"
 #include "support/text/diagnostic.h"
 
 namespace stepgate {
@@ -43,6 +44,29 @@ TEST(LinksOfRanks, AreRefusedWhereScenariosDiffer) {
                  "a.toml and b.toml have different 'ranks.link', which is decided once for a run; "
                  "run them one after the other");
   }
+}
+
+// A step of so many ranks with so many communicators, for each limit of its thread blocks.
+Planned with_limits(int count, int communicators, int limits) {
+  Planned planned = scenario("limits.toml", count, RankLinks::usual);
+  std::vector<StepPlan> plans(static_cast<std::size_t>(limits));
+  for (int limit = 0; limit < limits; ++limit) {
+    RanksPlan& ranks = plans[static_cast<std::size_t>(limit)].ranks;
+    ranks = {.count = count, .communicators = communicators};
+    ranks.max_ctas = limit + 1;
+  }
+  planned.plans = with_facts(plans);
+  return planned;
+}
+
+TEST(RanksOfARun, HaveSixteenCommunicatorsForEachCount) {
+  EXPECT_NO_THROW(
+      refuse_together(std::vector<Planned>{with_limits(2, 1, 15), with_limits(4, 1, 15)}));
+  EXPECT_NO_THROW(
+      refuse_together(std::vector<Planned>{with_limits(2, 1, 15), with_limits(2, 1, 15)}));
+  EXPECT_THROW(refuse_together(std::vector<Planned>{with_limits(2, 1, 16)}), RequestError);
+  EXPECT_NO_THROW(refuse_together(std::vector<Planned>{with_limits(2, 2, 7)}));
+  EXPECT_THROW(refuse_together(std::vector<Planned>{with_limits(2, 2, 8)}), RequestError);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 
 // How often a wait looks around: a signal may come just before it begins.
 constexpr milliseconds look_around{100};
+constexpr std::chrono::seconds longest_look{1};
 // When one rank has failed, the others may be waiting for it and never answer; whether one of them
 // is gone besides, which explains more, shows soon.
 constexpr std::chrono::seconds patience_after_error{3};
@@ -226,8 +227,8 @@ std::optional<EnvironmentReading> RankedDevice::read_environment() {
 // what comes later would differ otherwise, as its noise goes on from step to step.
 std::size_t RankedDevice::ranks_of(const StepPlan& plan) const {
   if (plan.ranks.count > count()) {
-    throw DeviceError(
-        fmt::format("it needs {} ranks, and there are {}", plan.ranks.count, count()));
+    throw DeviceError(fmt::format("it needs {} ranks, and there {} {}", plan.ranks.count,
+                                  count() == 1 ? "is" : "are", count()));
   }
   return have_parts_ ? static_cast<std::size_t>(plan.ranks.count) : ranks_.size();
 }
@@ -364,7 +365,8 @@ std::vector<Value> RankedDevice::all_values(std::size_t count, const RankRequest
 
 // Until all have answered.
 std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankRequest& request) {
-  const Clock::time_point deadline = Clock::now() + settings_.stall;
+  Clock::time_point looked = Clock::now();
+  Clock::time_point deadline = looked + settings_.stall;
   std::optional<Clock::time_point> patience;
   while (true) {
     take_all(asked, request);
@@ -374,6 +376,13 @@ std::vector<RankAnswer> RankedDevice::taken(std::span<Rank> asked, const RankReq
       throw Interrupted();
     }
     const Clock::time_point now = Clock::now();
+    // A process that was stopped itself, as a whole job may be, has not waited meanwhile.
+    if (const auto away = now - looked; away > longest_look) {
+      deadline += away;
+      if (patience) *patience += away;
+      for (Rank& rank : asked) rank.last_sign += away;
+    }
+    looked = now;
     if (!patience && std::ranges::any_of(asked, has_failed)) patience = now + patience_after_error;
     if (patience && now >= *patience) give_up_after_error(asked, request);
     if (now >= deadline) give_up(asked, request);

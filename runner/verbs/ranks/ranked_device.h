@@ -24,7 +24,7 @@ struct RankedSettings {
   // For every answer of every rank.
   std::chrono::nanoseconds stall{std::chrono::seconds(60)};
   // For every sign of life of one that is at an answer, of which it gives one a second.
-  std::chrono::nanoseconds silence{std::chrono::seconds(8)};
+  std::chrono::nanoseconds silence{std::chrono::seconds(6)};
   std::function<bool()> stopped = {};  // asked while waiting; then waits throw Interrupted
   std::string launcher = {};           // that started them; empty: this program
 };

@@ -431,6 +431,21 @@ TEST_F(RankedDevices, WaitForWhoLivesAndNotForWhoGivesNoSignOfIt) {
             "rank 0 did not answer 'run' within 200 ms; ranks 1 and 2 did");
 }
 
+// As when the whole job is stopped and goes on.
+TEST_F(RankedDevices, AreNotBlamedForATimeInWhichNobodyLooked) {
+  rank(0).manner = Manner::alive_only;
+  bool paused = false;
+  stopped_ = [&paused] {
+    if (!paused) std::this_thread::sleep_for(milliseconds(1200));
+    paused = true;
+    return false;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(without_process(failure_of_run(milliseconds(400), milliseconds(300))),
+            "rank 0 did not answer 'run' within 400 ms; ranks 1 and 2 did");
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1550));
+}
+
 TEST_F(RankedDevices, NameAllWhoAreAliveAndDoNotAnswer) {
   rank(0).manner = Manner::alive_only;
   EXPECT_EQ(without_process(failure_of_run()),

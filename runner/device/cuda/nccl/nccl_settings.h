@@ -29,7 +29,7 @@ std::vector<NcclSetting> nccl_settings();
 std::optional<NcclSetting> nccl_setting(std::string_view name);
 
 // All that a step of several ranks depends on besides NCCL's version, with the variable by which
-// CUDA lets streams share a queue. Without what this program sets itself.
+// CUDA lets streams share a queue. Without the profiler plugin that this program is itself.
 std::vector<DeviceKey> settings_of_communication();
 
 }  // namespace stepgate

@@ -36,9 +36,6 @@ class RankGroups {
   explicit RankGroups(std::function<void()> choose_gpu, CommunicatorLimits limits = {})
       : choose_gpu_(std::move(choose_gpu)), limits_(limits) {}
 
-  // Of all plans of a group together: two of a plan, and others for each limit of thread blocks.
-  static constexpr int most_communicators = 16;
-
   // One name for each communicator that plans may have. Throws DeviceError.
   static std::string make_rendezvous(const Nccl&);
 

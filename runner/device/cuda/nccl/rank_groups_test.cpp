@@ -34,7 +34,7 @@ class RankGroupsOfAFakeNccl : public testing::Test {
   // Whose names are of one letter each: this one and those behind it.
   static RankMembership first_of(int count, char first) {
     std::string names;
-    for (int made = 0; made < RankGroups::most_communicators; ++made)
+    for (int made = 0; made < most_communicators; ++made)
       names += std::string(128, static_cast<char>(first + made));
     return {.rank = 0, .count = count, .rendezvous = names};
   }
@@ -80,7 +80,7 @@ TEST_F(RankGroupsOfAFakeNccl, HaveOthersForEachLimitOfThreadBlocks) {
   EXPECT_EQ(fake_->config.most_ctas, 8);
   EXPECT_EQ(&groups.communicators_for(*nccl_, two, limited), &of_eight);
   EXPECT_EQ(groups.communicators_for(*nccl_, two, {.communicators = 1}).front().get(), first);
-  for (int ctas = 1; ctas <= RankGroups::most_communicators - 3; ++ctas)
+  for (int ctas = 1; ctas <= most_communicators - 3; ++ctas)
     (void)groups.communicators_for(*nccl_, two, {.communicators = 1, .max_ctas = 32 + ctas});
   EXPECT_THROW((void)groups.communicators_for(*nccl_, two, {.communicators = 1, .max_ctas = 31}),
                DeviceError)
@@ -106,7 +106,7 @@ TEST_F(RankGroupsOfAFakeNccl, AreJoinedAnewByTheirCountAlone) {
 
 TEST_F(RankGroupsOfAFakeNccl, FindEachOtherByANameForEachCommunicator) {
   EXPECT_EQ(RankGroups::make_rendezvous(*nccl_),
-            std::string(std::size_t{128} * RankGroups::most_communicators, 'u'));
+            std::string(std::size_t{128} * most_communicators, 'u'));
 }
 
 }  // namespace
