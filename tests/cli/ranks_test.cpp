@@ -524,6 +524,26 @@ TEST_F(Ranks, MeasureWhatCollectivesTakeForAProfile) {
   expect_nothing_left_over();
 }
 
+// Nothing measures them.
+TEST_F(Ranks, KeepTheStretchesOfAProfileThatIsMeasuredAgain) {
+  const auto measure = [this] {
+    const Finished measured = stepgate({"devices", "--measure", "device.toml", "--device",
+                                        "simulated:nvidia-h200", "--seed", "1"});
+    EXPECT_EQ(measured.exit_code, 0) << measured.err;
+    return text_of(place() / "device.toml");
+  };
+  std::string profile = measure();
+  EXPECT_FALSE(contains(profile, "kernel_stretch")) << profile;
+  const std::string of_two = "[[collectives]]\nranks = 2\n";
+  profile.insert(profile.find(of_two) + of_two.size(), "kernel_stretch = 1.25\n");
+  write("device.toml", profile);
+  const std::string again = measure();
+  const std::size_t kept = again.find("kernel_stretch = 1.25\n");
+  ASSERT_NE(kept, std::string::npos) << again;
+  EXPECT_LT(again.find(of_two), kept);
+  EXPECT_LT(kept, again.find("[[collectives]]\nranks = 4\n"));
+}
+
 TEST_F(Ranks, MeasureTheProfileOfNothingElse) {
   const Finished other = stepgate({"devices", "--measure", "d.toml", "--device", "reference"});
   EXPECT_EQ(other.exit_code, 2);

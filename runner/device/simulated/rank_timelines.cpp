@@ -36,8 +36,7 @@ std::vector<RankKind> different_ranks(const StepPlan& plan) {
 
 RankTimelines::RankTimelines(const StepPlan& plan, const DeviceProfile& profile,
                              const LoadDraw& draw, Nanoseconds start)
-    : ranks_(different_ranks(plan)),
-      guessed_(what_is_guessed_of_collectives(profile, plan.ranks)) {
+    : ranks_(different_ranks(plan)), guessed_(what_is_guessed_of_collectives(profile, plan.ranks)) {
   if (plan.ranks.count == 1) {
     timelines_.emplace_back(plan, profile, draw, start);
     return;

@@ -152,12 +152,11 @@ class ScenarioReader {
       if (variant.knobs.ranks.count == 1) continue;
       if (first == nullptr) first = &variant;
       if (variant.knobs.ranks.links == first->knobs.ranks.links) continue;
-      return fail(
-          variant.place,
-          fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
-                      "decided once for all variants",
-                      first->name, variant.name),
-          "say the same in every variant of several ranks");
+      return fail(variant.place,
+                  fmt::format("'{}' and '{}' have GPUs that reach each other differently, which is "
+                              "decided once for all variants",
+                              first->name, variant.name),
+                  "say the same in every variant of several ranks");
     }
   }
 
