@@ -70,9 +70,24 @@ refuse_warnings() {
   return 1
 }
 
+# Where no GPU runs the kernels they are compiled to PTX alone, which takes 40 % of the time: what ptxas refuses shows where there
+# is one, and in ci/jobs/build, which compiles for every architecture of a release.
 cuda_arguments() {
   echo "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
-  if has_gpu; then echo "-DCMAKE_CUDA_ARCHITECTURES=native"; else echo "-DCMAKE_CUDA_ARCHITECTURES=90"; fi
+  if has_gpu; then echo "-DCMAKE_CUDA_ARCHITECTURES=native"; else echo "-DCMAKE_CUDA_ARCHITECTURES=90-virtual"; fi
+}
+
+# rates_may_have_changed: whether the power tests, which simulate thousands of gates, are due: a path that they depend on differs
+# from the branch that this one leaves (origin/main), or on that branch itself from what it was a day ago. Without a history they are.
+# ci/jobs/sanitizers runs them every night.
+rates_may_have_changed() {
+  local base
+  base=$(git merge-base HEAD origin/main 2>/dev/null) || base=
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD 2>/dev/null)" ]; then
+    base=$(git rev-list -1 --before="1 day ago" HEAD 2>/dev/null) || base=
+  fi
+  [ -n "$base" ] || return 0
+  ! git diff --quiet "$base" -- runner/stats runner/measure runner/judge runner/duel runner/history runner/device/simulated tests/power
 }
 
 # timed <part> <command...>: runs it, and says how long it took, so that a log says where the time goes.

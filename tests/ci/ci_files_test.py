@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 repository, place = sys.argv[1:]
 checker = os.path.join(repository, "tests/ci/check_ci_files.py")
@@ -161,7 +162,8 @@ with open(os.path.join(sources, "ci/packages.sh"), "w") as file:
     file.write("install_packages() { :; }\nconfigure_and_build() { echo built; }\n")
 for tests, fuzzing, job in [("exit 0", "exit 0", 0), ("exit 8", "exit 0", 1), ("exit 0", "exit 1", 1), ("exit 0", "exit 2", 2),
                             ('case "$*" in *host-tsan*) exit 8 ;; esac', "exit 0", 1),
-                            ('case "$*" in *host-integer*) exit 8 ;; esac', "exit 2", 1)]:
+                            ('case "$*" in *host-integer*) exit 8 ;; esac', "exit 2", 1),
+                            ('case "$*" in *power*) exit 8 ;; esac', "exit 0", 1)]:
     fake("ctest", tests + "\n")
     fake("sources/ci/fuzz", f'echo "$@"; {fuzzing}\n')
     ended = run(os.path.join(jobs, "sanitizers"), sources, out, env=path)
@@ -253,6 +255,40 @@ for text, architectures, complaint in [
         file.write(text)
     ended = run(sys.executable, os.path.join(repository, "ci/kernel_resources.py"), "--text", listing, *architectures)
     expect(ended.returncode == bool(complaint) and complaint in ended.stdout, f"kernel_resources: '{complaint}': {ended}")
+
+# The power tests are due where a path that rates depend on has changed: beside origin/main, and on that branch itself since a day ago.
+history = os.path.join(place, "history")
+os.makedirs(history)
+git = ["git", "-C", history, "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false"]
+
+
+def commit(file, days_ago):
+    path_of_file = os.path.join(history, file)
+    os.makedirs(os.path.dirname(path_of_file), exist_ok=True)
+    with open(path_of_file, "a") as changed:
+        changed.write("changed\n")
+    date = f"@{int(time.time()) - days_ago * 86400} +0000"
+    run(*git, "add", "-A")
+    run(*git, "commit", "-qm", file, env={**os.environ, "GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date})
+
+
+def power_is_due():
+    script = f". {repository}/ci/packages.sh; rates_may_have_changed"
+    return run("bash", "-c", script, cwd=history).returncode == 0
+
+
+expect(power_is_due(), "power tests: without a history they are due")
+run(*git, "init", "-qb", "main")
+commit("runner/stats/a.cpp", 3)
+commit("docs/a.md", 0)
+expect(not power_is_due(), "power tests: a page is changed and they are due")
+run(*git, "update-ref", "refs/remotes/origin/main", "HEAD")
+commit("runner/judge/b.cpp", 0)
+expect(power_is_due(), "power tests: judge is changed on a branch and they are not due")
+run(*git, "update-ref", "refs/remotes/origin/main", "HEAD")
+expect(power_is_due(), "power tests: judge is changed today on the branch itself and they are not due")
+commit("docs/b.md", 0)
+expect(not power_is_due(), "power tests: a branch that changes a page has them due")
 
 # A build's log with and without a warning.
 log = os.path.join(place, "build.log")
