@@ -26,6 +26,9 @@ class Sentence:  # two sides, each a sum of products of numbers, variant.metric 
     def values(self, *where):  # of both sides in base units; NaN where something is not known
         return [sum(math.prod(float(number) * UNITS[unit.removesuffix("/step")] if number else value(name, *where)
                               for number, unit, name in FACTOR.findall(product)) for product in side) for side in self.sides]
+    def limit(self):  # the factor between the two metrics of a comparison
+        left, right = (math.prod(float(number) * UNITS[unit] for number, unit, name in FACTOR.findall(side[0]) if number) for side in self.sides)
+        return right / left
     def keeps(self, contrast, strictly=True):
         return all(way * (contrast - at) > 0 or (contrast == at and not strictly) for way, at in self.bounds)
 
@@ -44,7 +47,7 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     own = [segment for segment in here if segment["variant"] == variant]
     steps, elapsed = (sum(segment[key] for segment in own) for key in ("steps", "elapsed_ns"))
     host, processor = (sum(math.nan if segment.get(key) is None else segment[key] for segment in own) for key in ("host_busy_ns", "host_processor_ns"))
-    times = sorted(time / 1e9 for segment in own for time in segment["step_times_ns"]) or [math.nan]
+    times = sorted(time / 1e9 for segment in own for time in segment.get("step_times_ns", [])) or [math.nan]
     if metric.startswith("step_ms_p"): return times[math.ceil(int(metric[-2:]) / 100 * len(times) - 1e-9) - 1]
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
     return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "samples_per_s_per_rank": subject["batch_size"] / subject.get("ranks", 1) / step, "tokens_per_s": subject.get("tokens", 0) / step,
@@ -69,19 +72,42 @@ def added_by_slots(contrasts, slots):  # to the next one; ridge regression on th
             rows[row] = [a - rows[row][pivot] / rows[pivot][pivot] * b for a, b in zip(rows[row], rows[pivot])]
     return operator.sub(*(rows[slot][-1] / rows[slot][slot] for slot in slots[len(contrasts)]))
 
-def compared(sentence, contrasts, totals, report, replayed):  # outcome and e-values of a comparison: judge/sentences/timed_sentence.h
+def beyond(left, right, share):  # which of two lists of steps have more beyond their common percentile: stats/tail_counts.h
+    pool, (own_left, own_right) = sorted(sum(left + right, [])), (left[-1], right[-1])
+    limit = pool[math.ceil(share * len(pool) - 1e-9) - 1]
+    above, equal = (sum(compare(time, limit) for time in pool) for compare in (operator.gt, operator.eq))
+    part = min(max(((1 - share) * len(pool) - above) / equal, 0), 1)
+    shares = [sum((time > limit) + part * (time == limit) for time in own) / len(own) for own in (own_left, own_right)]
+    return operator.sub(*shares) / math.sqrt(share * (1 - share) * (1 / len(own_left) + 1 / len(own_right)))
+def tails(sentence, rounds):  # contrasts of a high percentile, and log(left / right) of it over all steps so far
+    share, factor = int(sentence.metrics[0][-2:]) / 100, sentence.limit()
+    times = [[[time / 1e9 for s in here if s["variant"] == name for time in s["step_times_ns"]] for here in rounds] for name in sentence.variants]
+    left, right = times[0], [[time * factor for time in own] for own in times[1]]
+    rank = lambda own: sorted(sum(own, []))[math.ceil(share * sum(map(len, own)) - 1e-9) - 1]
+    units = [math.sqrt(math.prod(sorted(own)[math.ceil(len(own) / 2 - 1e-9) - 1] for own in pair)) for pair in zip(left, right)]
+    left, right = ([[time / unit for time in own] for own, unit in zip(side, units)] for side in (left, right))
+    return ([beyond(left[:n], right[:n], share) for n in range(1, len(rounds) + 1)],
+            [math.log(rank(times[0][:n])) - math.log(factor * rank(times[1][:n])) for n in range(1, len(rounds) + 1)])
+
+def error_of_ratio(rounds):  # of total times, by how rounds scatter
+    left, right = map(sum, zip(*rounds))
+    return math.sqrt(sum((a / left - b / right) ** 2 for a, b in rounds) * len(rounds) / max(len(rounds) - 1, 1))
+def compared(sentence, contrasts, totals, errors, report, counts):  # outcome and e-values of a comparison: judge/sentences/timed_sentence.h
     favour = against = [[weight for _, weight in BETS] for _ in sentence.bounds]
     most = [1.0 for _ in sentence.bounds]
     for n, (contrast, total) in enumerate(zip(contrasts, totals)):
-        gaps = [way * (contrast - at) / scale_of(contrasts[:n]) for way, at in sentence.bounds]
+        gaps = [way * (contrast - at) / (1 if counts else scale_of(contrasts[:n])) for way, at in sentence.bounds]
         bets = [[STAKE * math.tanh(multiplier * gap) for multiplier, _ in BETS] for gap in gaps]
         favour = [[e * (1 + bet) for e, bet in zip(*claim)] for claim in zip(favour, bets)]
         against = [[e * (1 - bet) for e, bet in zip(*claim)] for claim in zip(against, bets)]
         most = [max(e, sum(claim)) for e, claim in zip(most, favour)]
-        e_for, e_against, keeps = min(most), st.fmean(map(sum, against)), n >= replayed and (math.isnan(total) or sentence.keeps(total))
-        outcome = "refuted" if e_against >= 1 / report["alpha"] else "holds" if e_for >= 1 / report["beta"] and keeps else "undecided"
+        e_for, e_against, keeps = min(most), st.fmean(map(sum, against)), None if math.isnan(total) else sentence.keeps(total)
+        decided = "refuted" if e_against >= 1 / report["alpha"] else "holds" if e_for >= 1 / report["beta"] else "undecided"
+        beyond_it = any(way * (total - at) + 2.326 * errors[n] <= 0 for way, at in sentence.bounds)  # total time, one-sided at 1 %
+        held_back = keeps is not None and decided != "undecided" and not (beyond_it if decided == "refuted" else keeps)
+        outcome = "undecided" if held_back else decided
         if outcome != "undecided": break
-    return {"evidence_for": e_for, "evidence_against": e_against, "outcome": outcome, "total_ratio": math.exp(totals[-1])}
+    return {"evidence_for": e_for, "evidence_against": e_against, "outcome": outcome, "total_ratio": math.nan if counts else math.exp(totals[-1]), "held_back_by_total": held_back}
 
 def outliers_allowed(n):  # rounds of a level on its other side: one in six at most, and as unlikely by a coin as that five agree
     return max(k for k in range(n // 6 + 1) if k == 0 or sum(math.comb(n, i) for i in range(k + 1)) / 2**n <= 1 / 32)
@@ -99,17 +125,25 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
         return operator.sub(*(math.log(max(side, least)) for side in sentence.values(report, *where)))
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
     rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]
-    contrasts, totals, replayed = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], 0
+    contrasts, totals, errors = [log_ratio(here) for here in rounds], [math.nan for _ in earlier + rounds], [0.0 for _ in earlier + rounds]
+    kept, counts = [given.get("earlier_times", [])[n:n + 3] for n in range(0, 3 * len(earlier), 3)], sentence.compares and sentence.metrics[0] in ("step_ms_p95", "step_ms_p99")
+    if counts:
+        contrasts, totals[len(earlier):] = tails(sentence, rounds)
+        for n, (_, left, right) in enumerate(kept): totals[n] = math.log(left) - math.log(sentence.limit() * right)
     if sentence.compares and sentence.metrics[0] in ("step_ms_mean", "samples_per_s", "samples_per_s_per_rank", "tokens_per_s", "mfu"):
-        replayed, totals[len(earlier):] = len(earlier), [log_ratio(sum(rounds[:n], []), True) for n in range(1, len(rounds) + 1)]
+        before = [[{"variant": name, "steps": steps, "elapsed_ns": 1e9 * took} for name, took in zip(sentence.variants, sides)] for steps, *sides in kept]
+        all_rounds = before + rounds
+        totals = [log_ratio(sum(all_rounds[:n], []), True) for n in range(1, len(all_rounds) + 1)]
+        errors = [error_of_ratio([[sum(s["elapsed_ns"] for s in here if s["variant"] == name) for name in sentence.variants] for here in all_rounds[:n]])
+                  for n in range(1, len(all_rounds) + 1)]
         if measured["interleaved"]: contrasts = [log_ratio([*map(trimmed, here)]) for here in rounds]
-    if sentence.compares and timed:
+    if sentence.compares and timed and not counts:
         slots = [[next(s["slot"] for s in here if s["variant"] == name) for name in sentence.variants] for here in rounds]
         contrasts = [contrast - added_by_slots(contrasts[:n], slots) for n, contrast in enumerate(contrasts)]
     inside = [sentence.keeps(contrast, sentence.relation in "<>") for contrast in earlier + contrasts]
     own = {"contrasts": earlier + contrasts, "outcome": "holds" if (most := 2 * sum(inside) > len(inside)) else "refuted"}  # of a level, where nearly all rounds agree
     if not inside or math.isnan(sum(contrasts)): own = {"timed": None, "level": None, "outcome": "undecided"}
-    elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, report, replayed)
+    elif sentence.compares: own |= compared(sentence, own["contrasts"], totals, errors, report, counts)
     elif len(inside) < 5 or inside.count(not most) > outliers_allowed(len(inside)): own["outcome"] = "undecided"
     own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
     return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})
@@ -120,7 +154,7 @@ def judged(report):
     return {"scenario": report["scenario"], "failed": report.setdefault("failed"), "broken": report["broken"], "regime": regime, "expect": expect,
             "alpha": alpha, "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
 def suite_of(scenarios, alpha):  # judge/judge_suite.h
-    lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] else own["evidence_against"])
+    lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] or own["held_back_by_total"] else own["evidence_against"])
               for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
              for found in scenarios if not found["broken"]]
     product, lines = math.prod((1 + st.fmean(e for *_, e in own)) / 2 for own in lines if own), sum(lines, [])

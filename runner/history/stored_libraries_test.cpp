@@ -119,10 +119,11 @@ TEST(StoredLibraries, AreThoseOfAnEvidenceEntryToo) {
   const auto key = [&](const std::string& version) {
     return evidence_key("build 1", scenario, machine(), cudnn(version));
   };
-  const EvidenceRun run{.seed = 1,
-                        .date = "2026-11-22",
-                        .stepgate = "0.1.0",
-                        .evidence = {.runs = 1, .regime = {}, .expect = {{"line", {0.5}}}}};
+  const EvidenceRun run{
+      .seed = 1,
+      .date = "2026-11-22",
+      .stepgate = "0.1.0",
+      .evidence = {.runs = 1, .regime = {}, .expect = {.contrasts = {{"line", {0.5}}}}}};
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "e.toml";
   EvidenceTurn(file, key("9.14.0")).keep(run);

@@ -64,7 +64,7 @@ std::optional<std::string> reason_without_rounds(const Expectation& sentence,
 
 void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
                       std::span<const PlannedStep> plans, const Measurement& measurement,
-                      const JudgeSettings& settings, const Contrasts& earlier,
+                      const JudgeSettings& settings, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict& verdict) {
   const std::vector<Sources> rounds = rounds_that_decide(sentence, plans, measurement);
   SentenceTest test(sentence, plans, settings, earlier);
@@ -78,15 +78,15 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   }
   test.describe(scenario.measure.confidence, verdict);
   if (!verdict.timed && !verdict.level) return;
-  if (rounds.empty()) {
+  if (rounds.empty() && !verdict.left) {
     verdict.right = side_value(sentence.right, {.plans = plans});
   } else if (verdict.evidence == Evidence::traced) {
     verdict.left = typical(sentence.left, rounds);
     verdict.right = typical(sentence.right, rounds);
-  } else {
+  } else if (!verdict.left) {  // percentiles have theirs
     fill_in_timed_sides(sentence, rounds, ratio_of(verdict), verdict);
   }
-  if (rounds.empty() && verdict.right)
+  if (rounds.empty() && verdict.right && !verdict.left)
     verdict.left = std::max(*verdict.right, nearly_nothing(sentence)) * ratio_of(verdict);
   // A class is no number to estimate.
   if (!names_a_bound(sentence)) verdict.estimate = estimate_of(sentence, verdict);

@@ -15,7 +15,7 @@ namespace stepgate {
 // earlier contrasts. What the rounds themselves contradict (doubts.h) and what disturbed them
 // leaves it undecided, unless earlier runs have decided it.
 void decide_by_rounds(const Expectation&, const Scenario&, std::span<const PlannedStep>,
-                      const Measurement&, const JudgeSettings&, const Contrasts& earlier,
+                      const Measurement&, const JudgeSettings&, const EarlierRounds& earlier,
                       const std::optional<std::string>& disturbance, SentenceVerdict&);
 
 // Whether more rounds than these, without any from earlier, could change the outcome of no sentence

@@ -19,26 +19,25 @@ bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// As they are bet on. Nothing when one round does not know.
-std::vector<double> contrasts_in(const Expectation& sentence, std::span<const PlannedStep> plans,
-                                 const Measurement& measurement, const JudgeSettings& settings) {
-  SentenceTest test(sentence, plans, settings, {});
-  for (const Sources& sources : rounds_that_decide(sentence, plans, measurement)) test.add(sources);
-  if (!test.values_are_known()) return {};
-  std::vector<double> contrasts;
-  for (const double contrast : test.contrasts())
-    contrasts.push_back(contrast + 0.0);  // no negative zero, which a file reads as another number
-  return contrasts;
+// Without negative zeros, which a file reads as another number.
+std::vector<double> as_kept(std::span<const double> numbers) {
+  std::vector<double> kept(numbers.begin(), numbers.end());
+  for (double& number : kept) number += 0.0;
+  return kept;
 }
 
-Contrasts contrasts_in(const std::vector<Expectation>& sentences,
-                       std::span<const PlannedStep> plans, const Measurement& measurement,
-                       const JudgeSettings& settings) {
-  Contrasts all;
+// As they are bet on. Nothing of a sentence with a round that does not know its values.
+EarlierRounds rounds_in(const std::vector<Expectation>& sentences,
+                        std::span<const PlannedStep> plans, const Measurement& measurement,
+                        const JudgeSettings& settings) {
+  EarlierRounds all;
   for (const Expectation& sentence : sentences) {
     if (!is_decided_by_rounds(sentence)) continue;
-    std::vector<double> contrasts = contrasts_in(sentence, plans, measurement, settings);
-    if (!contrasts.empty()) all[name_in_files(sentence)] = std::move(contrasts);
+    SentenceTest test(sentence, plans, settings, {});
+    for (const Sources& round : rounds_that_decide(sentence, plans, measurement)) test.add(round);
+    if (!test.values_are_known() || test.contrasts().empty()) continue;
+    all.contrasts[name_in_files(sentence)] = as_kept(test.contrasts());
+    if (!test.times().empty()) all.times[name_in_files(sentence)] = as_kept(test.times());
   }
   return all;
 }
@@ -56,6 +55,18 @@ void add_looks(const std::vector<Expectation>& sentences, std::span<const Planne
 }
 
 }  // namespace
+
+void append(Contrasts& all, const Contrasts& more) {
+  for (const auto& [name, series] : more) {
+    std::vector<double>& to = all[name];
+    to.insert(to.end(), series.begin(), series.end());
+  }
+}
+
+void append(EarlierRounds& all, const EarlierRounds& more) {
+  append(all.contrasts, more.contrasts);
+  append(all.times, more.times);
+}
 
 std::string name_in_files(const Expectation& sentence) {
   return is_printable_ascii(sentence.name) ? sentence.name : hexadecimal(fnv1a(sentence.name));
@@ -78,8 +89,8 @@ bool has_sentence_to_go_on_from(const Scenario& scenario) {
 
 std::int64_t most_rounds(const EarlierEvidence& earlier) {
   std::int64_t most = 0;
-  for (const Contrasts* contrasts : {&earlier.regime, &earlier.expect}) {
-    for (const auto& [name, series] : *contrasts) most = std::max(most, std::ssize(series));
+  for (const EarlierRounds* rounds : {&earlier.regime, &earlier.expect}) {
+    for (const auto& [name, series] : rounds->contrasts) most = std::max(most, std::ssize(series));
   }
   return most;
 }
@@ -97,7 +108,7 @@ bool is_refuted_by_earlier(const Scenario& scenario, std::span<const PlannedStep
 bool nothing_left_to_measure(const Scenario& scenario, std::span<const PlannedStep> plans,
                              const JudgeSettings& settings) {
   if (settings.earlier.runs == 0) return false;
-  const auto outcome_of = [&](const Expectation& sentence, const Contrasts& earlier) {
+  const auto outcome_of = [&](const Expectation& sentence, const EarlierRounds& earlier) {
     return SentenceTest(sentence, plans, settings, earlier).outcome();
   };
   bool all_decided = true;
@@ -118,8 +129,8 @@ bool nothing_left_to_measure(const Scenario& scenario, std::span<const PlannedSt
 EarlierEvidence evidence_of_rounds(const Scenario& scenario, std::span<const PlannedStep> plans,
                                    const Measurement& measurement, const JudgeSettings& settings) {
   EarlierEvidence evidence{.runs = 1,
-                           .regime = contrasts_in(scenario.regime, plans, measurement, settings),
-                           .expect = contrasts_in(scenario.expect, plans, measurement, settings)};
+                           .regime = rounds_in(scenario.regime, plans, measurement, settings),
+                           .expect = rounds_in(scenario.expect, plans, measurement, settings)};
   add_looks(scenario.expect, plans, measurement, evidence);
   return evidence;
 }

@@ -22,10 +22,24 @@ struct JudgeSettings;
 // log(left / right) of every round, by the sentence's name_in_files.
 using Contrasts = std::map<std::string, std::vector<double>>;
 
+// Rounds of earlier runs, by the sentence's name_in_files.
+struct EarlierRounds {
+  Contrasts contrasts = {};
+  // Three numbers a round. For a sentence about step times the scored steps of a side and the
+  // seconds that those of the left and of the right one took; for one about a high percentile the
+  // steps and that percentile of either side, in seconds, over the rounds of its run so far.
+  Contrasts times = {};
+  bool operator==(const EarlierRounds&) const = default;
+};
+
+// Adds the numbers of each sentence behind those that are there.
+void append(Contrasts& all, const Contrasts& more);
+void append(EarlierRounds& all, const EarlierRounds& more);
+
 struct EarlierEvidence {
   std::int64_t runs = 0;
-  Contrasts regime = {};
-  Contrasts expect = {};
+  EarlierRounds regime = {};
+  EarlierRounds expect = {};
   // Of sentences about stored times another number: log(time / anchor's) of every run.
   Contrasts stored = {};
   // And log(anchor's seconds) of the same runs; of none where they were kept before this was.

@@ -13,11 +13,6 @@
 namespace stepgate {
 namespace {
 
-// An interval's two ends each need evidence at half the level.
-std::int64_t rounds_for_intervals(const Scenario& scenario) {
-  return fewest_rounds((1 - scenario.measure.confidence) / 2);
-}
-
 bool is_decided_by(const Expectation& sentence, Evidence evidence) {
   return evidence_of(sentence) == evidence && !names_stored(sentence);
 }
@@ -34,17 +29,14 @@ void for_each_sentence(const Scenario& scenario, const JudgeSettings& settings, 
 std::int64_t own_rounds(std::int64_t of_a_comparison, Evidence evidence, const Scenario& scenario,
                         const JudgeSettings& settings) {
   std::int64_t most = 1;
-  for_each_sentence(scenario, settings, [&](const Expectation& sentence, const Contrasts& earlier) {
-    if (!is_decided_by(sentence, evidence)) return;
-    const std::int64_t wanted =
-        compares_two_variants(sentence) ? of_a_comparison : fewest_rounds_of_a_level;
-    most = std::max(most, wanted - std::ssize(contrasts_for(sentence, earlier)));
-  });
+  for_each_sentence(
+      scenario, settings, [&](const Expectation& sentence, const EarlierRounds& earlier) {
+        if (!is_decided_by(sentence, evidence)) return;
+        const std::int64_t wanted =
+            compares_two_variants(sentence) ? of_a_comparison : fewest_rounds_of_a_level;
+        most = std::max(most, wanted - std::ssize(contrasts_for(sentence, earlier.contrasts)));
+      });
   return most;
-}
-
-std::int64_t rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
-  return std::max(fewest_rounds(settings.beta), rounds_for_intervals(scenario));
 }
 
 class Watch {
@@ -53,8 +45,8 @@ class Watch {
       : plans_(plans),
         settings_(settings),
         fewest_rounds_(
-            own_rounds(rounds_for_intervals(scenario), Evidence::timed, scenario, settings)) {
-    const auto watch = [&](const std::vector<Expectation>& sentences, const Contrasts& earlier,
+            own_rounds(fewest_rounds(settings.beta), Evidence::timed, scenario, settings)) {
+    const auto watch = [&](const std::vector<Expectation>& sentences, const EarlierRounds& earlier,
                            std::vector<SentenceTest>& tests) {
       for (const Expectation& sentence : sentences) {
         if (is_decided_by(sentence, Evidence::timed))
@@ -114,7 +106,7 @@ Enough enough_evidence(const Scenario& scenario, std::span<const PlannedStep> pl
 }
 
 std::int64_t fewest_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
-  return own_rounds(rounds_to_hold(scenario, settings), Evidence::timed, scenario, settings);
+  return own_rounds(fewest_rounds(settings.beta), Evidence::timed, scenario, settings);
 }
 
 std::int64_t fewest_rounds_to_refute(const Scenario& scenario, const JudgeSettings& settings) {
@@ -124,9 +116,8 @@ std::int64_t fewest_rounds_to_refute(const Scenario& scenario, const JudgeSettin
 // A count that differs from one round to the next is none, and one round cannot tell.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario& scenario, const JudgeSettings& settings) {
   constexpr std::int64_t to_compare_counts = 2;
-  return std::max(
-      own_rounds(rounds_to_hold(scenario, settings), Evidence::traced, scenario, settings),
-      to_compare_counts);
+  return std::max(own_rounds(fewest_rounds(settings.beta), Evidence::traced, scenario, settings),
+                  to_compare_counts);
 }
 
 std::int64_t fewest_traced_rounds(const Scenario& scenario, const JudgeSettings& settings) {

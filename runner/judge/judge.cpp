@@ -81,7 +81,7 @@ class Judge {
   }
 
  private:
-  SentenceVerdict decide(const Expectation& sentence, const Contrasts& earlier) const {
+  SentenceVerdict decide(const Expectation& sentence, const EarlierRounds& earlier) const {
     SentenceVerdict verdict = blank(sentence);
     if (names_stored(sentence)) {
       verdict.about_stored_runs = true;
@@ -184,7 +184,8 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
       std::any_of(verdict.sentences.begin(), verdict.sentences.end(),
                   [](const SentenceVerdict& sentence) { return sentence.clocks.has_value(); });
   if (!split) {  // otherwise the sentences say it
-    for (std::string& note : clock_notes(measurement, settings.beta)) {
+    // Either direction at beta, as a sentence holds.
+    for (std::string& note : clock_notes(measurement, 2 * settings.beta)) {
       verdict.notes.push_back(std::move(note));
     }
   }

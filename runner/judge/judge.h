@@ -45,20 +45,20 @@ Verdict judge(const Scenario&, std::span<const PlannedStep>, const Measurement&,
 // stored times share as much again, in equal parts.
 JudgeSettings suite_settings(std::span<const Scenario* const>);
 
-// True once every timed sentence is decided, or one of the regime is refuted, but not before the
-// report can have an interval; and at once when the environment lets none be decided. Scenario and
-// plans must outlive it. Use it for one measurement: it remembers the rounds that it has seen.
+// True once every timed sentence is decided, or one of the regime is refuted; and at once when the
+// environment lets none be decided. Scenario and plans must outlive it. Use it for one measurement:
+// it remembers the rounds that it has seen.
 Enough enough_evidence(const Scenario&, std::span<const PlannedStep>, const JudgeSettings&);
 
-// With fewer rounds of its own some timed sentence could not hold or would have no interval; 1
+// With fewer rounds of its own some timed sentence could not hold; 1
 // where no sentence is timed. What a budget must have room for.
 std::int64_t fewest_rounds_to_hold(const Scenario&, const JudgeSettings&);
 // The fewest that can refute all of its comparisons, which are more where alpha is shared by many
 // lines.
 std::int64_t fewest_rounds_to_refute(const Scenario&, const JudgeSettings&);
 
-// With fewer traced rounds some traced sentence could not be refuted, could not hold or would have
-// no interval; at least two, so that counts can be compared.
+// With fewer traced rounds some traced sentence could not be refuted or could not hold; at least
+// two, so that counts can be compared.
 std::int64_t fewest_traced_rounds(const Scenario&, const JudgeSettings&);
 // The same without being refuted, which takes the most where alpha is shared by many lines.
 std::int64_t fewest_traced_rounds_to_hold(const Scenario&, const JudgeSettings&);

@@ -22,6 +22,12 @@ bool has_evidence(const SentenceVerdict& sentence) {
   return sentence.timed && sentence.outcome != Outcome::skipped;
 }
 
+// A line that is in doubt, or that total time speaks for, adds nothing.
+double evidence_against(const SentenceVerdict& sentence) {
+  return sentence.in_doubt || sentence.timed->held_back_by_total ? 0
+                                                                 : sentence.timed->evidence_against;
+}
+
 }  // namespace
 
 double evidence_that_refutes_a_line(std::int64_t lines, double alpha) {
@@ -51,7 +57,7 @@ SuiteVerdict judge_suite(std::span<const Verdict> verdicts, double alpha) {
     for (const SentenceVerdict& sentence : verdict.sentences) {
       if (!has_evidence(sentence)) continue;
       lines.push_back({&verdict, &sentence});
-      evidence.push_back(sentence.in_doubt ? 0 : sentence.timed->evidence_against);
+      evidence.push_back(evidence_against(sentence));
       sum += evidence.back();
       ++own;
     }

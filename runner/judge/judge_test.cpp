@@ -49,10 +49,14 @@ TEST(Judge, ShowsASpeedupInFewRounds) {
   EXPECT_LE(judged.verdict.rounds, 8);
   EXPECT_FALSE(judged.measurement.budget_spent);
   const SentenceVerdict& line = judged.verdict.sentences.front();
-  ASSERT_TRUE(line.timed && line.timed->interval);
-  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // six rounds of 1 % noise
-  EXPECT_LT(line.timed->interval->low, line.timed->ratio);
-  EXPECT_GT(line.timed->interval->high, line.timed->ratio);
+  ASSERT_TRUE(line.timed && line.timed->shown.low);
+  EXPECT_NEAR(line.timed->ratio * 1.05, 1.3, 0.06);  // five rounds of 1 % noise
+  EXPECT_FALSE(line.timed->interval) << "five rounds have a bound on one side";
+  EXPECT_GT(*line.timed->shown.low, 1);
+  EXPECT_LT(*line.timed->shown.low, line.timed->ratio);
+  EXPECT_NE(line.reason.find("in a typical round, at least 1."), std::string::npos) << line.reason;
+  EXPECT_NE(line.reason.find("by a one-sided 95 % bound over 5 rounds"), std::string::npos)
+      << line.reason;
   EXPECT_EQ(std::ssize(line.timed->contrasts), judged.verdict.rounds);
   EXPECT_NE(line.reason.find("the limit is 1.05x"), std::string::npos) << line.reason;
 }
@@ -81,7 +85,7 @@ TEST(Judge, RefusesRoundsThatCannotReachAVerdict) {
   EXPECT_FALSE(judged.verdict.broken);
   EXPECT_EQ(judged.verdict.outcome, Outcome::undecided);
   EXPECT_EQ(judged.verdict.sentences.front().reason,
-            "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 6; raise it");
+            "'measure.rounds' allows 3 rounds, and no verdict takes fewer than 5; raise it");
 }
 
 TEST(Judge, RefusesSecondsThatCannotReachAVerdict) {
@@ -104,13 +108,13 @@ TEST(Judge, AsksForNoMoreRoundsThanTheSentencesNeed) {
       scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)});
   const Scenario counted_only = scenario_of(
       {sentence("no_waits", {{of("fix", Metric::host_waits_per_step)}}, Relation::equal, {{0.0}})});
-  EXPECT_EQ(fewest_rounds_to_hold(timed, {}), 6);
+  EXPECT_EQ(fewest_rounds_to_hold(timed, {}), 5);
   EXPECT_EQ(fewest_rounds_to_hold(counted_only, {}), 1);
   EXPECT_EQ(fewest_rounds_to_refute(timed, {}), 7);
   JudgeSettings stricter = {};
   stricter.alpha = 0.01 / 50;
   EXPECT_EQ(fewest_rounds_to_refute(timed, stricter), 13);
-  EXPECT_EQ(fewest_rounds_to_hold(timed, stricter), 6) << "what a suite shares is alpha alone";
+  EXPECT_EQ(fewest_rounds_to_hold(timed, stricter), 5) << "what a suite shares is alpha alone";
 }
 
 TEST(Judge, SharesAlphaOutOverTheComparisonsOfASuite) {

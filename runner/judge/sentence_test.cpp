@@ -2,11 +2,14 @@
 #include "judge/sentence_test.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "stats/quantile.h"
+#include "support/seconds.h"
 
 namespace stepgate {
 namespace {
@@ -59,23 +62,70 @@ std::int64_t outliers_allowed(std::int64_t rounds) {
 }
 
 SentenceTest::SentenceTest(const Expectation& sentence, std::span<const PlannedStep> plans,
-                           const JudgeSettings& settings, const Contrasts& earlier)
+                           const JudgeSettings& settings, const EarlierRounds& earlier)
     : sentence_(sentence),
       plans_(plans),
       bounds_(bounds_of(sentence)),
       places_(static_cast<int>(plans.size())) {
-  const std::span<const double> known = contrasts_for(sentence, earlier);
+  const std::span<const double> known = contrasts_for(sentence, earlier.contrasts);
   contrasts_.assign(known.begin(), known.end());
   earlier_rounds_ = std::ssize(known);
   if (!compares_two_variants(sentence)) return;
-  test_.emplace(bounds_, settings.alpha, settings.beta);
-  for (const double contrast : known) {
-    if (is_about_step_time(sentence)) {
-      test_->add_without_total(contrast);
-    } else {
-      test_->add(contrast);
-    }
+  if (compares_high_percentiles(sentence)) {
+    tails_.emplace(*percentile_of(only_metric(sentence.left)->metric), limit_of(sentence));
+    test_.emplace(bounds_, settings.alpha, settings.beta, 1.0);
+  } else {
+    test_.emplace(bounds_, settings.alpha, settings.beta);
   }
+  add_earlier(known, contrasts_for(sentence, earlier.times));
+}
+
+int SentenceTest::variant_of(const Side& side) const {
+  return static_cast<int>(plan_named(plans_, only_metric(side)->variant));
+}
+
+double SentenceTest::log_ratio_of_percentiles(double left, double right) const {
+  return std::log(left) - std::log(limit_of(sentence_) * right);
+}
+
+// What an earlier run decided it decided by both, and that stays so. Where it is not known what its
+// rounds took, they decide nothing by themselves.
+void SentenceTest::add_earlier(std::span<const double> contrasts, std::span<const double> times) {
+  const bool has_total = tails_ || is_about_step_time(sentence_);
+  const bool times_are_known = times.size() == 3 * contrasts.size();
+  if (times_are_known) earlier_times_.assign(times.begin(), times.end());
+  for (std::size_t round = 0; round < contrasts.size(); ++round) {
+    std::optional<double> in_total;
+    if (has_total) in_total = std::numeric_limits<double>::quiet_NaN();
+    if (has_total && times_are_known) {
+      const std::span<const double> kept = times.subspan(3 * round, 3);
+      if (tails_) {
+        in_total = log_ratio_of_percentiles(kept[1], kept[2]);
+      } else {
+        const auto side = [&](int variant, double seconds) {
+          return Segment{.variant = variant,
+                         .steps = std::llround(kept[0]),
+                         .elapsed = std::chrono::nanoseconds(std::llround(1e9 * seconds))};
+        };
+        const Round of_sums{.segments = {side(variant_of(sentence_.left), kept[1]),
+                                         side(variant_of(sentence_.right), kept[2])}};
+        if (const auto total = contrast_in_total({.plans = plans_, .round = &of_sums}))
+          in_total = total;
+      }
+    }
+    test_->add(contrasts[round], in_total, error_in_total());
+  }
+}
+
+void SentenceTest::add_tails(const Round& round) {
+  const std::vector<double> left = step_seconds_in(round, variant_of(sentence_.left));
+  const std::vector<double> right = step_seconds_in(round, variant_of(sentence_.right));
+  contrasts_.push_back(tails_->add(left, right));
+  const double left_percentile = tails_->left_percentile();
+  const double right_percentile = tails_->right_percentile();
+  times_.insert(times_.end(),
+                {static_cast<double>(left.size()), left_percentile, right_percentile});
+  test_->add(contrasts_.back(), log_ratio_of_percentiles(left_percentile, right_percentile));
 }
 
 void SentenceTest::add(const Sources& round) {
@@ -83,8 +133,12 @@ void SentenceTest::add(const Sources& round) {
   known_ = known_ && contrast && std::isfinite(*contrast);
   if (!known_) return;
   if (!test_) return contrasts_.push_back(*contrast);
+  if (tails_) return add_tails(*round.round);
   contrasts_.push_back(round.round ? less_places(*contrast, *round.round) : *contrast);
-  test_->add(contrasts_.back(), contrast_in_total(round));
+  const auto in_total = contrast_in_total(round);
+  if (in_total)
+    times_.insert(times_.end(), {sides_.back().steps, sides_.back().left, sides_.back().right});
+  test_->add(contrasts_.back(), in_total, error_in_total());
 }
 
 std::optional<double> SentenceTest::contrast_of_trimmed_means(const Sources& round) const {
@@ -97,9 +151,7 @@ std::optional<double> SentenceTest::contrast_of_trimmed_means(const Sources& rou
 }
 
 double SentenceTest::less_places(double contrast, const Round& round) {
-  const auto slot_of = [&](const Side& side) {
-    return segment_of(round, static_cast<int>(plan_named(plans_, only_metric(side)->variant))).slot;
-  };
+  const auto slot_of = [&](const Side& side) { return segment_of(round, variant_of(side)).slot; };
   const int left = slot_of(sentence_.left);
   const int right = slot_of(sentence_.right);
   const double rest = contrast - places_.predict(left, right);
@@ -119,9 +171,39 @@ std::optional<double> SentenceTest::contrast_in_total(const Sources& round) {
     sum->steps += segment.steps;
     sum->elapsed += segment.elapsed;
   }
+  sides_.push_back(seconds_of_sides(*round.round));
   Sources sources = round;
   sources.round = &total_;
   return contrast_of(sentence_, sources);
+}
+
+// Of a ratio of two sums over rounds (Cochran, Sampling Techniques, 1977, 6.4).
+double SentenceTest::error_in_total() const {
+  const double rounds = static_cast<double>(sides_.size());
+  if (rounds < 2) return 0;
+  SideSeconds all;
+  for (const SideSeconds& round : sides_) {
+    all.left += round.left;
+    all.right += round.right;
+  }
+  double squares = 0;
+  for (const SideSeconds& round : sides_)
+    squares += std::pow(round.left / all.left - round.right / all.right, 2);
+  return std::sqrt(squares * rounds / (rounds - 1));
+}
+
+SentenceTest::SideSeconds SentenceTest::seconds_of_sides(const Round& round) const {
+  SideSeconds sides;
+  const int left = variant_of(sentence_.left);
+  const int right = variant_of(sentence_.right);
+  for (const Segment& segment : round.segments) {
+    if (segment.variant == left) {
+      sides.steps += static_cast<double>(segment.steps);
+      sides.left += seconds(segment.elapsed);
+    }
+    if (segment.variant == right) sides.right += seconds(segment.elapsed);
+  }
+  return sides;
 }
 
 bool SentenceTest::is_inside(double contrast) const {
@@ -156,12 +238,36 @@ bool SentenceTest::is_open() const {
          outliers() <= outliers_allowed(most_rounds_of_a_level);
 }
 
+// Its contrasts are counts: the ratio, the interval and the sides are those of the percentiles.
+void SentenceTest::describe_tails(double confidence, SentenceVerdict& verdict) const {
+  const bool has_own_rounds = std::ssize(contrasts_) > earlier_rounds_;
+  const std::span<const double> last = has_own_rounds ? std::span(times_) : earlier_times_;
+  if (last.size() < 3) return;
+  const double left = last[last.size() - 2];
+  const double right = last.back();
+  TimedEvidence& evidence = *verdict.timed;
+  evidence.ratio = std::exp(log_ratio_of_percentiles(left, right));
+  evidence.interval.reset();
+  evidence.shown = {};
+  evidence.smallest_seen.reset();
+  evidence.total_ratio.reset();
+  verdict.left = left * factor_of_single_metric(sentence_.left).value_or(1);
+  verdict.right = right * factor_of_single_metric(sentence_.right).value_or(1);
+  if (!has_own_rounds) return;
+  const TailCounts::Interval factors = tails_->interval(1 - confidence);
+  const double limit = limit_of(sentence_);
+  if (factors.low && factors.high)
+    evidence.interval = {.low = *factors.low / limit, .high = *factors.high / limit};
+}
+
 void SentenceTest::describe(double confidence, SentenceVerdict& verdict) const {
   if (contrasts_.empty()) return;
   verdict.outcome = outcome();
   if (test_) {
     verdict.timed = test_->evidence(confidence);
     verdict.timed->earlier_rounds = earlier_rounds_;
+    verdict.timed->earlier_times = earlier_times_;
+    if (tails_) describe_tails(confidence, verdict);
     return;
   }
   const auto [least, most] = std::minmax_element(contrasts_.begin(), contrasts_.end());

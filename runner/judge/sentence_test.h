@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The test of one sentence that rounds decide, fed one round after the other: a comparison of two
-// variants by the e-processes of timed_sentence.h, anything else, a level, by whether its rounds
-// are inside its limit. What the outcome means for a scenario is judge.h's.
+// variants by the e-processes of timed_sentence.h, one of high percentiles by counting the steps
+// beyond them (stats/tail_counts.h), anything else, a level, by whether its rounds are inside its
+// limit. What the outcome means for a scenario is judge.h's.
 #pragma once
 
 #include <optional>
@@ -14,6 +15,7 @@
 #include "judge/verdict/sides.h"
 #include "judge/verdict/verdict.h"
 #include "stats/place_effects.h"
+#include "stats/tail_counts.h"
 
 namespace stepgate {
 
@@ -30,9 +32,9 @@ std::int64_t outliers_allowed(std::int64_t rounds);
 
 class SentenceTest {
  public:
-  // Goes on from earlier contrasts. Sentence and plans must outlive it.
+  // Goes on from earlier rounds. Sentence and plans must outlive it.
   SentenceTest(const Expectation&, std::span<const PlannedStep>, const JudgeSettings&,
-               const Contrasts& earlier);
+               const EarlierRounds& earlier);
 
   // A round of the kind that decides the sentence. After one in which a value is not known nothing
   // is added any more.
@@ -47,6 +49,8 @@ class SentenceTest {
   std::span<const double> contrasts() const {
     return std::span(contrasts_).subspan(static_cast<std::size_t>(earlier_rounds_));
   }
+  // What EarlierRounds::times keeps of them.
+  std::span<const double> times() const { return times_; }
 
   // Into the verdict that names the sentence: its outcome, and by what. Nothing before the first
   // round, earlier ones included.
@@ -57,7 +61,22 @@ class SentenceTest {
   // of ten steps. What holds by these and not by all stays undecided: contrast_in_total.
   std::optional<double> contrast_of_trimmed_means(const Sources&) const;
   double less_places(double contrast, const Round&);
+  // Adds the round to the total time, and compares in that.
   std::optional<double> contrast_in_total(const Sources&);
+  // Standard error of that, by how the rounds scatter.
+  double error_in_total() const;
+  void add_earlier(std::span<const double> contrasts, std::span<const double> times);
+  void add_tails(const Round&);
+  // Of the two variants that are compared, in one round.
+  struct SideSeconds {
+    double steps = 0;
+    double left = 0;
+    double right = 0;
+  };
+  SideSeconds seconds_of_sides(const Round&) const;
+  void describe_tails(double confidence, SentenceVerdict&) const;
+  int variant_of(const Side&) const;
+  double log_ratio_of_percentiles(double left, double right) const;
   bool is_inside(double contrast) const;
   // Of the rounds those inside, or outside, whichever are fewer.
   std::int64_t outliers() const;
@@ -67,9 +86,13 @@ class SentenceTest {
   std::span<const PlannedStep> plans_;
   std::vector<Bound> bounds_;
   std::optional<TimedSentence> test_;  // of a comparison
+  std::optional<TailCounts> tails_;    // of one of high percentiles
   PlaceEffects places_;
-  Round total_;  // a segment for each of the variants that are compared
+  Round total_;                     // a segment for each of the variants that are compared
+  std::vector<SideSeconds> sides_;  // of every round in it
   std::vector<double> contrasts_;
+  std::vector<double> times_;
+  std::vector<double> earlier_times_;
   std::int64_t earlier_rounds_;
   bool known_ = true;
 };

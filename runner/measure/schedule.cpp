@@ -11,6 +11,8 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
+// Of the slowest variant, for the sake of the fastest.
+constexpr nanoseconds longest_for_the_fastest = std::chrono::milliseconds(8);
 // Beyond measure.steps, for the sake of whole periods.
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
 // A host that is not the limit has filled the queue by then; one that is never fills it.
@@ -20,6 +22,19 @@ constexpr std::int64_t steps_at_the_loaders_pace = 3;
 
 std::int64_t rounded_up(std::int64_t steps, std::int64_t period) {
   return (steps + period - 1) / period * period;
+}
+
+// Whole periods of all plans; where those take too many steps, of the plan with the longest one
+// that does not.
+std::int64_t period_of(std::span<const PlannedStep> plans, std::int64_t most) {
+  std::int64_t of_all = 1;
+  std::int64_t longest = 1;
+  for (const PlannedStep& plan : plans) {
+    const std::int64_t own = common_period(plan, most).value_or(1);
+    longest = std::max(longest, own);
+    of_all = std::min(std::lcm(of_all, own), most + 1);
+  }
+  return of_all <= most ? of_all : longest;
 }
 
 }  // namespace
@@ -43,13 +58,19 @@ std::int64_t wash_out_steps(const PlannedStep& plan, nanoseconds step_time) {
   return std::max(until_deep, made_meanwhile + plan.facts().prefetch_depth);
 }
 
-std::int64_t segment_steps(const PlannedStep& plan, const MeasureKnobs& knobs,
-                           nanoseconds step_time) {
-  const nanoseconds time = std::max(step_time, nanoseconds(1));
-  const std::int64_t steps =
-      std::min(std::max(preferred_segment / time + 1, wash_out_steps(plan, time)), knobs.steps);
-  const std::int64_t most = std::max(knobs.steps, longest_segment / time);
-  const std::int64_t period = common_period(plan, most).value_or(1);
+std::int64_t segment_steps(std::span<const PlannedStep> plans, const MeasureKnobs& knobs,
+                           std::span<const nanoseconds> step_times) {
+  const auto [least, longest] = std::ranges::minmax_element(step_times);
+  const nanoseconds fastest = std::max(*least, nanoseconds(1));
+  const nanoseconds slowest = std::max(*longest, nanoseconds(1));
+  const PlannedStep& slowest_plan = plans[static_cast<std::size_t>(longest - step_times.begin())];
+  std::int64_t steps =
+      std::max(std::min(preferred_segment / fastest, longest_for_the_fastest / slowest) + 1,
+               wash_out_steps(slowest_plan, slowest));
+  const std::int64_t for_percentiles = (knobs.fewest_steps + 1) / 2;
+  steps = std::max(std::min(steps, knobs.steps), for_percentiles);
+  const std::int64_t most = std::max({knobs.steps, longest_segment / slowest, 2 * for_percentiles});
+  const std::int64_t period = period_of(plans, most);
   return rounded_up(steps, period) <= most ? rounded_up(steps, period) : most / period * period;
 }
 

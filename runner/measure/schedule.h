@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/planned_step.h"
@@ -23,12 +24,16 @@ std::optional<std::int64_t> common_period(const StepPlan&, std::int64_t most);
 // a loader made in the meantime. At least 1.
 std::int64_t wash_out_steps(const PlannedStep&, std::chrono::nanoseconds step_time);
 
-// Scored steps a segment: about 5 ms and no fewer than the wash-out, at most knobs.steps. Then as
-// many as make it hold whole periods of everything in the plan that happens every n steps, so that
-// every segment pays for the same rare operations: where knobs.steps allows it, and beyond that
-// where it takes no longer than 100 ms.
-std::int64_t segment_steps(const PlannedStep&, const MeasureKnobs&,
-                           std::chrono::nanoseconds step_time);
+// Scored steps a segment, as many for every variant: means, maxima and percentiles of different
+// numbers of steps are biased against each other where some steps take far longer than others.
+// About 5 ms of the fastest variant or 8 ms of the slowest, whichever are fewer steps, and no
+// fewer than the slowest one washes out, at most knobs.steps; no fewer than half of knobs.fewest_steps,
+// since a round has two. Then as many as make it hold whole periods of everything in the plans that
+// happens every n steps, so that every segment pays for the same rare operations: where knobs.steps
+// allows it, and beyond that where it takes no variant longer than 100 ms. `step_times` are those
+// of the plans, in their order.
+std::int64_t segment_steps(std::span<const PlannedStep>, const MeasureKnobs&,
+                           std::span<const std::chrono::nanoseconds> step_times);
 
 // A fresh uniform permutation of the first `count` numbers: the order of a round, and the slots of
 // its variants. Swapping the labels of two variants leaves its distribution unchanged.

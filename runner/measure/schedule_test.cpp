@@ -22,10 +22,14 @@ PlannedStep plan_with_periods(const std::vector<std::int64_t>& periods) {
   return with_facts(std::move(plan));
 }
 
+std::int64_t steps_of(const PlannedStep& plan, const MeasureKnobs& knobs, nanoseconds time) {
+  return segment_steps(std::span(&plan, 1), knobs, std::span(&time, 1));
+}
+
 TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
   const PlannedStep plan = plan_with_periods({});
   const MeasureKnobs knobs;
-  const auto steps = [&](nanoseconds time) { return segment_steps(plan, knobs, time); };
+  const auto steps = [&](nanoseconds time) { return steps_of(plan, knobs, time); };
   EXPECT_EQ(steps(50us), 50) << "the knob is the most";
   EXPECT_EQ(steps(200us), 26);
   EXPECT_EQ(steps(5ms), 2);
@@ -34,16 +38,41 @@ TEST(Schedule, ScoresFiveMillisecondsWithinItsLimits) {
 
 TEST(Schedule, GivesEverySegmentWholePeriodsOfRareOperations) {
   const MeasureKnobs knobs;
-  EXPECT_EQ(segment_steps(plan_with_periods({8}), knobs, 1ms), 8);
-  EXPECT_EQ(segment_steps(plan_with_periods({8, 12}), knobs, 1ms), 24);
+  EXPECT_EQ(steps_of(plan_with_periods({8}), knobs, 1ms), 8);
+  EXPECT_EQ(steps_of(plan_with_periods({8, 12}), knobs, 1ms), 24);
 }
 
 TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
   const MeasureKnobs knobs;
-  EXPECT_EQ(segment_steps(plan_with_periods({300}), knobs, 300us), 300);
-  EXPECT_EQ(segment_steps(plan_with_periods({300}), knobs, 400us), 13) << "120 ms are too long";
-  EXPECT_EQ(segment_steps(plan_with_periods({300}), {.steps = 300}, 400us), 300)
+  EXPECT_EQ(steps_of(plan_with_periods({300}), knobs, 300us), 300);
+  EXPECT_EQ(steps_of(plan_with_periods({300}), knobs, 400us), 13) << "120 ms are too long";
+  EXPECT_EQ(steps_of(plan_with_periods({300}), {.steps = 300}, 400us), 300)
       << "but not where the scenario asks for them";
+}
+
+// Segments of different lengths are biased against each other where a few steps take far longer.
+TEST(Schedule, ScoresAsManyStepsOfEveryVariant) {
+  StepPlan deep = plan_with_periods({});
+  deep.loader.depth = 24;
+  const std::vector<PlannedStep> plans{plan_with_periods({4}), with_facts(deep),
+                                       plan_with_periods({6})};
+  const std::vector<nanoseconds> equal(3, 1ms);
+  EXPECT_EQ(segment_steps(plans, {}, equal), 12) << "5 ms, in periods of 4 and 6";
+  const std::vector<PlannedStep> plain(2, plan_with_periods({}));
+  EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{500us, 600us}), 11);
+  EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{500us, 3ms}), 3);
+  EXPECT_EQ(segment_steps(plain, {}, std::vector<nanoseconds>{2ms, 8ms}), 2);
+}
+
+TEST(Schedule, LeavesAPeriodOutThatNoSegmentCovers) {
+  const std::vector<PlannedStep> plans{plan_with_periods({8}), plan_with_periods({100'000})};
+  EXPECT_EQ(segment_steps(plans, {}, std::vector<nanoseconds>(2, 1ms)), 8);
+}
+
+TEST(Schedule, ScoresWhatAPercentileNeedsInTwoSegments) {
+  EXPECT_EQ(steps_of(plan_with_periods({}), {.fewest_steps = 300}, 1ms), 150);
+  EXPECT_EQ(steps_of(plan_with_periods({}), {.fewest_steps = 300}, 20ms), 150);
+  EXPECT_EQ(steps_of(plan_with_periods({7}), {.fewest_steps = 300}, 1ms), 154);
 }
 
 TEST(Schedule, WashesOutMoreThanTheQueueHoldsUnlessStepsAreLong) {

@@ -226,7 +226,10 @@ struct Variant {
 struct MeasureKnobs {
   std::optional<std::int64_t> warmup_steps = {};  // absent: until steady
   std::int64_t steps = 50;                        // scored steps a segment
-  std::int64_t rounds = 200;                      // at most; a decided scenario stops earlier
+  // Scored steps of a variant in a round, at least. Follows from the percentiles that sentences
+  // name.
+  std::int64_t fewest_steps = 1;
+  std::int64_t rounds = 200;  // at most; a decided scenario stops earlier
   double max_seconds = 30;
   Interleave interleave = Interleave::automatic;
   double confidence = 0.95;  // of the intervals in the report

@@ -86,8 +86,8 @@ class RunOnRecord {
     if (is_trusted(so_far)) {
       // The traced rounds came first and are no part of what is being measured.
       run.evidence = found_in(so_far);
-      run.evidence.regime.insert(begun_.evidence.regime.begin(), begun_.evidence.regime.end());
-      run.evidence.expect.insert(begun_.evidence.expect.begin(), begun_.evidence.expect.end());
+      append(run.evidence.regime, begun_.evidence.regime);
+      append(run.evidence.expect, begun_.evidence.expect);
     }
     found_ = most_rounds(run.evidence) > 0 || !run.evidence.stored.empty();
     turn_.keep(run);

@@ -33,9 +33,11 @@ EvidenceRun run_of(std::uint64_t seed, std::vector<double> contrasts) {
   return {.seed = seed,
           .date = "2026-11-21T10:15:00Z",
           .stepgate = "0.1.0",
-          .evidence = {.runs = 1,
-                       .regime = {{"host_bound", {0.25}}},
-                       .expect = {{"line", std::move(contrasts)}, {"a \"b\".c", {-0.5, 1}}}}};
+          .evidence = {
+              .runs = 1,
+              .regime = {.contrasts = {{"host_bound", {0.25}}}},
+              .expect = {.contrasts = {{"line", std::move(contrasts)}, {"a \"b\".c", {-0.5, 1}}},
+                         .times = {{"a \"b\".c", {40, 0.004, 0.005, 40, 0.004, 0.006}}}}}};
 }
 
 // A whole run; gives what was there before it.
@@ -114,12 +116,12 @@ TEST_F(EvidenceFileTest, PutsTheRunsOfAnEntryOneAfterTheOther) {
   write_file(file, evidence_text(by_hand()));
   const EarlierEvidence before = append_evidence(file, key_of("0123abc"), run_of(3, {0.75}));
   EXPECT_EQ(before.runs, 2);
-  EXPECT_EQ(before.expect.at("line").size(), 10U);
+  EXPECT_EQ(before.expect.contrasts.at("line").size(), 10U);
   const EarlierEvidence after = earlier_in(read_evidence(file), key_of("0123abc"));
   EXPECT_EQ(after.runs, 3);
-  EXPECT_EQ(after.expect.at("line").size(), 11U);
-  EXPECT_EQ(after.expect.at("line").back(), 0.75);
-  EXPECT_EQ(after.regime.at("host_bound").size(), 3U);
+  EXPECT_EQ(after.expect.contrasts.at("line").size(), 11U);
+  EXPECT_EQ(after.expect.contrasts.at("line").back(), 0.75);
+  EXPECT_EQ(after.regime.contrasts.at("host_bound").size(), 3U);
   EXPECT_EQ(earlier_in(read_evidence(file), key_of("4567def")).runs, 1);
 }
 

@@ -27,16 +27,19 @@ constexpr std::chrono::hours longest_turn{25};
 constexpr std::string_view prune_hint = "take [[entry]]s of old subjects out of it";
 constexpr double largest_kept_contrast = 1000;  // the log of no quotient is larger
 // A run of a hundred rounds and a dozen sentences.
-constexpr std::size_t room_for_a_run = 32 * 1024;
+constexpr std::size_t room_for_a_run = 128 * 1024;
 
 constexpr SeriesForm kept_contrasts_form{.most = largest_kept_contrast};
+constexpr SeriesForm kept_times_form{.most = 1e9};  // steps and seconds of a round
 
 constexpr auto evidence_run_fields = [](auto& record, auto& run) {
   record.hexadecimal("seed", run.seed);
   record.text("date", run.date);
   record.text("stepgate", run.stepgate);
-  record.named_series("regime", kept_contrasts_form, run.evidence.regime);
-  record.named_series("expect", kept_contrasts_form, run.evidence.expect);
+  record.named_series("regime", kept_contrasts_form, run.evidence.regime.contrasts);
+  record.named_series("expect", kept_contrasts_form, run.evidence.expect.contrasts);
+  record.named_series("regime_times", kept_times_form, run.evidence.regime.times);
+  record.named_series("expect_times", kept_times_form, run.evidence.expect.times);
   record.named_series("stored", kept_contrasts_form, run.evidence.stored);
   record.named_series("stored_anchors", kept_contrasts_form, run.evidence.stored_anchors);
 };
@@ -62,13 +65,6 @@ template <class Entries>
 auto entry_of(Entries& entries, const EvidenceKey& key) {
   return std::find_if(entries.begin(), entries.end(),
                       [&](const EvidenceEntry& entry) { return entry.key == key; });
-}
-
-void add(Contrasts& all, const Contrasts& of_a_run) {
-  for (const auto& [name, series] : of_a_run) {
-    std::vector<double>& to = all[name];
-    to.insert(to.end(), series.begin(), series.end());
-  }
 }
 
 void read_entries(RecordReader& file, EvidenceFile& evidence) {
@@ -119,9 +115,8 @@ std::string evidence_text(const EvidenceFile& file) {
   RecordWriter record;
   record.count("format", evidence_format);
   record.tables("entry", "an entry", file.entries, digested_entry);
-  return "# What earlier runs found, for `stepgate run --evidence` to go on from: log(left / "
-         "right) "
-         "of every round, by sentence.\n"
+  return "# What earlier runs found, for `stepgate run --evidence` to go on from: by sentence, "
+         "log(left / right) of every round, and its scored steps with the seconds of both sides.\n"
          "# An [[entry]] may be taken out as a whole, with all its runs, never changed. Its digest "
          "finds damage and slips of the hand, no intent, since anybody can compute one: keep this "
          "file where no pull request can write.\n" +
@@ -147,10 +142,10 @@ EarlierEvidence earlier_in(const EvidenceFile& file, const EvidenceKey& key) {
   if (entry == file.entries.end()) return earlier;
   for (const EvidenceRun& run : entry->runs) {
     ++earlier.runs;
-    add(earlier.regime, run.evidence.regime);
-    add(earlier.expect, run.evidence.expect);
-    add(earlier.stored, run.evidence.stored);
-    add(earlier.stored_anchors, run.evidence.stored_anchors);
+    append(earlier.regime, run.evidence.regime);
+    append(earlier.expect, run.evidence.expect);
+    append(earlier.stored, run.evidence.stored);
+    append(earlier.stored_anchors, run.evidence.stored_anchors);
   }
   return earlier;
 }

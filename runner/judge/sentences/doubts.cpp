@@ -152,10 +152,15 @@ std::optional<std::string> doubt_about(const Expectation& sentence,
                                        const TimedEvidence& evidence) {
   if (measurement.rounds.empty()) return std::nullopt;
   const Doubts doubts(sentence, plans, measurement, evidence);
-  if (auto rare = doubts.rare_work()) return rare;
+  // A percentile is counted, in rounds that hold all the work that is frequent enough to matter to
+  // it.
+  const bool counts = compares_high_percentiles(sentence);
+  if (!counts) {
+    if (auto rare = doubts.rare_work()) return rare;
+  }
   if (auto carried = doubts.carry_over()) return carried;
   if (auto ahead = doubts.run_ahead()) return ahead;
-  return doubts.change();
+  return counts ? std::nullopt : doubts.change();
 }
 
 }  // namespace stepgate

@@ -54,13 +54,6 @@ std::string traced_values(const Expectation& sentence, const SentenceVerdict& ve
 // What an undecided comparison would need.
 std::string missing_in_words(const TimedEvidence& timed, Evidence evidence,
                              const Measurement& measurement, std::int64_t fewest_rounds) {
-  if (timed.held_back_by_total) {
-    const bool by_turns = measurement.segments_because.empty() && !measurement.rounds.empty();
-    return fmt::format(
-        "; in total time it is beyond the limit, so it does not hold: few of its {} took far "
-        "longer than the others",
-        by_turns ? "steps" : "rounds");
-  }
   const std::int64_t rounds = std::ssize(timed.contrasts);
   if (rounds < fewest_rounds) {
     return fmt::format("; {} cannot decide it, {} are the fewest that can",
@@ -94,20 +87,25 @@ std::string missing_in_words(const Expectation& sentence, const Level& level, Ev
   return "; its rounds lie on both sides of the limit";
 }
 
-// ", at most 1.049x when it was shown": of what holds although its interval, which spends its rate
-// on both sides, ends beyond the limit. Nothing where the interval says it.
+// ", at most 1.049x by a one-sided 95 % bound": of what holds after too few rounds for an interval,
+// or although its interval, which spends its rate on both sides, ends beyond the limit. Nothing
+// where the interval says it.
 std::optional<std::string> bound_that_decided(const SentenceVerdict& verdict) {
   const Estimate& estimate = *verdict.estimate;
   const Bounds& shown = verdict.timed->shown;
-  if (!estimate.interval || verdict.outcome != Outcome::holds) return std::nullopt;
+  if (verdict.outcome != Outcome::holds || !(shown.low || shown.high)) return std::nullopt;
+  const bool says_it = estimate.interval &&
+                       (!shown.high || estimate.interval->high <= estimate.limit) &&
+                       (!shown.low || estimate.interval->low >= estimate.limit);
+  if (says_it || (estimate.interval && shown.low && shown.high)) return std::nullopt;
   const auto words_of = [&](double ratio) {
     return value_in_words(value_at(ratio, estimate, verdict), estimate);
   };
-  if (shown.high && !shown.low && estimate.interval->high > estimate.limit)
-    return fmt::format(", at most {} when that was shown", words_of(*shown.high));
-  if (shown.low && !shown.high && estimate.interval->low < estimate.limit)
-    return fmt::format(", at least {} when that was shown", words_of(*shown.low));
-  return std::nullopt;
+  const std::string low = shown.low ? "at least " + words_of(*shown.low) : "";
+  const std::string high = shown.high ? "at most " + words_of(*shown.high) : "";
+  return fmt::format(", {}{}{} by a one-sided {:.3g} % bound{}", low,
+                     shown.low && shown.high ? " and " : "", high, 100 * shown.level,
+                     shown.low && shown.high ? " each" : "");
 }
 
 // Where it says something else than the typical round.
@@ -118,6 +116,20 @@ std::string total_in_words(const Expectation& sentence, const SentenceVerdict& v
   if (apart <= negligible_share * std::abs(way_to_limit(sentence, timed.ratio))) return "";
   const double value = value_at(*timed.total_ratio, *verdict.estimate, verdict);
   return fmt::format("; {} in total time", value_in_words(value, *verdict.estimate));
+}
+
+// Why neither is believed where a typical round and total time are on different sides of the limit.
+std::string disagreement_in_words(const SentenceVerdict& verdict, const Measurement& measurement) {
+  const TimedEvidence& timed = *verdict.timed;
+  const auto words_of = [&](double ratio) {
+    return value_in_words(value_at(ratio, *verdict.estimate, verdict), *verdict.estimate);
+  };
+  if (!timed.total_ratio) return "; the percentile of all steps is on its other side";
+  const bool by_turns = measurement.segments_because.empty() && !measurement.rounds.empty();
+  return fmt::format(
+      "; typical and total time disagree, {} and {}, so it is not decided: few of its {} took far "
+      "longer than the others",
+      words_of(timed.ratio), words_of(*timed.total_ratio), by_turns ? "steps" : "rounds");
 }
 
 // "copy in 6 traced rounds, host in 1 traced round; it must be copy".
@@ -236,7 +248,8 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
         rounds_in_words(std::ssize(verdict.level->contrasts), verdict.evidence), limit);
   }
   std::string words =
-      traced_values(sentence, verdict) + words_of(estimate.value) + " in a typical round";
+      traced_values(sentence, verdict) + words_of(estimate.value) +
+      (compares_high_percentiles(sentence) ? " over all scored steps" : " in a typical round");
   if (const auto bound = bound_that_decided(verdict)) {
     words += *bound;
   } else if (estimate.interval) {
@@ -257,6 +270,8 @@ std::string reason_by_rounds(const Expectation& sentence, const SentenceVerdict&
     return outliers == 0 ? words
                          : words + fmt::format("; {} on its other side", lying_in_words(outliers));
   }
+  if (verdict.timed && verdict.timed->held_back_by_total)
+    return words + disagreement_in_words(verdict, measurement);
   return words + (verdict.level ? missing_in_words(sentence, *verdict.level, verdict.evidence)
                                 : missing_in_words(*verdict.timed, verdict.evidence, measurement,
                                                    fewest_rounds));

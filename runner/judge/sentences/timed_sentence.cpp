@@ -12,6 +12,9 @@
 namespace stepgate {
 namespace {
 
+// Of a normal distribution 1 % lies beyond so many standard deviations.
+constexpr double errors_to_refute = 2.326;
+
 Direction opposite_of(Direction direction) {
   return direction == Direction::above ? Direction::below : Direction::above;
 }
@@ -56,19 +59,21 @@ TimedSentence::Claim::Claim(Direction claimed, double at)
 TimedSentence::TimedSentence(const Expectation& sentence, double alpha, double beta)
     : TimedSentence(bounds_of(sentence), alpha, beta) {}
 
-TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double beta)
-    : alpha_(alpha), beta_(beta) {
+TimedSentence::TimedSentence(std::span<const Bound> bounds, double alpha, double beta,
+                             std::optional<double> known_scale)
+    : alpha_(alpha), beta_(beta), known_scale_(known_scale) {
   require(!bounds.empty(), "a sentence claims something");
   for (const Bound& bound : bounds) claims_.emplace_back(bound.direction, bound.margin);
 }
 
-void TimedSentence::add(double contrast, std::optional<double> in_total) {
-  const double scale = scale_.value();
+void TimedSentence::add(double contrast, std::optional<double> in_total, double standard_error) {
+  const double scale = this->scale();
   scale_.add(contrast);
   contrasts_.push_back(contrast);
   scales_.push_back(scale);
   in_total_ = in_total;
   if (outcome_ != Outcome::undecided) return;
+  const bool total_is_unknown = in_total && std::isnan(*in_total);
   for (Claim& claim : claims_) {
     claim.in_favour.bet(contrast, scale);
     claim.against.bet(contrast, scale);
@@ -78,16 +83,14 @@ void TimedSentence::add(double contrast, std::optional<double> in_total) {
   }
   evidence_for_ = evidence_for();
   evidence_against_ = evidence_against();
-  if (evidence_against_ >= 1 / alpha_) {
-    outcome_ = Outcome::refuted;
+  if (total_is_unknown) {
+    in_total_.reset();
+  } else if (evidence_against_ >= 1 / alpha_) {
+    if (!in_total || is_beyond_a_claim(*in_total, errors_to_refute * standard_error))
+      outcome_ = Outcome::refuted;
   } else if (evidence_for_ >= 1 / beta_ && (!in_total || all_claims_keep(*in_total))) {
     outcome_ = Outcome::holds;
   }
-}
-
-void TimedSentence::add_without_total(double contrast) {
-  add(contrast, std::numeric_limits<double>::quiet_NaN());  // on neither side of any limit
-  in_total_.reset();
 }
 
 double TimedSentence::evidence_for() const {
@@ -109,6 +112,13 @@ bool TimedSentence::all_claims_keep(double contrast) const {
   });
 }
 
+bool TimedSentence::is_beyond_a_claim(double contrast, double slack) const {
+  return std::any_of(claims_.begin(), claims_.end(), [&](const Claim& claim) {
+    const double side = claim.direction == Direction::above ? 1 : -1;
+    return !keeps({.direction = claim.direction, .margin = claim.margin}, contrast + side * slack);
+  });
+}
+
 // As the centre now lies, the sentence is either true and waits for its slowest claim, or false and
 // waits for the first of the claims that are.
 std::optional<double> TimedSentence::rounds_missing(double centre) const {
@@ -117,7 +127,7 @@ std::optional<double> TimedSentence::rounds_missing(double centre) const {
   std::optional<double> until_refuted;
   for (const Claim& claim : claims_) {
     const double side = claim.direction == Direction::above ? 1 : -1;
-    const double signal = side * (centre - claim.margin) / scale_.value();
+    const double signal = side * (centre - claim.margin) / scale();
     if (signal >= 0) {
       const auto rounds = rounds_until(wanted_for(), claim.in_favour, signal);
       until_holds =
@@ -139,7 +149,7 @@ ConfidenceSequence TimedSentence::sequence(std::size_t rounds, double level) con
 }
 
 Bounds TimedSentence::shown() const {
-  Bounds bounds;
+  Bounds bounds{.level = 1 - beta_};
   if (outcome_ != Outcome::holds) return bounds;
   for (const Claim& claim : claims_) {
     // The sequence shares its level between its sides; the one that matters has all of beta.
@@ -164,8 +174,8 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   evidence.evidence_for = evidence_for_;
   evidence.evidence_against = evidence_against_;
   if (in_total_) evidence.total_ratio = std::exp(*in_total_);
-  evidence.held_back_by_total =
-      in_total_ && outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
+  evidence.held_back_by_total = in_total_ && outcome_ == Outcome::undecided &&
+                                (evidence_for_ >= 1 / beta_ || evidence_against_ >= 1 / alpha_);
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

@@ -19,8 +19,9 @@ namespace stepgate {
 // It holds when every claim's e-value has reached 1 / beta: with probability at most beta if it is
 // false (one false claim suffices). It is refuted when the mean of the e-values against its claims
 // reaches 1 / alpha: with probability at most alpha if it is true. Both at whatever round one
-// stops. The e-value against it stays what it was when it was decided, so that those of a suite can
-// be put together.
+// stops. Where total time is known it must be on the same side, or the sentence stays undecided:
+// that takes outcomes away and adds none. The e-value against it stays what it was when it was
+// decided, so that those of a suite can be put together.
 struct Bound {
   Direction direction;  // theta is above the margin, or below it
   double margin;
@@ -38,15 +39,17 @@ constexpr double negligible_share = 0.2;
 class TimedSentence {
  public:
   TimedSentence(const Expectation&, double alpha, double beta);
-  // At least one bound; true when theta keeps all of them.
-  TimedSentence(std::span<const Bound>, double alpha, double beta);
+  // At least one bound; true when theta keeps all of them. Bets are in units of the contrasts'
+  // noise: of their robust scale, or of one that is known beforehand.
+  TimedSentence(std::span<const Bound>, double alpha, double beta,
+                std::optional<double> known_scale = {});
 
-  // Where the sides are known in total time, log(left / right) of that: the sentence does not hold
-  // while it is beyond the limit, whatever a typical round says.
-  void add(double contrast, std::optional<double> in_total = {});
-  // Of an earlier run, whose total time is not known any more: what would hold by it waits for a
-  // round of this run that says the same in total time.
-  void add_without_total(double contrast);
+  // Where the sides are known in total time, log(left / right) of that over all rounds so far:
+  // while it is on the other side of the limit than a typical round, or not known (not a number),
+  // the sentence is not decided. To refute, it is beyond the limit by more than its standard
+  // error explains, one-sided at 1 %: one stall more of the other side would otherwise turn it
+  // round.
+  void add(double contrast, std::optional<double> in_total = {}, double standard_error = 0);
 
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }
@@ -67,9 +70,11 @@ class TimedSentence {
     std::optional<std::size_t> shown_after;  // contrasts
   };
 
+  double scale() const { return known_scale_.value_or(scale_.value()); }
   double evidence_for() const;
   double evidence_against() const;
   bool all_claims_keep(double contrast) const;
+  bool is_beyond_a_claim(double contrast, double slack) const;
   double wanted_for() const { return 1 / beta_; }
   double wanted_against() const { return static_cast<double>(claims_.size()) / alpha_; }
   std::optional<double> rounds_missing(double centre) const;
@@ -78,6 +83,7 @@ class TimedSentence {
 
   double alpha_;
   double beta_;
+  std::optional<double> known_scale_;
   std::vector<Claim> claims_;
   std::vector<double> contrasts_;
   std::vector<double> scales_;  // before each of them

@@ -420,7 +420,7 @@ TEST(ClassSentence, IsUndecidedWhereRoundsDiffer) {
 
 TEST(ClassSentence, GoesOnFromRoundsOfEarlierRuns) {
   JudgeSettings settings;
-  settings.earlier.expect["class"] = {0, 0, 0, 0};
+  settings.earlier.expect.contrasts["class"] = {0, 0, 0, 0};
   EXPECT_EQ(verdict_on_copy(2, 0, settings).reason, "copy in 6 traced rounds; it must be copy");
   EXPECT_EQ(verdict_on_copy(0, 2, settings).outcome, Outcome::undecided);
 }

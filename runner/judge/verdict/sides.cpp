@@ -21,7 +21,6 @@ struct Totals {
   double log_step_seconds = 0;  // mean over the segments
   std::optional<double> host_seconds = 0;
   std::optional<double> processor_seconds = 0;
-  std::vector<double> step_seconds;
 };
 
 // A sum of which one part is not known is not known.
@@ -42,16 +41,10 @@ Totals totals_of(const Round& round, int variant) {
     totals.log_step_seconds += std::log(std::max(seconds(segment.elapsed), 1e-12) / steps);
     add(segment.host_busy, totals.host_seconds);
     add(segment.host_processor, totals.processor_seconds);
-    for (const auto time : segment.step_times) totals.step_seconds.push_back(seconds(time));
   }
   require(segments > 0, "every round has segments of every variant");
   totals.log_step_seconds /= segments;
   return totals;
-}
-
-std::optional<double> percentile(const Totals& totals, double share) {
-  if (totals.step_seconds.empty()) return std::nullopt;
-  return nearest_rank(totals.step_seconds, share);
 }
 
 std::optional<double> per(std::optional<double> value, double unit) {
@@ -114,15 +107,14 @@ std::optional<double> amount_per_step(const PlannedStep& plan, const DeviceIdent
 std::optional<double> round_value(const Round& round, int variant, double amount, Metric metric) {
   const Totals totals = totals_of(round, variant);
   if (is_rate(metric)) return amount / std::exp(totals.log_step_seconds);
+  if (const auto percentile = percentile_of(metric)) {
+    std::vector<double> steps = step_seconds_in(round, variant);
+    if (steps.empty()) return std::nullopt;
+    return nearest_rank(std::move(steps), *percentile);
+  }
   switch (metric) {
     case Metric::step_ms_mean:
       return std::exp(totals.log_step_seconds);
-    case Metric::step_ms_p50:
-      return percentile(totals, 0.50);
-    case Metric::step_ms_p95:
-      return percentile(totals, 0.95);
-    case Metric::step_ms_p99:
-      return percentile(totals, 0.99);
     case Metric::host_us:
       return per(totals.host_seconds, totals.steps);
     case Metric::host_cpu_us:
@@ -132,6 +124,15 @@ std::optional<double> round_value(const Round& round, int variant, double amount
     default:
       return std::nullopt;
   }
+}
+
+std::vector<double> step_seconds_in(const Round& round, int variant) {
+  std::vector<double> all;
+  for (const Segment& segment : round.segments) {
+    if (segment.variant != variant) continue;
+    for (const auto time : segment.step_times) all.push_back(seconds(time));
+  }
+  return all;
 }
 
 std::optional<double> traced_value(const TracedRound& round, std::size_t variant, Metric metric) {

@@ -34,8 +34,9 @@ struct RatioInterval {
   double high = 0;
 };
 
-// Either end may be open.
+// Either end may be open. One-sided, each at the level.
 struct Bounds {
+  double level = 0.95;
   std::optional<double> low;
   std::optional<double> high;
 };
@@ -48,16 +49,19 @@ struct TimedEvidence {
   // shown, which decided. Within the limit, though the interval need not be.
   Bounds shown;
   std::optional<double> total_ratio;  // of total time over the scored steps, where sides are times
-  bool held_back_by_total = false;    // it would hold, but for total time
+  // A typical round would decide it, and total time is on the other side of the limit.
+  bool held_back_by_total = false;
   // E-values when the sentence was decided, or after the last round.
   double evidence_for = 1;      // that the sentence is true: holds at 1 / beta
   double evidence_against = 1;  // that it is false: refuted at 1 / alpha
   std::optional<double>
       smallest_seen;  // smallest relative change that these rounds could have shown
   std::optional<double> rounds_missing;  // undecided: estimate of the rounds still needed
-  // log(left / right) of every round, in order, less what the slots are expected to add.
+  // log(left / right) of every round, in order, less what the slots are expected to add. Of high
+  // percentiles a count: TailCounts::add of stats/tail_counts.h.
   std::vector<double> contrasts;
-  std::int64_t earlier_rounds = 0;  // how many of them are of earlier runs: the first ones
+  std::int64_t earlier_rounds = 0;         // how many of them are of earlier runs: the first ones
+  std::vector<double> earlier_times = {};  // EarlierRounds::times of those
 };
 
 // A measured sentence in the terms that its author wrote: the ratio of two metrics, the value of

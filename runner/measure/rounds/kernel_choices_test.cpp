@@ -48,7 +48,7 @@ TEST(MeasuredChoices, KeepWhatALaterLoadChoseOtherwise) {
   Script script;
   script.choices = [](const std::string& variant, int load) {
     if (variant == "plain") return std::vector<KernelChoice>{};
-    return std::vector{load == 3 ? by_us : by_library};
+    return std::vector{load == 2 ? by_us : by_library};
   };
   const Measurement measurement = measured(script);
   EXPECT_EQ(measurement.variants[1].choices, (std::vector{by_library, by_us}));

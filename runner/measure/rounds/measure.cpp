@@ -56,6 +56,33 @@ constexpr double carry_over_allowed = 0.001;  // a fifth of the usual margin
 // Whose losses are compared all the same.
 constexpr std::int64_t steps_without_time = 8;
 
+// A sum of which one part is not known is not known.
+void add(const std::optional<nanoseconds>& more, std::optional<nanoseconds>& sum) {
+  if (sum && more) {
+    *sum += *more;
+  } else {
+    sum.reset();
+  }
+}
+
+// What the same variant ran next, to what it has run.
+void append(const Segment& next, Segment& segment) {
+  if (segment.sm_clock_hertz && next.sm_clock_hertz) {
+    const double before = seconds(segment.elapsed);
+    const double more = seconds(next.elapsed);
+    segment.sm_clock_hertz =
+        (*segment.sm_clock_hertz * before + *next.sm_clock_hertz * more) / (before + more);
+  }
+  segment.steps += next.steps;
+  segment.elapsed += next.elapsed;
+  add(next.host_busy, segment.host_busy);
+  add(next.host_processor, segment.host_processor);
+  segment.step_times.insert(segment.step_times.end(), next.step_times.begin(),
+                            next.step_times.end());
+  segment.own_steps += next.own_steps;
+  segment.own_elapsed += next.own_elapsed;
+}
+
 class Run {
  public:
   Run(Device& device, std::span<const PlannedStep> plans, const MeasureRequest& request)
@@ -87,8 +114,6 @@ class Run {
     if (run_first_steps()) {
       warm_up();
       if (losses_agree() && !interrupted) choose_schedule();
-      result_.device_time_before_rounds = result_.device_time;
-      result_.wall_time_before_rounds = spent();
       report_progress();
       if (losses_agree() && !interrupted && fits_the_budget()) run_rounds();
     }
@@ -177,14 +202,15 @@ class Run {
     return losses_agree() && timed;
   }
 
-  // So many steps of every variant, or a segment of each.
-  void run_block(std::optional<std::int64_t> steps = {}) {
+  // So many steps of every variant, or a segment of each as if it were alone.
+  void run_block(std::optional<std::int64_t> wanted = {}) {
     std::int64_t most = 0;
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      const std::int64_t own =
-          steps.value_or(segment_steps(plans_[variant], request_.knobs, step_times_[variant]));
-      run(variant, {.steps = own});
-      most = std::max(most, own);
+      const std::int64_t steps = wanted ? *wanted
+                                        : segment_steps(plans_.subspan(variant, 1), request_.knobs,
+                                                        std::span(step_times_).subspan(variant, 1));
+      run(variant, {.steps = steps});
+      most = std::max(most, steps);
     }
     result_.warmup_steps += most;
   }
@@ -222,27 +248,39 @@ class Run {
     }
   }
 
-  // Lengths by the step times, whether steps run interleaved, and what a round costs: one is run to
-  // see.
+  // Lengths by the step times, whether steps run interleaved, and what a round costs: the first one
+  // is run to see.
   void choose_schedule() {
+    const std::int64_t scored = segment_steps(plans_, request_.knobs, step_times_);
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
-      const PlannedStep& plan = plans_[variant];
       VariantSubject& subject = result_.variants[variant];
-      subject.wash_out_steps = wash_out_steps(plan, step_times_[variant]);
-      subject.segment_steps = segment_steps(plan, request_.knobs, step_times_[variant]);
+      subject.wash_out_steps = wash_out_steps(plans_[variant], step_times_[variant]);
+      subject.segment_steps = scored;
     }
     result_.segments_because = reason_for_segments();
-    if (interleaves()) result_.segments_because = reason_by_trial();
-    const nanoseconds before = spent();
-    load();
-    const std::int64_t bytes_of_a_round = bytes_kept(run_loaded());
-    result_.expected.round = spent() - before;
+    std::vector<Round> trials;
+    if (interleaves()) {
+      begin_rounds();
+      trials = run_trials();
+      result_.segments_because = reason_by(trials);
+    }
+    std::int64_t bytes_of_a_round = 0;
+    if (interleaves() && variants() <= most_variants_that_meet) {
+      bytes_of_a_round = bytes_kept(trials.front());
+      first_round_ = together(std::move(trials));
+    } else {
+      begin_rounds();
+      const nanoseconds before = spent();
+      first_round_ = next_round();
+      result_.expected.round = spent() - before;
+      bytes_of_a_round = bytes_kept(first_round_);
+    }
     result_.expected.deviation = std::hypot(deviation_between_loads, deviation_of_blocks_);
     result_.expected.fewest_rounds = request_.fewest_rounds;
     const double left = std::max(request_.knobs.max_seconds - seconds(spent()), 0.0);
+    const double more = left / std::max(seconds(result_.expected.round), 1e-9);
     result_.expected.most_rounds =
-        std::min(request_.knobs.rounds,
-                 static_cast<std::int64_t>(left / std::max(seconds(result_.expected.round), 1e-9)));
+        std::min(request_.knobs.rounds, 1 + static_cast<std::int64_t>(std::min(more, 1e15)));
     result_.expected.most_rounds =
         std::min(result_.expected.most_rounds,
                  std::max(most_bytes_kept / bytes_of_a_round, request_.fewest_rounds));
@@ -268,10 +306,18 @@ class Run {
     return "";
   }
 
-  // Whether a variant's step takes another time after the others' than after its own: then some of
-  // its work is done, or waited for, in their time.
-  std::string reason_by_trial() {
+  // The surroundings as they are, and what was spent, before the first round.
+  void begin_rounds() {
+    result_.environment_before = device_.read_environment();
+    result_.device_time_before_rounds = result_.device_time;
+    result_.wall_time_before_rounds = spent();
+  }
+
+  // Interleaved rounds of one load.
+  std::vector<Round> run_trials() {
+    const nanoseconds before = spent();
     load();
+    const nanoseconds loaded = spent();
     const double cap = most_warm_up_share * request_.knobs.max_seconds;
     std::vector<Round> trials;
     while (std::ssize(trials) < trials_of_interleaving ||
@@ -279,6 +325,24 @@ class Run {
             std::ssize(trials) < most_trials_of_interleaving && seconds(spent()) < cap)) {
       trials.push_back(run_short_segments(Cycles::joined));
     }
+    result_.expected.round = loaded - before + (spent() - loaded) / std::ssize(trials);
+    return trials;
+  }
+
+  // Rounds of one load are one round: slots, first step and draws of the loader were dealt once.
+  Round together(std::vector<Round> trials) {
+    Round all = std::move(trials.front());
+    for (const Round& trial : std::span(trials).subspan(1)) {
+      for (std::size_t variant = 0; variant < all.segments.size(); ++variant)
+        append(trial.segments[variant], all.segments[variant]);
+    }
+    all.environment_after = device_.read_environment();
+    return all;
+  }
+
+  // Whether a variant's step takes another time after the others' than after its own: then some of
+  // its work is done, or waited for, in their time.
+  std::string reason_by(std::span<const Round> trials) const {
     for (int variant = 1; variant < variants(); ++variant) {
       const auto carried = carry_over_between(trials, 0, variant);
       if (!carried) return "too few short segments follow one of their own kind to compare them";
@@ -319,28 +383,23 @@ class Run {
   }
 
   void run_rounds() {
-    result_.environment_before = device_.read_environment();
-    nanoseconds longest_round{0};
     std::int64_t kept = 0;
-    while (std::ssize(result_.rounds) < request_.knobs.rounds) {
-      const bool may_end =
-          !request_.stretches || std::ssize(result_.rounds) >= request_.fewest_rounds;
-      if (may_end && seconds(spent() + longest_round) > request_.knobs.max_seconds) {
-        result_.budget_spent = true;
-        return;
-      }
-      const nanoseconds before = spent();
-      Round round = next_round();
+    nanoseconds longest_round = result_.expected.round;
+    for (Round round = std::move(first_round_);;) {
       if (!losses_agree()) return;
-      round.environment_after = device_.read_environment();
       kept += bytes_kept(round);
       result_.rounds.push_back(std::move(round));
-      longest_round = std::max(longest_round, spent() - before);
       report_progress();
       if (request_.enough(result_)) return;
-      result_.record_full =
-          kept >= most_bytes_kept && std::ssize(result_.rounds) >= request_.fewest_rounds;
-      if (result_.record_full) return;
+      const bool may_end = std::ssize(result_.rounds) >= request_.fewest_rounds;
+      result_.record_full = kept >= most_bytes_kept && may_end;
+      if (result_.record_full || std::ssize(result_.rounds) >= request_.knobs.rounds) return;
+      result_.budget_spent = (may_end || !request_.stretches) &&
+                             seconds(spent() + longest_round) > request_.knobs.max_seconds;
+      if (result_.budget_spent) return;
+      const nanoseconds before = spent();
+      round = next_round();
+      longest_round = std::max(longest_round, spent() - before);
     }
   }
 
@@ -348,7 +407,9 @@ class Run {
   Round next_round() {
     try {
       load();
-      return run_loaded();
+      Round round = run_loaded();
+      round.environment_after = device_.read_environment();
+      return round;
     } catch (const DeviceLost& lost) {
       throw DeviceLost(fmt::format("round {}: {}", result_.rounds.size() + 1, lost.what()));
     }
@@ -423,7 +484,9 @@ class Run {
     const std::int64_t asked_for = request_.knobs.warmup_steps.value_or(0);  // after every load
     const std::int64_t filling =
         std::max<std::int64_t>(time_to_fill / cycle, (asked_for - 1) / length) + 1;
-    const std::int64_t cycles = filling + std::max(interleaved_round / cycle, fewest_cycles);
+    const std::int64_t for_percentiles = (request_.knobs.fewest_steps + how.steps - 1) / how.steps;
+    const std::int64_t cycles =
+        filling + std::max({interleaved_round / cycle, fewest_cycles, for_percentiles});
     how.unscored = filling * variants();
     for (std::int64_t done = 0; done < cycles; ++done) {
       std::vector<int> order = permutation(variants(), random_);
@@ -481,6 +544,7 @@ class Run {
   std::vector<int> slots_;               // of each variant
   std::vector<nanoseconds> step_times_;  // a step of each variant, when last run
   double deviation_of_blocks_ = 0;       // of log-ratios between the blocks of the warm-up
+  Round first_round_;                    // run to see what a round costs
   Measurement result_;
 };
 

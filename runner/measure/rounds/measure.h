@@ -27,7 +27,7 @@ struct MeasureRequest {
   std::uint64_t scenario_fingerprint = 0;
   std::uint64_t seed = 0;  // of the orders
   // With fewer rounds no sentence can hold: a budget without room for these is not begun.
-  std::int64_t fewest_rounds = 6;
+  std::int64_t fewest_rounds = 5;
   bool stretches = false;  // it takes them all the same, for as long as they take
   Enough enough;
   std::function<void(const Progress&)> progress;  // may be empty

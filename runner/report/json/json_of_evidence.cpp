@@ -15,6 +15,7 @@ nlohmann::ordered_json json_of_evidence(const TimedEvidence& timed) {
           {"smallest_seen", json_or_null(timed.smallest_seen)},
           {"rounds_missing", json_or_null(timed.rounds_missing)},
           {"earlier_rounds", timed.earlier_rounds},
+          {"earlier_times", timed.earlier_times},
           {"contrasts", timed.contrasts}};
 }
 

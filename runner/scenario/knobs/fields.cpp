@@ -372,11 +372,12 @@ constexpr std::array field_rows{
         "measure.warmup", or_word("auto", whole(0, 1000000)),
         "unscored steps at first; auto is until the step times are steady")),
     field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
-                                                    "scored steps in a segment, at most"),
+                                                    "scored steps in a segment, at most; more where the file is silent and a percentile needs them"),
     unscored(field<&Settings::measure, &MeasureKnobs::rounds>(
         "measure.rounds", whole(1, 1000000), "at most; measuring stops as soon as all is decided")),
     unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
-        "measure.max_seconds", number(0.001, 86400), "at most")),
+        "measure.max_seconds", number(0.001, 86400),
+        "at most; 300 where the file is silent and a sentence names p95 or p99")),
     field<&Settings::measure, &MeasureKnobs::interleave>(
         "measure.interleave", one_of(interleave_choices),
         "in turns of a few steps where variants do not disturb each other; or segments, long ones"),

@@ -124,8 +124,8 @@ class ScenarioReader {
     Settings settings;
     apply(draft_.settings, settings, base_places_);
     Settings whole = settings;
-    SettingPlaces unused;
-    apply(overrides_, whole, unused);
+    SettingPlaces measure_places = base_places_;
+    apply(overrides_, whole, measure_places);
     scenario.measure = whole.measure;
     scenario.requirements = whole.requirements;
     for (const VariantDraft& variant : draft_.variants) {
@@ -141,8 +141,35 @@ class ScenarioReader {
     scenario.regime = parsed(draft_.regime);
     scenario.expect = parsed(draft_.expect);
     for (const auto* sentences : {&scenario.regime, &scenario.expect})
-      for (const Expectation& sentence : *sentences) require_its_metrics(sentence, scenario);
+      for (const Expectation& sentence : *sentences) {
+        require_its_metrics(sentence, scenario);
+        make_room_for_percentiles(sentence, measure_places, scenario.measure);
+      }
     return scenario;
+  }
+
+  // A percentile of few steps is their maximum. Where the file says nothing, segments and budget
+  // are made long enough for one.
+  void make_room_for_percentiles(const Expectation& sentence, const SettingPlaces& places,
+                                 MeasureKnobs& measure) {
+    constexpr double seconds_with_high_percentiles = 300;
+    for (const MetricOf& of : metrics_in(sentence)) {
+      if (of.stored || !percentile_of(of.metric)) continue;
+      const std::int64_t needed = fewest_steps_of(of.metric);
+      const std::int64_t in_a_segment = (needed + 1) / 2;
+      const auto given = places.find("measure.steps");
+      if (given != places.end() && measure.steps < in_a_segment) {
+        fail(sentence.place,
+             fmt::format("{} needs {} scored steps of a variant in a round, and 'measure.steps = "
+                         "{}' gives {}",
+                         row_of(of.metric).name, needed, measure.steps, 2 * measure.steps),
+             fmt::format("write measure.steps = {}, or leave it out", in_a_segment));
+        return;
+      }
+      measure.fewest_steps = std::max(measure.fewest_steps, needed);
+      if (*percentile_of(of.metric) > 0.5 && !places.contains("measure.max_seconds"))
+        measure.max_seconds = std::max(measure.max_seconds, seconds_with_high_percentiles);
+    }
   }
 
   // NCCL asks for it once in a process, which carries out all variants.

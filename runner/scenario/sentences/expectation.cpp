@@ -90,6 +90,11 @@ bool compares_two_variants(const Expectation& expectation) {
          left->variant != right->variant && !left->stored && !right->stored;
 }
 
+bool compares_high_percentiles(const Expectation& sentence) {
+  return compares_two_variants(sentence) &&
+         percentile_of(only_metric(sentence.left)->metric).value_or(0) > 0.5;
+}
+
 bool has_error_rate(const Expectation& expectation) {
   return evidence_of(expectation) >= Evidence::timed && compares_two_variants(expectation);
 }

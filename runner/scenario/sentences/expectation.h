@@ -85,6 +85,8 @@ bool names_stored(const Expectation&);
 bool compares_two_variants(const Expectation&);
 // The same of timed or traced evidence: a line of a suite.
 bool has_error_rate(const Expectation&);
+// Whether it compares two variants by p95 or p99, which is decided by counting the steps beyond it.
+bool compares_high_percentiles(const Expectation&);
 // Of times, with stored ones: decided by what differs from run to run.
 bool compares_stored_times(const Expectation&);
 

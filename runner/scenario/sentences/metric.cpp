@@ -3,6 +3,7 @@
 #include "scenario/sentences/metric.h"
 
 #include <array>
+#include <cmath>
 
 #include "support/require.h"
 #include "support/text/enumerators.h"
@@ -30,8 +31,8 @@ constexpr std::array metric_rows{
         "median time of a step, from one to the next by the device's clock, over all scored steps "
         "of a "
         "round"),
-    row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within"),
-    row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within"),
+    row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within; a round has 60 steps of a variant for it"),
+    row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within; a round has 300 steps of a variant for it"),
     row(Metric::samples_per_s, timed, per_second,
         "samples trained on in a second, by all ranks together", Better::more),
     row(Metric::samples_per_s_per_rank, timed, per_second,
@@ -217,16 +218,27 @@ const MetricRow& row_of(Metric metric) {
   return metric_rows[index];
 }
 
-bool is_step_time(Metric metric) {
+std::optional<double> percentile_of(Metric metric) {
   switch (metric) {
-    case Metric::step_ms_mean:
     case Metric::step_ms_p50:
+      return 0.50;
     case Metric::step_ms_p95:
+      return 0.95;
     case Metric::step_ms_p99:
-      return true;
+      return 0.99;
     default:
-      return is_rate(metric);
+      return std::nullopt;
   }
+}
+
+std::int64_t fewest_steps_of(Metric metric) {
+  constexpr double beyond = 3;
+  const auto percentile = percentile_of(metric);
+  return percentile ? std::llround(beyond / (1 - *percentile)) : 1;
+}
+
+bool is_step_time(Metric metric) {
+  return metric == Metric::step_ms_mean || percentile_of(metric) || is_rate(metric);
 }
 
 bool describes_the_step(Metric metric) {

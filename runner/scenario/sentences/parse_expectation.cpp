@@ -320,6 +320,9 @@ class SentenceParser {
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
       text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
+    } else if (expectation.relation == Relation::about && compares_high_percentiles(expectation)) {
+      text_.fail(relation_at_, "a high percentile is compared with one limit at a time",
+                 "write two lines, one with <= and one with >=");
     } else if (mixes_timed_and_traced(expectation)) {
       text_.fail(0, "the sentence mixes what is timed with what is traced",
                  "tracing changes times, so the two are never measured together; write a line for "
