@@ -20,18 +20,80 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t default_pairs = 30;
+// Where typical and total time disagree, so many times the fewest pairs are made.
+constexpr std::int64_t pairs_held_back = 2;
 
 TimedSentence test_of(double margin, std::size_t works, const DuelSettings& settings) {
   const std::array no_slower{Bound{Direction::below, std::log1p(margin)}};
   return TimedSentence(no_slower, settings.alpha / static_cast<double>(works), settings.beta);
 }
 
-// The unit of evidence: the mean over the superblocks of one pair of launches.
-double contrast_of(const WorkInPair& work) {
-  double sum = 0;
-  for (const Superblock& block : work.superblocks) sum += contrast_of(block);
-  return sum / static_cast<double>(work.superblocks.size());
-}
+struct Total {
+  double seconds = 0;
+  double steps = 0;
+
+  void add(const DuelSegment& segment) {
+    seconds += std::chrono::duration<double>(segment.elapsed).count();
+    steps += static_cast<double>(segment.steps);
+  }
+  std::optional<double> step_seconds() const {
+    return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
+  }
+};
+
+// What the pairs of launches say of one work so far, fed a pair at a time: who stops the duel and
+// who judges it see the same.
+class WorkTest {
+ public:
+  WorkTest(const std::string& work, std::size_t works, const DuelSettings& settings)
+      : margin_(settings.margin_of(work)),
+        most_pairs_held_back_(pairs_held_back * fewest_pairs_to_hold(settings)),
+        sentence_(test_of(margin_, works, settings)) {}
+
+  void add(const WorkInPair& work) {
+    // The unit of evidence: the mean over the superblocks of one pair of launches.
+    const std::int64_t before = steps();
+    double contrast = 0;
+    for (const Superblock& block : work.superblocks) contrast += contrast_of(block);
+    for (const auto* blocks : {&work.superblocks, &work.watched}) {
+      for (const Superblock& block : *blocks) {
+        for (const DuelSegment& segment : block)
+          totals_[static_cast<std::size_t>(segment.side)].add(segment);
+      }
+    }
+    sentence_.add(contrast / static_cast<double>(work.superblocks.size()),
+                  std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)));
+    longest_launch_ = std::max(longest_launch_, steps() - before);
+    ++pairs_;
+    superblocks_ += std::ssize(work.superblocks);
+  }
+
+  double margin() const { return margin_; }
+  std::int64_t pairs() const { return pairs_; }
+  std::int64_t superblocks() const { return superblocks_; }
+  std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
+  // Each side's.
+  std::int64_t steps() const { return static_cast<std::int64_t>(totals_[0].steps); }
+  std::optional<double> step_seconds(DuelSide side) const {
+    return totals_[static_cast<std::size_t>(side)].step_seconds();
+  }
+  const TimedSentence& sentence() const { return sentence_; }
+
+  // More pairs of what typical and total time disagree about make it no surer.
+  bool is_open() const {
+    return sentence_.outcome() == Outcome::undecided &&
+           !(sentence_.is_held_back() && pairs_ >= most_pairs_held_back_);
+  }
+
+ private:
+  double margin_;
+  std::int64_t most_pairs_held_back_;
+  TimedSentence sentence_;
+  std::array<Total, 2> totals_;
+  std::int64_t pairs_ = 0;
+  std::int64_t superblocks_ = 0;
+  std::int64_t longest_launch_ = 0;
+};
 
 void note_unshared(const std::vector<std::string>& works, const std::vector<std::string>& others,
                    std::string_view side, std::vector<std::string>& notes) {
@@ -101,50 +163,55 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   }
   words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
                        change(1 + work.margin));
-  if (work.outcome == Outcome::undecided) {
+  if (timed.held_back_by_total) {
+    words += fmt::format(
+        "; a typical launch says {}, total time over {} steps a side {}: they "
+        "disagree",
+        change(timed.ratio), work.steps, change(*timed.total_ratio));
+  } else if (work.outcome == Outcome::undecided) {
     words += missing_in_words(work, fewest_pairs_to_hold(settings));
   }
   return words;
 }
 
-struct Total {
-  double seconds = 0;
-  double steps = 0;
-
-  void add(const DuelSegment& segment) {
-    seconds += std::chrono::duration<double>(segment.elapsed).count();
-    steps += static_cast<double>(segment.steps);
-  }
-  std::optional<double> step_seconds() const {
-    return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
-  }
-};
-
 WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
                        const DuelSettings& settings) {
   WorkVerdict work;
   work.name = measurement.works[static_cast<std::size_t>(index)];
-  work.margin = settings.margin_of(work.name);
-  TimedSentence test = test_of(work.margin, measurement.works.size(), settings);
-  std::array<Total, 2> totals;
+  WorkTest test(work.name, measurement.works.size(), settings);
   for (const LaunchPair& pair : measurement.pairs) {
     for (const WorkInPair& measured : pair.works) {
-      if (measured.work != index) continue;
-      test.add(contrast_of(measured));
-      ++work.pairs;
-      work.superblocks += std::ssize(measured.superblocks);
-      for (const Superblock& block : measured.superblocks) {
-        for (const DuelSegment& segment : block)
-          totals[static_cast<std::size_t>(segment.side)].add(segment);
-      }
+      if (measured.work == index) test.add(measured);
     }
   }
-  work.base_step_seconds = totals[0].step_seconds();
-  work.head_step_seconds = totals[1].step_seconds();
-  work.outcome = test.outcome();
-  if (work.pairs > 0) work.timed = test.evidence(settings.confidence);
+  work.margin = test.margin();
+  work.pairs = test.pairs();
+  work.superblocks = test.superblocks();
+  work.steps = test.steps();
+  work.longest_launch = test.longest_launch();
+  work.base_step_seconds = test.step_seconds(DuelSide::base);
+  work.head_step_seconds = test.step_seconds(DuelSide::head);
+  work.outcome = test.sentence().outcome();
+  if (work.pairs > 0) work.timed = test.sentence().evidence(settings.confidence);
   work.reason = reason_of(work, settings);
   return work;
+}
+
+// About the work that was looked at least, among those that pass.
+std::string unseen_in_words(const DuelVerdict& verdict) {
+  const WorkVerdict* least = nullptr;
+  for (const WorkVerdict& work : verdict.works) {
+    if (work.outcome == Outcome::holds && (least == nullptr || work.steps < least->steps))
+      least = &work;
+  }
+  if (least == nullptr) return "";
+  const auto share = [&](std::int64_t seen) {
+    return share_in_words(share_that_may_not_show(seen, verdict.settings.beta));
+  };
+  return fmt::format(
+      "what slows fewer than {} of launches or {} of steps, or begins after {} steps of a launch, "
+      "may not have shown",
+      share(least->pairs), share(least->steps), least->longest_launch);
 }
 
 Outcome worst_of(const std::vector<WorkVerdict>& works) {
@@ -230,18 +297,17 @@ std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
 std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     std::span<const std::string> works, const DuelSettings& settings) {
   // A std::function must be copyable; its copies share the tests.
-  const auto tests = std::make_shared<std::vector<TimedSentence>>();
-  for (const std::string& work : works)
-    tests->push_back(test_of(settings.margin_of(work), works.size(), settings));
+  const auto tests = std::make_shared<std::vector<WorkTest>>();
+  for (const std::string& work : works) tests->emplace_back(work, works.size(), settings);
   return [tests, seen = std::size_t{0},
           fewest = fewest_pairs_to_hold(settings)](const DuelMeasurement& measurement) mutable {
     for (; seen < measurement.pairs.size(); ++seen) {
       for (const WorkInPair& work : measurement.pairs[seen].works)
-        (*tests)[static_cast<std::size_t>(work.work)].add(contrast_of(work));
+        (*tests)[static_cast<std::size_t>(work.work)].add(work);
     }
     std::vector<int> open;
     for (std::size_t index = 0; index < tests->size(); ++index) {
-      if (std::ssize(measurement.pairs) < fewest || (*tests)[index].outcome() == Outcome::undecided)
+      if (std::ssize(measurement.pairs) < fewest || (*tests)[index].is_open())
         open.push_back(static_cast<int>(index));
     }
     return open;
@@ -260,6 +326,8 @@ DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
   for (int work = 0; work < std::ssize(measurement.works); ++work)
     verdict.works.push_back(judge_work(work, measurement, settings));
   verdict.outcome = worst_of(verdict.works);
+  if (const std::string unseen = unseen_in_words(verdict); !unseen.empty())
+    verdict.notes.push_back(unseen);
   if (measurement.budget_spent && verdict.outcome == Outcome::undecided)
     verdict.notes.push_back("the budget is spent");
   return verdict;

@@ -65,6 +65,8 @@ struct WorkVerdict {
   std::optional<double> head_step_seconds;
   std::int64_t pairs = 0;
   std::int64_t superblocks = 0;
+  std::int64_t steps = 0;              // of each side that count in total time
+  std::int64_t longest_launch = 0;     // how many of them were of one launch
   std::optional<TimedEvidence> timed;  // of head / base, a contrast for each pair
   std::string reason;
 };

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "duel/testing/fake_worker.h"
 #include "stats/e_process.h"
@@ -67,6 +70,49 @@ Shares shares_of(double effect, double launch_noise, int duels, std::uint64_t se
 // p and three standard errors of it.
 double at_most(double p, int duels) {
   return p + 3 * std::sqrt(p * (1 - p) / duels);
+}
+
+// Steps of 213 us with the noise of launches and segments, some of which stall at HEAD; or all of
+// them, from a step of the launch on.
+struct Planted {
+  double share = 0;
+  double stall_seconds = 0;
+  std::int64_t after_steps = std::numeric_limits<std::int64_t>::max();
+  double slower_by = 0;
+};
+
+DuelVerdict watched_duel(const Planted& planted, std::uint64_t seed,
+                         std::chrono::nanoseconds watch_time = std::chrono::seconds(24)) {
+  constexpr double step = 213e-6;
+  DuelScript script;
+  script.loaded = {.wash_out_steps = 2};
+  std::array<std::int64_t, 2> of_launch{};
+  std::array<std::int64_t, 2> steps{};
+  make_noisy(script, 0, 0.001, 0.002, seed);
+  script.step_seconds = [&, noise = script.step_seconds, random = Random(random_bits(seed, 2))](
+                            DuelSide side, const std::string& work, std::int64_t launch) mutable {
+    double time = step * 1e3 * noise(side, work, launch);
+    const auto index = static_cast<std::size_t>(side);
+    if (std::exchange(of_launch[index], launch) != launch) steps[index] = 0;
+    const RunSteps& run = script.runs.back().second;
+    steps[index] += run.wash_out_steps + run.steps;
+    if (side == DuelSide::base) return time;
+    if (steps[index] > planted.after_steps) time *= 1 + planted.slower_by;
+    for (std::int64_t done = 0; done < run.steps; ++done) {
+      if (random.uniform() < planted.share)
+        time -=
+            std::log(1 - random.uniform()) * planted.stall_seconds / static_cast<double>(run.steps);
+    }
+    return time;
+  };
+  const DuelSettings settings{.margin = 0.02};
+  DuelRequest request = request_of(script, seed, 30);
+  request.segment = std::chrono::milliseconds(5);
+  request.warm_up_segments = 1;
+  request.first_superblocks = 1;
+  request.watch_time = watch_time;
+  request.undecided = undecided_works(script.works, settings);
+  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
 }
 
 class JudgeDuel : public testing::Test {
@@ -167,6 +213,53 @@ TEST_F(JudgeDuel, DecidesQuietProgramsAtTheFewestPairs) {
   const DuelVerdict same = duel(0, 0, 0.0005, seed_);
   EXPECT_EQ(same.outcome, Outcome::holds);
   EXPECT_LE(same.pairs, 8);
+}
+
+TEST_F(JudgeDuel, DoesNotPassStallsThatATypicalLaunchDoesNotShow) {
+  for (const Planted& planted : {Planted{0.001, 15e-3},
+                                 {0.0005, 40e-3},
+                                 {0.002, 7e-3},
+                                 {0.004, 4e-3},
+                                 {0.0007, 30e-3},
+                                 {0.003, 3e-3}}) {
+    int passed = 0;
+    int disagree = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      const DuelVerdict verdict = watched_duel(planted, seed);
+      const WorkVerdict& work = verdict.works.at(0);
+      passed += work.outcome == Outcome::holds;
+      disagree += work.reason.find("they disagree") != std::string::npos;
+    }
+    EXPECT_LE(passed, 3) << planted.share;
+    EXPECT_GT(disagree, 20) << planted.share;
+  }
+}
+
+TEST_F(JudgeDuel, DoesNotPassWhatBeginsLateInALaunch) {
+  for (const std::int64_t after : {100, 200, 500}) {
+    for (const double slower_by : {0.05, 0.3, 1.0}) {
+      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        EXPECT_NE(watched_duel({.after_steps = after, .slower_by = slower_by}, seed).outcome,
+                  Outcome::holds)
+            << after << ' ' << slower_by;
+      }
+    }
+  }
+}
+
+TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
+  std::int64_t pairs = 0;
+  std::int64_t pairs_unwatched = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const DuelVerdict watched = watched_duel({}, seed);
+    EXPECT_EQ(watched.outcome, Outcome::holds);
+    pairs += watched.pairs;
+    pairs_unwatched += watched_duel({}, seed, std::chrono::seconds(0)).pairs;
+    EXPECT_NE(watched.notes.back().find("what slows fewer than 39 % of launches or 0.0"),
+              std::string::npos)
+        << watched.notes.back();
+  }
+  EXPECT_EQ(pairs, pairs_unwatched);
 }
 
 TEST_F(JudgeDuel, DividesAlphaOverTheWorks) {

@@ -85,6 +85,10 @@ void TimedSentence::add(double contrast, std::optional<double> in_total) {
   }
 }
 
+bool TimedSentence::is_held_back() const {
+  return in_total_ && outcome_ == Outcome::undecided && evidence_for_ >= wanted_for();
+}
+
 void TimedSentence::add_without_total(double contrast) {
   add(contrast, std::numeric_limits<double>::quiet_NaN());  // on neither side of any limit
   in_total_.reset();
@@ -164,8 +168,7 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   evidence.evidence_for = evidence_for_;
   evidence.evidence_against = evidence_against_;
   if (in_total_) evidence.total_ratio = std::exp(*in_total_);
-  evidence.held_back_by_total =
-      in_total_ && outcome_ == Outcome::undecided && evidence_for_ >= 1 / beta_;
+  evidence.held_back_by_total = is_held_back();
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

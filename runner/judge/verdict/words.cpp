@@ -90,6 +90,10 @@ std::string seconds_in_words(double seconds) {
   return number_in_words(seconds, 2) + " s";
 }
 
+double share_that_may_not_show(std::int64_t looks, double level) {
+  return 1 - std::pow(level, 1 / static_cast<double>(looks));
+}
+
 std::string share_in_words(double share) {
   const double percent = 100 * share;
   return percent >= 10 ? fmt::format("{:.0f} %", percent) : number_in_words(percent, 2) + " %";

@@ -2,6 +2,7 @@
 // Numbers in words, the same in reasons and reports.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ std::string seconds_in_words(double seconds);
 
 // A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
 std::string share_in_words(double share);
+
+// What happens in this share of looks (rounds, launches, steps) happens in none of so many with
+// probability `level`. At least one look.
+double share_that_may_not_show(std::int64_t looks, double level);
 
 // "run", "sitting", "device".
 std::string_view in_words(StoredUnit);

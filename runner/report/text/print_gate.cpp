@@ -156,6 +156,10 @@ void print_gate_stage(std::ostream& out, const std::string& name, const std::str
   out << fmt::format("{:<10} {:<50} {:>6.1f} s\n", name, words, seconds) << std::flush;
 }
 
+void print_gate_note(std::ostream& out, const std::string& words) {
+  out << "note: " << one_line(words) << '\n' << std::flush;
+}
+
 void print_gate_looks(std::ostream& out, const GateLooks& looks) {
   const auto line = [&](std::string_view kind, const std::string& work, const std::string& words) {
     out << fmt::format("  holds      {}  {}\n             {}\n", kind, one_line(work),
@@ -178,7 +182,7 @@ void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict
   if (!verdict.findings.empty()) out << '\n';
   for (const FindingGroup& group : grouped(verdict.findings)) print_group(out, group, style);
   if (!verdict.findings.empty()) out << '\n';
-  for (const std::string& unused : verdict.unused) out << "note: " << one_line(unused) << '\n';
+  for (const std::string& unused : verdict.unused) print_gate_note(out, unused);
   if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
   out << answer_in_words(verdict) << policy_in_words(verdict, policy) << '\n' << std::flush;
 }

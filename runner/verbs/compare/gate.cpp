@@ -532,6 +532,7 @@ class Gate {
                      counted(std::ssize(subject.works), "work") + ", " + std::to_string(slower) +
                          " slower, " + std::to_string(duel_->pairs) + " pairs of launches",
                      seconds(Clock::now() - start));
+    for (const std::string& note : duel_->notes) print_gate_note(std::cout, note);
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::failed, "time", error.what());
   } catch (const WaitStopped&) {
