@@ -12,6 +12,7 @@
 #include "judge/sentences/timed_sentence.h"
 #include "judge/verdict/words.h"
 #include "stats/e_process.h"
+#include "support/seconds.h"
 #include "support/text/diagnostic.h"
 #include "support/text/nearest.h"
 #include "support/text/number_words.h"
@@ -41,28 +42,76 @@ struct Total {
   }
 };
 
-// What the pairs of launches say of one work so far, fed a pair at a time: who stops the duel and
-// who judges it see the same.
+// A worker may hide so much of its time, relative to the other's: their requests cost what they
+// cost.
+const double log_hidden_share = std::log1p(0.1);
+// Where so much of the time that a work takes is in nobody's words, a clock stops too early.
+constexpr double unexplained_share = 0.25;
+constexpr double seconds_to_unload = 0.1;  // both sides
+
+// What both sides say of a pair, and what was waited for beyond that.
+struct Waited {
+  double claimed = 0;  // log(head's step time / base's)
+  double waited = 0;   // the same with what each hides
+
+  // What can be believed: a claim outside of what was waited for is moved to it, as far as requests
+  // do not explain it. Where nothing is hidden that is the claim.
+  double believed() const {
+    if (waited > std::max(0.0, claimed) + log_hidden_share) return waited - log_hidden_share;
+    if (waited < std::min(0.0, claimed) - log_hidden_share) return waited + log_hidden_share;
+    return claimed;
+  }
+};
+
+Waited waited_in(const WorkInPair& work) {
+  Waited sum;
+  for (const Superblock& block : work.superblocks) {
+    sum.claimed += contrast_of(block);
+    Superblock with_hidden = block;
+    const double scored = static_cast<double>(block.front().steps) /
+                          static_cast<double>(block.front().steps + work.wash_out_steps);
+    for (DuelSegment& segment : with_hidden)
+      segment.elapsed +=
+          std::chrono::duration_cast<std::chrono::nanoseconds>(segment.hidden * scored);
+    sum.waited += contrast_of(with_hidden);
+  }
+  const auto blocks = static_cast<double>(work.superblocks.size());
+  return {sum.claimed / blocks, sum.waited / blocks};
+}
+
+// What the pairs of launches say of one work so far, fed a pair at a time: whoever stops the duel
+// and whoever judges it see the same.
 class WorkTest {
  public:
   WorkTest(const std::string& work, std::size_t works, const DuelSettings& settings)
       : margin_(settings.margin_of(work)),
-        most_pairs_held_back_(pairs_held_back * fewest_pairs_to_hold(settings)),
-        sentence_(test_of(margin_, works, settings)) {}
+        fewest_pairs_(fewest_pairs_to_hold(settings)),
+        sentence_(test_of(margin_, works, settings)) {
+    const auto accepted = settings.accepted_growths.find(work);
+    if (accepted == settings.accepted_growths.end() || accepted->second <= margin_) return;
+    accepted_growth_ = accepted->second;
+    accepted_.emplace(test_of(accepted->second, works, settings));
+  }
 
-  void add(const WorkInPair& work) {
-    // The unit of evidence: the mean over the superblocks of one pair of launches.
+  void add(const DuelMeasurement& all, const WorkInPair& work) {
     const std::int64_t before = steps();
-    double contrast = 0;
-    for (const Superblock& block : work.superblocks) contrast += contrast_of(block);
     for (const auto* blocks : {&work.superblocks, &work.watched}) {
       for (const Superblock& block : *blocks) {
         for (const DuelSegment& segment : block)
           totals_[static_cast<std::size_t>(segment.side)].add(segment);
       }
     }
-    sentence_.add(contrast / static_cast<double>(work.superblocks.size()),
-                  std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)));
+    Waited waited = waited_in(work);
+    if (all.simulated) waited.waited = waited.claimed;
+    hidden_.add(waited.believed() - waited.claimed);
+    stops_early_ +=
+        !all.simulated && (seconds(work.passed) - seconds_to_unload) * (1 - unexplained_share) >
+                              seconds(work.claimed);
+    // The unit of evidence: the mean over the superblocks of one pair of launches.
+    const double in_total =
+        std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden();
+    sentence_.add(waited.believed(), in_total);
+    if (accepted_) accepted_->add(waited.believed(), in_total);
     longest_launch_ = std::max(longest_launch_, steps() - before);
     ++pairs_;
     superblocks_ += std::ssize(work.superblocks);
@@ -78,18 +127,47 @@ class WorkTest {
     return totals_[static_cast<std::size_t>(side)].step_seconds();
   }
   const TimedSentence& sentence() const { return sentence_; }
+  std::optional<double> accepted_growth() const { return accepted_growth_; }
+  Outcome at_accepted_growth() const {
+    return accepted_ ? accepted_->outcome() : Outcome::undecided;
+  }
 
-  // More pairs of what typical and total time disagree about make it no surer.
+  // log of how much HEAD hides of its time, in a typical pair; negative where BASE does.
+  double hidden() const { return hidden_.centre(); }
+  bool clock_stops_early() const { return 2 * stops_early_ > pairs_ && pairs_ > 1; }
+
+  // What is slower by the wait is refuted; other disagreement of clocks says nothing of HEAD.
+  Outcome outcome() const {
+    const Outcome outcome = sentence_.outcome();
+    if (hidden() > 0 && outcome == Outcome::refuted) return outcome;
+    if (clock_stops_early() || (hidden() < 0 && outcome != Outcome::undecided))
+      return Outcome::not_comparable;
+    return outcome;
+  }
+
   bool is_open() const {
-    return sentence_.outcome() == Outcome::undecided &&
-           !(sentence_.is_held_back() && pairs_ >= most_pairs_held_back_);
+    if (clock_stops_early() && hidden() <= 0) return false;
+    if (pairs_ < fewest_pairs_) return true;
+    if (!is_over(sentence_))
+      return !accepted_ || !is_late() || accepted_->outcome() != Outcome::holds;
+    return sentence_.outcome() != Outcome::holds && accepted_ && !is_over(*accepted_);
   }
 
  private:
+  bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
+  // More pairs of what typical and total time disagree about make it no surer.
+  bool is_over(const TimedSentence& sentence) const {
+    return sentence.outcome() != Outcome::undecided || (sentence.is_held_back() && is_late());
+  }
+
   double margin_;
-  std::int64_t most_pairs_held_back_;
+  std::int64_t fewest_pairs_;
   TimedSentence sentence_;
+  std::optional<double> accepted_growth_;
+  std::optional<TimedSentence> accepted_;
   std::array<Total, 2> totals_;
+  RobustScale hidden_;
+  std::int64_t stops_early_ = 0;
   std::int64_t pairs_ = 0;
   std::int64_t superblocks_ = 0;
   std::int64_t longest_launch_ = 0;
@@ -142,14 +220,15 @@ std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
                          share_in_words(*work.timed->smallest_seen));
   }
   const std::optional<double>& missing = work.timed->rounds_missing;
-  if (!missing) return words + "; it lies too close to the limit for more pairs to decide it";
-  return words + fmt::format("; {}about {} more would decide it",
-                             *missing > most_within_reach ? "out of reach: " : "",
-                             pairs_in_words(*missing));
+  if (!missing)
+    return words + "; it lies too close to the limit for more pairs to decide it: widen the margin";
+  const bool out_of_reach = *missing > most_within_reach;
+  return words + fmt::format("; {}about {} more would decide it{}",
+                             out_of_reach ? "out of reach: " : "", pairs_in_words(*missing),
+                             out_of_reach ? "; widen the margin" : "");
 }
 
 std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
-  if (!work.timed) return "no pair of launches was measured";
   const TimedEvidence& timed = *work.timed;
   const auto change = [&](double ratio) { return change_in_words(ratio, work.margin); };
   std::string words = fmt::format("step time {}", change(timed.ratio));
@@ -174,6 +253,19 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   return words;
 }
 
+// Empty where the clocks agree.
+std::string clocks_in_words(const WorkTest& test) {
+  if (test.hidden() != 0) {
+    return fmt::format("; {} takes {} longer than it says, by our clock: what it took counts",
+                       test.hidden() > 0 ? "HEAD" : "BASE",
+                       share_in_words(std::expm1(std::abs(test.hidden()) + log_hidden_share)));
+  }
+  return test.clock_stops_early()
+             ? "; not comparable: the clock stops before the work is done, which takes a third "
+               "longer than both sides say, or more"
+             : "";
+}
+
 WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
                        const DuelSettings& settings) {
   WorkVerdict work;
@@ -181,7 +273,7 @@ WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
   WorkTest test(work.name, measurement.works.size(), settings);
   for (const LaunchPair& pair : measurement.pairs) {
     for (const WorkInPair& measured : pair.works) {
-      if (measured.work == index) test.add(measured);
+      if (measured.work == index) test.add(measurement, measured);
     }
   }
   work.margin = test.margin();
@@ -191,9 +283,19 @@ WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
   work.longest_launch = test.longest_launch();
   work.base_step_seconds = test.step_seconds(DuelSide::base);
   work.head_step_seconds = test.step_seconds(DuelSide::head);
-  work.outcome = test.sentence().outcome();
-  if (work.pairs > 0) work.timed = test.sentence().evidence(settings.confidence);
-  work.reason = reason_of(work, settings);
+  work.accepted_growth = test.accepted_growth();
+  work.at_accepted_growth = test.at_accepted_growth();
+  if (work.pairs == 0) {
+    work.reason = "no pair of launches was measured";
+    return work;
+  }
+  work.outcome = test.outcome();
+  work.timed = test.sentence().evidence(settings.confidence);
+  work.out_of_reach =
+      work.outcome == Outcome::undecided && work.pairs >= fewest_pairs_to_hold(settings) &&
+      (work.timed->held_back_by_total ||
+       work.timed->rounds_missing.value_or(2 * most_within_reach) > most_within_reach);
+  work.reason = reason_of(work, settings) + clocks_in_words(test);
   return work;
 }
 
@@ -215,7 +317,7 @@ std::string unseen_in_words(const DuelVerdict& verdict) {
 }
 
 Outcome worst_of(const std::vector<WorkVerdict>& works) {
-  for (const Outcome outcome : {Outcome::refuted, Outcome::undecided}) {
+  for (const Outcome outcome : {Outcome::refuted, Outcome::not_comparable, Outcome::undecided}) {
     for (const WorkVerdict& work : works) {
       if (work.outcome == outcome) return outcome;
     }
@@ -299,16 +401,14 @@ std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
   // A std::function must be copyable; its copies share the tests.
   const auto tests = std::make_shared<std::vector<WorkTest>>();
   for (const std::string& work : works) tests->emplace_back(work, works.size(), settings);
-  return [tests, seen = std::size_t{0},
-          fewest = fewest_pairs_to_hold(settings)](const DuelMeasurement& measurement) mutable {
+  return [tests, seen = std::size_t{0}](const DuelMeasurement& measurement) mutable {
     for (; seen < measurement.pairs.size(); ++seen) {
       for (const WorkInPair& work : measurement.pairs[seen].works)
-        (*tests)[static_cast<std::size_t>(work.work)].add(work);
+        (*tests)[static_cast<std::size_t>(work.work)].add(measurement, work);
     }
     std::vector<int> open;
     for (std::size_t index = 0; index < tests->size(); ++index) {
-      if (std::ssize(measurement.pairs) < fewest || (*tests)[index].is_open())
-        open.push_back(static_cast<int>(index));
+      if ((*tests)[index].is_open()) open.push_back(static_cast<int>(index));
     }
     return open;
   };

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "duel/testing/fake_worker.h"
@@ -260,6 +261,83 @@ TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
         << watched.notes.back();
   }
   EXPECT_EQ(pairs, pairs_unwatched);
+}
+
+// Programs whose clocks are their own affair: as fast as they say, or so many times slower.
+DuelVerdict duel_of_clocks(double base, double head, double margin, std::uint64_t seed) {
+  DuelScript script;
+  script.simulated = false;
+  script.loaded = {.wash_out_steps = 4};
+  script.really = {base, head};
+  make_noisy(script, 0, 0.001, 0.002, seed);
+  const DuelSettings settings{.margin = margin};
+  DuelRequest request = request_of(script, seed, 30);
+  request.undecided = undecided_works(script.works, settings);
+  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
+}
+
+TEST_F(JudgeDuel, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
+  for (const double slower : {1.5, 3.0, 10.0}) {
+    const DuelVerdict hides = duel_of_clocks(1, slower, 0.02, seed_);
+    EXPECT_EQ(hides.outcome, Outcome::refuted) << slower;
+    EXPECT_NE(hides.works.at(0).reason.find("; HEAD takes "), std::string::npos)
+        << hides.works.at(0).reason;
+    const DuelVerdict base_hides = duel_of_clocks(slower, 1, 0.02, seed_);
+    EXPECT_EQ(base_hides.outcome, Outcome::not_comparable) << slower;
+    EXPECT_NE(base_hides.works.at(0).reason.find("; BASE takes "), std::string::npos)
+        << base_hides.works.at(0).reason;
+  }
+  // What requests cost is nobody's step, and both may cost as much.
+  for (const double slower : {1.0, 1.03, 1.08}) {
+    EXPECT_EQ(duel_of_clocks(1, slower, 0.02, seed_).outcome, Outcome::holds) << slower;
+    EXPECT_EQ(duel_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::holds) << slower;
+    EXPECT_EQ(duel_of_clocks(slower, slower, 0.02, seed_).outcome, Outcome::holds) << slower;
+  }
+}
+
+TEST_F(JudgeDuel, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {
+  for (const double longer : {1.8, 2.5, 10.0, 100.0}) {
+    const DuelVerdict verdict = duel_of_clocks(longer, longer, 0.02, seed_);
+    EXPECT_EQ(verdict.outcome, Outcome::not_comparable) << longer;
+    EXPECT_LE(verdict.pairs, 2);
+    EXPECT_NE(verdict.works.at(0).reason.find("the clock stops before the work is done"),
+              std::string::npos)
+        << verdict.works.at(0).reason;
+  }
+}
+
+// HEAD is slower than the margin; somebody accepts so much.
+TEST_F(JudgeDuel, SaysWhetherItHoldsAtWhatIsAcceptedByTheSameRates) {
+  const auto duels = [&](double effect, double noise) {
+    std::map<Outcome, int> outcomes;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      DuelScript script;
+      make_noisy(script, effect, noise, 0.002, seed);
+      const DuelSettings settings{.margin = 0.02, .accepted_growths = {{"work", 0.05}}};
+      DuelRequest request = request_of(script, seed, 60);
+      request.undecided = undecided_works(script.works, settings);
+      const WorkVerdict work =
+          judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings)
+              .works.at(0);
+      ++outcomes[work.at_accepted_growth];
+    }
+    return outcomes;
+  };
+  EXPECT_GE(duels(0.035, 0.002)[Outcome::holds], 59);
+  EXPECT_LE(duels(0.06, 0.01)[Outcome::holds], 3);
+  EXPECT_LE(duels(0.055, 0.02)[Outcome::holds], 6);
+  EXPECT_EQ(duels(0.08, 0.002)[Outcome::holds], 0);
+}
+
+TEST_F(JudgeDuel, SaysMorePairsOnlyWhereTheyWouldDecide) {
+  int out_of_reach = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const WorkVerdict work = duel(0.005, 0.004, 0.002, seed).works.at(0);
+    const bool says = work.reason.find("widen the margin") != std::string::npos;
+    EXPECT_EQ(work.out_of_reach, says) << work.reason;
+    out_of_reach += work.out_of_reach;
+  }
+  EXPECT_GT(out_of_reach, 10);
 }
 
 TEST_F(JudgeDuel, DividesAlphaOverTheWorks) {

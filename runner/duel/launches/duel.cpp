@@ -67,6 +67,7 @@ class Duel {
         plans_(request.works.size()) {
     result_.works = request.works;
     result_.seed = request.seed;
+    result_.simulated = request.introduction.base.simulated;
   }
 
   DuelMeasurement measure() {
@@ -226,7 +227,7 @@ class Duel {
     const nanoseconds of_all{static_cast<std::int64_t>(
         static_cast<double>(ran.elapsed.count()) *
         (1 + static_cast<double>(how.wash_out_steps) / static_cast<double>(how.steps)))};
-    claimed_ += of_all;
+    claimed_ += of_all + cost_of_a_request;
     return {.side = side,
             .steps = ran.steps,
             .elapsed = ran.elapsed,

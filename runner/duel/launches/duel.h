@@ -44,8 +44,8 @@ struct WorkInPair {
   // More steps of both sides, equally many: they show what is rare or begins late, in total time
   // alone. Those of a work that begins late ran before the superblocks.
   std::vector<Superblock> watched = {};
-  // From the first request to run until both have answered the last one to unload, and what both
-  // sides say of it.
+  // From the first request to run until both have answered the last one to unload; and what of it
+  // both sides say that their steps took, with what requests cost.
   std::chrono::nanoseconds passed{0};
   std::chrono::nanoseconds claimed{0};
 };
@@ -59,6 +59,7 @@ struct LaunchPair {
 struct DuelMeasurement {
   std::vector<std::string> works;
   std::uint64_t seed = 0;
+  bool simulated = false;         // times are not those of a clock that could be compared with ours
   std::vector<LaunchPair> pairs;  // whole ones only
   std::chrono::nanoseconds wall_time{0};
   bool budget_spent = false;

@@ -138,4 +138,13 @@ std::string_view in_words(Outcome outcome) {
   return {};
 }
 
+std::optional<Outcome> outcome_in(std::string_view words) {
+  for (const Outcome outcome :
+       {Outcome::holds, Outcome::refuted, Outcome::undecided, Outcome::skipped,
+        Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower}) {
+    if (in_words(outcome) == words) return outcome;
+  }
+  return std::nullopt;
+}
+
 }  // namespace stepgate

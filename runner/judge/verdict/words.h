@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,8 @@ std::string told_from(double value, double other, const Wording&);
 // "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
 // "machine slower".
 std::string_view in_words(Outcome);
+// The outcome of these words; none where they are no outcome's.
+std::optional<Outcome> outcome_in(std::string_view words);
 
 // More rounds, or pairs of launches, than this nobody waits for.
 constexpr double most_within_reach = 1000;

@@ -84,6 +84,20 @@ std::string kinds_in_words(const std::vector<Finding>& findings, Severity severi
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string way_out_of(const std::vector<Finding>& findings) {
+  const auto undecided = [](const Finding& finding) {
+    return finding.severity == Severity::undecided;
+  };
+  const auto within_reach = [&](const Finding& finding) {
+    return undecided(finding) && !finding.out_of_reach;
+  };
+  if (std::ranges::count_if(findings, within_reach) == std::ranges::count_if(findings, undecided))
+    return "more evidence would decide";
+  return std::ranges::any_of(findings, within_reach)
+             ? "more evidence would decide some; of the others, widen the limit"
+             : "more evidence would not decide it: widen the limit";
+}
+
 }  // namespace
 
 std::string program_in_words(const std::string& given, const Hello* hello) {
@@ -119,8 +133,8 @@ std::string answer_in_words(const GateVerdict& verdict) {
       return "NOT GATED: " + kinds_in_words(verdict.findings, Severity::not_gated) +
              " could not be compared";
     case Severity::undecided:
-      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) +
-             "; more evidence would decide";
+      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) + "; " +
+             way_out_of(verdict.findings);
     case Severity::note:
       return std::ranges::any_of(
                  verdict.findings,
@@ -172,7 +186,7 @@ void print_gate_looks(std::ostream& out, const GateLooks& looks) {
     }
   }
   for (const HeadSentence& sentence : looks.sentences) {
-    if (sentence.outcome == in_words(Outcome::holds))
+    if (sentence.outcome == Outcome::holds)
       line("sentence", sentence.scenario + "." + sentence.name, sentence.reason);
   }
 }
