@@ -131,6 +131,12 @@ constexpr ProfileRow profile_rows[] = {
      [](DeviceProfile& p) -> Target { return &p.noise.spike_probability; }},
     {"noise", "spike_ns", times,
      [](DeviceProfile& p) -> Target { return &p.noise.spike_nanoseconds; }},
+    {"noise", "slower_after_steps", times,
+     [](DeviceProfile& p) -> Target { return &p.noise.slower_after_steps; }, true},
+    {"noise", "slower_by", shares, [](DeviceProfile& p) -> Target { return &p.noise.slower_by; },
+     true},
+    {"noise", "slower_each_step", shares,
+     [](DeviceProfile& p) -> Target { return &p.noise.slower_each_step; }, true},
 };
 
 constexpr std::string_view collectives = "collectives";

@@ -31,6 +31,9 @@ struct DuelArguments {
   std::vector<std::string> works;  // patterns
   std::vector<std::string>
       passed_variables;  // that BASE and HEAD see besides (worker_environment.h)
+  // "NAME=value" that one side alone sees, to compare two environments of a program.
+  std::vector<std::string> base_variables;
+  std::vector<std::string> head_variables;
   double stall_seconds = 60;
 };
 
@@ -42,6 +45,7 @@ struct GateArguments {
   std::filesystem::path accepted;                 // what may be slower, by whose word
   std::string margin = "2%";
   bool stored = false;  // stored runs are BASE
+  bool soak = false;    // HEAD's beginning is BASE
   bool sentences = true;
   double run_seconds = 1800;  // what a `run` of HEAD, and one of BASE, may take
 };

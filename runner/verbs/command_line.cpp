@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "support/text/diagnostic.h"
@@ -126,6 +127,26 @@ class CommandLine {
                      "a variable of the environment that both programs see besides those that "
                      "ci/WORKER.md lists; 'DATA_*' is all that begin so; repeatable")
         ->allow_extra_args(false);
+  }
+
+  void takes_environments(CLI::App* added) {
+    DuelArguments& duel = arguments_.duel;
+    for (const auto& [option, variables, side] :
+         {std::tuple{"--base-env", &duel.base_variables, "BASE"},
+          std::tuple{"--head-env", &duel.head_variables, "HEAD"}}) {
+      added
+          ->add_option(option, *variables,
+                       fmt::format("NAME=VALUE that {} alone sees, to compare two environments of "
+                                   "one program (docs/ci.md); repeatable",
+                                   side))
+          ->allow_extra_args(false)
+          ->check([](const std::string& text) -> std::string {
+            const std::size_t equals = text.find('=');
+            return equals == 0 || equals == std::string::npos
+                       ? "must be NAME=VALUE, not '" + text + "'"
+                       : "";
+          });
+    }
   }
 
   void takes_tags(CLI::App* added) {
@@ -315,6 +336,7 @@ class CommandLine {
     verb_duel->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
     passes_variables(verb_duel);
+    takes_environments(verb_duel);
     verb_duel->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
     takes_rank_count(takes_device(takes_scenarios(verb_duel)));
@@ -354,6 +376,10 @@ class CommandLine {
     gate->add_flag("--stored", given.stored,
                    "compare with the runs that `accept` stored, instead of a BASE")
         ->excludes(base);
+    gate->add_flag("--soak", given.soak,
+                   "run every work for 6,000 steps or 20 s instead: does it become slower than at "
+                   "its beginning?")
+        ->excludes(base);
     gate->add_option("--head", given.head, "the stepgate that would be merged")->required();
     gate->add_option("--head-files", given.head_files,
                      "HEAD's scenarios, where they are not the same files as BASE's")
@@ -369,6 +395,9 @@ class CommandLine {
     gate->add_option("--work", duel.works, "only works that this pattern matches; repeatable")
         ->allow_extra_args(false);
     passes_variables(gate);
+    takes_environments(gate);
+    gate->add_option("--evidence", arguments_.evidence,
+                     "go on from what earlier runs of the same builds found, which this file has");
     gate->add_option("--stall-seconds", duel.stall_seconds, "a worker must answer within")
         ->check(is_seconds);
     gate->add_option("--run-seconds", given.run_seconds,

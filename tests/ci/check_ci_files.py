@@ -68,6 +68,10 @@ for name in ["gate", "nightly"]:
 
 for file in ["github/nightly.yml", "gitlab/stepgate.yml", "buildkite/nightly.yml", "jenkins/Jenkinsfile.nightly"]:
     expect(re.search(r"\bci/jobs/sanitizers \S", read(file)), f"{file}: nothing starts ci/jobs/sanitizers")
+kept = {"github/gate.yml": "path: out/evidence\n", "gitlab/stepgate.yml": "paths: [out/evidence]\n",
+        "buildkite/gate.yml": "out/evidence/*", "jenkins/Jenkinsfile.gate": "stepgate-evidence/$CHANGE_ID"}
+for file, words in kept.items():
+    expect(read(file).count(words) >= 2 or file.startswith("buildkite"), f"{file}: no evidence from earlier runs is kept: {words}")
 expect("ci/kernel_resources.py" in read("jobs/nightly"), "jobs/nightly: nobody looks at what kernels take")
 
 # GitHub

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # ci_files_test.py REPOSITORY FOLDER: the files of CI systems keep check_ci_files.py's rules; it finds each of the faults
 # planted here; and the scripts that those files start hand exit codes on and let nothing in.
+import hashlib
 import os
 import shutil
 import subprocess
@@ -74,6 +75,8 @@ faults = [
     ("gitlab/stepgate.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
     ("buildkite/nightly.yml", "ci/jobs/sanitizers . out", "echo none", "nothing starts ci/jobs/sanitizers"),
     ("jenkins/Jenkinsfile.nightly", "ci/jobs/sanitizers . sanitizers", "echo none", "nothing starts ci/jobs/sanitizers"),
+    ("github/gate.yml", "path: out/evidence", "path: out/other", "no evidence from earlier runs"),
+    ("gitlab/stepgate.yml", "paths: [out/evidence]", "paths: [out/other]", "no evidence from earlier runs"),
     ("jobs/nightly", "kernel_resources", "nothing", "what kernels take"),
     ("jobs/gate", '"$base" --baselines', "$base --baselines $unset", "SC2154"),
 ]
@@ -113,12 +116,13 @@ def fake_cuobjdump(text, code=0):
 
 jobs = os.path.join(repository, "ci/jobs")
 out = os.path.join(place, "out")
+head = fake("head", "exit 0\n")
 for code in [0, 1, 2, 3, 4, 77, 139]:
     stepgate = fake("stepgate", f'echo "$@" >>{place}/calls\nexit {code}\n')
     fake("compute-sanitizer", "while [ $# -gt 0 ]; do case $1 in --tool|--error-exitcode) shift 2 ;; *) exec \"$@\" ;; esac; done\n")
     fake_cuobjdump(good)
     path = {"PATH": place + ":" + os.environ["PATH"]}
-    for words in [["gate", stepgate, "head", repository, out], ["nightly", stepgate, repository, out],
+    for words in [["gate", stepgate, head, repository, out], ["nightly", stepgate, repository, out],
                   ["refresh", stepgate, repository, out], ["weekly", stepgate, repository, out]]:
         ended = run(os.path.join(jobs, words[0]), *words[1:], env=path)
         written = open(os.path.join(out, "exit_code")).read().strip()
@@ -127,7 +131,10 @@ for code in [0, 1, 2, 3, 4, 77, 139]:
                + ended.stderr)
         shutil.rmtree(out)
 calls = open(os.path.join(place, "calls")).read()
-expect(f"--baselines {repository}/baselines gate --base {place}/stepgate --head head" in calls, "gate: " + calls)
+expect(f"--baselines {repository}/baselines gate --base {place}/stepgate --head {head}" in calls, "gate: " + calls)
+digest = hashlib.sha256(open(head, "rb").read()).hexdigest()[:16]
+expect(f"--evidence {out}/evidence/{digest}.toml" in calls, "gate: does not go on from evidence: " + calls)
+expect(f"gate --soak --head {place}/stepgate" in calls, "nightly: no soak: " + calls)
 expect("accept" in calls and f"--baselines {out}/baselines accept" in calls, "refresh writes to the trusted baselines")
 
 # What is worse in one part is what the job ends with.
@@ -150,7 +157,7 @@ for text, code, job, words in [
     expect(ended.returncode == job and words in ended.stdout, f"nightly: {text!r} and {code} of cuobjdump: {ended}")
 few = os.path.join(place, "few programs")
 os.makedirs(few)
-for program in ["bash", "cat", "dirname", "mkdir", "python3", "rm", "tee"]:
+for program in ["bash", "cat", "dirname", "mkdir", "python3", "rm", "sha256sum", "tee"]:
     os.symlink(shutil.which(program), os.path.join(few, program))
 ended = run(os.path.join(jobs, "nightly"), stepgate, repository, out, env={"PATH": few})
 expect(ended.returncode == 4 and "not checked: no cuobjdump" in ended.stdout, f"nightly without cuobjdump: {ended}")

@@ -226,6 +226,7 @@ class CudaDevice : public Device {
                             .gpus = 1};
     if (auto slice = mig_slice_of(identity.name))
       identity.keys.push_back({"mig slice", std::move(*slice)});
+    identity.keys.push_back({"cublas", cublas_version()});
     identity.power_limit = value_of(identity.keys, "power limit");
     const std::string generation = value_of(identity.keys, "pcie generation");
     if (!generation.empty()) {

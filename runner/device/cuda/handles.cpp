@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/cuda/handles.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "device/cuda/check.h"
@@ -24,6 +26,11 @@ std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& l
   check(cudaEventElapsedTime(&milliseconds, first.get(), last.get()),
         "read the time between events");
   return std::chrono::nanoseconds(std::llround(static_cast<double>(milliseconds) * 1e6));
+}
+
+std::string cublas_version() {
+  const std::size_t version = cublasLtGetVersion();  // as CUBLAS_VERSION has it
+  return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
 }
 
 BlasHandle make_blas() {

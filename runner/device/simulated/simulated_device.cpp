@@ -258,7 +258,9 @@ class SimulatedStep : public LoadedStep {
     const NoiseCosts& costs = machine_->profile.noise;
     Random& random = machine_->random;
     const double seconds = static_cast<double>(ranks_.host_now()) / nanoseconds_per_second;
-    const double slow = run_factor_ * std::exp(costs.drift_per_second * seconds);
+    double slow = run_factor_ * std::exp(costs.drift_per_second * seconds);
+    const std::int64_t late = next_step_ - first_step_ - costs.slower_after_steps;
+    if (late >= 0) slow *= 1 + costs.slower_by + costs.slower_each_step * static_cast<double>(late);
     StepNoise made;
     made.host = slow * std::exp(costs.within_rounds * random.normal());
     made.device = slow * std::exp(costs.within_rounds * random.normal()) * planted_.factor;

@@ -16,7 +16,10 @@ namespace {
 
 constexpr std::string_view accepted_way_out = "docs/gate.md has an example";
 
-Accepted read_entry(const TomlKeys::Table& table, TomlKeys::Faults& faults) {
+constexpr double most_weeks = 53;
+
+Accepted read_entry(const TomlKeys::Table& table, const std::string& day,
+                    TomlKeys::Faults& faults) {
   Accepted entry;
   entry.place = table.place;
   TomlKeys keys(*table.content, table.place, "an accepted change", faults, accepted_way_out);
@@ -49,6 +52,11 @@ Accepted read_entry(const TomlKeys::Table& table, TomlKeys::Faults& faults) {
   const bool is_day = entry.until.size() == day_bytes && weeks_of_date(entry.until);
   if (!entry.until.empty() && !is_day)
     keys.fault(table.place, "'until' must be a day, as in until = \"2027-01-31\"");
+  const auto today = weeks_of_date(day);
+  if (is_day && today && *weeks_of_date(entry.until) - *today > most_weeks)
+    keys.fault(table.place, "'until' is more than a year away; give a day within a year");
+  if (entry.what == "time" && entry.work.find_first_not_of("*?/") == std::string::npos)
+    keys.fault(table.place, "'work' is every work; name the scenarios that may be slower");
   for (const auto& [name, text] : {std::pair{"who", &entry.who}, {"why", &entry.why}}) {
     if (text->find_first_not_of(' ') == std::string::npos)
       keys.fault(table.place, std::string("'") + name + "' is empty");
@@ -58,7 +66,7 @@ Accepted read_entry(const TomlKeys::Table& table, TomlKeys::Faults& faults) {
 
 }  // namespace
 
-std::vector<Accepted> read_accepted(const std::filesystem::path& file) {
+std::vector<Accepted> read_accepted(const std::filesystem::path& file, const std::string& day) {
   const TomlTable table = read_toml(file, "a file of accepted changes");
   TomlKeys::Faults faults;
   TomlKeys keys(table, {file.string(), 0, 0}, "a file of accepted changes", faults,
@@ -66,7 +74,7 @@ std::vector<Accepted> read_accepted(const std::filesystem::path& file) {
   std::vector<Accepted> all;
   if (const TomlEntry* entries = keys.optional("accepted")) {
     for (const TomlKeys::Table& entry : keys.tables(*entries))
-      all.push_back(read_entry(entry, faults));
+      all.push_back(read_entry(entry, day, faults));
   }
   keys.refuse_the_rest();
   if (!faults.empty()) throw RequestError(std::move(faults));

@@ -25,8 +25,9 @@ struct Accepted {
   Place place;
 };
 
-// Throws RequestError with everything that is wrong with the file.
-std::vector<Accepted> read_accepted(const std::filesystem::path&);
+// Throws RequestError with everything that is wrong with the file. An entry lasts for a year from
+// `day`, today, at most.
+std::vector<Accepted> read_accepted(const std::filesystem::path&, const std::string& day);
 
 // Whether the entry speaks of it at all.
 bool speaks_of(const Accepted&, const std::string& work, const std::string& what);

@@ -12,6 +12,7 @@
 #include "judge/sentences/timed_sentence.h"
 #include "judge/verdict/words.h"
 #include "stats/e_process.h"
+#include "support/seconds.h"
 #include "support/text/diagnostic.h"
 #include "support/text/nearest.h"
 #include "support/text/number_words.h"
@@ -20,18 +21,157 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t default_pairs = 30;
+// Where typical and total time disagree, so many times the fewest pairs are made.
+constexpr std::int64_t pairs_held_back = 2;
 
 TimedSentence test_of(double margin, std::size_t works, const DuelSettings& settings) {
   const std::array no_slower{Bound{Direction::below, std::log1p(margin)}};
   return TimedSentence(no_slower, settings.alpha / static_cast<double>(works), settings.beta);
 }
 
-// The unit of evidence: the mean over the superblocks of one pair of launches.
-double contrast_of(const WorkInPair& work) {
-  double sum = 0;
-  for (const Superblock& block : work.superblocks) sum += contrast_of(block);
-  return sum / static_cast<double>(work.superblocks.size());
+struct Total {
+  double seconds = 0;
+  double steps = 0;
+
+  void add(const DuelSegment& segment) {
+    seconds += std::chrono::duration<double>(segment.elapsed).count();
+    steps += static_cast<double>(segment.steps);
+  }
+  std::optional<double> step_seconds() const {
+    return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
+  }
+};
+
+// A worker may hide so much of its time, relative to the other's: their requests cost what they
+// cost.
+const double log_hidden_share = std::log1p(0.1);
+// Where so much of the time that a work takes is in nobody's words, a clock stops too early.
+constexpr double unexplained_share = 0.25;
+constexpr double seconds_to_unload = 0.1;  // both sides
+
+// What both sides say of a pair, and what was waited for beyond that.
+struct Waited {
+  double claimed = 0;  // log(head's step time / base's)
+  double waited = 0;   // the same with what each hides
+
+  // What can be believed: a claim outside of what was waited for is moved to it, as far as requests
+  // do not explain it. Where nothing is hidden that is the claim.
+  double believed() const {
+    if (waited > std::max(0.0, claimed) + log_hidden_share) return waited - log_hidden_share;
+    if (waited < std::min(0.0, claimed) - log_hidden_share) return waited + log_hidden_share;
+    return claimed;
+  }
+};
+
+Waited waited_in(const WorkInPair& work) {
+  Waited sum;
+  for (const Superblock& block : work.superblocks) {
+    sum.claimed += contrast_of(block);
+    Superblock with_hidden = block;
+    const double scored = static_cast<double>(block.front().steps) /
+                          static_cast<double>(block.front().steps + work.wash_out_steps);
+    for (DuelSegment& segment : with_hidden)
+      segment.elapsed +=
+          std::chrono::duration_cast<std::chrono::nanoseconds>(segment.hidden * scored);
+    sum.waited += contrast_of(with_hidden);
+  }
+  const auto blocks = static_cast<double>(work.superblocks.size());
+  return {sum.claimed / blocks, sum.waited / blocks};
 }
+
+// What the pairs of launches say of one work so far, fed a pair at a time: whoever stops the duel
+// and whoever judges it see the same.
+class WorkTest {
+ public:
+  WorkTest(const std::string& work, std::size_t works, const DuelSettings& settings)
+      : margin_(settings.margin_of(work)),
+        fewest_pairs_(fewest_pairs_to_hold(settings)),
+        sentence_(test_of(margin_, works, settings)) {
+    const auto accepted = settings.accepted_growths.find(work);
+    if (accepted == settings.accepted_growths.end() || accepted->second <= margin_) return;
+    accepted_growth_ = accepted->second;
+    accepted_.emplace(test_of(accepted->second, works, settings));
+  }
+
+  void add(const DuelMeasurement& all, const WorkInPair& work) {
+    const std::int64_t before = steps();
+    for (const auto* blocks : {&work.superblocks, &work.watched}) {
+      for (const Superblock& block : *blocks) {
+        for (const DuelSegment& segment : block)
+          totals_[static_cast<std::size_t>(segment.side)].add(segment);
+      }
+    }
+    Waited waited = waited_in(work);
+    if (all.simulated) waited.waited = waited.claimed;
+    hidden_.add(waited.believed() - waited.claimed);
+    stops_early_ +=
+        !all.simulated && (seconds(work.passed) - seconds_to_unload) * (1 - unexplained_share) >
+                              seconds(work.claimed);
+    // The unit of evidence: the mean over the superblocks of one pair of launches.
+    const double in_total =
+        std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden();
+    sentence_.add(waited.believed(), in_total);
+    if (accepted_) accepted_->add(waited.believed(), in_total);
+    longest_launch_ = std::max(longest_launch_, steps() - before);
+    ++pairs_;
+    superblocks_ += std::ssize(work.superblocks);
+  }
+
+  double margin() const { return margin_; }
+  std::int64_t pairs() const { return pairs_; }
+  std::int64_t superblocks() const { return superblocks_; }
+  std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
+  // Each side's.
+  std::int64_t steps() const { return static_cast<std::int64_t>(totals_[0].steps); }
+  std::optional<double> step_seconds(DuelSide side) const {
+    return totals_[static_cast<std::size_t>(side)].step_seconds();
+  }
+  const TimedSentence& sentence() const { return sentence_; }
+  std::optional<double> accepted_growth() const { return accepted_growth_; }
+  Outcome at_accepted_growth() const {
+    return accepted_ ? accepted_->outcome() : Outcome::undecided;
+  }
+
+  // log of how much HEAD hides of its time, in a typical pair; negative where BASE does.
+  double hidden() const { return hidden_.centre(); }
+  bool clock_stops_early() const { return 2 * stops_early_ > pairs_ && pairs_ > 1; }
+
+  // What is slower by the wait is refuted; other disagreement of clocks says nothing of HEAD.
+  Outcome outcome() const {
+    const Outcome outcome = sentence_.outcome();
+    if (hidden() > 0 && outcome == Outcome::refuted) return outcome;
+    if (clock_stops_early() || (hidden() < 0 && outcome != Outcome::undecided))
+      return Outcome::not_comparable;
+    return outcome;
+  }
+
+  bool is_open() const {
+    if (clock_stops_early() && hidden() <= 0) return false;
+    if (pairs_ < fewest_pairs_) return true;
+    if (!is_over(sentence_))
+      return !accepted_ || !is_late() || accepted_->outcome() != Outcome::holds;
+    return sentence_.outcome() != Outcome::holds && accepted_ && !is_over(*accepted_);
+  }
+
+ private:
+  bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
+  // More pairs of what typical and total time disagree about make it no surer.
+  bool is_over(const TimedSentence& sentence) const {
+    return sentence.outcome() != Outcome::undecided || (sentence.is_held_back() && is_late());
+  }
+
+  double margin_;
+  std::int64_t fewest_pairs_;
+  TimedSentence sentence_;
+  std::optional<double> accepted_growth_;
+  std::optional<TimedSentence> accepted_;
+  std::array<Total, 2> totals_;
+  RobustScale hidden_;
+  std::int64_t stops_early_ = 0;
+  std::int64_t pairs_ = 0;
+  std::int64_t superblocks_ = 0;
+  std::int64_t longest_launch_ = 0;
+};
 
 void note_unshared(const std::vector<std::string>& works, const std::vector<std::string>& others,
                    std::string_view side, std::vector<std::string>& notes) {
@@ -80,14 +220,15 @@ std::string missing_in_words(const WorkVerdict& work, std::int64_t fewest) {
                          share_in_words(*work.timed->smallest_seen));
   }
   const std::optional<double>& missing = work.timed->rounds_missing;
-  if (!missing) return words + "; it lies too close to the limit for more pairs to decide it";
-  return words + fmt::format("; {}about {} more would decide it",
-                             *missing > most_within_reach ? "out of reach: " : "",
-                             pairs_in_words(*missing));
+  if (!missing)
+    return words + "; it lies too close to the limit for more pairs to decide it: widen the margin";
+  const bool out_of_reach = *missing > most_within_reach;
+  return words + fmt::format("; {}about {} more would decide it{}",
+                             out_of_reach ? "out of reach: " : "", pairs_in_words(*missing),
+                             out_of_reach ? "; widen the margin" : "");
 }
 
 std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
-  if (!work.timed) return "no pair of launches was measured";
   const TimedEvidence& timed = *work.timed;
   const auto change = [&](double ratio) { return change_in_words(ratio, work.margin); };
   std::string words = fmt::format("step time {}", change(timed.ratio));
@@ -101,54 +242,82 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   }
   words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
                        change(1 + work.margin));
-  if (work.outcome == Outcome::undecided) {
+  if (timed.held_back_by_total) {
+    words += fmt::format(
+        "; a typical launch says {}, total time over {} steps a side {}: they "
+        "disagree",
+        change(timed.ratio), work.steps, change(*timed.total_ratio));
+  } else if (work.outcome == Outcome::undecided) {
     words += missing_in_words(work, fewest_pairs_to_hold(settings));
   }
   return words;
 }
 
-struct Total {
-  double seconds = 0;
-  double steps = 0;
-
-  void add(const DuelSegment& segment) {
-    seconds += std::chrono::duration<double>(segment.elapsed).count();
-    steps += static_cast<double>(segment.steps);
+// Empty where the clocks agree.
+std::string clocks_in_words(const WorkTest& test) {
+  if (test.hidden() != 0) {
+    return fmt::format("; {} takes {} longer than it says, by our clock: what it took counts",
+                       test.hidden() > 0 ? "HEAD" : "BASE",
+                       share_in_words(std::expm1(std::abs(test.hidden()) + log_hidden_share)));
   }
-  std::optional<double> step_seconds() const {
-    return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
-  }
-};
+  return test.clock_stops_early()
+             ? "; not comparable: the clock stops before the work is done, which takes a third "
+               "longer than both sides say, or more"
+             : "";
+}
 
 WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
                        const DuelSettings& settings) {
   WorkVerdict work;
   work.name = measurement.works[static_cast<std::size_t>(index)];
-  work.margin = settings.margin_of(work.name);
-  TimedSentence test = test_of(work.margin, measurement.works.size(), settings);
-  std::array<Total, 2> totals;
+  WorkTest test(work.name, measurement.works.size(), settings);
   for (const LaunchPair& pair : measurement.pairs) {
     for (const WorkInPair& measured : pair.works) {
-      if (measured.work != index) continue;
-      test.add(contrast_of(measured));
-      ++work.pairs;
-      work.superblocks += std::ssize(measured.superblocks);
-      for (const Superblock& block : measured.superblocks) {
-        for (const DuelSegment& segment : block)
-          totals[static_cast<std::size_t>(segment.side)].add(segment);
-      }
+      if (measured.work == index) test.add(measurement, measured);
     }
   }
-  work.base_step_seconds = totals[0].step_seconds();
-  work.head_step_seconds = totals[1].step_seconds();
+  work.margin = test.margin();
+  work.pairs = test.pairs();
+  work.superblocks = test.superblocks();
+  work.steps = test.steps();
+  work.longest_launch = test.longest_launch();
+  work.base_step_seconds = test.step_seconds(DuelSide::base);
+  work.head_step_seconds = test.step_seconds(DuelSide::head);
+  work.accepted_growth = test.accepted_growth();
+  work.at_accepted_growth = test.at_accepted_growth();
+  if (work.pairs == 0) {
+    work.reason = "no pair of launches was measured";
+    return work;
+  }
   work.outcome = test.outcome();
-  if (work.pairs > 0) work.timed = test.evidence(settings.confidence);
-  work.reason = reason_of(work, settings);
+  work.timed = test.sentence().evidence(settings.confidence);
+  work.out_of_reach =
+      work.outcome == Outcome::undecided && work.pairs >= fewest_pairs_to_hold(settings) &&
+      (work.timed->held_back_by_total ||
+       work.timed->rounds_missing.value_or(2 * most_within_reach) > most_within_reach);
+  work.reason = reason_of(work, settings) + clocks_in_words(test);
   return work;
 }
 
+// About the work that was looked at least, among those that pass.
+std::string unseen_in_words(const DuelVerdict& verdict) {
+  const WorkVerdict* least = nullptr;
+  for (const WorkVerdict& work : verdict.works) {
+    if (work.outcome == Outcome::holds && (least == nullptr || work.steps < least->steps))
+      least = &work;
+  }
+  if (least == nullptr) return "";
+  const auto share = [&](std::int64_t seen) {
+    return share_in_words(share_that_may_not_show(seen, verdict.settings.beta));
+  };
+  return fmt::format(
+      "what slows fewer than {} of launches or {} of steps, or begins after {} steps of a launch, "
+      "may not have shown",
+      share(least->pairs), share(least->steps), least->longest_launch);
+}
+
 Outcome worst_of(const std::vector<WorkVerdict>& works) {
-  for (const Outcome outcome : {Outcome::refuted, Outcome::undecided}) {
+  for (const Outcome outcome : {Outcome::refuted, Outcome::not_comparable, Outcome::undecided}) {
     for (const WorkVerdict& work : works) {
       if (work.outcome == outcome) return outcome;
     }
@@ -230,19 +399,16 @@ std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
 std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     std::span<const std::string> works, const DuelSettings& settings) {
   // A std::function must be copyable; its copies share the tests.
-  const auto tests = std::make_shared<std::vector<TimedSentence>>();
-  for (const std::string& work : works)
-    tests->push_back(test_of(settings.margin_of(work), works.size(), settings));
-  return [tests, seen = std::size_t{0},
-          fewest = fewest_pairs_to_hold(settings)](const DuelMeasurement& measurement) mutable {
+  const auto tests = std::make_shared<std::vector<WorkTest>>();
+  for (const std::string& work : works) tests->emplace_back(work, works.size(), settings);
+  return [tests, seen = std::size_t{0}](const DuelMeasurement& measurement) mutable {
     for (; seen < measurement.pairs.size(); ++seen) {
       for (const WorkInPair& work : measurement.pairs[seen].works)
-        (*tests)[static_cast<std::size_t>(work.work)].add(contrast_of(work));
+        (*tests)[static_cast<std::size_t>(work.work)].add(measurement, work);
     }
     std::vector<int> open;
     for (std::size_t index = 0; index < tests->size(); ++index) {
-      if (std::ssize(measurement.pairs) < fewest || (*tests)[index].outcome() == Outcome::undecided)
-        open.push_back(static_cast<int>(index));
+      if ((*tests)[index].is_open()) open.push_back(static_cast<int>(index));
     }
     return open;
   };
@@ -260,6 +426,8 @@ DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
   for (int work = 0; work < std::ssize(measurement.works); ++work)
     verdict.works.push_back(judge_work(work, measurement, settings));
   verdict.outcome = worst_of(verdict.works);
+  if (const std::string unseen = unseen_in_words(verdict); !unseen.empty())
+    verdict.notes.push_back(unseen);
   if (measurement.budget_spent && verdict.outcome == Outcome::undecided)
     verdict.notes.push_back("the budget is spent");
   return verdict;

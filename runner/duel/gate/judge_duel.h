@@ -21,6 +21,9 @@ struct DuelSettings {
   double margin = 0.01;  // HEAD's step time may be this much longer, relative
   // Of works of which more than that is allowed.
   std::map<std::string, double> wider = {};
+  // By how much more a work may take by somebody's word; a duel at that margin decides whether the
+  // word covers it.
+  std::map<std::string, double> accepted_growths = {};
   double alpha = 0.01;  // of any work wrongly refuted: divided over the works
   double beta = 0.05;   // of a work wrongly held
   double confidence = 0.95;
@@ -65,6 +68,12 @@ struct WorkVerdict {
   std::optional<double> head_step_seconds;
   std::int64_t pairs = 0;
   std::int64_t superblocks = 0;
+  std::int64_t steps = 0;           // of each side that count in total time
+  std::int64_t longest_launch = 0;  // how many of them were of one launch
+  // It is undecided, and more pairs would not decide it.
+  bool out_of_reach = false;
+  std::optional<double> accepted_growth;  // that settings have for it
+  Outcome at_accepted_growth = Outcome::undecided;
   std::optional<TimedEvidence> timed;  // of head / base, a contrast for each pair
   std::string reason;
 };

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "duel/testing/fake_worker.h"
 #include "stats/e_process.h"
@@ -67,6 +71,49 @@ Shares shares_of(double effect, double launch_noise, int duels, std::uint64_t se
 // p and three standard errors of it.
 double at_most(double p, int duels) {
   return p + 3 * std::sqrt(p * (1 - p) / duels);
+}
+
+// Steps of 213 us with the noise of launches and segments, some of which stall at HEAD; or all of
+// them, from a step of the launch on.
+struct Planted {
+  double share = 0;
+  double stall_seconds = 0;
+  std::int64_t after_steps = std::numeric_limits<std::int64_t>::max();
+  double slower_by = 0;
+};
+
+DuelVerdict watched_duel(const Planted& planted, std::uint64_t seed,
+                         std::chrono::nanoseconds watch_time = std::chrono::seconds(24)) {
+  constexpr double step = 213e-6;
+  DuelScript script;
+  script.loaded = {.wash_out_steps = 2};
+  std::array<std::int64_t, 2> of_launch{};
+  std::array<std::int64_t, 2> steps{};
+  make_noisy(script, 0, 0.001, 0.002, seed);
+  script.step_seconds = [&, noise = script.step_seconds, random = Random(random_bits(seed, 2))](
+                            DuelSide side, const std::string& work, std::int64_t launch) mutable {
+    double time = step * 1e3 * noise(side, work, launch);
+    const auto index = static_cast<std::size_t>(side);
+    if (std::exchange(of_launch[index], launch) != launch) steps[index] = 0;
+    const RunSteps& run = script.runs.back().second;
+    steps[index] += run.wash_out_steps + run.steps;
+    if (side == DuelSide::base) return time;
+    if (steps[index] > planted.after_steps) time *= 1 + planted.slower_by;
+    for (std::int64_t done = 0; done < run.steps; ++done) {
+      if (random.uniform() < planted.share)
+        time -=
+            std::log(1 - random.uniform()) * planted.stall_seconds / static_cast<double>(run.steps);
+    }
+    return time;
+  };
+  const DuelSettings settings{.margin = 0.02};
+  DuelRequest request = request_of(script, seed, 30);
+  request.segment = std::chrono::milliseconds(5);
+  request.warm_up_segments = 1;
+  request.first_superblocks = 1;
+  request.watch_time = watch_time;
+  request.undecided = undecided_works(script.works, settings);
+  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
 }
 
 class JudgeDuel : public testing::Test {
@@ -167,6 +214,130 @@ TEST_F(JudgeDuel, DecidesQuietProgramsAtTheFewestPairs) {
   const DuelVerdict same = duel(0, 0, 0.0005, seed_);
   EXPECT_EQ(same.outcome, Outcome::holds);
   EXPECT_LE(same.pairs, 8);
+}
+
+TEST_F(JudgeDuel, DoesNotPassStallsThatATypicalLaunchDoesNotShow) {
+  for (const Planted& planted : {Planted{0.001, 15e-3},
+                                 {0.0005, 40e-3},
+                                 {0.002, 7e-3},
+                                 {0.004, 4e-3},
+                                 {0.0007, 30e-3},
+                                 {0.003, 3e-3}}) {
+    int passed = 0;
+    int disagree = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      const DuelVerdict verdict = watched_duel(planted, seed);
+      const WorkVerdict& work = verdict.works.at(0);
+      passed += work.outcome == Outcome::holds;
+      disagree += work.reason.find("they disagree") != std::string::npos;
+    }
+    EXPECT_LE(passed, 3) << planted.share;
+    EXPECT_GT(disagree, 20) << planted.share;
+  }
+}
+
+TEST_F(JudgeDuel, DoesNotPassWhatBeginsLateInALaunch) {
+  for (const std::int64_t after : {100, 200, 500}) {
+    for (const double slower_by : {0.05, 0.3, 1.0}) {
+      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        EXPECT_NE(watched_duel({.after_steps = after, .slower_by = slower_by}, seed).outcome,
+                  Outcome::holds)
+            << after << ' ' << slower_by;
+      }
+    }
+  }
+}
+
+TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
+  std::int64_t pairs = 0;
+  std::int64_t pairs_unwatched = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const DuelVerdict watched = watched_duel({}, seed);
+    EXPECT_EQ(watched.outcome, Outcome::holds);
+    pairs += watched.pairs;
+    pairs_unwatched += watched_duel({}, seed, std::chrono::seconds(0)).pairs;
+    EXPECT_NE(watched.notes.back().find("what slows fewer than 39 % of launches or 0.0"),
+              std::string::npos)
+        << watched.notes.back();
+  }
+  EXPECT_EQ(pairs, pairs_unwatched);
+}
+
+// Programs whose clocks are their own affair: as fast as they say, or so many times slower.
+DuelVerdict duel_of_clocks(double base, double head, double margin, std::uint64_t seed) {
+  DuelScript script;
+  script.simulated = false;
+  script.loaded = {.wash_out_steps = 4};
+  script.really = {base, head};
+  make_noisy(script, 0, 0.001, 0.002, seed);
+  const DuelSettings settings{.margin = margin};
+  DuelRequest request = request_of(script, seed, 30);
+  request.undecided = undecided_works(script.works, settings);
+  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
+}
+
+TEST_F(JudgeDuel, BlocksByWhatItWaitedForWhatAClaimedTimeHides) {
+  for (const double slower : {1.5, 3.0, 10.0}) {
+    const DuelVerdict hides = duel_of_clocks(1, slower, 0.02, seed_);
+    EXPECT_EQ(hides.outcome, Outcome::refuted) << slower;
+    EXPECT_NE(hides.works.at(0).reason.find("; HEAD takes "), std::string::npos)
+        << hides.works.at(0).reason;
+    const DuelVerdict base_hides = duel_of_clocks(slower, 1, 0.02, seed_);
+    EXPECT_EQ(base_hides.outcome, Outcome::not_comparable) << slower;
+    EXPECT_NE(base_hides.works.at(0).reason.find("; BASE takes "), std::string::npos)
+        << base_hides.works.at(0).reason;
+  }
+  // What requests cost is nobody's step, and both may cost as much.
+  for (const double slower : {1.0, 1.03, 1.08}) {
+    EXPECT_EQ(duel_of_clocks(1, slower, 0.02, seed_).outcome, Outcome::holds) << slower;
+    EXPECT_EQ(duel_of_clocks(slower, 1, 0.02, seed_).outcome, Outcome::holds) << slower;
+    EXPECT_EQ(duel_of_clocks(slower, slower, 0.02, seed_).outcome, Outcome::holds) << slower;
+  }
+}
+
+TEST_F(JudgeDuel, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {
+  for (const double longer : {1.8, 2.5, 10.0, 100.0}) {
+    const DuelVerdict verdict = duel_of_clocks(longer, longer, 0.02, seed_);
+    EXPECT_EQ(verdict.outcome, Outcome::not_comparable) << longer;
+    EXPECT_LE(verdict.pairs, 2);
+    EXPECT_NE(verdict.works.at(0).reason.find("the clock stops before the work is done"),
+              std::string::npos)
+        << verdict.works.at(0).reason;
+  }
+}
+
+// HEAD is slower than the margin; somebody accepts so much.
+TEST_F(JudgeDuel, SaysWhetherItHoldsAtWhatIsAcceptedByTheSameRates) {
+  const auto duels = [&](double effect, double noise) {
+    std::map<Outcome, int> outcomes;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+      DuelScript script;
+      make_noisy(script, effect, noise, 0.002, seed);
+      const DuelSettings settings{.margin = 0.02, .accepted_growths = {{"work", 0.05}}};
+      DuelRequest request = request_of(script, seed, 60);
+      request.undecided = undecided_works(script.works, settings);
+      const WorkVerdict work =
+          judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings)
+              .works.at(0);
+      ++outcomes[work.at_accepted_growth];
+    }
+    return outcomes;
+  };
+  EXPECT_GE(duels(0.035, 0.002)[Outcome::holds], 59);
+  EXPECT_LE(duels(0.06, 0.01)[Outcome::holds], 3);
+  EXPECT_LE(duels(0.055, 0.02)[Outcome::holds], 6);
+  EXPECT_EQ(duels(0.08, 0.002)[Outcome::holds], 0);
+}
+
+TEST_F(JudgeDuel, SaysMorePairsOnlyWhereTheyWouldDecide) {
+  int out_of_reach = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const WorkVerdict work = duel(0.005, 0.004, 0.002, seed).works.at(0);
+    const bool says = work.reason.find("widen the margin") != std::string::npos;
+    EXPECT_EQ(work.out_of_reach, says) << work.reason;
+    out_of_reach += work.out_of_reach;
+  }
+  EXPECT_GT(out_of_reach, 10);
 }
 
 TEST_F(JudgeDuel, DividesAlphaOverTheWorks) {

@@ -254,6 +254,24 @@ void compare_scenario(const Scenario& base, const Scenario& head, std::vector<Fi
   }
 }
 
+Severity severity_of(const std::optional<Outcome>& outcome) {
+  if (!outcome) return Severity::failed;
+  switch (*outcome) {
+    case Outcome::holds:
+      return Severity::note;
+    case Outcome::refuted:
+      return Severity::blocks;
+    case Outcome::undecided:
+    case Outcome::skipped:  // until somebody knows that BASE is outside its regime too
+      return Severity::undecided;
+    case Outcome::no_baseline:
+    case Outcome::not_comparable:
+    case Outcome::machine_slower:
+      return Severity::not_gated;
+  }
+  return Severity::failed;
+}
+
 int rank(Severity severity) {
   switch (severity) {
     case Severity::blocks:
@@ -270,10 +288,12 @@ int rank(Severity severity) {
   return 4;
 }
 
-// Of time, what at most is accepted is the growth; of a metric, its value.
+// A growth in time is accepted where the duel at that margin holds, at the rates of any other; of a
+// metric the entry says the value.
 bool covers(const Accepted& entry, const Finding& finding) {
   if (finding.kind == FindingKind::time) {
-    return finding.base && finding.head && *finding.head <= *finding.base * (1 + entry.limit);
+    return finding.accepted_growth && entry.limit >= *finding.accepted_growth &&
+           finding.at_accepted_growth == Outcome::holds;
   }
   if (finding.kind != FindingKind::counts) return true;
   if (!finding.base || !finding.head) return false;
@@ -410,15 +430,18 @@ std::vector<Finding> findings_of(const DuelVerdict& duel, std::span<const Counte
   std::vector<Finding> findings;
   for (const WorkVerdict& work : duel.works) {
     if (work.outcome == Outcome::holds) continue;
-    Finding finding{
-        .kind = FindingKind::time,
-        .severity = work.outcome == Outcome::refuted ? Severity::blocks : Severity::undecided,
-        .work = work.name,
-        .what = "time",
-        .base = work.base_step_seconds,
-        .head = work.head_step_seconds,
-        .unit = MetricUnit::seconds,
-        .words = work.reason};
+    Finding finding{.kind = FindingKind::time,
+                    .severity = severity_of(work.outcome),
+                    .work = work.name,
+                    .what = "time",
+                    .base = work.base_step_seconds,
+                    .head = work.head_step_seconds,
+                    .unit = MetricUnit::seconds,
+                    .words = work.reason,
+                    .outcome = work.outcome,
+                    .out_of_reach = work.out_of_reach,
+                    .accepted_growth = work.accepted_growth,
+                    .at_accepted_growth = work.at_accepted_growth};
     if (const CountedPair* pair = pair_of(pairs, work.name))
       finding.mechanism = parts_that_grew(pair->base, pair->head);
     findings.push_back(std::move(finding));
@@ -426,24 +449,58 @@ std::vector<Finding> findings_of(const DuelVerdict& duel, std::span<const Counte
   return findings;
 }
 
+std::string_view outcome_in_words(const HeadSentence& sentence) {
+  return sentence.outcome ? in_words(*sentence.outcome) : "broken";
+}
+
 std::vector<Finding> findings_of(std::span<const HeadSentence> sentences) {
   std::vector<Finding> findings;
   for (const HeadSentence& sentence : sentences) {
-    if (sentence.outcome == in_words(Outcome::holds)) continue;
-    Severity severity = Severity::not_gated;
-    if (sentence.outcome == in_words(Outcome::refuted)) severity = Severity::blocks;
-    if (sentence.outcome == in_words(Outcome::undecided)) severity = Severity::undecided;
-    // Until somebody knows that BASE is outside its regime too.
-    if (sentence.outcome == in_words(Outcome::skipped)) severity = Severity::undecided;
-    if (sentence.outcome == "broken") severity = Severity::failed;
-    findings.push_back({.kind = FindingKind::sentence,
-                        .severity = severity,
-                        .work = sentence.scenario,
-                        .what = sentence.name,
-                        .words = fmt::format("{}: {}", sentence.outcome, sentence.reason),
-                        .place = sentence.place});
+    if (sentence.outcome == Outcome::holds) continue;
+    findings.push_back(
+        {.kind = FindingKind::sentence,
+         .severity = severity_of(sentence.outcome),
+         .work = sentence.scenario,
+         .what = sentence.name,
+         .words = fmt::format("{}: {}{}", outcome_in_words(sentence), sentence.reason,
+                              sentence.out_of_reach ? "; widen the limit" : ""),
+         .place = sentence.place,
+         .outcome = sentence.outcome,
+         .out_of_reach = sentence.out_of_reach});
   }
   return findings;
+}
+
+bool is_open(const Finding& finding) {
+  return finding.outcome == Outcome::refuted || finding.outcome == Outcome::undecided ||
+         finding.outcome == Outcome::skipped;
+}
+
+void compare_with_base(Finding& finding, const HeadSentence& of_base) {
+  if (!is_open(finding)) return;
+  if (of_base.outcome == finding.outcome ||
+      (of_base.outcome == Outcome::refuted && finding.outcome == Outcome::undecided)) {
+    finding.severity = Severity::note;
+    finding.words += "; BASE is no better";
+  } else if (of_base.outcome == Outcome::holds && finding.outcome == Outcome::skipped) {
+    finding.severity = Severity::blocks;
+    finding.words += "; BASE is within it";
+  }
+}
+
+std::map<std::string, double> accepted_growths(std::span<const Accepted> accepted,
+                                               std::span<const std::string> works,
+                                               const std::string& day) {
+  std::map<std::string, double> growths;
+  for (const Accepted& entry : accepted) {
+    if (!counts_on(entry, day)) continue;
+    for (const std::string& work : works) {
+      if (!speaks_of(entry, work, "time")) continue;
+      double& growth = growths[work];
+      growth = std::max(growth, entry.limit);
+    }
+  }
+  return growths;
 }
 
 GateVerdict judge_gate(std::vector<Finding> findings, std::span<const Accepted> accepted,
@@ -460,7 +517,12 @@ GateVerdict judge_gate(std::vector<Finding> findings, std::span<const Accepted> 
       if (!counts_on(entry, day)) {
         why_not = fmt::format("; {} accepted it until {}", entry.who, entry.until);
       } else if (!covers(entry, finding)) {
-        why_not = fmt::format("; beyond the {} that {} accepted", entry.limit_text, entry.who);
+        why_not = fmt::format(
+            "; {} the {} that {} accepted",
+            finding.kind == FindingKind::time && finding.at_accepted_growth == Outcome::undecided
+                ? "not shown to be within"
+                : "beyond",
+            entry.limit_text, entry.who);
       } else {
         finding.severity = Severity::note;
         finding.accepted = entry;

@@ -29,7 +29,7 @@ std::string_view name_of(FindingKind);
 
 enum class Severity {
   blocks,
-  undecided,  // more evidence would decide it
+  undecided,
   not_gated,  // it could not be compared
   failed,     // a program broke, and said nothing that can be believed
   note        // better, new, or known: nothing to decide
@@ -44,9 +44,14 @@ struct Finding {
   std::optional<double> base = {};
   std::optional<double> head = {};
   MetricUnit unit = MetricUnit::count;
-  std::string words = {};      // one sentence
-  std::string mechanism = {};  // where it comes from; may be empty
-  Place place = {};            // in the scenario's file; without a file where nobody knows
+  std::string words = {};               // one sentence
+  std::string mechanism = {};           // where it comes from; may be empty
+  Place place = {};                     // in the scenario's file; without a file where nobody knows
+  std::optional<Outcome> outcome = {};  // of time and of sentences; absent: of a broken scenario
+  bool out_of_reach = false;            // it is undecided, and more evidence would not decide it
+  // Of time: the largest growth that somebody accepts, and what a duel at that margin says.
+  std::optional<double> accepted_growth = {};
+  Outcome at_accepted_growth = Outcome::undecided;
   std::optional<Accepted> accepted = {};  // by which it is a note instead
 };
 
@@ -81,18 +86,32 @@ std::vector<Finding> findings_of(const DuelVerdict&, std::span<const CountedPair
 struct HeadSentence {
   std::string scenario;
   std::string name;
-  std::string outcome;  // in words, as the run wrote it; "broken" for a scenario
+  std::optional<Outcome> outcome;  // absent: the scenario is broken
   std::string reason;
-  Place place;
+  Place place = {};
+  bool out_of_reach = false;  // it is undecided, and more rounds would not decide it
 };
+// "refuted", "broken".
+std::string_view outcome_in_words(const HeadSentence&);
 // Those that do not hold.
 std::vector<Finding> findings_of(std::span<const HeadSentence>);
+
+// What BASE says of the same sentence changes what HEAD's finding means: where BASE is no better it
+// is known, and a note; where BASE holds what HEAD skips, HEAD has left its regime, which blocks.
+void compare_with_base(Finding&, const HeadSentence& of_base);
+// Whether it is a finding about a sentence for which one asks what BASE says.
+bool is_open(const Finding&);
 
 struct GateVerdict {
   std::vector<Finding> findings;       // the worst first
   Severity severity = Severity::note;  // of the whole: note means that HEAD may be merged
   std::vector<std::string> unused;     // accepted entries that nothing needed, or that are over
 };
+
+// By how much more, relative, each of these works may take by the largest entry that counts today.
+std::map<std::string, double> accepted_growths(std::span<const Accepted>,
+                                               std::span<const std::string> works,
+                                               const std::string& day);
 
 // Takes what was accepted out, and orders. `day` is today.
 GateVerdict judge_gate(std::vector<Finding>, std::span<const Accepted>, const std::string& day);

@@ -132,6 +132,8 @@ DuelVerdict one_work_that_is(Outcome outcome) {
                         .outcome = outcome,
                         .base_step_seconds = 100e-6,
                         .head_step_seconds = 110e-6,
+                        .accepted_growth = 0.12,
+                        .at_accepted_growth = Outcome::holds,
                         .timed = {},
                         .reason = "step time +10 %"});
   return duel;
@@ -148,6 +150,8 @@ TEST(FindingsOfADuel, NameThePartOfTheStepThatGrew) {
   EXPECT_TRUE(findings_of(one_work_that_is(Outcome::holds), {&pair, 1}).empty());
   EXPECT_EQ(findings_of(one_work_that_is(Outcome::undecided), {&pair, 1}).front().severity,
             Severity::undecided);
+  EXPECT_EQ(findings_of(one_work_that_is(Outcome::not_comparable), {&pair, 1}).front().severity,
+            Severity::not_gated);
 }
 
 // --- what is accepted ---
@@ -184,6 +188,18 @@ TEST(JudgeGate, TakesOutWhatWasAcceptedUpToItsLimitAndItsDay) {
   EXPECT_EQ(severity(accepting("time", 0.12), "2027-01-01"), Severity::blocks);
   EXPECT_EQ(severity(accepting("time", 0.05), "2026-11-23"), Severity::blocks);
   EXPECT_EQ(severity(accepting("losses", 0), "2026-11-23"), Severity::blocks);
+  auto not_shown = findings;
+  for (const Outcome outcome : {Outcome::undecided, Outcome::refuted}) {
+    not_shown.front().at_accepted_growth = outcome;
+    const Accepted entry = accepting("time", 0.12);
+    const GateVerdict verdict = judge_gate(not_shown, {&entry, 1}, "2026-11-23");
+    EXPECT_EQ(verdict.severity, Severity::blocks);
+    EXPECT_NE(verdict.findings.front().words.find(outcome == Outcome::refuted
+                                                      ? "; beyond the so much that ada accepted"
+                                                      : "; not shown to be within the so much"),
+              std::string::npos)
+        << verdict.findings.front().words;
+  }
   Accepted of_others = accepting("time", 0.12);
   of_others.work = "b/*";
   EXPECT_EQ(severity(of_others, "2026-11-23"), Severity::blocks);
@@ -214,12 +230,42 @@ TEST(JudgeGate, AcceptsLessArithmeticDownToItsValue) {
 TEST(JudgeGate, AcceptsNoSentenceByTheNameOfAMetric) {
   const HeadSentence sentence{.scenario = "a/x",
                               .name = "host_waits_per_step",
-                              .outcome = "refuted",
-                              .reason = "1; it must be 0",
-                              .place = {}};
+                              .outcome = Outcome::refuted,
+                              .reason = "1; it must be 0"};
   const Accepted entry = accepting("host_waits_per_step", 9);
   EXPECT_EQ(judge_gate(findings_of({&sentence, 1}), {&entry, 1}, "2026-11-23").severity,
             Severity::blocks);
+}
+
+// What BASE says of the same sentence, by HEAD's outcome and BASE's.
+TEST(JudgeGate, KnowsWhatBaseDoesNotHoldEither) {
+  const auto severity = [](std::optional<Outcome> head, std::optional<Outcome> base) {
+    const HeadSentence of_head{
+        .scenario = "a", .name = "s", .outcome = head, .reason = "holds: refuted: skipped:"};
+    std::vector<Finding> found = findings_of({&of_head, 1});
+    if (found.empty()) return Severity::note;
+    compare_with_base(found.front(), {.scenario = "a", .name = "s", .outcome = base, .reason = {}});
+    return found.front().severity;
+  };
+  using enum Outcome;
+  for (const Outcome same : {refuted, undecided, skipped})
+    EXPECT_EQ(severity(same, same), Severity::note);
+  EXPECT_EQ(severity(undecided, refuted), Severity::note);
+  EXPECT_EQ(severity(refuted, undecided), Severity::blocks);
+  EXPECT_EQ(severity(refuted, holds), Severity::blocks);
+  EXPECT_EQ(severity(refuted, std::nullopt), Severity::blocks);
+  EXPECT_EQ(severity(undecided, holds), Severity::undecided);
+  EXPECT_EQ(severity(skipped, holds), Severity::blocks);
+  EXPECT_EQ(severity(skipped, refuted), Severity::undecided);
+  EXPECT_EQ(severity(std::nullopt, std::nullopt), Severity::failed);
+  EXPECT_EQ(severity(no_baseline, no_baseline), Severity::not_gated);
+}
+
+TEST(JudgeGate, SaysToWidenTheLimitWhereMoreRoundsWouldNotDecide) {
+  HeadSentence sentence{.scenario = "a", .name = "s", .outcome = Outcome::undecided, .reason = "r"};
+  EXPECT_EQ(findings_of({&sentence, 1}).front().words, "undecided: r");
+  sentence.out_of_reach = true;
+  EXPECT_EQ(findings_of({&sentence, 1}).front().words, "undecided: r; widen the limit");
 }
 
 TEST(JudgeGate, NothingThatFailedOrWasNotComparedCanBeAccepted) {
@@ -248,7 +294,7 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
   const std::string good =
       "[[accepted]]\nwork = \"a/*\"\nwhat = \"time\"\nat_most = \"5%\"\nwho = \"ada\"\n"
       "why = \"clearer code\"\nuntil = \"2026-12-31\"\n";
-  const auto read = read_accepted(write("good.toml", good));
+  const auto read = read_accepted(write("good.toml", good), "2026-11-26");
   ASSERT_EQ(read.size(), 1u);
   EXPECT_DOUBLE_EQ(read.front().limit, 0.05);
   const auto refuses = [&](const std::string& from, const std::string& to,
@@ -256,7 +302,7 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
     std::string text = good;
     text.replace(text.find(from), from.size(), to);
     try {
-      (void)read_accepted(write("bad.toml", text));
+      (void)read_accepted(write("bad.toml", text), "2026-11-26");
       ADD_FAILURE() << "accepted " << to;
     } catch (const RequestError& error) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
@@ -269,6 +315,9 @@ TEST_F(AcceptedFile, SaysWhoWhyAndUntilWhenOrIsRefused) {
   refuses("at_most", "at_least", "at_least");
   refuses("\"5%\"", "\"15\"", "'at_most' must say how much");
   refuses("\"5%\"", "\"5 GiB\"", "'at_most' must say how much");
+  refuses("\"2026-12-31\"", "\"2028-01-01\"", "'until' is more than a year away");
+  refuses("\"2026-12-31\"", "\"9999-12-31\"", "'until' is more than a year away");
+  for (const std::string all : {"*", "**", "*/*"}) refuses("a/*", all, "'work' is every work");
   refuses("\"2026-12-31\"", "\"9999-99-99\"", "'until' must be a day");
   refuses("\"2026-12-31\"", "\"2026-02-31\"", "'until' must be a day");
   refuses("\"2026-12-31\"", "\"2026-12-31T10:00:00Z\"", "'until' must be a day");

@@ -34,6 +34,12 @@ constexpr std::int64_t enough_superblocks = 3;
 constexpr std::int64_t most_superblocks = 8;
 // Variance components of fewer superblocks within their launches are no guide.
 constexpr std::int64_t degrees_of_freedom_before_choice = 6;
+// What an answer may take beside the steps: a line each way, and reading what was timed.
+constexpr nanoseconds cost_of_a_request = std::chrono::milliseconds(2);
+// One of so many pairs is watched for as long as all others together.
+constexpr std::int64_t pairs_of_a_watch = 6;
+// Segments that are watched are longer: nobody compares them one by one.
+constexpr std::int64_t watched_segment = 4;
 
 DuelSide other(DuelSide side) {
   return side == DuelSide::base ? DuelSide::head : DuelSide::base;
@@ -43,6 +49,8 @@ DuelSide other(DuelSide side) {
 struct Plan {
   std::int64_t steps = 0;  // scored, of a segment; 0 before the pilot
   std::int64_t wash_out_steps = 0;
+  double step_seconds = 0;                     // of both sides together, by the pilot
+  std::int64_t long_watch = -1;                // which pair of the six that run is watched for long
   std::vector<std::vector<double>> contrasts;  // of the superblocks, a list for each pair
   nanoseconds superblock_time{0};
   nanoseconds launch_time{0};  // everything else
@@ -55,9 +63,11 @@ class Duel {
       : request_(request),
         start_(request.clock()),
         random_(request.seed),
+        watch_random_(~request.seed),
         plans_(request.works.size()) {
     result_.works = request.works;
     result_.seed = request.seed;
+    result_.simulated = request.introduction.base.simulated;
   }
 
   DuelMeasurement measure() {
@@ -127,6 +137,9 @@ class Duel {
   std::unique_ptr<Worker>& worker(DuelSide side) {
     return workers_[static_cast<std::size_t>(side)];
   }
+  static RunSteps segment_of(const Plan& how) {
+    return {.steps = how.steps, .wash_out_steps = how.wash_out_steps};
+  }
   Plan& plan(int work) { return plans_[static_cast<std::size_t>(work)]; }
 
   void check_same(DuelSide side) {
@@ -155,32 +168,74 @@ class Duel {
       period = std::max(period, loaded.period_steps);
       wash_out = std::max(wash_out, loaded.wash_out_steps);
     }
+    claimed_ = nanoseconds(0);
+    const nanoseconds begin = request_.clock();
     if (how.steps == 0) choose_steps(how, period, wash_out, first);
     WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
     for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
-      for (const DuelSide side : {first, other(first)}) run_segment(how, side);
+      for (const DuelSide side : {first, other(first)}) run_segment(segment_of(how), side);
     }
     const std::int64_t superblocks = superblocks_of(how);
+    const auto [watched_before, watched_after] = draw_watch(how);
+    watch(how, watched_before, result.watched);
     const nanoseconds before = request_.clock();
     how.contrasts.emplace_back();
     for (std::int64_t done = 0; done < superblocks; ++done) {
-      result.superblocks.push_back(run_superblock(how));
+      result.superblocks.push_back(run_superblock(segment_of(how), random_));
       how.contrasts.back().push_back(contrast_of(result.superblocks.back()));
     }
     superblock_time_ = request_.clock() - before;
     how.superblock_time += superblock_time_;
     how.superblocks_run += superblocks;
+    watch(how, watched_after, result.watched);
     for (const DuelSide side : {first, other(first)}) worker(side)->unload();
+    result.passed = request_.clock() - begin;
+    result.claimed = claimed_;
     return result;
   }
 
-  DuelSegment run_segment(const Plan& how, DuelSide side) {
-    const Ran ran = worker(side)->run({.steps = how.steps, .wash_out_steps = how.wash_out_steps});
-    return {.side = side, .steps = ran.steps, .elapsed = ran.elapsed};
+  // Of the steps that a side is watched in the next pair, how many come before the superblocks and
+  // how many behind them.
+  std::pair<std::int64_t, std::int64_t> draw_watch(Plan& how) {
+    const std::int64_t place = std::ssize(how.contrasts) % pairs_of_a_watch;
+    if (place == 0) {
+      how.long_watch = static_cast<std::int64_t>(
+          watch_random_.below(static_cast<std::uint64_t>(pairs_of_a_watch)));
+    }
+    const std::int64_t all =
+        std::min(enough_watched_steps,
+                 static_cast<std::int64_t>(seconds(request_.watch_time) / how.step_seconds));
+    if (place != how.long_watch) return {0, all / 2 / (pairs_of_a_watch - 1)};
+    const auto before =
+        static_cast<std::int64_t>(watch_random_.below(static_cast<std::uint64_t>(all / 2 + 1)));
+    return {before, all / 2 - before};
   }
 
-  Superblock run_superblock(const Plan& how) {
-    const DuelSide outer = random_.below(2) == 0 ? DuelSide::base : DuelSide::head;
+  void watch(const Plan& how, std::int64_t steps, std::vector<Superblock>& watched) {
+    while (steps > 0) {
+      const RunSteps longer{.steps = std::min(watched_segment * how.steps, (steps + 1) / 2),
+                            .wash_out_steps = how.wash_out_steps};
+      watched.push_back(run_superblock(longer, watch_random_));
+      steps -= 2 * longer.steps;
+    }
+  }
+
+  DuelSegment run_segment(const RunSteps& how, DuelSide side) {
+    const nanoseconds before = request_.clock();
+    const Ran ran = worker(side)->run(how);
+    const nanoseconds waited = request_.clock() - before;
+    const nanoseconds of_all{static_cast<std::int64_t>(
+        static_cast<double>(ran.elapsed.count()) *
+        (1 + static_cast<double>(how.wash_out_steps) / static_cast<double>(how.steps)))};
+    claimed_ += of_all + cost_of_a_request;
+    return {.side = side,
+            .steps = ran.steps,
+            .elapsed = ran.elapsed,
+            .hidden = std::max(nanoseconds(0), waited - of_all - cost_of_a_request)};
+  }
+
+  Superblock run_superblock(const RunSteps& how, Random& random) {
+    const DuelSide outer = random.below(2) == 0 ? DuelSide::base : DuelSide::head;
     Superblock block;
     std::size_t place = 0;
     for (const DuelSide side : {outer, other(outer), other(outer), outer}) {
@@ -197,6 +252,7 @@ class Duel {
     double slowest = 0;
     for (const DuelSide side : {first, other(first)}) {
       const double time = pilot_step_seconds(how, side);
+      how.step_seconds += time;
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
@@ -212,7 +268,7 @@ class Duel {
 
   double pilot_step_seconds(Plan& how, DuelSide side) {
     for (how.steps = 1;; how.steps = std::min(4 * how.steps, most_duel_steps)) {
-      const nanoseconds elapsed = run_segment(how, side).elapsed;
+      const nanoseconds elapsed = run_segment(segment_of(how), side).elapsed;
       if (seconds(elapsed) >= pilot_time * seconds(request_.segment) ||
           how.steps == most_duel_steps)
         return seconds(elapsed) / static_cast<double>(how.steps);
@@ -233,10 +289,12 @@ class Duel {
   const DuelRequest& request_;
   nanoseconds start_;
   Random random_;
+  Random watch_random_;  // a stream of its own
   std::vector<Plan> plans_;
   std::array<std::unique_ptr<Worker>, 2> workers_;
   std::int64_t launches_ = 2;       // after those of the introduction
   nanoseconds superblock_time_{0};  // of the last work
+  nanoseconds claimed_{0};          // by both sides, since the last work was loaded
   DuelMeasurement result_;
 };
 

@@ -24,7 +24,10 @@ inline constexpr std::array both_sides{DuelSide::base, DuelSide::head};
 struct DuelSegment {
   DuelSide side = DuelSide::base;
   std::int64_t steps = 0;
-  std::chrono::nanoseconds elapsed{0};
+  std::chrono::nanoseconds elapsed{0};  // as the worker says
+  // Beyond what the worker says that it took, wash-out included, until it answered; 0 where that is
+  // no more than a request costs.
+  std::chrono::nanoseconds hidden{0};
 };
 
 // Base, head, head, base, or head, base, base, head: a fair coin says which.
@@ -38,6 +41,13 @@ struct WorkInPair {
   int work = 0;  // index into DuelMeasurement::works
   std::int64_t wash_out_steps = 0;
   std::vector<Superblock> superblocks;
+  // More steps of both sides, equally many: they show what is rare or begins late, in total time
+  // alone. Those of a work that begins late ran before the superblocks.
+  std::vector<Superblock> watched = {};
+  // From the first request to run until both have answered the last one to unload; and what of it
+  // both sides say that their steps took, with what requests cost.
+  std::chrono::nanoseconds passed{0};
+  std::chrono::nanoseconds claimed{0};
 };
 
 // A fresh process of each side.
@@ -49,6 +59,7 @@ struct LaunchPair {
 struct DuelMeasurement {
   std::vector<std::string> works;
   std::uint64_t seed = 0;
+  bool simulated = false;         // times are not those of a clock that could be compared with ours
   std::vector<LaunchPair> pairs;  // whole ones only
   std::chrono::nanoseconds wall_time{0};
   bool budget_spent = false;
@@ -68,6 +79,9 @@ using LaunchWorker = std::function<std::unique_ptr<Worker>(DuelSide, std::int64_
 // memory, where every measured launch finds them. Nothing when the wait was to end.
 std::optional<Introduction> introduce(const LaunchWorker&);
 
+// Each side's: ten stalls where one step in 2,000 has one, so that hardly ever most are missed.
+inline constexpr std::int64_t enough_watched_steps = 20'000;
+
 struct DuelRequest {
   std::vector<std::string> works;
   Introduction introduction;
@@ -80,6 +94,10 @@ struct DuelRequest {
   // Of a work in a pair, while nothing is known of its noise; or as many as tell its launches'
   // noise from its superblocks', where a work is still open after the fewest pairs.
   std::int64_t first_superblocks = 3;
+  // What a work may take over six pairs to be watched, beside its superblocks, until each side has
+  // run `enough_watched_steps`. In one pair of six, which is drawn, it is half of that, and the
+  // superblocks begin at a random place in it.
+  std::chrono::nanoseconds watch_time{0};
   std::int64_t most_pairs = 30;
   // No budget may be too small for these: throws RequestError when the first pair shows that it is.
   std::int64_t fewest_pairs = 5;

@@ -3,6 +3,7 @@
 // move, and what was asked of them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@ struct DuelScript {
   std::function<double(DuelSide, const std::string& work, std::int64_t launch)> step_seconds;
   std::vector<std::string> works{"work"};
   Loaded loaded{};
+  bool simulated = true;
+  std::array<double, 2> really{1, 1};  // how many times as long as a side says its steps take
   double launch_seconds = 1;
   double now_seconds = 0;
   std::vector<std::pair<DuelSide, RunSteps>> runs{};  // since the last launch of base
@@ -39,7 +42,7 @@ class FakeWorker : public Worker {
     hello_ = {.program = "scripted",
               .version = "1",
               .device = "paper",
-              .simulated = true,
+              .simulated = script.simulated,
               .works = script.works};
   }
 
@@ -53,7 +56,8 @@ class FakeWorker : public Worker {
   Ran run(const RunSteps& run) override {
     script_.runs.emplace_back(side_, run);
     const double step = script_.step_seconds(side_, work_, launch_);
-    script_.now_seconds += step * static_cast<double>(run.steps + run.wash_out_steps);
+    script_.now_seconds += script_.really[static_cast<std::size_t>(side_)] * step *
+                           static_cast<double>(run.steps + run.wash_out_steps);
     return {.steps = run.steps,
             .elapsed = std::chrono::nanoseconds(
                 static_cast<std::int64_t>(step * static_cast<double>(run.steps) * 1e9))};

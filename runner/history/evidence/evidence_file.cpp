@@ -100,6 +100,8 @@ void write_whole(const std::filesystem::path& path, const EvidenceFile& file) {
 EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
                          const DeviceIdentity& device, std::span<const DeviceKey> libraries) {
   const Environment environment = environment_of(device);
+  std::vector<DeviceKey> all(libraries.begin(), libraries.end());
+  if (!environment.cublas.empty()) all.push_back({"cuBLAS", environment.cublas});
   return {.subject = subject,
           .scenario = scenario.name,
           .fingerprint = scenario.fingerprint,
@@ -108,7 +110,7 @@ EvidenceKey evidence_key(const std::string& subject, const Scenario& scenario,
           .uuid = environment.uuid,
           .driver = environment.driver,
           .cuda_runtime = environment.cuda_runtime,
-          .libraries = libraries_in_words(libraries)};
+          .libraries = libraries_in_words(all)};
 }
 
 std::string evidence_text(const EvidenceFile& file) {

@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cstddef>
 #include <set>
+#include <vector>
 
 namespace stepgate {
 namespace {
@@ -20,8 +21,9 @@ constexpr std::array keys{
     EnvironmentKey{"kind", "device kind", &Environment::kind, Compare::whole},
     EnvironmentKey{"gpu", "GPU", &Environment::gpu, Compare::whole},
     EnvironmentKey{"uuid", "GPU's UUID", &Environment::uuid, Compare::device},
-    EnvironmentKey{"driver", "driver branch", &Environment::driver, Compare::branch},
-    EnvironmentKey{"cuda_runtime", "CUDA runtime", &Environment::cuda_runtime, Compare::whole},
+    EnvironmentKey{"driver", "driver branch", &Environment::driver, Compare::branch, false, true},
+    EnvironmentKey{"cuda_runtime", "CUDA runtime", &Environment::cuda_runtime, Compare::whole,
+                   false, true},
     EnvironmentKey{"compute_capability", "compute capability", &Environment::compute_capability,
                    Compare::whole},
     EnvironmentKey{"memory_mib", "device memory in MiB", &Environment::memory_mib, Compare::whole},
@@ -31,6 +33,7 @@ constexpr std::array keys{
     EnvironmentKey{"ecc", "ECC", &Environment::ecc, Compare::whole, true},
     EnvironmentKey{"mig", "MIG mode", &Environment::mig, Compare::whole, true},
     EnvironmentKey{"vbios", "VBIOS", &Environment::vbios, Compare::whole, true},
+    EnvironmentKey{"cublas", "cuBLAS", &Environment::cublas, Compare::whole, true, true},
     EnvironmentKey{"highest_sm_clock", "highest SM clock", &Environment::highest_sm_clock,
                    Compare::whole, true},
     EnvironmentKey{"link", "link between GPUs", &Environment::link, Compare::whole, true}};
@@ -98,6 +101,7 @@ Environment environment_of(const DeviceIdentity& device) {
           .ecc = value_of(device, "ecc"),
           .mig = value_of(device, "mig"),
           .vbios = value_of(device, "vbios"),
+          .cublas = value_of(device, "cublas"),
           .highest_sm_clock = value_of(device, "highest sm clock"),
           .link = links_in_words(device)};
 }
@@ -112,6 +116,17 @@ std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
     return EnvironmentMismatch{.key = key.words, .stored = then, .now = here};
   }
   return std::nullopt;
+}
+
+std::string upgrades_in_words(const Environment& stored, const Environment& now) {
+  std::vector<std::string> words;
+  for (const EnvironmentKey& key : keys) {
+    const std::string& then = stored.*key.value;
+    const std::string& here = now.*key.value;
+    if (key.is_of_software && then != here && !then.empty() && !here.empty())
+      words.push_back(fmt::format("{} {} -> {}", key.name, then, here));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::string libraries_in_words(std::span<const DeviceKey> libraries) {

@@ -27,6 +27,7 @@ struct Environment {
   std::string ecc = {};  // "on"
   std::string mig = {};  // "off"
   std::string vbios = {};
+  std::string cublas = {};            // "13.0.2"; every GEMM's
   std::string highest_sm_clock = {};  // "1980 MHz"
   std::string link = {};              // of each two ranks' GPUs: "NVLink", "NVLink and PCIe"
   bool operator==(const Environment&) const = default;
@@ -41,6 +42,8 @@ struct EnvironmentKey {
   enum class Compare { whole, branch, device } compare;
   // Files of before it was asked for do not have it; it is written where somebody knew it.
   bool is_optional = false;
+  // An upgrade changes it, and both versions can be had on one machine or one after the other.
+  bool is_of_software = false;
 };
 
 std::span<const EnvironmentKey> environment_keys();
@@ -56,6 +59,10 @@ struct EnvironmentMismatch {
 };
 std::optional<EnvironmentMismatch> match_environment(const Environment& stored,
                                                      const Environment& now);
+
+// "driver 580.65.06 -> 580.95.05": the software that differs, though it may forbid nothing. Empty
+// where none does.
+std::string upgrades_in_words(const Environment& stored, const Environment& now);
 
 // "cuDNN 9.14.0", "cuDNN none": what a step depends on besides the device, as it is stored; empty
 // where there is nothing.

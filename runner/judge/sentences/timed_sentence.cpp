@@ -93,6 +93,11 @@ void TimedSentence::add(double contrast, std::optional<double> in_total, double 
   }
 }
 
+bool TimedSentence::is_held_back() const {
+  return in_total_ && outcome_ == Outcome::undecided &&
+         (evidence_for_ >= wanted_for() || evidence_against_ >= 1 / alpha_);
+}
+
 double TimedSentence::evidence_for() const {
   double least = std::numeric_limits<double>::max();
   for (const Claim& claim : claims_) least = std::min(least, claim.most_in_favour);
@@ -174,8 +179,7 @@ TimedEvidence TimedSentence::evidence(double confidence) const {
   evidence.evidence_for = evidence_for_;
   evidence.evidence_against = evidence_against_;
   if (in_total_) evidence.total_ratio = std::exp(*in_total_);
-  evidence.held_back_by_total = in_total_ && outcome_ == Outcome::undecided &&
-                                (evidence_for_ >= 1 / beta_ || evidence_against_ >= 1 / alpha_);
+  evidence.held_back_by_total = is_held_back();
   if (strict.low && strict.high) {
     evidence.smallest_seen =
         std::expm1(std::max(strict.centre - *strict.low, *strict.high - strict.centre));

@@ -53,6 +53,8 @@ class TimedSentence {
 
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }
+  // Whether rounds have decided it by themselves and total time has not.
+  bool is_held_back() const;
 
   // At least one contrast. The interval's level is 1 - confidence. Throws Interrupted when a signal
   // came.

@@ -71,8 +71,8 @@ std::string note_in_words(const SentenceVerdict& verdict, const Scenario& scenar
   const auto start_anew = [&](std::string_view speed) {
     return fmt::format(
         "; this machine is {} than when they were stored, and the step beside its anchor is not "
-        "beyond the limit: {} compares two builds on it, {} starts anew on it",
-        speed, duel_command(scenario), new_era(scenario));
+        "beyond the limit: {} compares two builds on it, {} starts anew on it{}",
+        speed, duel_command(scenario), new_era(scenario), upgraded_in_words(stored.upgrades));
   };
   if (verdict.outcome == Outcome::machine_slower) return start_anew("slower");
   switch (stored.note) {
@@ -144,6 +144,12 @@ std::string three_values(const StoredEvidence& stored, MetricUnit unit, double l
 
 std::string no_baseline_reason(const Scenario& scenario) {
   return fmt::format("no run is stored for this device; {} stores one", accept_command(scenario));
+}
+
+std::string upgraded_in_words(const std::string& upgrades) {
+  if (upgrades.empty()) return "";
+  return fmt::format(
+      "; upgraded since: {}, and docs/ci.md, \"I upgraded\", says how to compare both", upgrades);
 }
 
 std::string mismatch_reason(std::string_view key, const std::string& stored,

@@ -15,6 +15,9 @@ namespace stepgate {
 std::string no_baseline_reason(const Scenario&);
 
 // "the driver branch is 590, the stored runs have 580"
+// Names what was upgraded since stored runs, and where it says how to compare both; empty where
+// nothing was.
+std::string upgraded_in_words(const std::string& upgrades);
 std::string mismatch_reason(std::string_view key, const std::string& stored,
                             const std::string& now);
 std::string changed_knobs_reason(const std::string& variant);

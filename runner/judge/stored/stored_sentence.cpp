@@ -406,6 +406,12 @@ std::string raw_words_against_latest(const Baseline& baseline, const Variant& va
   return raw_in_words(stored->step_seconds, std::exp(sum / static_cast<double>(rounds.size())));
 }
 
+std::string upgrades_since_latest(const Baseline& baseline, const Measurement& measurement) {
+  return baseline.runs.empty() ? ""
+                               : upgrades_in_words(baseline.runs.back().environment,
+                                                   environment_of(measurement.device));
+}
+
 void decide_timed(const Expectation& sentence, const Scenario& scenario,
                   std::span<const PlannedStep> plans, const Measurement& measurement,
                   const JudgeSettings& settings, SentenceVerdict& verdict) {
@@ -418,16 +424,20 @@ void decide_timed(const Expectation& sentence, const Scenario& scenario,
                     libraries_in_words(measurement.variants[index].libraries));
   if (matching.units.empty()) {
     verdict.outcome = Outcome::not_comparable;
-    verdict.reason =
-        matching.reason +
-        raw_words_against_latest(*settings.baseline, variant, measurement, index) +
-        way_to_compare(scenario, matching.only_of_other_devices || settings.baseline->runs.empty());
+    verdict.reason = matching.reason +
+                     raw_words_against_latest(*settings.baseline, variant, measurement, index) +
+                     way_to_compare(scenario, matching.only_of_other_devices ||
+                                                  settings.baseline->runs.empty()) +
+                     upgraded_in_words(upgrades_since_latest(*settings.baseline, measurement));
   } else if (std::ssize(measurement.rounds) < rounds_of_stored_run) {
     verdict.reason = too_few_rounds_reason(std::ssize(measurement.rounds));
   } else {
     TimedAgainstStored(sentence, plans, measurement, settings)
         .decide(matching, scenario.measure.confidence, verdict);
-    if (verdict.stored) verdict.reason = stored_reason(sentence, verdict, scenario);
+    if (verdict.stored) {
+      verdict.stored->upgrades = upgrades_since_latest(*settings.baseline, measurement);
+      verdict.reason = stored_reason(sentence, verdict, scenario);
+    }
   }
 }
 

@@ -517,6 +517,29 @@ INSTANTIATE_TEST_SUITE_P(
                   "devices count only when they come from at least 3"}),
     [](const auto& key) { return key.param.name; });
 
+TEST(StoredSentence, NamesWhatWasUpgradedSinceTheRunsWereStored) {
+  const Scenario scenario = scenario_of_one({no_slide});
+  Baseline baseline = baseline_of(scenario, quiet);
+  for (StoredRun& run : baseline.runs) {
+    run.environment.driver = "580.65.06";
+    run.environment.cublas = "13.0.2";
+  }
+  Measurement now = measured(plans_with_anchors(scenario), 1, rounds_of_stored_run, 2);
+  now.device.driver = "580.95.05";
+  const SentenceVerdict same_branch = judged(scenario, baseline, now);
+  EXPECT_EQ(same_branch.outcome, Outcome::machine_slower);
+  EXPECT_TRUE(says(same_branch,
+                   "; upgraded since: driver 580.65.06 -> 580.95.05, and docs/ci.md, \"I "
+                   "upgraded\", says how to compare both"))
+      << same_branch.reason;
+  now.device.keys.push_back({"cublas", "13.1.0"});
+  const SentenceVerdict other_blas = judged(scenario, baseline, now);
+  EXPECT_EQ(other_blas.outcome, Outcome::not_comparable);
+  EXPECT_TRUE(says(other_blas, "the cuBLAS is '13.1.0', the stored runs have '13.0.2'"))
+      << other_blas.reason;
+  EXPECT_TRUE(says(other_blas, "cublas 13.0.2 -> 13.1.0")) << other_blas.reason;
+}
+
 TEST(MatchingRuns, IgnoreWhatEitherSideDoesNotKnowAndTheDriversLastNumbers) {
   const Scenario scenario = scenario_of_one({no_slide});
   Measurement measurement = measured(plans_with_anchors(scenario), 1);

@@ -132,6 +132,7 @@ struct StoredEvidence {
   StoredNote note = StoredNote::none;
   std::vector<std::string> commits;      // of the stored runs, each once, in their order
   std::string newest;                    // date of the latest of them
+  std::string upgrades;                  // "driver 580.65.06 -> 580.95.05", since that one
   std::optional<double> smallest_shown;  // change beyond the limit that is shown in 80 % of runs
   std::vector<double> stored_contrasts;  // log(step time / anchor's) of each run, unit by unit
   double contrast = 0;                   // of this run

@@ -90,6 +90,10 @@ std::string seconds_in_words(double seconds) {
   return number_in_words(seconds, 2) + " s";
 }
 
+double share_that_may_not_show(std::int64_t looks, double level) {
+  return 1 - std::pow(level, 1 / static_cast<double>(looks));
+}
+
 std::string share_in_words(double share) {
   const double percent = 100 * share;
   return percent >= 10 ? fmt::format("{:.0f} %", percent) : number_in_words(percent, 2) + " %";
@@ -132,6 +136,15 @@ std::string_view in_words(Outcome outcome) {
       return "machine slower";
   }
   return {};
+}
+
+std::optional<Outcome> outcome_in(std::string_view words) {
+  for (const Outcome outcome :
+       {Outcome::holds, Outcome::refuted, Outcome::undecided, Outcome::skipped,
+        Outcome::no_baseline, Outcome::not_comparable, Outcome::machine_slower}) {
+    if (in_words(outcome) == words) return outcome;
+  }
+  return std::nullopt;
 }
 
 }  // namespace stepgate

@@ -2,7 +2,9 @@
 // Numbers in words, the same in reasons and reports.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,8 @@ std::string told_from(double value, double other, const Wording&);
 // "holds", "refuted", "undecided", "skipped", "no baseline", "not comparable",
 // "machine slower".
 std::string_view in_words(Outcome);
+// The outcome of these words; none where they are no outcome's.
+std::optional<Outcome> outcome_in(std::string_view words);
 
 // More rounds, or pairs of launches, than this nobody waits for.
 constexpr double most_within_reach = 1000;
@@ -36,6 +40,10 @@ std::string seconds_in_words(double seconds);
 
 // A share in a sentence, to two digits: "23 %", "0.91 %", "100 %".
 std::string share_in_words(double share);
+
+// What happens in this share of looks (rounds, launches, steps) happens in none of so many with
+// probability `level`. At least one look.
+double share_that_may_not_show(std::int64_t looks, double level);
 
 // "run", "sitting", "device".
 std::string_view in_words(StoredUnit);

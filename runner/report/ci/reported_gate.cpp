@@ -98,7 +98,8 @@ ReportedCases reported_gate(const RunInfo& run, const GateSubject& subject, cons
   }
   std::vector<ReportedCase> decided;
   for (const HeadSentence& one : looks.sentences) {
-    decided.push_back(passed_case(one.scenario + "." + one.name, one.outcome + ": " + one.reason));
+    decided.push_back(passed_case(one.scenario + "." + one.name,
+                                  std::string(outcome_in_words(one)) + ": " + one.reason));
     decided.back().place = one.place;
   }
   const GateCases cases(verdict, policy);

@@ -33,13 +33,9 @@ Tone tone_of(Severity severity) {
   return Tone::bad;
 }
 
-Tone tone_of_outcome(std::string_view outcome) {
-  if (outcome == in_words(Outcome::holds)) return Tone::good;
-  const bool is_open =
-      outcome == in_words(Outcome::undecided) || outcome == in_words(Outcome::skipped) ||
-      outcome == in_words(Outcome::no_baseline) || outcome == in_words(Outcome::not_comparable) ||
-      outcome == in_words(Outcome::machine_slower);
-  return is_open ? Tone::open : Tone::bad;
+Tone tone_of_outcome(const std::optional<Outcome>& outcome) {
+  if (outcome == Outcome::holds) return Tone::good;
+  return !outcome || outcome == Outcome::refuted ? Tone::bad : Tone::open;
 }
 
 std::string accepted_in_words(const Accepted& entry) {
@@ -129,11 +125,11 @@ std::vector<std::string> row_of(const WorkVerdict& work, const DuelVerdict& duel
                              .allowed = {-std::numeric_limits<double>::infinity(), limit},
                              .value_words = {},
                              .limit_words = {},
-                             .tone = tone_of_outcome(in_words(work.outcome)),
+                             .tone = tone_of_outcome(work.outcome),
                              .axis = axis_of(duel)});
   }
   return {html_text(work.name),
-          html_badge(in_words(work.outcome), tone_of_outcome(in_words(work.outcome))),
+          html_badge(in_words(work.outcome), tone_of_outcome(work.outcome)),
           html_text(work_step_in_words(work.base_step_seconds)),
           html_text(work_step_in_words(work.head_step_seconds)),
           html_text(change),
@@ -216,10 +212,10 @@ std::string html_head_sentences(const std::vector<HeadSentence>& sentences) {
   HtmlRows open;
   HtmlRows holding;
   for (const HeadSentence& one : sentences) {
-    const bool holds = one.outcome == in_words(Outcome::holds);
+    const bool holds = one.outcome == Outcome::holds;
     (holds ? holding : open)
         .push_back({html_text(one.scenario + "." + one.name),
-                    html_badge(one.outcome, tone_of_outcome(one.outcome)),
+                    html_badge(outcome_in_words(one), tone_of_outcome(one.outcome)),
                     html_paragraph(one.reason)});
   }
   const std::vector<std::string> titles{"sentence", "outcome", "why"};

@@ -31,6 +31,7 @@ Json json_of(const WorkVerdict& work) {
           {"outcome", in_words(work.outcome)},
           {"pairs", work.pairs},
           {"superblocks", work.superblocks},
+          {"steps", work.steps},
           {"base_step_seconds", json_or_null(work.base_step_seconds)},
           {"head_step_seconds", json_or_null(work.head_step_seconds)},
           {"timed", work.timed ? json_of_evidence(*work.timed) : Json(nullptr)},
@@ -42,7 +43,8 @@ Json json_of(const Superblock& block) {
   for (const DuelSegment& segment : block) {
     segments.push_back({{"side", name_of(segment.side)},
                         {"steps", segment.steps},
-                        {"elapsed_ns", segment.elapsed.count()}});
+                        {"elapsed_ns", segment.elapsed.count()},
+                        {"hidden_ns", segment.hidden.count()}});
   }
   return segments;
 }
@@ -50,11 +52,15 @@ Json json_of(const Superblock& block) {
 Json json_of(const LaunchPair& pair, const std::vector<std::string>& names) {
   Json works = Json::array();
   for (const WorkInPair& work : pair.works) {
-    Json blocks = Json::array();
-    for (const Superblock& block : work.superblocks) blocks.push_back(json_of(block));
+    const auto blocks = [](const std::vector<Superblock>& all) {
+      Json made = Json::array();
+      for (const Superblock& block : all) made.push_back(json_of(block));
+      return made;
+    };
     works.push_back({{"work", names[static_cast<std::size_t>(work.work)]},
                      {"wash_out_steps", work.wash_out_steps},
-                     {"superblocks", std::move(blocks)}});
+                     {"superblocks", blocks(work.superblocks)},
+                     {"watched", blocks(work.watched)}});
   }
   return {{"first", name_of(pair.first)}, {"works", std::move(works)}};
 }

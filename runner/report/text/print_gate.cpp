@@ -84,6 +84,20 @@ std::string kinds_in_words(const std::vector<Finding>& findings, Severity severi
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string way_out_of(const std::vector<Finding>& findings) {
+  const auto undecided = [](const Finding& finding) {
+    return finding.severity == Severity::undecided;
+  };
+  const auto within_reach = [&](const Finding& finding) {
+    return undecided(finding) && !finding.out_of_reach;
+  };
+  if (std::ranges::count_if(findings, within_reach) == std::ranges::count_if(findings, undecided))
+    return "more evidence would decide";
+  return std::ranges::any_of(findings, within_reach)
+             ? "more evidence would decide some; of the others, widen the limit"
+             : "more evidence would not decide it: widen the limit";
+}
+
 }  // namespace
 
 std::string program_in_words(const std::string& given, const Hello* hello) {
@@ -119,8 +133,8 @@ std::string answer_in_words(const GateVerdict& verdict) {
       return "NOT GATED: " + kinds_in_words(verdict.findings, Severity::not_gated) +
              " could not be compared";
     case Severity::undecided:
-      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) +
-             "; more evidence would decide";
+      return "UNDECIDED: " + kinds_in_words(verdict.findings, Severity::undecided) + "; " +
+             way_out_of(verdict.findings);
     case Severity::note:
       return std::ranges::any_of(
                  verdict.findings,
@@ -156,6 +170,10 @@ void print_gate_stage(std::ostream& out, const std::string& name, const std::str
   out << fmt::format("{:<10} {:<50} {:>6.1f} s\n", name, words, seconds) << std::flush;
 }
 
+void print_gate_note(std::ostream& out, const std::string& words) {
+  out << "note: " << one_line(words) << '\n' << std::flush;
+}
+
 void print_gate_looks(std::ostream& out, const GateLooks& looks) {
   const auto line = [&](std::string_view kind, const std::string& work, const std::string& words) {
     out << fmt::format("  holds      {}  {}\n             {}\n", kind, one_line(work),
@@ -168,7 +186,7 @@ void print_gate_looks(std::ostream& out, const GateLooks& looks) {
     }
   }
   for (const HeadSentence& sentence : looks.sentences) {
-    if (sentence.outcome == in_words(Outcome::holds))
+    if (sentence.outcome == Outcome::holds)
       line("sentence", sentence.scenario + "." + sentence.name, sentence.reason);
   }
 }
@@ -178,7 +196,7 @@ void print_gate(std::ostream& out, const GateSubject& subject, const GateVerdict
   if (!verdict.findings.empty()) out << '\n';
   for (const FindingGroup& group : grouped(verdict.findings)) print_group(out, group, style);
   if (!verdict.findings.empty()) out << '\n';
-  for (const std::string& unused : verdict.unused) out << "note: " << one_line(unused) << '\n';
+  for (const std::string& unused : verdict.unused) print_gate_note(out, unused);
   if (subject.both && subject.both->base.simulated) out << "SIMULATED, nothing was measured: ";
   out << answer_in_words(verdict) << policy_in_words(verdict, policy) << '\n' << std::flush;
 }

@@ -42,6 +42,8 @@ void print_gate_terms(std::ostream&, const GateSubject&);
 void print_gate_stage(std::ostream&, const std::string& name, const std::string& words,
                       double seconds);
 
+void print_gate_note(std::ostream&, const std::string& words);
+
 // What was compared and is no finding: every work that is as fast and every sentence that holds.
 void print_gate_looks(std::ostream&, const GateLooks&);
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "judge/verdict/words.h"
@@ -66,11 +65,6 @@ constexpr std::array allocator_columns{
     Column{"cache flushes",
            [](Summary of) { return of_simulation(of, &AllocatorSimulation::retries); }},
     Column{"of steps", [](Summary of) { return of_simulation(of, &AllocatorSimulation::steps); }}};
-
-// What happens in this share of rounds happens in none of them with probability `level`.
-double share_that_may_not_show(std::int64_t rounds, double level) {
-  return 1 - std::pow(level, 1 / static_cast<double>(rounds));
-}
 
 }  // namespace
 

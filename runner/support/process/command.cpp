@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -33,6 +34,17 @@ std::string shell_word(const std::string& word) {
     text += letter;
   }
   return text + "'";
+}
+
+bool same_bytes(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code unknown;
+  if (std::filesystem::equivalent(one, other, unknown)) return true;
+  if (std::filesystem::file_size(one, unknown) != std::filesystem::file_size(other, unknown))
+    return false;
+  std::ifstream left(one, std::ios::binary);
+  std::ifstream right(other, std::ios::binary);
+  using Bytes = std::istreambuf_iterator<char>;
+  return left && right && std::equal(Bytes(left), Bytes(), Bytes(right), Bytes());
 }
 
 }  // namespace
@@ -102,15 +114,17 @@ std::optional<std::filesystem::path> program_file(const Command& command) {
 bool run_same_bytes(const Command& one, const Command& other) {
   const auto first = program_file(one);
   const auto second = program_file(other);
-  if (!first || !second) return false;
-  std::error_code unknown;
-  if (std::filesystem::equivalent(*first, *second, unknown)) return true;
-  if (std::filesystem::file_size(*first, unknown) != std::filesystem::file_size(*second, unknown))
-    return false;
-  std::ifstream left(*first, std::ios::binary);
-  std::ifstream right(*second, std::ios::binary);
-  using Bytes = std::istreambuf_iterator<char>;
-  return left && right && std::equal(Bytes(left), Bytes(), Bytes(right), Bytes());
+  if (!first || !second || !same_bytes(*first, *second)) return false;
+  // What an interpreter is given to run is a program too.
+  const auto files_of = [](const Command& command) {
+    std::vector<std::filesystem::path> files;
+    std::error_code unknown;
+    std::copy_if(
+        command.begin() + 1, command.end(), std::back_inserter(files),
+        [&](const std::string& word) { return std::filesystem::is_regular_file(word, unknown); });
+    return files;
+  };
+  return std::ranges::equal(files_of(one), files_of(other), same_bytes);
 }
 
 }  // namespace stepgate

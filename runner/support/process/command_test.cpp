@@ -67,6 +67,15 @@ TEST(CommandProgram, IsTheSameWhenItsBytesAre) {
   EXPECT_TRUE(run_same_bytes(one, make("stepgate_copy", "#!/bin/sh\nexit 1")));
   EXPECT_FALSE(run_same_bytes(one, make("stepgate_other", "#!/bin/sh\nexit 2")));
   EXPECT_FALSE(run_same_bytes(one, {"/bin/no such program"}));
+  // An interpreter runs the files that it is given.
+  const auto script = [&](const std::string& name, const std::string& text) {
+    return make(name, text).front();
+  };
+  const std::string a = script("a.py", "a");
+  const std::string b = script("b.py", "b");
+  EXPECT_TRUE(run_same_bytes({one.front(), a, "-x"}, {one.front(), script("c.py", "a"), "-y"}));
+  EXPECT_FALSE(run_same_bytes({one.front(), a}, {one.front(), b}));
+  EXPECT_FALSE(run_same_bytes({one.front(), a}, {one.front(), a, b}));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "device/cuda/gpu_index.h"
 #include "duel/gate/judge_gate.h"
+#include "duel/gate/soak.h"
 #include "judge/verdict/words.h"
 #include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"
@@ -57,16 +58,18 @@ class Gate {
       : arguments_(arguments),
         seed_(seed_of(arguments)),
         settings_{.margin = margin_of(arguments.gate.margin)},
-        subject_{.base = arguments.gate.stored
+        subject_{.base = arguments.gate.soak ? "its own beginning"
+                         : arguments.gate.stored
                              ? "the stored runs in " + arguments.device.baselines.string()
                              : arguments.gate.base,
                  .head = arguments.gate.head,
                  .both = {},
                  .margin = settings_.margin,
-                 .most_timing = arguments.gate.stored ? std::chrono::nanoseconds(0)
-                                : arguments.budget_seconds
-                                    ? of_seconds(*arguments.budget_seconds)
-                                    : std::chrono::nanoseconds(most_timing_of_a_gate)} {}
+                 .most_timing =
+                     arguments.gate.stored || arguments.gate.soak ? std::chrono::nanoseconds(0)
+                     : arguments.budget_seconds ? of_seconds(*arguments.budget_seconds)
+                                                : std::chrono::nanoseconds(most_timing_of_a_gate)} {
+  }
 
   int run() {
     check_outputs(arguments_, inputs());
@@ -78,10 +81,10 @@ class Gate {
     try {
       check_programs();
       check_device_name();
-      std::vector<Accepted> accepted;
-      if (!arguments_.gate.accepted.empty()) accepted = read_accepted(arguments_.gate.accepted);
+      if (!arguments_.gate.accepted.empty())
+        accepted_ = read_accepted(arguments_.gate.accepted, date_of(arguments_));
       info = run_info_of(arguments_, scenario_files(arguments_).front(), seed_);
-      const int status = gate(accepted, files, info);
+      const int status = gate(files, info);
       if (interrupted) {
         files.end(gate_that_has_not_ended(info, "the gate was interrupted"));
         return say_interrupted("HEAD is not gated");
@@ -103,16 +106,18 @@ class Gate {
     return all;
   }
 
-  int gate(std::span<const Accepted> accepted, const ReportFiles& files, const RunInfo& info) {
+  int gate(const ReportFiles& files, const RunInfo& info) {
     look_at_scenarios();
-    if (arguments_.gate.stored) {
+    if (arguments_.gate.soak) {
+      compare_with_beginning();
+    } else if (arguments_.gate.stored) {
       compare_with_stored();
     } else {
       compare_with_base();
     }
     if (interrupted) return interrupted_exit_code(interrupted);
     for (Finding& finding : findings_) place(finding);
-    const GateVerdict verdict = judge_gate(std::move(findings_), accepted, date_of(arguments_));
+    const GateVerdict verdict = judge_gate(std::move(findings_), accepted_, date_of(arguments_));
     if (arguments_.verbose) print_gate_looks(std::cout, looks());
     print_gate(std::cout, subject_, verdict, arguments_.undecided, style_of(descriptor_of_text()));
     const ExitCode code = exit_code(verdict, arguments_.undecided);
@@ -150,8 +155,8 @@ class Gate {
       return add(FindingKind::sentence, Severity::not_gated, "scenarios", "nothing was compared");
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     line.show("HEAD runs its scenarios");
-    const RunOfProgram head =
-        run_program_on(arguments_, subject_.head, stored.files(), seed_, stored.bases());
+    const RunOfProgram head = run_program_on(arguments_, DuelSide::head, subject_.head,
+                                             stored.files(), seed_, stored.bases());
     line.clear();
     if (head.stopped) return;
     take_device(head);
@@ -167,6 +172,54 @@ class Gate {
                          std::to_string(std::ssize(found)) + " not held",
                      seconds(Clock::now() - start));
     add(std::move(found));
+  }
+
+  // What begins after more steps than a pair of launches has.
+  void compare_with_beginning() try {
+    print_gate_terms(std::cout, subject_);
+    const Clock::time_point start = Clock::now();
+    ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    std::uint64_t launches = 0;
+    const auto launch = [&] {
+      const std::string seed = std::to_string(random_bits(seed_, launches++));
+      return start_worker(
+          worker_request(arguments_, worker(subject_.head, {"--seed", seed}), DuelSide::head));
+    };
+    const std::unique_ptr<Worker> introduced = launch();
+    const Hello hello = introduced->hello();
+    introduced->quit();
+    subject_.both = Introduction{.base = hello, .head = hello};
+    refuse_stand_in(hello.simulated);
+    const std::vector<std::string> works = works_of_both(&Hello::works);
+    if (works.empty())
+      return add(FindingKind::time, Severity::not_gated, "works", "nothing was compared");
+    DuelVerdict verdict{.introduction = *subject_.both, .settings = settings_};
+    std::int64_t fewest = steps_of_a_soak;
+    for (const std::string& work : works) {
+      line.show("soak of " + work);
+      const SoakedWork soaked = soak(work, settings_.margin_of(work), launch);
+      fewest = std::min(fewest, soaked.steps);
+      verdict.works.push_back({.name = work,
+                               .margin = soaked.margin,
+                               .outcome = soaked.outcome,
+                               .base_step_seconds = soaked.early_seconds,
+                               .head_step_seconds = soaked.late_seconds,
+                               .steps = soaked.steps,
+                               .longest_launch = soaked.steps,
+                               .timed = {},
+                               .reason = soaked.reason});
+    }
+    line.clear();
+    const auto slower = std::ranges::count(verdict.works, Outcome::refuted, &WorkVerdict::outcome);
+    print_gate_stage(std::cout, "soak",
+                     counted(std::ssize(works), "work") + ", " + std::to_string(slower) +
+                         " slower, " + std::to_string(fewest) + " steps each or more",
+                     seconds(Clock::now() - start));
+    add(findings_of(verdict, {}));
+    duel_ = std::move(verdict);
+  } catch (const WorkerError& error) {
+    add(FindingKind::time, Severity::failed, "time", error.what());
+  } catch (const WaitStopped&) {
   }
 
   void take_device(const RunOfProgram& head) {
@@ -193,14 +246,16 @@ class Gate {
   // A program that is not there is a wrong request, and no finding about it.
   void check_programs() const {
     const bool stored = arguments_.gate.stored;
-    if (arguments_.gate.base.empty() && !stored)
+    const bool alone = stored || arguments_.gate.soak;
+    if (arguments_.gate.base.empty() && !alone)
       throw RequestError("there is nothing to compare HEAD with",
-                         "give --base PROGRAM, or --stored for the runs that `accept` stored");
+                         "give --base PROGRAM, --stored for the runs that `accept` stored, or "
+                         "--soak for HEAD's own beginning");
     if (stored && (arguments_.duel.pairs || !arguments_.duel.works.empty()))
       throw RequestError("--pairs and --work are for two programs", "choose files, or by --tag");
     for (const auto& [side, program] :
          {std::pair{"--base", arguments_.gate.base}, {"--head", arguments_.gate.head}}) {
-      if (stored && program.empty()) continue;
+      if (alone && program.empty()) continue;
       const std::filesystem::path path = program_path(program);
       if (std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0) continue;
       throw RequestError(std::string(side) + " '" + program + "' is no program that can be started",
@@ -378,6 +433,7 @@ class Gate {
             hello == &base ? "BASE says that it counts nothing"
                            : "HEAD says that it counts nothing");
     }
+    note_same_program();
     std::vector<Finding> lost = compare_works(*subject_.both);
     std::erase_if(lost, [this](const Finding& finding) {
       return finding.work.find('/') != std::string::npos && !is_wanted(finding.work);
@@ -387,6 +443,17 @@ class Gate {
     return true;
   } catch (const WaitStopped&) {
     return false;
+  }
+
+  // The classic slip is a build that was taken from a cache.
+  bool is_same_program() const {
+    return run_same_bytes({program_path(subject_.base)}, {program_path(subject_.head)}) &&
+           arguments_.duel.base_variables == arguments_.duel.head_variables;
+  }
+  void note_same_program() {
+    if (is_same_program())
+      add(FindingKind::time, Severity::note, "program",
+          "BASE and HEAD are the same program, byte for byte: was HEAD built?");
   }
 
   static bool same_device(const Hello& one, const Hello& other) {
@@ -510,6 +577,7 @@ class Gate {
       return;
     }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
+    settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
     const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
@@ -532,6 +600,7 @@ class Gate {
                      counted(std::ssize(subject.works), "work") + ", " + std::to_string(slower) +
                          " slower, " + std::to_string(duel_->pairs) + " pairs of launches",
                      seconds(Clock::now() - start));
+    for (const std::string& note : duel_->notes) print_gate_note(std::cout, note);
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::failed, "time", error.what());
   } catch (const WaitStopped&) {
@@ -541,7 +610,8 @@ class Gate {
     const Clock::time_point start = Clock::now();
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
     line.show("HEAD decides its sentences, within " + seconds_text(arguments_.gate.run_seconds));
-    const RunOfProgram head = run_program_on(arguments_, subject_.head, arguments_.files, seed_);
+    const RunOfProgram head =
+        run_program_on(arguments_, DuelSide::head, subject_.head, arguments_.files, seed_);
     if (head.stopped) return;
     if (!head.failure.empty())
       add(FindingKind::sentence, Severity::failed, "sentences", "HEAD's `run` " + head.failure);
@@ -565,7 +635,7 @@ class Gate {
 
   static bool refutes_a_sentence(const RunOfProgram& run) {
     return std::ranges::any_of(run.sentences, [](const HeadSentence& sentence) {
-      return sentence.outcome == in_words(Outcome::refuted);
+      return sentence.outcome == Outcome::refuted;
     });
   }
 
@@ -574,8 +644,7 @@ class Gate {
     for (const Scenario& scenario : base_) {
       for (const Expectation& sentence : scenario.expect) {
         const bool said = std::ranges::any_of(head.sentences, [&](const HeadSentence& one) {
-          return one.scenario == scenario.name &&
-                 (one.name == sentence.name || one.outcome == "broken");
+          return one.scenario == scenario.name && (one.name == sentence.name || !one.outcome);
         });
         if (said) continue;
         add(FindingKind::sentence, Severity::failed, sentence.name,
@@ -586,8 +655,6 @@ class Gate {
     }
   }
 
-  // What BASE does not hold either is known, and no fault of HEAD; what BASE holds and HEAD skips
-  // is HEAD having left its regime.
   void know_from_base(std::vector<Finding>& found) const {
     std::set<std::string> red;
     for (const Finding& finding : found) {
@@ -598,34 +665,26 @@ class Gate {
       if (red.contains(scenario.name)) files.emplace_back(scenario.file);
     }
     if (files.empty()) return;
-    const RunOfProgram base = run_program_on(arguments_, subject_.base, files, seed_);
+    if (is_same_program()) {
+      for (Finding& finding : found)
+        stepgate::compare_with_base(finding, {.outcome = finding.outcome, .reason = {}});
+      return;
+    }
+    const RunOfProgram base =
+        run_program_on(arguments_, DuelSide::base, subject_.base, files, seed_);
     for (Finding& finding : found) {
       const auto of_base = std::ranges::find_if(base.sentences, [&](const HeadSentence& sentence) {
         return sentence.scenario == finding.work && sentence.name == finding.what;
       });
-      if (!is_open(finding) || of_base == base.sentences.end()) continue;
-      if (finding.words.starts_with(of_base->outcome + ":")) {
-        finding.severity = Severity::note;
-        finding.words += "; BASE is no better";
-      } else if (of_base->outcome == in_words(Outcome::holds) && is_skipped(finding)) {
-        finding.severity = Severity::blocks;
-        finding.words += "; BASE is within it";
-      }
+      if (of_base != base.sentences.end()) stepgate::compare_with_base(finding, *of_base);
     }
-  }
-
-  static bool is_skipped(const Finding& finding) {
-    return finding.words.starts_with(std::string(in_words(Outcome::skipped)) + ":");
-  }
-  // Of HEAD's sentences, those of which one asks what BASE says.
-  static bool is_open(const Finding& finding) {
-    return finding.severity == Severity::blocks || is_skipped(finding);
   }
 
   Arguments arguments_;  // whose files are those with wanted tags, once they have been looked at
   std::uint64_t seed_;
   DuelSettings settings_;
   GateSubject subject_;
+  std::vector<Accepted> accepted_;
   std::vector<Scenario> base_;
   std::vector<std::string> calibrated_;  // "scenario=value", by BASE, for all workers
   std::unique_ptr<Worker> base_worker_;  // that count

@@ -11,13 +11,13 @@
 #include <sstream>
 
 #include "device/device.h"
+#include "judge/verdict/words.h"
 #include "report/exit_code.h"
 #include "scenario/read/bases.h"
 #include "support/files/temporary_folder.h"
 #include "support/interruption.h"
 #include "support/process/child.h"
 #include "support/process/run_program.h"
-#include "support/process/worker_environment.h"
 #include "support/text/json_nesting.h"
 #include "support/text/units.h"
 #include "verbs/compare/workers.h"
@@ -35,7 +35,7 @@ constexpr int refuted_code = 1;
 constexpr std::size_t longest_text = 2000;
 constexpr int not_trusted_code = 2;
 
-bool any_is(const RunOfProgram& run, const std::string& outcome) {
+bool any_is(const RunOfProgram& run, const std::optional<Outcome>& outcome) {
   return std::ranges::any_of(
       run.sentences, [&](const HeadSentence& sentence) { return sentence.outcome == outcome; });
 }
@@ -55,6 +55,17 @@ void read_device(const Json& line, RunOfProgram& run) {
                              : text_of(*device, "name") + ", driver " + text_of(*device, "driver");
 }
 
+// Whether a comparison had the rounds to say how many more would decide it, and that is too many.
+bool is_out_of_reach(const Json& sentence) {
+  const auto timed = sentence.find("timed");
+  if (timed == sentence.end() || !timed->is_object()) return false;
+  const auto seen = timed->find("smallest_seen");
+  if (seen == timed->end() || !seen->is_number()) return false;
+  const auto missing = timed->find("rounds_missing");
+  return missing == timed->end() || !missing->is_number() ||
+         missing->get<double>() > most_within_reach;
+}
+
 // A scenario that is broken has no sentences that count.
 void read_scenario_line(const Json& line, RunOfProgram& run) {
   const std::string scenario = text_of(line, "scenario");
@@ -69,7 +80,7 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
   ++run.scenarios;
   read_device(line, run);
   if (const std::string broken = text_of(line, "broken"); !broken.empty()) {
-    run.sentences.push_back({scenario, "scenario", "broken", broken, {}});
+    run.sentences.push_back({scenario, "scenario", std::nullopt, broken});
     return;
   }
   const auto expect = line.find("expect");
@@ -79,12 +90,14 @@ void read_scenario_line(const Json& line, RunOfProgram& run) {
     const auto number = sentence.find("line");
     const bool has_line = number != sentence.end() && number->is_number_unsigned() &&
                           number->get<std::uint64_t>() <= most_lines;
+    const auto outcome = outcome_in(text_of(sentence, "outcome"));
     run.sentences.push_back(
         {.scenario = scenario,
          .name = text_of(sentence, "name"),
-         .outcome = text_of(sentence, "outcome"),
-         .reason = text_of(sentence, "reason"),
-         .place = {text_of(sentence, "file"), has_line ? number->get<int>() : 0, 1}});
+         .outcome = outcome,
+         .reason = outcome ? text_of(sentence, "reason") : "its outcome is none",
+         .place = {text_of(sentence, "file"), has_line ? number->get<int>() : 0, 1},
+         .out_of_reach = outcome == Outcome::undecided && is_out_of_reach(sentence)});
   }
 }
 
@@ -99,7 +112,7 @@ std::string stderr_tail(const std::filesystem::path& errors) {
 
 }  // namespace
 
-RunOfProgram run_program_on(const Arguments& arguments, const std::string& program,
+RunOfProgram run_program_on(const Arguments& arguments, DuelSide side, const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
                             const std::string& bases) {
   Arguments of_files = arguments;
@@ -109,20 +122,16 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
   const std::filesystem::path errors = folder.path() / "errors";
   // What the program leaves when it must be ended goes with our own folder.
   // No words of a command: everybody on the machine can read those.
-  std::vector<std::string> environment = worker_environment(arguments.duel.passed_variables);
-  const auto set = [&](std::string_view name, const std::string& value) {
-    std::erase_if(environment, [&](const std::string& variable) {
-      return variable.starts_with(fmt::format("{}=", name));
-    });
-    environment.push_back(fmt::format("{}={}", name, value));
-  };
-  set("TMPDIR", folder.path().string());
+  std::vector<std::string> environment = environment_of(arguments, side);
+  set_variable(environment, "TMPDIR", folder.path().string());
   if (!bases.empty()) {
     const char* given = std::getenv(bases_variable);
-    set(bases_variable, bases + (given == nullptr ? "" : given));
+    set_variable(environment, std::string(bases_variable), bases + (given == nullptr ? "" : given));
   }
-  const Command command = program_command(
-      of_files, program, "run", {"--seed", std::to_string(seed), "--json", json.string()});
+  std::vector<std::string> more{"--seed", std::to_string(seed), "--json", json.string()};
+  if (!arguments.evidence.empty())
+    more.insert(more.end(), {"--evidence", arguments.evidence.string()});
+  const Command command = program_command(of_files, program, "run", more);
   RunOfProgram run;
   const auto code =
       run_quietly(command, environment, errors, of_seconds(arguments.gate.run_seconds),
@@ -142,9 +151,9 @@ RunOfProgram run_program_on(const Arguments& arguments, const std::string& progr
                               seconds_text(arguments.gate.run_seconds));
   } else if (*code > highest_code_of_a_verdict || *code == 3) {
     run.failure = fmt::format("ended with {}{}", *code, stderr_tail(errors));
-  } else if (*code == not_trusted_code && !any_is(run, "broken")) {
+  } else if (*code == not_trusted_code && !any_is(run, std::nullopt)) {
     run.failure = fmt::format("is not to be trusted: it ended with 2{}", stderr_tail(errors));
-  } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, "refuted")) {
+  } else if (*code == refuted_code && !run.suite_refuted && !any_is(run, Outcome::refuted)) {
     run.failure = "ended with 1, and nothing that it wrote is refuted";
   } else if (run.scenarios == 0) {
     run.gated_nothing = *code == status_of(ExitCode::not_gated);

@@ -26,7 +26,7 @@ struct RunOfProgram {
 
 // `files` instead of those of the arguments; `bases` are folders, each with a ':' behind it, that
 // they may extend from besides. Throws std::system_error when there is no process.
-RunOfProgram run_program_on(const Arguments&, const std::string& program,
+RunOfProgram run_program_on(const Arguments&, DuelSide, const std::string& program,
                             const std::vector<std::filesystem::path>& files, std::uint64_t seed,
                             const std::string& bases = {});
 

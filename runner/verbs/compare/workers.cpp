@@ -8,6 +8,14 @@
 #include "support/random.h"
 
 namespace stepgate {
+namespace {
+
+// A tenth of the time that a duel has goes into what is rare or begins late, and so much is thought
+// to be had where nobody says.
+constexpr std::int64_t share_to_watch = 10;
+constexpr std::chrono::seconds usual_time_of_a_duel{240};
+
+}  // namespace
 
 std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -33,12 +41,31 @@ Command program_command(const Arguments& arguments, const std::string& program,
   return command;
 }
 
+void set_variable(std::vector<std::string>& environment, const std::string& name,
+                  const std::string& value) {
+  std::erase_if(environment, [start = name + '='](const std::string& variable) {
+    return variable.starts_with(start);
+  });
+  environment.push_back(name + '=' + value);
+}
+
+std::vector<std::string> environment_of(const Arguments& arguments, DuelSide side) {
+  const DuelArguments& duel = arguments.duel;
+  std::vector<std::string> environment = worker_environment(duel.passed_variables);
+  for (const std::string& given :
+       side == DuelSide::base ? duel.base_variables : duel.head_variables) {
+    const std::size_t equals = given.find('=');
+    set_variable(environment, given.substr(0, equals), given.substr(equals + 1));
+  }
+  return environment;
+}
+
 ChildRequest worker_request(const Arguments& arguments, Command command, DuelSide side) {
   return {.command = std::move(command),
           .name = side == DuelSide::base ? "BASE" : "HEAD",
           .stall = of_seconds(arguments.duel.stall_seconds),
           .stopped = [] { return interrupted != 0; },
-          .environment = worker_environment(arguments.duel.passed_variables)};
+          .environment = environment_of(arguments, side)};
 }
 
 LaunchWorker worker_launcher(const Arguments& arguments, Command base, Command head,
@@ -68,6 +95,8 @@ DuelRequest duel_request(const Arguments& arguments, const Introduction& both,
   request.most_pairs = pairs;
   request.fewest_pairs = fewest_pairs_to_hold(settings);
   if (arguments.budget_seconds) request.budget = of_seconds(*arguments.budget_seconds);
+  request.watch_time =
+      request.budget.value_or(usual_time_of_a_duel) / (share_to_watch * std::ssize(subject.works));
   request.clock = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   request.undecided = undecided_works(subject.works, settings);
   return request;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Whether the steps of a work become slower the longer they run: what a leak, a list that grows or
+// a clock that falls does, and no pair of launches lasts long enough to show. One program, against
+// its own beginning. Prints nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "duel/worker/worker.h"
+#include "judge/verdict/verdict.h"
+
+namespace stepgate {
+
+// A work is run for so many steps or so long, whichever comes first.
+inline constexpr std::int64_t steps_of_a_soak = 6'000;
+inline constexpr std::chrono::seconds longest_soak{20};
+
+struct SoakedWork {
+  std::string name;
+  double margin = 0;                 // how much longer late steps may take, relative
+  Outcome outcome = Outcome::holds;  // refuted: two launches became slower; undecided: one of two
+  std::int64_t steps = 0;            // that a launch covered, the fewest
+  double early_seconds = 0;          // of a step, in the median segment of the first
+  double late_seconds = 0;           // and of the last ones
+  std::string reason;
+};
+
+// A work whose first launch became slower by more than the margin is launched again. Throws
+// WorkerError, and WaitStopped when the wait was to end.
+SoakedWork soak(const std::string& work, double margin,
+                const std::function<std::unique_ptr<Worker>()>& launch);
+
+}  // namespace stepgate

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "duel/gate/soak.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "device/simulated/simulated_device.h"
+#include "duel/worker/serve_worker.h"
+#include "plan/build/build_step_plan.h"
+#include "plan/count/facts_of.h"
+#include "scenario/read/read_scenario.h"
+#include "support/random.h"
+
+namespace stepgate {
+namespace {
+
+// A worker in this process on a simulated device.
+class SimulatedWorker : public Worker {
+ public:
+  SimulatedWorker(const PlannedStep& step, DeviceProfile profile, std::uint64_t seed)
+      : step_(step), device_(make_simulated_device(std::move(profile), {.seed = seed})) {}
+
+  void ask_ahead(const Request&) override {}
+  const Hello& hello() override { return hello_; }
+  Loaded load(const std::string&) override {
+    loaded_ = device_->load_into(0, step_);
+    return {};
+  }
+  Ran run(const RunSteps& run) override {
+    const StepResult result =
+        loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
+    return {.steps = result.steps, .elapsed = result.elapsed.value()};
+  }
+  void unload() override { loaded_.reset(); }
+  StepCounts count(const CountWork&) override { return {}; }
+  void quit() override {}
+
+ private:
+  const PlannedStep& step_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<LoadedStep> loaded_;
+  Hello hello_;
+};
+
+// Nights of one work on an H200 whose noise is as given.
+int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,
+                std::uint64_t first_seed = 1) {
+  const Scenario scenario = parse_scenario(
+      "claim = \"c\"\nmodel = { kind = \"spin\", kernels = 2, kernel_us = 200 }\n"
+      "[variant.step]\n[expect]\nfew = \"step.launches_per_step <= 9\"\n",
+      "soak.toml");
+  const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
+  DeviceProfile profile = read_profile(STEPGATE_SOURCE_DIR "/baselines/nvidia-h200/device.toml");
+  const double spikes = profile.noise.spike_probability;
+  profile.noise = noise;
+  profile.noise.spike_probability = spikes;
+  profile.noise.spike_nanoseconds = 30'000;
+  int found = 0;
+  for (int night = 0; night < nights; ++night) {
+    std::uint64_t launches = 0;
+    const SoakedWork soaked = soak("soak/step", 0.02, [&] {
+      return std::make_unique<SimulatedWorker>(
+          plans.front(), profile,
+          random_bits(first_seed + static_cast<std::uint64_t>(night), launches++));
+    });
+    EXPECT_EQ(soaked.steps, steps_of_a_soak);
+    found += soaked.outcome == outcome;
+  }
+  return found;
+}
+
+const NoiseCosts usual{.within_rounds = 0.01,
+                       .between_rounds = 0.001,
+                       .between_loads = 0.002,
+                       .between_slots = 0.005,
+                       .between_processes = 0.0005};
+
+TEST(Soak, FindsAClockThatFallsAndAListThatGrowsAndALeak) {
+  for (const std::int64_t after : {200, 1'000, 5'000}) {
+    NoiseCosts falls = usual;
+    falls.slower_after_steps = after;
+    falls.slower_by = 0.05;
+    EXPECT_GE(nights_with(Outcome::refuted, falls, 3), 3) << after;
+    NoiseCosts grows = usual;
+    grows.slower_after_steps = after;
+    grows.slower_each_step = after == 5'000 ? 1e-4 : 1e-5;
+    EXPECT_GE(nights_with(Outcome::refuted, grows, 3), 3) << after;
+  }
+}
+
+TEST(Soak, RaisesNoAlarmWhereNothingBecomesSlower) {
+  EXPECT_EQ(nights_with(Outcome::holds, usual, 10), 10);
+}
+
+}  // namespace
+}  // namespace stepgate
