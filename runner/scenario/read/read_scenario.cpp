@@ -142,6 +142,7 @@ class ScenarioReader {
     scenario.expect = parsed(draft_.expect);
     for (const auto* sentences : {&scenario.regime, &scenario.expect})
       for (const Expectation& sentence : *sentences) require_its_metrics(sentence, scenario);
+    for (const Expectation& sentence : scenario.expect) require_its_direction(sentence);
     return scenario;
   }
 
@@ -171,6 +172,20 @@ class ScenarioReader {
            "compare samples_per_s, or set 'model.kind' to transformer");
       return;
     }
+  }
+
+  // A gate that is the wrong way round passes every slowdown.
+  void require_its_direction(const Expectation& sentence) {
+    if (!names_stored(sentence) || !is_easier_for_a_worse_step(sentence)) return;
+    const std::vector<MetricOf> metrics = metrics_in(sentence);
+    const auto of = std::ranges::find(metrics, false, &MetricOf::stored);
+    const bool less = row_of(of->metric).better == Better::less;
+    fail(sentence.place,
+         fmt::format("'{}' holds the more easily the worse the step is than its stored runs: {} "
+                     "{} is better",
+                     sentence.text, less ? "less" : "more", metric_text(*of)),
+         fmt::format("turn it round: {0}.{1} {2} stored.{0}.{1}", of->variant, metric_text(*of),
+                     less ? "<= 1.05 *" : ">= 0.95 *"));
   }
 
   void require_the_required(const std::string& file) {

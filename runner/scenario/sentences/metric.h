@@ -3,6 +3,7 @@
 // measure's and judge's.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -139,6 +140,7 @@ struct MetricRow {
   MetricUnit unit;
   std::string_view meaning;
   Better better = Better::less;
+  double most = std::numeric_limits<double>::infinity();  // that it can be: 1 for a share
 };
 
 std::span<const MetricRow> metric_table();
