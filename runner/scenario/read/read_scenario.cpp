@@ -97,8 +97,9 @@ class ScenarioReader {
   }
 
   void apply(const VariantChange& change) {
-    const Field* field = field_named(change.knob);
     const auto variant = std::ranges::find(draft_.variants, change.variant, &VariantDraft::name);
+    if (change.knob == like_key && variant != draft_.variants.end()) return variant->like.reset();
+    const Field* field = field_named(change.knob);
     require(field != nullptr && variant != draft_.variants.end(), "a change is of what there is");
     if (change.value) {
       variant->settings.push_back({field, *change.value, variant->place});
@@ -130,6 +131,9 @@ class ScenarioReader {
     scenario.requirements = whole.requirements;
     for (const VariantDraft& variant : draft_.variants) {
       scenario.variants.push_back(resolved_variant(variant, settings));
+      if (variant.like)
+        scenario.overrides.push_back(
+            {variant.name, std::string(like_key), variant.like->text, variant.like->place});
       for (const Setting& setting : variant.settings) {
         scenario.overrides.push_back({variant.name, std::string(setting.field->name),
                                       field_value_text(*setting.field, setting.value),

@@ -433,7 +433,7 @@ TEST(ReadScenario, KnowsWhatEachVariantsOwnTableSays) {
     said.push_back(fmt::format("{}:{}: {} = {}", one.place.line, one.variant, one.knob, one.value));
   EXPECT_EQ(said,
             (std::vector<std::string>{"20:zeta: sync.where = step", "20:zeta: sync.how = item",
-                                      "26:again: sync.every = 2"}))
+                                      "25:again: like = zeta", "26:again: sync.every = 2"}))
       << "neither what all share nor what `like` brings";
 }
 
