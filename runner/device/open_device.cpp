@@ -208,11 +208,17 @@ DeviceProfile measure_profile_of(const DeviceChoice& choice) {
 #endif
 }
 
+std::vector<std::string> simulated_specs(const std::filesystem::path& baselines) {
+  std::vector<std::string> specs = profile_names(baselines);
+  for (std::string& name : specs) name.insert(0, simulated_prefix);
+  return specs;
+}
+
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines) {
   std::vector<DeviceRow> rows = list_gpus();
   for (const std::string& name : profile_names(baselines)) {
     const DeviceProfile profile = read_profile(baselines / name / "device.toml");
-    rows.push_back({fmt::format("simulated:{}", name),
+    rows.push_back({fmt::format("{}{}", simulated_prefix, name),
                     fmt::format("{}, as measured {} with driver {}", profile.name, profile.measured,
                                 profile.driver),
                     true});

@@ -63,6 +63,9 @@ struct DeviceRow {
   bool available = false;
 };
 
+// The specs of all simulated devices there are, "simulated:<profile>" each, in order.
+std::vector<std::string> simulated_specs(const std::filesystem::path& baselines);
+
 // Every device that could be opened here, the local GPUs first.
 std::vector<DeviceRow> list_devices(const std::filesystem::path& baselines);
 

@@ -3,6 +3,7 @@
 // they are for, and on a scenario of the suite from which a sentence is taken.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/cli/command_line.h"
@@ -51,7 +52,8 @@ TEST_F(Mutate, FindsAnOverrideThatNoSentenceNeeds) {
                        "a.toml:6:9: 'log.every' of variant 'fix' could be removed and no sentence "
                        "would be refuted: copies_per_step 2 -> 1"))
       << checked.err;
-  EXPECT_TRUE(contains(checked.err, "say in a sentence what it is there for, or remove it"));
+  EXPECT_TRUE(
+      contains(checked.err, "say in a sentence what it is there for, write it into the base "));
   EXPECT_EQ(stepgate({"check", "a.toml"}).exit_code, 0) << "who is not strict may go on";
 }
 
@@ -166,18 +168,106 @@ TEST_F(Mutate, SaysOfWhatItKnowsNothing) {
       << checked.out;
 }
 
+std::string longer_in(const std::string& regime) {
+  return "claim = \"a longer step takes longer\"\nmodel = { layers = 2, hidden = 64 }\n"
+         "[regime]\nhere = \"" +
+         regime +
+         "\"\n[variant.baseline]\nmodel.layers = 8\n[variant.fix]\n[expect]\n"
+         "faster = \"fix.samples_per_s >= 1.5 * baseline.samples_per_s\"\n";
+}
+
 TEST_F(Mutate, BlamesNoOverrideOfWhichOnlySpeaksWhatDoesNotHoldHere) {
-  const std::string never = "[regime]\nshort = \"fix.step_ms_mean <= 1 ns\"\n";
-  write("a.toml", "claim = \"a longer step takes longer\"\nmodel = { layers = 2, hidden = 64 }\n" +
-                      never +
-                      "[variant.baseline]\nmodel.layers = 8\n[variant.fix]\n[expect]\n"
-                      "faster = \"fix.samples_per_s >= 1.5 * baseline.samples_per_s\"\n");
+  write("a.toml", longer_in("fix.gpu_idle <= 1%"));
   const Finished table = stepgate({"mutate", "a.toml"});
   EXPECT_EQ(table.exit_code, 0) << table.out << table.err;
   EXPECT_TRUE(contains(table.out,
                        "  unknown   baseline without model.layers = 8 holds all the same, as far"))
       << table.out;
-  EXPECT_EQ(stepgate({"check", "--strict", "a.toml"}).exit_code, 0);
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+}
+
+// Where nothing can be inside, a run is skipped on every machine, whatever the sentences say.
+TEST_F(Mutate, FindsARegimeThatNoStepIsIn) {
+  write("a.toml", longer_in("fix.host_share <= 0.001%"));
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 1) << table.out << table.err;
+  EXPECT_TRUE(contains(table.out, "  never     here: fix.host_share <= 0.001%; no step"))
+      << table.out;
+  write("a.toml", longer_in("fix.step_ms_mean <= 1 ns"));
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2) << checked.out;
+  EXPECT_TRUE(contains(checked.err, "a.toml:4:9: no step is inside the regime: of "))
+      << checked.err;
+}
+
+// The step as it is stands for its stored runs.
+TEST_F(Mutate, TriesSentencesOnStoredRuns) {
+  write("a.toml", waits(where, "",
+                        exact + "\nany = \"fix.launches_per_step <= 1000 * "
+                                "stored.fix.launches_per_step\""
+                                "\nsound = \"baseline.samples_per_s >= 0.95 * "
+                                "stored.baseline.samples_per_s\""
+                                "\nas_many = \"fix.launches_per_step <= 1 * "
+                                "stored.fix.launches_per_step\""));
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2) << checked.out;
+  EXPECT_TRUE(contains(checked.err, "a.toml:9:8: 'any' cannot fail: of ")) << checked.err;
+  EXPECT_EQ(std::ranges::count(checked.err, '\n'), 1) << checked.err;
+  EXPECT_FALSE(contains(checked.out, "warning")) << checked.out;
+}
+
+TEST_F(Mutate, FindsAComparisonThatIsTheWrongWayRound) {
+  const std::string right = "\nfewer = \"fix.host_waits_per_step < baseline.host_waits_per_step\"";
+  for (const char* wrong : {"fix.samples_per_s <= 0.9 * baseline.samples_per_s",
+                            "1.1 * fix.step_ms_mean > baseline.step_ms_mean",
+                            "fix.host_waits_per_step > baseline.host_waits_per_step"}) {
+    write("a.toml", waits("sync = { where = \"step\" }\nhost.step_us = 200", "host.step_us = 100",
+                          "it = \"" + std::string(wrong) + "\"" + right));
+    const Finished checked = stepgate({"check", "--strict", "a.toml"});
+    EXPECT_EQ(checked.exit_code, 2) << checked.out;
+    EXPECT_TRUE(contains(checked.err,
+                         "a.toml:9:7: 'it' is refuted on every simulated profile, and "
+                         "its reverse holds there: " +
+                             std::string(wrong)))
+        << checked.err;
+    EXPECT_FALSE(contains(checked.err, "'fewer'"));
+  }
+}
+
+TEST_F(Mutate, TellsHowFarALimitIsFromWhatTheFileSays) {
+  write("a.toml", waits("host.step_us = 400", "",
+                        "far = \"fix.samples_per_s >= 0.5 * baseline.samples_per_s\""
+                        "\nnear = \"fix.samples_per_s >= 1.2 * baseline.samples_per_s\""
+                        "\ncount = \"fix.host_waits_per_step == 0\""));
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked.err;
+  EXPECT_TRUE(contains(checked.out,
+                       "note: a.toml:8:8: no override of the file decides 'far': its "
+                       "sides are "))
+      << checked.out << checked.err;
+  EXPECT_EQ(checked.out.find("note: "), checked.out.rfind("note: ")) << checked.out;
+}
+
+TEST_F(Mutate, TakesAwayWhatAVariantIsLike) {
+  const std::string two_more =
+      "[variant.one]\nsync = { where = \"step\" }\n[variant.two]\nlike = \"one\"\nbatch.size = "
+      "128\n";
+  const std::string said = "\none = \"one.host_waits_per_step == 1\"";
+  write("a.toml",
+        waits(where, "", exact + said + "\nlarge = \"two.flops_per_step > one.flops_per_step\"") +
+            two_more);
+  const Finished checked = stepgate({"check", "--strict", "a.toml"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_TRUE(contains(checked.err, "'like' of variant 'two' could be removed")) << checked.err;
+  write("a.toml", waits(where, "",
+                        exact + said +
+                            "\nlarge = \"two.flops_per_step > one.flops_per_step\""
+                            "\ntwo = \"two.host_waits_per_step == 1\"") +
+                      two_more);
+  const Finished table = stepgate({"mutate", "a.toml"});
+  EXPECT_EQ(table.exit_code, 0) << table.out;
+  EXPECT_TRUE(contains(table.out, "  noticed   two without like = one refutes two\n")) << table.out;
 }
 
 TEST_F(Mutate, KnowsACalibratedScenarioOfAShareOfTheDevice) {

@@ -42,7 +42,8 @@ bool is_survivor(const Mutation& mutation) {
 }
 
 bool has_survivors(const Mutations& mutations) {
-  return (mutations.all_tried && !mutations.vacuous.empty()) ||
+  const bool nothing_decides = !mutations.vacuous.empty() || !mutations.never_inside.empty();
+  return (mutations.all_tried && nothing_decides) || !mutations.reversed.empty() ||
          std::ranges::any_of(mutations.mutations, is_survivor);
 }
 

@@ -39,14 +39,25 @@ struct Mutation {
   std::vector<ChangedCount> different;  // of the variant's plan, in the order of the metrics
 };
 
-// Sentences by which no turn of any knob was noticed.
+// A sentence that something refutes, and nothing that the file itself says of its variants.
+struct DistantLimit {
+  SentenceVerdict sentence;
+  double distance = 1;     // of its sides from each other, as a factor of 1 or more
+  double nearest = 1;      // the least that it becomes without an override or with variants swapped
+  std::string refuted_by;  // "fix.model.layers = 64"
+};
+
+// What was found out by mutations of one scenario.
 struct Mutations {
   std::string scenario;
   std::vector<Mutation> mutations;
-  std::vector<SentenceVerdict> not_holding;  // as it is, so nothing is known about them
-  std::vector<SentenceVerdict> vacuous;      // refuted by no change that was tried
-  std::int64_t changes = 0;                  // that were decided for these
-  bool all_tried = true;                     // or there were too many for these
+  std::vector<SentenceVerdict> not_holding;   // as it is, so nothing is known about them
+  std::vector<SentenceVerdict> vacuous;       // refuted by no change that was tried
+  std::vector<SentenceVerdict> never_inside;  // of the regime: satisfied by no change, nor as it is
+  std::vector<SentenceVerdict> reversed;      // refuted on every profile, where their reverse holds
+  std::vector<DistantLimit> distant;
+  std::int64_t changes = 0;  // that were decided for these
+  bool all_tried = true;     // or there were too many for these
 };
 
 // The names of sentences that hold before and do not hold after, of those refuted alone or of any.

@@ -8,7 +8,6 @@
 #include <ostream>
 
 #include "report/text/print_step.h"
-#include "scenario/read/lint.h"
 #include "support/text/visible_text.h"
 
 namespace stepgate {
@@ -32,13 +31,12 @@ void print_listed(std::ostream& out, const Scenario& scenario) {
              fmt::join(sentences, ", "));
 }
 
-void print_checked(std::ostream& out, const Scenario& scenario) {
+void print_checked(std::ostream& out, const Scenario& scenario,
+                   std::span<const Diagnostic> warnings) {
   fmt::print(out, "{}: {}, {}\n", one_line(scenario.file),
              counted_noun(scenario.variants.size(), "variant"),
              counted_noun(scenario.expect.size(), "sentence"));
-  for (const Diagnostic& warning : lint(scenario)) {
-    fmt::print(out, "warning: {}\n", to_string(warning));
-  }
+  for (const Diagnostic& warning : warnings) fmt::print(out, "warning: {}\n", to_string(warning));
 }
 
 void print_devices(std::ostream& out, std::span<const DeviceRow> rows) {

@@ -15,7 +15,7 @@ namespace stepgate {
 void print_listed(std::ostream&, const Scenario&);
 
 // "scenarios/a.toml: 3 variants, 5 sentences", then a line for each warning.
-void print_checked(std::ostream&, const Scenario&);
+void print_checked(std::ostream&, const Scenario&, std::span<const Diagnostic> warnings);
 
 void print_devices(std::ostream&, std::span<const DeviceRow>);
 

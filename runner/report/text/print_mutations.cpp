@@ -68,7 +68,29 @@ Diagnostic fault_of(const Mutation& mutation) {
   return {without.place,
           fmt::format("{} could be removed and no sentence would be refuted: {}", what,
                       what_differs(mutation)),
-          "say in a sentence what it is there for, or remove it"};
+          "say in a sentence what it is there for, write it into the base step, or remove it"};
+}
+
+// Of a sentence that is the wrong way round, or never asked.
+Diagnostic fault_of_reversed(const SentenceVerdict& sentence) {
+  return {sentence.place,
+          fmt::format("'{}' is refuted on every simulated profile, and its reverse holds there: {}",
+                      sentence.name, one_line(sentence.text)),
+          "turn the comparison round, or claim what is true"};
+}
+
+Diagnostic fault_of_regime(const SentenceVerdict& sentence, std::int64_t changes) {
+  return {sentence.place,
+          fmt::format("no step is inside the regime: of {} that were tried, none satisfies '{}'",
+                      changes + 1, one_line(sentence.text)),
+          "name a regime that a knob can lead to, or remove it"};
+}
+
+std::string how_far(const DistantLimit& limit) {
+  return fmt::format(
+      "its sides are {} apart, {} where an override is taken away, and only {} "
+      "refutes it",
+      factor_in_words(limit.distance), factor_in_words(limit.nearest), limit.refuted_by);
 }
 
 constexpr std::string_view word_of_refused = "refused";
@@ -116,6 +138,15 @@ void print_mutations(std::ostream& out, const Mutations& mutations) {
                mutations.all_tried ? "vacuous" : "unknown", sentence.name, one_line(sentence.text),
                mutations.changes);
   }
+  for (const SentenceVerdict& sentence : mutations.never_inside) {
+    fmt::print(out, "  {:<9} {}: {}; no step satisfies it, of {} that were tried\n",
+               mutations.all_tried ? "never" : "unknown", sentence.name, one_line(sentence.text),
+               mutations.changes + 1);
+  }
+  for (const SentenceVerdict& sentence : mutations.reversed) {
+    fmt::print(out, "  reversed  {}: {}; on every simulated profile its reverse holds\n",
+               sentence.name, one_line(sentence.text));
+  }
   for (const SentenceVerdict& sentence : mutations.not_holding) {
     fmt::print(out, "  unknown   {}: {}; it is {} here\n", sentence.name, one_line(sentence.text),
                in_words(sentence.outcome));
@@ -127,7 +158,11 @@ std::vector<Diagnostic> faults_of(const Mutations& mutations) {
   for (const Mutation& mutation : mutations.mutations) {
     if (is_survivor(mutation)) faults.push_back(fault_of(mutation));
   }
+  for (const SentenceVerdict& sentence : mutations.reversed)
+    faults.push_back(fault_of_reversed(sentence));
   if (!mutations.all_tried) return faults;
+  for (const SentenceVerdict& sentence : mutations.never_inside)
+    faults.push_back(fault_of_regime(sentence, mutations.changes));
   for (const SentenceVerdict& sentence : mutations.vacuous) {
     faults.push_back(
         {sentence.place,
@@ -148,6 +183,13 @@ void print_unknown(std::ostream& out, const Mutations& mutations) {
                                       without.knob, without.variant, mutation.refusal),
                           "whether a sentence would notice is not known"};
     fmt::print(out, "warning: {}\n", to_string(note));
+  }
+  for (const DistantLimit& limit : mutations.distant) {
+    const Diagnostic note{limit.sentence.place,
+                          fmt::format("no override of the file decides '{}': {}",
+                                      limit.sentence.name, how_far(limit)),
+                          "bring the limit nearer to what the overrides do"};
+    fmt::print(out, "note: {}\n", to_string(note));
   }
   for (const SentenceVerdict& sentence : mutations.not_holding) {
     const Diagnostic note{sentence.place,

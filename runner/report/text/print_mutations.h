@@ -17,7 +17,8 @@ void print_mutations(std::ostream&, const Mutations&);
 std::vector<Diagnostic> faults_of(const Mutations&);
 
 // A warning for every sentence that does not hold on the simulated device, and for every override
-// without which the device refuses the step.
+// without which the device refuses the step; a note for every limit that is far from all that the
+// file's own overrides do.
 void print_unknown(std::ostream&, const Mutations&);
 
 }  // namespace stepgate

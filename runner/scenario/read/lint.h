@@ -2,6 +2,7 @@
 // What is no fault of a scenario and still worth a word to its author.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "scenario/scenario.h"
@@ -9,9 +10,10 @@
 
 namespace stepgate {
 
-// Warnings, with place and way out: of names that keys had in an earlier stepgate, and of a
-// scenario without a counted sentence, which says how much and never why.
-std::vector<Diagnostic> lint(const Scenario&);
+// Warnings, with place and way out: of names that keys had in an earlier stepgate, of a limit of
+// exactly 1x on times, and of a scenario without a counted sentence, which says how much and never
+// why. `counted` is such a sentence that is true of its plans; empty where these count the same.
+std::vector<Diagnostic> lint(const Scenario&, const std::string& counted);
 
 // Variants that are the same step as an earlier one, unless a sentence names both: a tie is a
 // claim.

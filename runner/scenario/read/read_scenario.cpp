@@ -97,8 +97,9 @@ class ScenarioReader {
   }
 
   void apply(const VariantChange& change) {
-    const Field* field = field_named(change.knob);
     const auto variant = std::ranges::find(draft_.variants, change.variant, &VariantDraft::name);
+    if (change.knob == like_key && variant != draft_.variants.end()) return variant->like.reset();
+    const Field* field = field_named(change.knob);
     require(field != nullptr && variant != draft_.variants.end(), "a change is of what there is");
     if (change.value) {
       variant->settings.push_back({field, *change.value, variant->place});
@@ -130,6 +131,9 @@ class ScenarioReader {
     scenario.requirements = whole.requirements;
     for (const VariantDraft& variant : draft_.variants) {
       scenario.variants.push_back(resolved_variant(variant, settings));
+      if (variant.like)
+        scenario.overrides.push_back(
+            {variant.name, std::string(like_key), variant.like->text, variant.like->place});
       for (const Setting& setting : variant.settings) {
         scenario.overrides.push_back({variant.name, std::string(setting.field->name),
                                       field_value_text(*setting.field, setting.value),
@@ -145,6 +149,7 @@ class ScenarioReader {
         require_its_metrics(sentence, scenario);
         make_room_for_percentiles(sentence, measure_places, scenario.measure);
       }
+    for (const Expectation& sentence : scenario.expect) require_its_direction(sentence);
     return scenario;
   }
 
@@ -198,6 +203,20 @@ class ScenarioReader {
            "compare samples_per_s, or set 'model.kind' to transformer");
       return;
     }
+  }
+
+  // A gate that is the wrong way round passes every slowdown.
+  void require_its_direction(const Expectation& sentence) {
+    if (!names_stored(sentence) || !is_easier_for_a_worse_step(sentence)) return;
+    const std::vector<MetricOf> metrics = metrics_in(sentence);
+    const auto of = std::ranges::find(metrics, false, &MetricOf::stored);
+    const bool less = row_of(of->metric).better == Better::less;
+    fail(sentence.place,
+         fmt::format("'{}' holds the more easily the worse the step is than its stored runs: {} "
+                     "{} is better",
+                     sentence.text, less ? "less" : "more", metric_text(*of)),
+         fmt::format("turn it round: {0}.{1} {2} stored.{0}.{1}", of->variant, metric_text(*of),
+                     less ? "<= 1.05 *" : ">= 0.95 *"));
   }
 
   void require_the_required(const std::string& file) {

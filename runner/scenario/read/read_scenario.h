@@ -15,11 +15,14 @@
 
 namespace stepgate {
 
+// The key of a variant by which it starts from another one, and no knob.
+inline constexpr std::string_view like_key = "like";
+
 // A variant that says something else about a knob than its files do, where somebody asks whether
 // that would be noticed.
 struct VariantChange {
   std::string variant;
-  std::string knob;
+  std::string knob;                 // or `like_key`, without a value
   std::optional<FieldValue> value;  // absent: what the files say is not said
 };
 

@@ -148,8 +148,9 @@ TEST(ReadScenario, ReadsTheFormerNameOfATableAndOfAKnobAndSaysWhatTheyAreNow) {
   EXPECT_EQ(read(products).fingerprint, read(gemm).fingerprint);
   EXPECT_TRUE(read(transfer + gemm).former_names.empty());
   ASSERT_EQ(read(h2d + products).former_names.size(), 2U);
-  EXPECT_NE(to_string(lint(read(h2d)).front()).find("'h2d' is called 'transfer' now; rename it"),
-            std::string::npos);
+  EXPECT_NE(
+      to_string(lint(read(h2d), "").front()).find("'h2d' is called 'transfer' now; rename it"),
+      std::string::npos);
 }
 
 TEST(ReadScenario, RefusesOverridesByTheirText) {
@@ -384,27 +385,45 @@ TEST(ReadScenario, ReadsAThousandFilesWellWithinASecond) {
   RecordProperty("milliseconds", static_cast<int>(1000 * spent));
 }
 
+std::vector<std::string> warnings_of(const std::string& sentence, const std::string& counted) {
+  std::vector<std::string> warnings;
+  const Scenario scenario = parse_scenario(
+      "claim = \"one\"\n[variant.a]\n[variant.b]\n[expect]\nit = \"" + sentence + "\"\n", "a.toml");
+  for (const Diagnostic& warning : lint(scenario, counted)) warnings.push_back(to_string(warning));
+  return warnings;
+}
+
 TEST(Lint, WarnsAboutAScenarioThatCountsNothing) {
-  Scenario scenario;
-  scenario.file = "a.toml";
-  scenario.variants.push_back({.name = "only", .knobs = {}, .place = {}});
-  const auto line = [](Metric metric) {
-    Expectation sentence;
-    sentence.place = {"a.toml", 7, 3};
-    sentence.left = {{MetricOf{"only", metric}}};
-    sentence.right = {{1.0}};
-    return sentence;
-  };
-  scenario.expect = {line(Metric::step_ms_mean), line(Metric::gpu_idle)};
-  ASSERT_EQ(lint(scenario).size(), 1U);
-  EXPECT_EQ(to_string(lint(scenario).front()),
-            "a.toml:7:3: [expect] has no exact sentence: a timed one says how much, not why; add a "
-            "count, such as only.host_waits_per_step == 0");
-  for (const Metric counted : {Metric::launches_per_step, Metric::host_waits_per_step}) {
-    scenario.expect.push_back(line(counted));
-    EXPECT_TRUE(lint(scenario).empty());
-    scenario.expect.pop_back();
+  const std::string counted = "b.copies_per_step < a.copies_per_step";
+  using Warnings = std::vector<std::string>;
+  for (const char* timed : {"b.step_ms_mean <= 1 ms", "b.gpu_idle <= 5%"}) {
+    EXPECT_EQ(
+        warnings_of(timed, counted),
+        (Warnings{"a.toml:5:7: [expect] has no exact sentence: a timed one says how much, not "
+                  "why; add a count, such as b.copies_per_step < a.copies_per_step"}));
+    EXPECT_EQ(warnings_of(timed, ""), Warnings{}) << "no count would tell the two apart";
   }
+  for (const char* exact : {"b.launches_per_step <= 1", "b.host_waits_per_step == 0"})
+    EXPECT_EQ(warnings_of(exact, counted), Warnings{});
+}
+
+TEST(Lint, WarnsAboutALimitOfExactlyOne) {
+  for (const char* bare :
+       {"b.step_ms_mean < 1 * a.step_ms_mean", "b.step_ms_p50 <= a.step_ms_p50",
+        "2 * b.samples_per_s > 2 * a.samples_per_s", "b.gpu_idle <= 1 * a.gpu_idle"}) {
+    const std::vector<std::string> warnings = warnings_of(bare, "");
+    ASSERT_EQ(warnings.size(), 1U) << bare;
+    EXPECT_NE(warnings[0].find("about 6 % of runs refute it and 10 % hold"), std::string::npos);
+  }
+  const std::vector<std::string> stored =
+      warnings_of("b.samples_per_s >= stored.b.samples_per_s", "");
+  ASSERT_EQ(stored.size(), 1U);
+  EXPECT_NE(stored[0].find("about 1 % of runs refute it, 5 % hold"), std::string::npos);
+  for (const char* with_margin :
+       {"b.step_ms_mean <= 1.01 * a.step_ms_mean", "b.samples_per_s ~= a.samples_per_s within 3%",
+        "b.peak_live <= 1 * a.peak_live", "b.samples_per_s >= 0.99 * stored.b.samples_per_s",
+        "b.step_ms_mean <= 1 ms"})
+    EXPECT_TRUE(warnings_of(with_margin, "").empty()) << with_margin;
 }
 
 TEST(ReadScenario, KnowsWhatEachVariantsOwnTableSays) {
@@ -414,7 +433,7 @@ TEST(ReadScenario, KnowsWhatEachVariantsOwnTableSays) {
     said.push_back(fmt::format("{}:{}: {} = {}", one.place.line, one.variant, one.knob, one.value));
   EXPECT_EQ(said,
             (std::vector<std::string>{"20:zeta: sync.where = step", "20:zeta: sync.how = item",
-                                      "26:again: sync.every = 2"}))
+                                      "25:again: like = zeta", "26:again: sync.every = 2"}))
       << "neither what all share nor what `like` brings";
 }
 

@@ -90,6 +90,14 @@ bool compares_high_percentiles(const Expectation&);
 // Of times, with stored ones: decided by what differs from run to run.
 bool compares_stored_times(const Expectation&);
 
+// Whether no step satisfies it, or every step does, by what its metrics can be: a share is from 0
+// to 1, anything else at least 0. Nothing where steps differ in it, and where it is about a class.
+std::optional<bool> decided_by_ranges(const Expectation&);
+
+// Whether every metric of this run stands on the side where a worse step has it: of two that
+// satisfy the sentence the worse one does so more easily. What only describes a step says nothing.
+bool is_easier_for_a_worse_step(const Expectation&);
+
 // Whether it is "a * x.metric" against "b * stored.x.metric", either way round: how stored times
 // differ from run to run is known for nothing else.
 bool compares_with_itself(const Expectation&);

@@ -24,6 +24,14 @@ constexpr MetricRow row(Metric metric, Evidence evidence, MetricUnit unit, std::
           .better = better};
 }
 
+// A ratio that is never above 1.
+constexpr MetricRow share(Metric metric, Evidence evidence, std::string_view meaning,
+                          Better better = Better::less) {
+  MetricRow result = row(metric, evidence, ratio, meaning, better);
+  result.most = 1;
+  return result;
+}
+
 // In the order of the enum, so that a row is found by its number.
 constexpr std::array metric_rows{
     row(Metric::step_ms_mean, timed, seconds, "time of a step, on average"),
@@ -41,13 +49,14 @@ constexpr std::array metric_rows{
         Better::more),
     row(Metric::tokens_per_s, timed, per_second,
         "transformer: tokens trained on in a second, without those of padding", Better::more),
-    row(Metric::mfu, timed, ratio,
+    share(
+        Metric::mfu, timed,
         "mlp, transformer, recommender: FLOPs that the model needs (GEMMs of forward and backward, "
         "the part of attention that is not masked; nothing that is computed again) over the mean "
         "time of a step and the GPU's peak rate for `model.dtype`, dense, by its data sheet",
         Better::more),
     row(Metric::host_us, timed, seconds, "host time to issue a step, its waits taken out"),
-    row(Metric::host_share, timed, ratio, "host_us over the time of a step"),
+    share(Metric::host_share, timed, "host_us over the time of a step"),
     row(Metric::host_cpu_us, timed, seconds,
         "processor time of the thread that issues a step; its waits count as far as they spin "
         "(`sync.wait`), those that only keep it from running ahead do not"),
@@ -76,8 +85,8 @@ constexpr std::array metric_rows{
         "one piece of device memory with places planned from the lifetimes"),
     row(Metric::live_slope, plan, bytes, "device memory that a step allocates and never releases"),
     row(Metric::reserve_overhead, plan, ratio, "peak_reserved over peak_live, less 1"),
-    row(Metric::fragmentation_peak, plan, ratio,
-        "share of what is reserved that is not live when the most is"),
+    share(Metric::fragmentation_peak, plan,
+          "share of what is reserved that is not live when the most is"),
     row(Metric::ooms, plan, count, "requests that the allocator refuses, over measure.steps steps"),
     row(Metric::alloc_retries, plan, count,
         "times that it gives its cache back for a request, likewise"),
@@ -102,12 +111,11 @@ constexpr std::array metric_rows{
         "waits for a stream, an event or the device at which an async pool holds more than "
         "`alloc.keep` and gives it back; a copy that blocks is none",
         Better::neither),
-    row(Metric::gpu_idle, traced, ratio, "share of the time in which no kernel, copy or fill runs"),
-    row(Metric::kernel_idle, traced, ratio, "share of the time in which no kernel runs"),
-    row(Metric::copy_overlap, traced, ratio, "share of the copy time that kernels hide",
-        Better::more),
-    row(Metric::short_kernel_share, traced, ratio,
-        "share of kernels shorter than their own launch call"),
+    share(Metric::gpu_idle, traced, "share of the time in which no kernel, copy or fill runs"),
+    share(Metric::kernel_idle, traced, "share of the time in which no kernel runs"),
+    share(Metric::copy_overlap, traced, "share of the copy time that kernels hide", Better::more),
+    share(Metric::short_kernel_share, traced,
+          "share of kernels shorter than their own launch call"),
     row(Metric::exposed_copy_us, traced, seconds,
         "time of a step in which copies run and no kernel does"),
     row(Metric::host_blocked_us, traced, seconds,
@@ -173,7 +181,7 @@ constexpr std::array metric_rows{
         "time of a step in which collectives run or wait for a rank"),
     row(Metric::exposed_comm_us, traced, seconds,
         "time of a step in which they do and no kernel runs"),
-    row(Metric::comm_overlap, traced, ratio, "share of comm_us that kernels hide", Better::more),
+    share(Metric::comm_overlap, traced, "share of comm_us that kernels hide", Better::more),
     row(Metric::comm_stretch, traced, ratio,
         "time of kernels wholly under a collective over that of launches of the same kernel and "
         "shape beside none"),

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -140,6 +141,7 @@ struct MetricRow {
   MetricUnit unit;
   std::string_view meaning;
   Better better = Better::less;
+  double most = std::numeric_limits<double>::infinity();  // that it can be: 1 for a share
 };
 
 std::span<const MetricRow> metric_table();

@@ -108,6 +108,8 @@ class SentenceParser {
       if (unit == nullptr) return no_unit(word);
       text_.skip(word.size());
       quantity = {digits->value * unit->scale, unit->dimension};
+    } else if (digits->value >= 1) {
+      bare_number_ = BareNumber{where, digits->value};
     }
     powers = powers_of(quantity);
     result.emplace_back(quantity.value);
@@ -317,6 +319,8 @@ class SentenceParser {
           relation_at_,
           fmt::format("{} cannot be compared with {}", powers_text(left), powers_text(right)),
           unit_hint(left));
+    } else if (names_a_share(expectation) && decided_by_ranges(expectation)) {
+      fail_beyond_a_share(*decided_by_ranges(expectation));
     } else if (expectation.relation == Relation::equal &&
                evidence_of(expectation) >= Evidence::timed) {
       text_.fail(relation_at_, "a timed metric never equals", "write ~= ... within 3%");
@@ -338,6 +342,25 @@ class SentenceParser {
     }
   }
 
+  static bool names_a_share(const Expectation& expectation) {
+    return std::ranges::any_of(metrics_in(expectation),
+                               [](const MetricOf& of) { return row_of(of.metric).most == 1; });
+  }
+
+  // A number without its percent sign is what people mean to be one.
+  bool fail_beyond_a_share(bool always_true) {
+    constexpr std::string_view fact = "a share is at most 100 %";
+    if (bare_number_) {
+      return text_.fail(bare_number_->where,
+                        fmt::format("{}, and {:g} is {:g} %", fact, bare_number_->value,
+                                    100 * bare_number_->value),
+                        fmt::format("write {:g}%", bare_number_->value));
+    }
+    return text_.fail(
+        0, fmt::format("{}, so {} satisfies this", fact, always_true ? "every step" : "no step"),
+        "write a share that a step can be above and below");
+  }
+
   static bool is_about_a_class(const Expectation& expectation) {
     const MetricOf* metric = only_metric(expectation.left);
     return metric != nullptr && metric->metric == Metric::bound &&
@@ -350,7 +373,12 @@ class SentenceParser {
   std::span<const std::string_view> variants_;
   std::size_t relation_at_ = 0;
   bool names_a_bound_ = false;
-  std::optional<std::size_t> stored_at_;  // the last value that a baseline gives
+  struct BareNumber {
+    std::size_t where = 0;
+    double value = 0;
+  };
+  std::optional<BareNumber> bare_number_;  // the last one without a unit that is 1 or more
+  std::optional<std::size_t> stored_at_;   // the last value that a baseline gives
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "scenario/sentences/parse_expectation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -109,6 +110,49 @@ TEST(ParseExpectation, DecidesByTheLeastExactMetric) {
             Evidence::traced);
 }
 
+// The table says which metrics are shares; a limit that none can reach is a forgotten sign.
+TEST(ParseExpectation, RefusesALimitThatNoShareCanReach) {
+  int shares = 0;
+  for (const MetricRow& row : metric_table()) {
+    shares += row.most == 1 ? 1 : 0;
+    if (row.most == 1) EXPECT_EQ(row.unit, MetricUnit::ratio) << row.name;
+    if (row.unit != MetricUnit::ratio) continue;
+    for (const char* sign : {"<=", "<", ">=", ">", "~="}) {
+      for (const double limit : {1.5, 5.0, 20.0, 99.0}) {
+        const std::string text = fmt::format("fix.{} {} {:g}{}", row.name, sign, limit,
+                                             std::string_view(sign) == "~=" ? " within 3%" : "");
+        std::vector<Diagnostic> diagnostics;
+        const bool read = parse_expectation("line", text, start, variants, diagnostics).has_value();
+        EXPECT_EQ(read, row.most > 1) << text << ": it may be above 1 or it may not";
+        if (read) continue;
+        EXPECT_EQ(diagnostics.at(0).hint, fmt::format("write {:g}%", limit)) << text;
+      }
+    }
+    const std::string as_meant = fmt::format("fix.{} <= 20%", row.name);
+    EXPECT_TRUE(decided_by_ranges(parsed(as_meant)) == std::nullopt) << as_meant;
+  }
+  EXPECT_GT(shares, 5);
+}
+
+TEST(ParseExpectation, KnowsASentenceThatAWorseStepSatisfiesMoreEasily) {
+  for (const MetricRow& row : metric_table()) {
+    if (!can_be_stored(row.metric) || row.metric == Metric::kernel_us) continue;
+    const auto easier = [&](const std::string& form) {
+      return is_easier_for_a_worse_step(parsed(fmt::format(fmt::runtime(form), row.name)));
+    };
+    const bool less = row.better == Better::less;
+    const bool more = row.better == Better::more;
+    EXPECT_EQ(easier("fix.{0} >= 0.95 * stored.fix.{0}"), less) << row.name;
+    EXPECT_EQ(easier("0.95 * stored.fix.{0} < fix.{0}"), less) << row.name;
+    EXPECT_EQ(easier("fix.{0} <= 1.05 * stored.fix.{0}"), more) << row.name;
+    EXPECT_EQ(easier("1.05 * stored.fix.{0} > fix.{0}"), more) << row.name;
+    EXPECT_FALSE(easier("1.5 * fix.{0} ~= stored.fix.{0} within 3%")) << row.name;
+  }
+  EXPECT_FALSE(is_easier_for_a_worse_step(
+      parsed("fix.peak_live + stored.fix.peak_live <= 2 * baseline.peak_live")))
+      << "a worse fix satisfies it less easily";
+}
+
 struct BadSentence {
   const char* text;
   std::string message;
@@ -184,6 +228,17 @@ INSTANTIATE_TEST_SUITE_P(
                     "30: two values without a sign between them; write * or + between them"},
         BadSentence{"fix.host_share == 5%",
                     "25: a timed metric never equals; write ~= ... within 3%"},
+        BadSentence{"fix.gpu_idle <= 20",
+                    "26: a share is at most 100 %, and 20 is 2000 %; write 20%"},
+        BadSentence{"fix.gpu_idle <= baseline.gpu_idle + 5",
+                    "46: a share is at most 100 %, and 5 is 500 %; write 5%"},
+        BadSentence{"1 >= fix.mfu", "10: a share is at most 100 %, and 1 is 100 %; write 1%"},
+        BadSentence{"fix.host_share >= 200%",
+                    "10: a share is at most 100 %, so no step satisfies this; write a share that a "
+                    "step can be above and below"},
+        BadSentence{"fix.fragmentation_peak <= 100%",
+                    "10: a share is at most 100 %, so every step satisfies this; write a share "
+                    "that a step can be above and below"},
         BadSentence{"fix.gpu_idle < fix.host_share",
                     "10: the sentence mixes what is timed with what is traced; tracing changes "
                     "times, so the two are never measured together; write a line for each"},

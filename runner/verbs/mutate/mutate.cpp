@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The verbs that ask what a scenario would notice: `mutate`, and `check`, which does so when it is
 // to be strict and runs nothing otherwise.
+#include <fmt/format.h>
+
 #include <iostream>
 
 #include "report/exit_code.h"
@@ -24,13 +26,33 @@ int mutate_scenarios(const Arguments& arguments) {
 
 namespace {
 
+// A sentence on what the plans of two variants count differently, which is true of them; empty
+// where there is none.
+std::string count_that_differs(const Planned& planned) {
+  const StepPlan& first = planned.plans.front();
+  for (const PlannedStep& one : planned.plans) {
+    const StepPlan& step = one;
+    const std::vector<ChangedCount> changed =
+        changed_counts(planned.plans.front().facts(), one.facts());
+    if (changed.empty()) continue;
+    const ChangedCount& count = changed.front();
+    return fmt::format("{0}.{1} {2} {3}.{1}", step.variant, row_of(count.metric).name,
+                       count.after < count.before ? '<' : '>', first.variant);
+  }
+  return "";
+}
+
+void print_with_warnings(const Planned& planned) {
+  print_checked(std::cout, planned.scenario, lint(planned.scenario, count_that_differs(planned)));
+}
+
 void check_strictly(const Arguments& arguments) {
   std::vector<Diagnostic> faults;
   const auto add = [&](const std::vector<Diagnostic>& more) {
     faults.insert(faults.end(), more.begin(), more.end());
   };
   mutate_each(arguments, [&](const Planned& planned, const Mutations& mutations) {
-    print_checked(std::cout, planned.scenario);
+    print_with_warnings(planned);
     print_unknown(std::cout, mutations);
     add(identical_variants(planned.scenario));
     add(faults_of(mutations));
@@ -44,8 +66,7 @@ int check_scenarios(const Arguments& arguments) {
   if (arguments.strict) {
     check_strictly(arguments);
   } else {
-    for (const Planned& planned : plan_all(arguments, 1))
-      print_checked(std::cout, planned.scenario);
+    for (const Planned& planned : plan_all(arguments, 1)) print_with_warnings(planned);
   }
   return status_of(ExitCode::holds);
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/mutate/mutations_of.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "scenario/knobs/field_value.h"
 #include "scenario/knobs/other_values.h"
 #include "scenario/read/read_scenario.h"
 #include "verbs/decide.h"
@@ -34,8 +38,62 @@ std::vector<Knobs> knobs_of(const Scenario& scenario) {
 // Of a sentence that no override's removal refutes: after so many, nobody knows.
 constexpr std::int64_t most_changes = 2000;
 
+// A limit that far from all that the file's own overrides do says little.
+constexpr double far_away = 1.3;
+
 bool is_of_the_step(const Field& field) {
   return is_built(field) && field.scope == FieldScope::variant && !field.unscored;
+}
+
+bool is_of_the_step(const VariantOverride& said) {
+  return said.knob == like_key || is_of_the_step(*field_named(said.knob));
+}
+
+// Users name no variant so: there is no dot in a name.
+std::string as_stored(const std::string& variant) {
+  return "stored." + variant;
+}
+
+// The sentence with other variants in the place of stored ones, which are those as they were.
+Expectation with_stored_as_variants(Expectation sentence) {
+  for (Side* side : {&sentence.left, &sentence.right}) {
+    for (Product& product : *side) {
+      for (Factor& factor : product) {
+        auto* of = std::get_if<MetricOf>(&factor);
+        if (of != nullptr && of->stored) *of = {as_stored(of->variant), of->metric, false, {}};
+      }
+    }
+  }
+  return sentence;
+}
+
+// A sentence of the regime among those of [expect], which may have one of its name.
+std::string as_expected(const std::string& regime) {
+  return "[regime] " + regime;
+}
+
+// How far the sides are from each other, as a factor of 1 or more; nothing where one of them is 0.
+std::optional<double> distance_of(const SentenceVerdict& sentence) {
+  if (!sentence.left || !sentence.right || !(*sentence.left > 0) || !(*sentence.right > 0))
+    return std::nullopt;
+  return std::max(*sentence.left / *sentence.right, *sentence.right / *sentence.left);
+}
+
+std::optional<Relation> reversed(Relation relation) {
+  switch (relation) {
+    case Relation::less:
+      return Relation::at_least;
+    case Relation::at_most:
+      return Relation::greater;
+    case Relation::at_least:
+      return Relation::less;
+    case Relation::greater:
+      return Relation::at_most;
+    case Relation::equal:
+    case Relation::about:
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 class Mutator {
@@ -53,22 +111,30 @@ class Mutator {
 
   Mutations all() {
     Mutations result{.scenario = original_.scenario.name};
-    for (const SentenceVerdict& sentence : before_.sentences) {
-      if (sentence.outcome == Outcome::holds) {
-        unnoticed_.insert(sentence.name);
-      } else {
-        result.not_holding.push_back(sentence);
-      }
-    }
+    const Verdict alone = decided_alone();
     for (const VariantOverride& without : original_.scenario.overrides) {
-      if (is_of_the_step(*field_named(without.knob))) result.mutations.push_back(mutated(without));
+      if (is_of_the_step(without)) result.mutations.push_back(mutated(without));
     }
     swap_variants();
+    const std::set<std::string> open_by_the_file = unnoticed_;
     turn_knobs();
     result.changes = changes_;
     result.all_tried = changes_ < most_changes;
     for (const SentenceVerdict& sentence : before_.sentences) {
+      const auto tried = std::ranges::find(alone.sentences, sentence.name, &SentenceVerdict::name);
       if (unnoticed_.contains(sentence.name)) result.vacuous.push_back(sentence);
+      if (is_reversed(*tried)) {
+        result.reversed.push_back(*tried);
+      } else if (!sentence.about_stored_runs && sentence.outcome != Outcome::holds) {
+        result.not_holding.push_back(sentence);
+      } else if (tried->outcome != Outcome::holds) {
+        result.not_holding.push_back(*tried);
+      } else if (open_by_the_file.contains(sentence.name)) {
+        add_distance(*tried, result.distant);
+      }
+    }
+    for (const SentenceVerdict& sentence : before_.regime) {
+      if (outside_.contains(as_expected(sentence.name))) result.never_inside.push_back(sentence);
     }
     return result;
   }
@@ -95,10 +161,12 @@ class Mutator {
   }
 
   // Traced as well, which stays with what was planned.
-  Verdict verdict_on(Planned& planned) const {
-    const OpenedDevice opened = open_device_for(arguments_, seed_);
+  Verdict verdict_on(Planned& planned) const { return verdict_on(planned, arguments_); }
+
+  Verdict verdict_on(Planned& planned, const Arguments& arguments) const {
+    const OpenedDevice opened = open_device_for(arguments, seed_);
     if (!is_planned_only(planned.scenario))
-      planned.traced = trace_planned(*opened.device, arguments_, planned, settings_, seed_);
+      planned.traced = trace_planned(*opened.device, arguments, planned, settings_, seed_);
     return decide_one(planned, *opened.device, seed_, settings_, Forecasts::hidden).verdict;
   }
 
@@ -138,6 +206,114 @@ class Mutator {
     });
   }
 
+  // The scenario as its sentences are tried: whatever its regime, of which those sentences that do
+  // not hold here are tried as well, and with its variants as they were where it says `stored.`.
+  Scenario to_try(Scenario scenario) const {
+    std::set<std::string> stored;
+    for (const Expectation& sentence : scenario.regime) {
+      const auto now = std::ranges::find(before_.regime, sentence.name, &SentenceVerdict::name);
+      if (now->outcome == Outcome::holds) continue;
+      scenario.expect.push_back(sentence);
+      scenario.expect.back().name = as_expected(sentence.name);
+    }
+    scenario.regime.clear();
+    for (Expectation& sentence : scenario.expect) {
+      for (const MetricOf& of : metrics_in(sentence)) {
+        if (of.stored) stored.insert(of.variant);
+      }
+      sentence = with_stored_as_variants(std::move(sentence));
+    }
+    for (const Variant& variant : original_.scenario.variants) {
+      if (!stored.contains(variant.name)) continue;
+      scenario.variants.push_back(variant);
+      scenario.variants.back().name = as_stored(variant.name);
+    }
+    return scenario;
+  }
+
+  // Each sentence of the scenario as it is; those that hold are what something must refute.
+  Verdict decided_alone() {
+    Planned planned = planned_as(to_try(original_.scenario));
+    Verdict alone = verdict_on(planned);
+    for (const SentenceVerdict& sentence : alone.sentences) {
+      const bool is_expected = std::ranges::find(before_.sentences, sentence.name,
+                                                 &SentenceVerdict::name) != before_.sentences.end();
+      if (!is_expected) {
+        outside_.insert(sentence.name);
+      } else if (sentence.outcome == Outcome::holds) {
+        unnoticed_.insert(sentence.name);
+      }
+    }
+    see(alone, "");
+    return alone;
+  }
+
+  // What that change does to sentences that nothing refuted so far.
+  void see(const Verdict& after, const std::string& change) {
+    for (const SentenceVerdict& sentence : after.sentences) {
+      if (sentence.outcome == Outcome::holds) outside_.erase(sentence.name);
+      if (sentence.outcome == Outcome::refuted && unnoticed_.erase(sentence.name) > 0)
+        refuted_by_[sentence.name] = change;
+      const auto distance = distance_of(sentence);
+      if (!distance || turns_knobs_) continue;
+      const auto [nearest, is_new] = nearest_.try_emplace(sentence.name, *distance);
+      if (!is_new) nearest->second = std::min(nearest->second, *distance);
+    }
+  }
+
+  // A sentence that only a step unlike those of the file refutes.
+  void add_distance(const SentenceVerdict& sentence, std::vector<DistantLimit>& distant) const {
+    const auto here = distance_of(sentence);
+    const auto by = refuted_by_.find(sentence.name);
+    if (!here || by == refuted_by_.end() || nearest_.at(sentence.name) < far_away) return;
+    if (!reversed(sentence_named(sentence.name).relation)) return;
+    distant.push_back({sentence, *here, nearest_.at(sentence.name), by->second});
+  }
+
+  const Expectation& sentence_named(const std::string& name) const {
+    return *std::ranges::find(original_.scenario.expect, name, &Expectation::name);
+  }
+
+  // Whether it compares two variants, and on every profile that can carry them out inside its
+  // regime it is refuted and its reverse holds.
+  bool is_reversed(const SentenceVerdict& verdict) const {
+    const Expectation& sentence = sentence_named(verdict.name);
+    const auto relation = reversed(sentence.relation);
+    if (verdict.outcome != Outcome::refuted || !compares_two_variants(sentence) || !relation)
+      return false;
+    Expectation reverse = sentence;
+    reverse.relation = *relation;
+    reverse.name = "reversed " + sentence.name;
+    Scenario scenario = original_.scenario;
+    scenario.expect = {sentence, std::move(reverse)};
+    bool asked = false;
+    for (const std::string& spec : simulated_specs(arguments_.device.baselines)) {
+      const auto on_profile = decided_on(spec, scenario);
+      if (!on_profile || on_profile->outcome == Outcome::skipped) continue;
+      if (on_profile->sentences[0].outcome != Outcome::refuted ||
+          on_profile->sentences[1].outcome != Outcome::holds)
+        return false;
+      asked = true;
+    }
+    return asked;
+  }
+
+  // Nothing where the device cannot carry it out.
+  std::optional<Verdict> decided_on(const std::string& spec, const Scenario& scenario) const {
+    Arguments arguments = arguments_;
+    arguments.device.spec = spec;
+    try {
+      Planned planned{.scenario = scenario, .plans = {}};
+      planned.plans =
+          plans_on(open_device_for(arguments, seed_).device->identity(), scenario, seed_);
+      return verdict_on(planned, arguments);
+    } catch (const DeviceError&) {
+      return std::nullopt;
+    } catch (const RequestError&) {
+      return std::nullopt;
+    }
+  }
+
   Mutation mutated(const VariantOverride& without) {
     const VariantChange change{without.variant, without.knob, std::nullopt};
     Mutation mutation{.without = without};
@@ -154,33 +330,45 @@ class Mutator {
         mutation.effect = MutationEffect::unknown;
       mutation.sentences =
           no_longer_holding(before_, *after, mutation.effect == MutationEffect::refuted);
-      for (const std::string& name : no_longer_holding(before_, *after, true))
-        unnoticed_.erase(name);
+      see(*after, without.variant + " without " + without.knob);
     } else {
       mutation.effect = MutationEffect::does_not_run;
     }
     return mutation;
   }
 
-  // Whatever its regime: a sentence that is skipped has not been tried.
-  void notice(Planned planned) {
-    planned.scenario.regime.clear();
+  void notice(Scenario scenario, const std::string& change) {
     std::string unused;
-    const auto after = decided(planned, unused);
-    if (!after) return;
-    ++changes_;
-    for (const std::string& name : no_longer_holding(before_, *after, true)) unnoticed_.erase(name);
+    try {
+      Planned planned = planned_as(to_try(std::move(scenario)));
+      const auto after = decided(planned, unused);
+      if (!after) return;
+      ++changes_;
+      see(*after, change);
+    } catch (const RequestError&) {
+      return;  // such as a sentence on a kernel that only the variant as it was launches
+    }
   }
 
-  bool is_done() const { return unnoticed_.empty() || changes_ >= most_changes; }
+  bool is_done() const {
+    return (unnoticed_.empty() && outside_.empty()) || changes_ >= most_changes;
+  }
 
   // Whether another step of that variant could refute anything that nothing refuted so far.
   bool is_of_interest(const Variant& variant) const {
     const bool is_first = variant.name == original_.scenario.variants.front().name;
-    return std::ranges::any_of(original_.scenario.expect, [&](const Expectation& sentence) {
-      return unnoticed_.contains(sentence.name) &&
-             (names_variant(sentence, variant.name) || (is_first && names_a_plan_size(sentence)));
-    });
+    const auto speaks_of_it = [&](const Expectation& sentence) {
+      return names_variant(sentence, variant.name) || (is_first && names_a_plan_size(sentence));
+    };
+    const Scenario& scenario = original_.scenario;
+    return std::ranges::any_of(scenario.expect,
+                               [&](const Expectation& sentence) {
+                                 return unnoticed_.contains(sentence.name) &&
+                                        speaks_of_it(sentence);
+                               }) ||
+           std::ranges::any_of(scenario.regime, [&](const Expectation& sentence) {
+             return outside_.contains(as_expected(sentence.name)) && speaks_of_it(sentence);
+           });
   }
 
   // Each variant as if it were each other one, until every sentence was refuted once.
@@ -192,17 +380,14 @@ class Mutator {
         if (other.knobs == variants[changed].knobs || !is_of_interest(variants[changed])) continue;
         Scenario swapped = original_.scenario;
         swapped.variants[changed].knobs = other.knobs;
-        try {
-          notice(planned_as(std::move(swapped)));
-        } catch (const RequestError&) {
-          continue;  // such as a sentence on a kernel that only the one launches
-        }
+        notice(std::move(swapped), variants[changed].name + " as " + other.name);
       }
     }
   }
 
   // Likewise, with every other value of every knob.
   void turn_knobs() {
+    turns_knobs_ = true;
     for (const Variant& variant : original_.scenario.variants) {
       for (const Field& field : field_table()) {
         if (!is_of_the_step(field) || !is_of_interest(variant)) continue;
@@ -211,9 +396,13 @@ class Mutator {
         for (FieldValue& value : other_values(field, field.get(settings))) {
           if (is_done()) return;
           const VariantChange change{variant.name, std::string(field.name), std::move(value)};
-          std::string unused;
-          std::optional<Planned> planned = planned_with(&change, unused);
-          if (planned) notice(*std::move(planned));
+          const std::string in_words = fmt::format("{}.{} = {}", variant.name, field.name,
+                                                   field_value_text(field, *change.value));
+          try {
+            notice(read_scenario(original_.scenario.file, arguments_.overrides, &change), in_words);
+          } catch (const RequestError&) {
+            continue;
+          }
         }
       }
     }
@@ -225,7 +414,11 @@ class Mutator {
   Planned original_;
   Verdict before_;
   std::set<std::string> unnoticed_;  // sentences that nothing refuted so far
-  std::int64_t changes_ = 0;         // that were decided, besides the removals
+  std::set<std::string> outside_;    // sentences of the regime that nothing satisfied so far
+  bool turns_knobs_ = false;
+  std::map<std::string, double> nearest_;          // distance_of, with what the file itself says
+  std::map<std::string, std::string> refuted_by_;  // the change that did so first
+  std::int64_t changes_ = 0;                       // that were decided, besides the removals
 };
 
 }  // namespace
