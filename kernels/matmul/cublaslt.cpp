@@ -88,6 +88,7 @@ STEPGATE_FORWARD(const char*, cublasLtGetStatusName, (cublasStatus_t status), (s
                  "no library")
 STEPGATE_FORWARD(const char*, cublasLtGetStatusString, (cublasStatus_t status), (status),
                  stepgate::library().reason.c_str())
+STEPGATE_FORWARD(size_t, cublasLtGetVersion, (), (), 0)
 STEPGATE_FORWARD_STATUS(cublasLtCreate, (cublasLtHandle_t * handle), (handle))
 STEPGATE_FORWARD_STATUS(cublasLtDestroy, (cublasLtHandle_t handle), (handle))
 STEPGATE_FORWARD_STATUS(cublasLtMatmulPreferenceCreate, (cublasLtMatmulPreference_t * made), (made))

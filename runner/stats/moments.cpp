@@ -2,12 +2,14 @@
 // Moments by Boost.Accumulators, whose streaming update does not cancel for values far from zero.
 #include "stats/moments.h"
 
+#include <algorithm>
 #include <boost/accumulators/accumulators.hpp>
 #include <boost/accumulators/statistics/count.hpp>
 #include <boost/accumulators/statistics/mean.hpp>
 #include <boost/accumulators/statistics/stats.hpp>
 #include <boost/accumulators/statistics/variance.hpp>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 namespace stepgate {
@@ -49,6 +51,20 @@ Trend trend_of(std::span<const double> values) {
   const double squares = moments_of(residuals).variance * count;
   trend.standard_error = std::sqrt(squares / (count - 2) / spread);
   return trend;
+}
+
+double theil_sen_slope(std::span<const std::pair<double, double>> points) {
+  std::vector<double> slopes;
+  for (std::size_t one = 0; one < points.size(); ++one) {
+    for (std::size_t other = one + 1; other < points.size(); ++other) {
+      slopes.push_back((points[other].second - points[one].second) /
+                       (points[other].first - points[one].first));
+    }
+  }
+  if (slopes.empty()) return 0;
+  const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
+  std::nth_element(slopes.begin(), middle, slopes.end());
+  return *middle;
 }
 
 }  // namespace stepgate

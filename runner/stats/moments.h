@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Mean and variance of a sample, and the straight line through a sequence.
+// Mean and variance of a sample, the straight line through a sequence, and a slope that outliers do
+// not move.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace stepgate {
 
@@ -23,5 +25,10 @@ struct Trend {
 
 // At least three values.
 Trend trend_of(std::span<const double> values);
+
+// The median of the slopes of all pairs of points (Sen, Estimates of the regression coefficient
+// based on Kendall's tau, 1968), the upper one of an even number; 0 for fewer than two points. Of
+// points (x, y) that all differ in x. Up to 29 % of them cannot move it.
+double theil_sen_slope(std::span<const std::pair<double, double>> points);
 
 }  // namespace stepgate

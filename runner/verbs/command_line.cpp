@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "verbs/command_line.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

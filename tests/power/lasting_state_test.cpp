@@ -158,7 +158,7 @@ Shares shares_of(const MakeSurroundings& make, double beyond = 0, int least_roun
       fix_against_baseline(Metric::step_ms_mean, Relation::at_most, std::exp(limit));
   static const std::vector<PlannedStep> plans = steps_named({"baseline", "fix"});
   static const JudgeSettings settings;
-  static const Contrasts none;
+  static const EarlierRounds none;
   Shares shares;
   for (int gate = 0; gate < gates; ++gate) {
     const auto seed = first_seed + static_cast<std::uint64_t>(gate);

@@ -225,7 +225,7 @@ class Line {
   Expectation sentence_;
   std::vector<PlannedStep> plans_;
   JudgeSettings settings_;
-  Contrasts none_;
+  EarlierRounds none_;
 };
 
 const std::vector<Line>& lines() {

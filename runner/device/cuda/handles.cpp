@@ -30,6 +30,7 @@ std::chrono::nanoseconds time_between(const CudaEvent& first, const CudaEvent& l
 
 std::string cublas_version() {
   const std::size_t version = cublasLtGetVersion();  // as CUBLAS_VERSION has it
+  if (version == 0) return "";
   return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
 }
 

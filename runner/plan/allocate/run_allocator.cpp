@@ -9,7 +9,7 @@
 #include "allocators/simulated_memory.h"
 #include "plan/allocate/step_allocator.h"
 #include "plan/analyse/access.h"
-#include "stats/theil_sen.h"
+#include "stats/moments.h"
 
 namespace stepgate {
 namespace {

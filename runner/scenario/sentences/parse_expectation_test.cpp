@@ -115,7 +115,9 @@ TEST(ParseExpectation, RefusesALimitThatNoShareCanReach) {
   int shares = 0;
   for (const MetricRow& row : metric_table()) {
     shares += row.most == 1 ? 1 : 0;
-    if (row.most == 1) EXPECT_EQ(row.unit, MetricUnit::ratio) << row.name;
+    if (row.most == 1) {
+      EXPECT_EQ(row.unit, MetricUnit::ratio) << row.name;
+    }
     if (row.unit != MetricUnit::ratio) continue;
     for (const char* sign : {"<=", "<", ">=", ">", "~="}) {
       for (const double limit : {1.5, 5.0, 20.0, 99.0}) {
