@@ -49,6 +49,10 @@ constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // Of a step that may be slower, to say where.
 constexpr int loads_to_trace = 3;
+// In the order of suspicion: few enough for a pair of launches to take seconds.
+constexpr std::size_t works_ahead_of_a_gate = 16;
+// Of those that are slower, the slowest are traced.
+constexpr std::size_t most_traced_works = 8;
 // The time is over first.
 constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
@@ -510,11 +514,17 @@ class Gate {
     counted_.push_back(std::move(pair));
   }
 
-  // Those that are known to differ first: time may be short.
+  // Those that are known to differ first: time may be short. Then some of all scenarios.
   std::vector<std::string> timed_works() const {
     std::vector<std::string> works = works_of_both(&Hello::works);
-    std::stable_partition(works.begin(), works.end(),
-                          [this](const std::string& work) { return differing_.contains(work); });
+    const auto others = std::stable_partition(
+        works.begin(), works.end(),
+        [this](const std::string& work) { return differing_.contains(work); });
+    const auto stride = std::max<std::ptrdiff_t>(
+        1, std::distance(others, works.end()) / static_cast<std::ptrdiff_t>(works_ahead_of_a_gate));
+    std::ptrdiff_t place = 0;
+    std::stable_partition(others, works.end(),
+                          [&](const std::string&) { return place++ % stride == 0; });
     return works;
   }
 
@@ -539,6 +549,10 @@ class Gate {
         slower.push_back(&pair);
     }
     if (slower.empty()) return;
+    std::ranges::sort(slower, std::ranges::greater{}, [&](const CountedPair* pair) {
+      return std::ranges::find(duel.works, pair->work, &WorkVerdict::name)->timed->ratio;
+    });
+    slower.resize(std::min(slower.size(), most_traced_works));
     for (const DuelSide side : both_sides) {
       // The noise is its own where it is simulated, and the processor that of both.
       const std::uint64_t noise = random_bits(seed_, static_cast<std::uint64_t>(side));
@@ -577,6 +591,8 @@ class Gate {
       return;
     }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
+    if (subject.works.size() > 2 * works_ahead_of_a_gate)
+      settings_.works_ahead = works_ahead_of_a_gate;
     settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
     const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
@@ -586,6 +602,7 @@ class Gate {
     request.first_superblocks = first_superblocks_of_a_gate;
     request.budget.reset();  // what decides nothing is no answer to a merge, however long it takes
     request.patience = subject_.most_timing;
+    request.fewest_pairs += settings_.works_ahead > 0 ? pairs_ahead : 0;
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
