@@ -41,6 +41,11 @@ struct Total {
     seconds += std::chrono::duration<double>(segment.elapsed).count();
     steps += static_cast<double>(segment.steps);
   }
+  Total& operator+=(const Total& other) {
+    seconds += other.seconds;
+    steps += other.steps;
+    return *this;
+  }
   std::optional<double> step_seconds() const {
     return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
   }
@@ -100,6 +105,22 @@ bool hides_in(const WorkInPair& work, DuelSide side) {
   return hidden > queued_share * claimed;
 }
 
+double believed_in(const DuelMeasurement& all, const WorkInPair& work) {
+  const Waited waited = waited_in(work);
+  return all.simulated ? waited.claimed : waited.believed();
+}
+
+std::array<Total, 2> totals_of(const WorkInPair& work) {
+  std::array<Total, 2> totals;
+  for (const auto* blocks : {&work.superblocks, &work.watched}) {
+    for (const Superblock& block : *blocks) {
+      for (const DuelSegment& segment : block)
+        totals[static_cast<std::size_t>(segment.side)].add(segment);
+    }
+  }
+  return totals;
+}
+
 // What the pairs of launches say of one work so far, fed a pair at a time: whoever stops the duel
 // and whoever judges it see the same.
 class WorkTest {
@@ -109,37 +130,32 @@ class WorkTest {
         fewest_pairs_(fewest_pairs_to_hold(settings)),
         sentence_(test_of(margin_, works, settings)) {
     const auto accepted = settings.accepted_growths.find(work);
-    if (accepted == settings.accepted_growths.end() || accepted->second <= margin_) return;
-    accepted_growth_ = accepted->second;
-    accepted_.emplace(test_of(accepted->second, works, settings));
+    if (accepted != settings.accepted_growths.end() && accepted->second > margin_) {
+      accepted_growth_ = accepted->second;
+      accepted_.emplace(test_of(accepted->second, works, settings));
+    }
+    go_on_from(work, settings.earlier);
   }
 
   void add(const DuelMeasurement& all, const WorkInPair& work) {
     const std::int64_t before = steps();
-    for (const auto* blocks : {&work.superblocks, &work.watched}) {
-      for (const Superblock& block : *blocks) {
-        for (const DuelSegment& segment : block)
-          totals_[static_cast<std::size_t>(segment.side)].add(segment);
-      }
-    }
-    Waited waited = waited_in(work);
-    if (all.simulated) waited.waited = waited.claimed;
-    hidden_.add(waited.believed() - waited.claimed);
+    const std::array<Total, 2> totals = totals_of(work);
+    for (std::size_t side = 0; side < totals.size(); ++side) totals_[side] += totals[side];
+    const double believed = believed_in(all, work);
+    hidden_.add(believed - waited_in(work).claimed);
     const bool queues =
         std::ranges::any_of(both_sides, [&](DuelSide side) { return hides_in(work, side); });
     stops_early_ += !all.simulated && (queues || (seconds(work.passed) - seconds_to_unload) *
                                                          (1 - unexplained_share) >
                                                      seconds(work.claimed));
-    // The unit of evidence: the mean over the superblocks of one pair of launches.
-    in_total_ = std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden();
-    sentence_.add(waited.believed(), in_total_);
-    if (accepted_) accepted_->add(waited.believed(), in_total_);
+    bet(believed, hidden());
     longest_launch_ = std::max(longest_launch_, steps() - before);
     ++pairs_;
     superblocks_ += std::ssize(work.superblocks);
   }
 
   double margin() const { return margin_; }
+  std::int64_t earlier_pairs() const { return earlier_pairs_; }
   std::int64_t pairs() const { return pairs_; }
   std::int64_t superblocks() const { return superblocks_; }
   std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
@@ -192,6 +208,27 @@ class WorkTest {
   bool is_held_back() const { return is_held_back(sentence_, margin_); }
 
  private:
+  void go_on_from(const std::string& work, const EarlierRounds& earlier) {
+    const auto contrasts = earlier.contrasts.find(work);
+    const auto times = earlier.times.find(work);
+    if (contrasts == earlier.contrasts.end() || times == earlier.times.end()) return;
+    for (std::size_t pair = 0; pair < contrasts->second.size(); ++pair) {
+      if (times->second.size() < 3 * (pair + 1)) return;
+      const double* numbers = &times->second[3 * pair];
+      totals_[0] += {.seconds = numbers[1], .steps = numbers[0]};
+      totals_[1] += {.seconds = numbers[2], .steps = numbers[0]};
+      bet(contrasts->second[pair], 0);
+      ++earlier_pairs_;
+    }
+  }
+
+  // The unit of evidence: the mean over the superblocks of one pair of launches.
+  void bet(double contrast, double hidden) {
+    in_total_ = std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden;
+    sentence_.add(contrast, in_total_);
+    if (accepted_) accepted_->add(contrast, in_total_);
+  }
+
   bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
   // What typical launches have decided needs total time on the same side now, whatever it was then.
   Outcome outcome_of(const TimedSentence& sentence, double margin) const {
@@ -218,6 +255,7 @@ class WorkTest {
   double in_total_ = 0;  // log(head's step time / base's) over all pairs
   RobustScale hidden_;
   std::int64_t stops_early_ = 0;
+  std::int64_t earlier_pairs_ = 0;
   std::int64_t pairs_ = 0;
   std::int64_t superblocks_ = 0;
   std::int64_t longest_launch_ = 0;
@@ -290,8 +328,10 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
     words += fmt::format(", {} interval [{}, {}]", share_in_words(settings.confidence),
                          change(timed.interval->low), change(timed.interval->high));
   }
-  words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
-                       change(1 + work.margin));
+  words +=
+      fmt::format(" over {}{}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
+                  work.earlier_pairs > 0 ? fmt::format(" and {} before", work.earlier_pairs) : "",
+                  change(1 + work.margin));
   if (timed.held_back_by_total) {
     words += fmt::format(
         "; a typical launch says {}, total time over {} steps a side {}: they "
@@ -351,6 +391,7 @@ WorkVerdict judge_work(const std::string& name, const WorkTest& test, bool refut
   work.name = name;
   work.margin = test.margin();
   work.pairs = test.pairs();
+  work.earlier_pairs = test.earlier_pairs();
   work.superblocks = test.superblocks();
   work.steps = test.steps();
   work.longest_launch = test.longest_launch();
@@ -365,6 +406,7 @@ WorkVerdict judge_work(const std::string& name, const WorkTest& test, bool refut
   work.outcome = refuted_among_others && test.outcome() == Outcome::undecided ? Outcome::refuted
                                                                               : test.outcome();
   work.timed = test.sentence().evidence(settings.confidence);
+  work.timed->earlier_rounds = work.earlier_pairs;
   work.timed->held_back_by_total = work.outcome == Outcome::undecided && test.is_held_back();
   work.out_of_reach =
       work.outcome == Outcome::undecided && work.pairs >= fewest_pairs_to_hold(settings) &&
@@ -447,6 +489,20 @@ bool gates(const Introduction& both) {
 
 std::string same_bytes_note() {
   return "BASE and HEAD run the same program, byte for byte; only their arguments can differ";
+}
+
+EarlierRounds pairs_found_in(const DuelMeasurement& measurement) {
+  EarlierRounds found;
+  for (const LaunchPair& pair : measurement.pairs) {
+    for (const WorkInPair& work : pair.works) {
+      const std::string& name = measurement.works[static_cast<std::size_t>(work.work)];
+      const auto [base, head] = totals_of(work);
+      found.contrasts[name].push_back(believed_in(measurement, work));
+      for (const double number : {base.steps, base.seconds, head.seconds})
+        found.times[name].push_back(number);
+    }
+  }
+  return found;
 }
 
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings& settings) {

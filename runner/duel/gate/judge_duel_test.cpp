@@ -264,6 +264,36 @@ TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
   EXPECT_EQ(pairs, pairs_unwatched);
 }
 
+// HEAD is slower by the margin, which a gate of eight pairs leaves undecided more often than not.
+TEST_F(JudgeDuel, RunAgainUntilItHoldsHoldsNoMoreOftenThanOnceWithEarlierPairs) {
+  STEPGATE_RATES_AS_RELEASED();
+  constexpr int series = 60;
+  int held = 0;
+  int held_without = 0;
+  for (int number = 0; number < series; ++number) {
+    for (const bool keeps : {true, false}) {
+      DuelSettings settings{.margin = 0.02};
+      Outcome outcome = Outcome::undecided;
+      for (std::uint64_t again = 0; again < 10 && outcome == Outcome::undecided; ++again) {
+        DuelScript script;
+        const std::uint64_t seed = random_bits(static_cast<std::uint64_t>(number), again);
+        make_noisy(script, 0.02, 0.004, 0.002, seed);
+        DuelRequest request = request_of(script, seed, 8);
+        request.first_superblocks = 1;
+        request.undecided = undecided_works(script.works, settings);
+        const DuelMeasurement measured = measure_duel(request);
+        const DuelVerdict verdict =
+            judge_duel(request.introduction, {script.works, {}}, measured, settings);
+        outcome = verdict.outcome;
+        if (keeps) append(settings.earlier, pairs_found_in(measured));
+      }
+      (keeps ? held : held_without) += outcome == Outcome::holds;
+    }
+  }
+  EXPECT_LE(held, series * at_most(0.05, series));
+  EXPECT_GT(held_without, held) << "the test shows nothing";
+}
+
 // A gate of many works, of which the first `slower` take `effect` longer at HEAD; every third work
 // is noisier than the others.
 DuelVerdict duel_of_many(std::size_t works, std::size_t slower, double effect, std::uint64_t seed,

@@ -14,17 +14,21 @@
 #include "device/cuda/gpu_index.h"
 #include "duel/gate/judge_gate.h"
 #include "duel/gate/soak.h"
+#include "history/evidence/evidence_file.h"
 #include "judge/verdict/words.h"
 #include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/write_file.h"
+#include "support/fnv1a.h"
 #include "support/interruption.h"
+#include "support/process/run_program.h"
 #include "support/random.h"
 #include "support/seconds.h"
 #include "support/text/nearest.h"
 #include "support/text/units.h"
+#include "support/toml/toml_text.h"
 #include "verbs/compare/count_both.h"
 #include "verbs/compare/head_sentences.h"
 #include "verbs/compare/stored_sentences.h"
@@ -569,6 +573,29 @@ class Gate {
         std::string("where slower steps have grown is not known: ") + error.what());
   }
 
+  // Pairs of the same two programs in the same environments, of the same steps.
+  EvidenceKey key_of_pairs(const Introduction& both, const DuelSubject& subject) const {
+    const auto digest = [](const std::string& program) {
+      return hexadecimal(digest_of_this_program(program_path(program)));
+    };
+    std::uint64_t fingerprint = fnv1a_start;
+    for (const Scenario& scenario : base_)
+      fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
+    for (const auto* words : {&subject.works, &arguments_.overrides, &calibrated_,
+                              &arguments_.duel.base_variables, &arguments_.duel.head_variables}) {
+      for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
+    }
+    return {.subject = "BASE " + digest(subject_.base) + " HEAD " + digest(subject_.head),
+            .scenario = "pairs of launches",
+            .fingerprint = fingerprint,
+            .kind = both.base.simulated ? "simulated" : "cuda",
+            .gpu = printable(both.base.device),
+            .uuid = {},
+            .driver = {},
+            .cuda_runtime = {},
+            .libraries = {}};
+  }
+
   void time() try {
     // What has been counted with the tracer on is slow for good: these are other processes.
     base_worker_.reset();
@@ -596,7 +623,24 @@ class Gate {
     settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
     const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    const EvidenceKey key = key_of_pairs(*both, subject);
+    std::optional<EvidenceTurn> turn;
+    if (!arguments_.evidence.empty()) {
+      turn.emplace(arguments_.evidence.string() + ".pairs", key);
+      check_evidence_run(turn->before(), key, seed_);
+      settings_.earlier = earlier_in(turn->before(), key).expect;
+    }
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
+    if (turn) {
+      // Every pair is kept as soon as it has ended, whatever ends the gate.
+      request.undecided = [&, decide = request.undecided](const DuelMeasurement& so_far) {
+        turn->keep({.seed = seed_,
+                    .date = date_of(arguments_),
+                    .stepgate = STEPGATE_VERSION,
+                    .evidence = {.runs = 1, .expect = pairs_found_in(so_far)}});
+        return decide(so_far);
+      };
+    }
     request.segment = segment_of_a_gate;
     request.warm_up_segments = warm_up_segments_of_a_gate;
     request.first_superblocks = first_superblocks_of_a_gate;
@@ -607,6 +651,7 @@ class Gate {
       line.show("duel", done, spent);
     };
     const DuelMeasurement measured = measure_duel(request);
+    turn.reset();
     if (measured.stopped) return;
     line.clear();
     duel_ = judge_duel(*both, subject, measured, settings_);
