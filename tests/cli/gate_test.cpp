@@ -316,6 +316,26 @@ TEST_F(Gates, GoOnFromTheSentencesOfEarlierGates) {
   EXPECT_EQ(rounds(2), 3) << "that gate, that run and this gate";
 }
 
+TEST_F(Gates, GoOnFromThePairsOfEarlierGates) {
+  script("head", "true\nexec " + program + " \"$@\"\n");
+  const auto duel = [&](int seed) {
+    const Finished run =
+        gate({"waits"}, {"--no-sentences", "--evidence", "kept.toml", "-v"}, "simulated", seed);
+    EXPECT_EQ(run.exit_code, seed == 1 ? 0 : run.exit_code) << run.out << run.err;
+    return run;
+  };
+  EXPECT_FALSE(contains(duel(1).out, " before;"));
+  const Finished second = duel(2);
+  EXPECT_EQ(second.exit_code, 0) << second.out << second.err;
+  EXPECT_TRUE(contains(second.out, "over 6 pairs of launches and 6 before;")) << second.out;
+  const Finished same_seed = duel(2);
+  EXPECT_EQ(same_seed.exit_code, 2) << same_seed.out;
+  EXPECT_TRUE(contains(same_seed.err, "leave out --seed")) << same_seed.err;
+  // Another HEAD starts from nothing.
+  script("head", "true\ntrue\nexec " + program + " \"$@\"\n");
+  EXPECT_FALSE(contains(duel(3).out, " before;"));
+}
+
 TEST_F(Gates, CompareTwoEnvironmentsOfOneProgram) {
   script("base", "exec " + program + " \"$@\" --set sync.where=${CUDA_TEST_WHERE:-none}\n");
   script("head", text_of(place() / "base").substr(std::string("#!/bin/sh\n").size()));

@@ -8,7 +8,9 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
+#include "judge/judge_suite.h"
 #include "judge/sentences/timed_sentence.h"
 #include "judge/verdict/words.h"
 #include "stats/e_process.h"
@@ -21,6 +23,8 @@ namespace stepgate {
 namespace {
 
 constexpr std::int64_t default_pairs = 30;
+// After so many the works that go ahead are no longer alone, whatever they look like.
+constexpr std::int64_t most_pairs_alone = 14;
 // Where typical and total time disagree, so many times the fewest pairs are made.
 constexpr std::int64_t pairs_held_back = 2;
 
@@ -37,6 +41,11 @@ struct Total {
     seconds += std::chrono::duration<double>(segment.elapsed).count();
     steps += static_cast<double>(segment.steps);
   }
+  Total& operator+=(const Total& other) {
+    seconds += other.seconds;
+    steps += other.steps;
+    return *this;
+  }
   std::optional<double> step_seconds() const {
     return steps > 0 ? std::optional(seconds / steps) : std::nullopt;
   }
@@ -47,6 +56,8 @@ struct Total {
 const double log_hidden_share = std::log1p(0.1);
 // Where so much of the time that a work takes is in nobody's words, a clock stops too early.
 constexpr double unexplained_share = 0.25;
+// Or where a side hides so much beside what it says: the next request waits for what was queued.
+constexpr double queued_share = 0.5;
 constexpr double seconds_to_unload = 0.1;  // both sides
 
 // What both sides say of a pair, and what was waited for beyond that.
@@ -79,6 +90,37 @@ Waited waited_in(const WorkInPair& work) {
   return {sum.claimed / blocks, sum.waited / blocks};
 }
 
+bool hides_in(const WorkInPair& work, DuelSide side) {
+  double hidden = 0;
+  double claimed = 0;
+  for (const auto* blocks : {&work.superblocks, &work.watched}) {
+    for (const Superblock& block : *blocks) {
+      for (const DuelSegment& segment : block) {
+        if (segment.side != side) continue;
+        hidden += seconds(segment.hidden);
+        claimed += seconds(segment.elapsed);
+      }
+    }
+  }
+  return hidden > queued_share * claimed;
+}
+
+double believed_in(const DuelMeasurement& all, const WorkInPair& work) {
+  const Waited waited = waited_in(work);
+  return all.simulated ? waited.claimed : waited.believed();
+}
+
+std::array<Total, 2> totals_of(const WorkInPair& work) {
+  std::array<Total, 2> totals;
+  for (const auto* blocks : {&work.superblocks, &work.watched}) {
+    for (const Superblock& block : *blocks) {
+      for (const DuelSegment& segment : block)
+        totals[static_cast<std::size_t>(segment.side)].add(segment);
+    }
+  }
+  return totals;
+}
+
 // What the pairs of launches say of one work so far, fed a pair at a time: whoever stops the duel
 // and whoever judges it see the same.
 class WorkTest {
@@ -88,36 +130,32 @@ class WorkTest {
         fewest_pairs_(fewest_pairs_to_hold(settings)),
         sentence_(test_of(margin_, works, settings)) {
     const auto accepted = settings.accepted_growths.find(work);
-    if (accepted == settings.accepted_growths.end() || accepted->second <= margin_) return;
-    accepted_growth_ = accepted->second;
-    accepted_.emplace(test_of(accepted->second, works, settings));
+    if (accepted != settings.accepted_growths.end() && accepted->second > margin_) {
+      accepted_growth_ = accepted->second;
+      accepted_.emplace(test_of(accepted->second, works, settings));
+    }
+    go_on_from(work, settings.earlier);
   }
 
   void add(const DuelMeasurement& all, const WorkInPair& work) {
     const std::int64_t before = steps();
-    for (const auto* blocks : {&work.superblocks, &work.watched}) {
-      for (const Superblock& block : *blocks) {
-        for (const DuelSegment& segment : block)
-          totals_[static_cast<std::size_t>(segment.side)].add(segment);
-      }
-    }
-    Waited waited = waited_in(work);
-    if (all.simulated) waited.waited = waited.claimed;
-    hidden_.add(waited.believed() - waited.claimed);
-    stops_early_ +=
-        !all.simulated && (seconds(work.passed) - seconds_to_unload) * (1 - unexplained_share) >
-                              seconds(work.claimed);
-    // The unit of evidence: the mean over the superblocks of one pair of launches.
-    const double in_total =
-        std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden();
-    sentence_.add(waited.believed(), in_total);
-    if (accepted_) accepted_->add(waited.believed(), in_total);
+    const std::array<Total, 2> totals = totals_of(work);
+    for (std::size_t side = 0; side < totals.size(); ++side) totals_[side] += totals[side];
+    const double believed = believed_in(all, work);
+    hidden_.add(believed - waited_in(work).claimed);
+    const bool queues =
+        std::ranges::any_of(both_sides, [&](DuelSide side) { return hides_in(work, side); });
+    stops_early_ += !all.simulated && (queues || (seconds(work.passed) - seconds_to_unload) *
+                                                         (1 - unexplained_share) >
+                                                     seconds(work.claimed));
+    bet(believed, hidden());
     longest_launch_ = std::max(longest_launch_, steps() - before);
     ++pairs_;
     superblocks_ += std::ssize(work.superblocks);
   }
 
   double margin() const { return margin_; }
+  std::int64_t earlier_pairs() const { return earlier_pairs_; }
   std::int64_t pairs() const { return pairs_; }
   std::int64_t superblocks() const { return superblocks_; }
   std::int64_t longest_launch() const { return longest_launch_; }  // in steps of a side
@@ -129,7 +167,7 @@ class WorkTest {
   const TimedSentence& sentence() const { return sentence_; }
   std::optional<double> accepted_growth() const { return accepted_growth_; }
   Outcome at_accepted_growth() const {
-    return accepted_ ? accepted_->outcome() : Outcome::undecided;
+    return accepted_ ? outcome_of(*accepted_, *accepted_growth_) : Outcome::undecided;
   }
 
   // log of how much HEAD hides of its time, in a typical pair; negative where BASE does.
@@ -138,26 +176,74 @@ class WorkTest {
 
   // What is slower by the wait is refuted; other disagreement of clocks says nothing of HEAD.
   Outcome outcome() const {
-    const Outcome outcome = sentence_.outcome();
+    const Outcome outcome = outcome_of(sentence_, margin_);
     if (hidden() > 0 && outcome == Outcome::refuted) return outcome;
     if (clock_stops_early() || (hidden() < 0 && outcome != Outcome::undecided))
       return Outcome::not_comparable;
     return outcome;
   }
 
+  // The e-value that HEAD is slower, for closed testing: 0 where total time or the clocks do not
+  // say so too, and by what is accepted where anything is.
+  double evidence_against() const {
+    const TimedSentence& asked = accepted_ ? *accepted_ : sentence_;
+    if (pairs_ == 0) return 1;
+    if (outcome() == Outcome::not_comparable ||
+        in_total_ <= std::log1p(accepted_growth_.value_or(margin_)))
+      return 0;
+    return asked.evidence_against_it();
+  }
+  bool looks_slower() const {
+    return pairs_ > 0 && in_total_ > std::log1p(accepted_growth_.value_or(margin_));
+  }
+
   bool is_open() const {
     if (clock_stops_early() && hidden() <= 0) return false;
     if (pairs_ < fewest_pairs_) return true;
-    if (!is_over(sentence_))
-      return !accepted_ || !is_late() || accepted_->outcome() != Outcome::holds;
-    return sentence_.outcome() != Outcome::holds && accepted_ && !is_over(*accepted_);
+    if (!is_over(sentence_, margin_)) return !is_late() || at_accepted_growth() != Outcome::holds;
+    return outcome_of(sentence_, margin_) != Outcome::holds && accepted_ &&
+           !is_over(*accepted_, *accepted_growth_);
   }
+  // Typical launches have decided it, and total time is on the other side.
+  bool is_held_back() const { return is_held_back(sentence_, margin_); }
 
  private:
+  void go_on_from(const std::string& work, const EarlierRounds& earlier) {
+    const auto contrasts = earlier.contrasts.find(work);
+    const auto times = earlier.times.find(work);
+    if (contrasts == earlier.contrasts.end() || times == earlier.times.end()) return;
+    for (std::size_t pair = 0; pair < contrasts->second.size(); ++pair) {
+      if (times->second.size() < 3 * (pair + 1)) return;
+      const double* numbers = &times->second[3 * pair];
+      totals_[0] += {.seconds = numbers[1], .steps = numbers[0]};
+      totals_[1] += {.seconds = numbers[2], .steps = numbers[0]};
+      bet(contrasts->second[pair], 0);
+      ++earlier_pairs_;
+    }
+  }
+
+  // The unit of evidence: the mean over the superblocks of one pair of launches.
+  void bet(double contrast, double hidden) {
+    in_total_ = std::log(*step_seconds(DuelSide::head) / *step_seconds(DuelSide::base)) + hidden;
+    sentence_.add(contrast, in_total_);
+    if (accepted_) accepted_->add(contrast, in_total_);
+  }
+
   bool is_late() const { return pairs_ >= pairs_held_back * fewest_pairs_; }
+  // What typical launches have decided needs total time on the same side now, whatever it was then.
+  Outcome outcome_of(const TimedSentence& sentence, double margin) const {
+    const bool within = in_total_ <= std::log1p(margin);
+    if (sentence.outcome() == Outcome::holds && !within) return Outcome::undecided;
+    if (sentence.outcome() == Outcome::refuted && within) return Outcome::undecided;
+    return sentence.outcome();
+  }
+  bool is_held_back(const TimedSentence& sentence, double margin) const {
+    return sentence.is_held_back() || outcome_of(sentence, margin) != sentence.outcome();
+  }
   // More pairs of what typical and total time disagree about make it no surer.
-  bool is_over(const TimedSentence& sentence) const {
-    return sentence.outcome() != Outcome::undecided || (sentence.is_held_back() && is_late());
+  bool is_over(const TimedSentence& sentence, double margin) const {
+    return outcome_of(sentence, margin) != Outcome::undecided ||
+           (is_held_back(sentence, margin) && is_late());
   }
 
   double margin_;
@@ -166,8 +252,10 @@ class WorkTest {
   std::optional<double> accepted_growth_;
   std::optional<TimedSentence> accepted_;
   std::array<Total, 2> totals_;
+  double in_total_ = 0;  // log(head's step time / base's) over all pairs
   RobustScale hidden_;
   std::int64_t stops_early_ = 0;
+  std::int64_t earlier_pairs_ = 0;
   std::int64_t pairs_ = 0;
   std::int64_t superblocks_ = 0;
   std::int64_t longest_launch_ = 0;
@@ -240,8 +328,10 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
     words += fmt::format(", {} interval [{}, {}]", share_in_words(settings.confidence),
                          change(timed.interval->low), change(timed.interval->high));
   }
-  words += fmt::format(" over {}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
-                       change(1 + work.margin));
+  words +=
+      fmt::format(" over {}{}; the limit is {}", pairs_in_words(static_cast<double>(work.pairs)),
+                  work.earlier_pairs > 0 ? fmt::format(" and {} before", work.earlier_pairs) : "",
+                  change(1 + work.margin));
   if (timed.held_back_by_total) {
     words += fmt::format(
         "; a typical launch says {}, total time over {} steps a side {}: they "
@@ -253,6 +343,35 @@ std::string reason_of(const WorkVerdict& work, const DuelSettings& settings) {
   return words;
 }
 
+std::vector<WorkTest> tests_of(std::span<const std::string> works, const DuelSettings& settings) {
+  std::vector<WorkTest> tests;
+  for (const std::string& work : works) tests.emplace_back(work, works.size(), settings);
+  return tests;
+}
+
+void add_pair(const DuelMeasurement& all, const LaunchPair& pair, std::span<WorkTest> tests) {
+  for (const WorkInPair& work : pair.works)
+    tests[static_cast<std::size_t>(work.work)].add(all, work);
+}
+
+std::vector<double> evidence_against(std::span<const WorkTest> tests) {
+  std::vector<double> evidence;
+  for (const WorkTest& test : tests) evidence.push_back(test.evidence_against());
+  return evidence;
+}
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+bool are_slower_together(std::span<const WorkTest> tests, const DuelSettings& settings) {
+  return tests.size() > 1 && mean_of(evidence_against(tests)) >= 1 / settings.alpha;
+}
+
+std::size_t open_works(std::span<const WorkTest> tests) {
+  return static_cast<std::size_t>(std::ranges::count_if(tests, &WorkTest::is_open));
+}
+
 // Empty where the clocks agree.
 std::string clocks_in_words(const WorkTest& test) {
   if (test.hidden() != 0) {
@@ -261,23 +380,18 @@ std::string clocks_in_words(const WorkTest& test) {
                        share_in_words(std::expm1(std::abs(test.hidden()) + log_hidden_share)));
   }
   return test.clock_stops_early()
-             ? "; not comparable: the clock stops before the work is done, which takes a third "
-               "longer than both sides say, or more"
+             ? "; not comparable: the clock stops before the work is done, which takes much longer "
+               "than the programs say"
              : "";
 }
 
-WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
+WorkVerdict judge_work(const std::string& name, const WorkTest& test, bool refuted_among_others,
                        const DuelSettings& settings) {
   WorkVerdict work;
-  work.name = measurement.works[static_cast<std::size_t>(index)];
-  WorkTest test(work.name, measurement.works.size(), settings);
-  for (const LaunchPair& pair : measurement.pairs) {
-    for (const WorkInPair& measured : pair.works) {
-      if (measured.work == index) test.add(measurement, measured);
-    }
-  }
+  work.name = name;
   work.margin = test.margin();
   work.pairs = test.pairs();
+  work.earlier_pairs = test.earlier_pairs();
   work.superblocks = test.superblocks();
   work.steps = test.steps();
   work.longest_launch = test.longest_launch();
@@ -289,8 +403,11 @@ WorkVerdict judge_work(int index, const DuelMeasurement& measurement,
     work.reason = "no pair of launches was measured";
     return work;
   }
-  work.outcome = test.outcome();
+  work.outcome = refuted_among_others && test.outcome() == Outcome::undecided ? Outcome::refuted
+                                                                              : test.outcome();
   work.timed = test.sentence().evidence(settings.confidence);
+  work.timed->earlier_rounds = work.earlier_pairs;
+  work.timed->held_back_by_total = work.outcome == Outcome::undecided && test.is_held_back();
   work.out_of_reach =
       work.outcome == Outcome::undecided && work.pairs >= fewest_pairs_to_hold(settings) &&
       (work.timed->held_back_by_total ||
@@ -311,9 +428,10 @@ std::string unseen_in_words(const DuelVerdict& verdict) {
     return share_in_words(share_that_may_not_show(seen, verdict.settings.beta));
   };
   return fmt::format(
-      "what slows fewer than {} of launches or {} of steps, or begins after {} steps of a launch, "
-      "may not have shown",
-      share(least->pairs), share(least->steps), least->longest_launch);
+      "what slows fewer than {} of launches or {} of steps of {}, or begins after {} steps of a "
+      "launch, may not have shown{}",
+      share(least->pairs), share(least->steps), least->name, least->longest_launch,
+      verdict.works.size() == 1 ? "" : "; no other work had fewer steps");
 }
 
 Outcome worst_of(const std::vector<WorkVerdict>& works) {
@@ -373,6 +491,20 @@ std::string same_bytes_note() {
   return "BASE and HEAD run the same program, byte for byte; only their arguments can differ";
 }
 
+EarlierRounds pairs_found_in(const DuelMeasurement& measurement) {
+  EarlierRounds found;
+  for (const LaunchPair& pair : measurement.pairs) {
+    for (const WorkInPair& work : pair.works) {
+      const std::string& name = measurement.works[static_cast<std::size_t>(work.work)];
+      const auto [base, head] = totals_of(work);
+      found.contrasts[name].push_back(believed_in(measurement, work));
+      for (const double number : {base.steps, base.seconds, head.seconds})
+        found.times[name].push_back(number);
+    }
+  }
+  return found;
+}
+
 std::int64_t fewest_pairs_to_refute(std::size_t works, const DuelSettings& settings) {
   return fewest_rounds(settings.alpha / static_cast<double>(works));
 }
@@ -399,17 +531,25 @@ std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works,
 std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     std::span<const std::string> works, const DuelSettings& settings) {
   // A std::function must be copyable; its copies share the tests.
-  const auto tests = std::make_shared<std::vector<WorkTest>>();
-  for (const std::string& work : works) tests->emplace_back(work, works.size(), settings);
-  return [tests, seen = std::size_t{0}](const DuelMeasurement& measurement) mutable {
-    for (; seen < measurement.pairs.size(); ++seen) {
-      for (const WorkInPair& work : measurement.pairs[seen].works)
-        (*tests)[static_cast<std::size_t>(work.work)].add(measurement, work);
-    }
+  const auto tests = std::make_shared<std::vector<WorkTest>>(tests_of(works, settings));
+  return [tests, settings, seen = std::size_t{0}](const DuelMeasurement& measurement) mutable {
+    for (; seen < measurement.pairs.size(); ++seen)
+      add_pair(measurement, measurement.pairs[seen], *tests);
     std::vector<int> open;
-    for (std::size_t index = 0; index < tests->size(); ++index) {
-      if ((*tests)[index].is_open()) open.push_back(static_cast<int>(index));
+    const std::size_t ahead = settings.works_ahead < tests->size() ? settings.works_ahead : 0;
+    const auto slower = static_cast<std::size_t>(
+        std::count_if(tests->begin(), tests->begin() + static_cast<std::ptrdiff_t>(ahead),
+                      [](const WorkTest& test) { return test.looks_slower(); }));
+    const std::int64_t pairs = std::ssize(measurement.pairs);
+    const bool alone = pairs < pairs_ahead || (pairs < most_pairs_alone && 3 * slower > 2 * ahead);
+    for (std::size_t index = 0; index < (ahead > 0 && alone ? ahead : tests->size()); ++index) {
+      // Those that go ahead go on after each is decided: they speak for all.
+      if ((ahead > 0 && alone) || (*tests)[index].is_open())
+        open.push_back(static_cast<int>(index));
     }
+    // Most works together are slower, and more launches change nothing; few are worth naming.
+    if (2 * open_works(*tests) > tests->size() && are_slower_together(*tests, settings))
+      open.clear();
     return open;
   };
 }
@@ -423,9 +563,18 @@ DuelVerdict judge_duel(const Introduction& both, const DuelSubject& subject,
                       .notes = subject.notes,
                       .pairs = std::ssize(measurement.pairs),
                       .wall_time = measurement.wall_time};
-  for (int work = 0; work < std::ssize(measurement.works); ++work)
-    verdict.works.push_back(judge_work(work, measurement, settings));
-  verdict.outcome = worst_of(verdict.works);
+  std::vector<WorkTest> tests = tests_of(measurement.works, settings);
+  for (const LaunchPair& pair : measurement.pairs) add_pair(measurement, pair, tests);
+  const std::vector<double> evidence = evidence_against(tests);
+  const std::vector<bool> refuted = refuted_together(evidence, settings.alpha);
+  for (std::size_t work = 0; work < tests.size(); ++work)
+    verdict.works.push_back(
+        judge_work(measurement.works[work], tests[work], refuted[work], settings));
+  verdict.evidence_against = mean_of(evidence);
+  verdict.slower_together =
+      are_slower_together(tests, settings) &&
+      std::ranges::count(verdict.works, Outcome::undecided, &WorkVerdict::outcome) > 0;
+  verdict.outcome = verdict.slower_together ? Outcome::refuted : worst_of(verdict.works);
   if (const std::string unseen = unseen_in_words(verdict); !unseen.empty())
     verdict.notes.push_back(unseen);
   if (measurement.budget_spent && verdict.outcome == Outcome::undecided)

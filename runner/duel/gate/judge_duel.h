@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "duel/launches/duel.h"
+#include "judge/earlier_evidence.h"
 #include "judge/verdict/verdict.h"
 
 namespace stepgate {
@@ -24,7 +25,12 @@ struct DuelSettings {
   // By how much more a work may take by somebody's word; a duel at that margin decides whether the
   // word covers it.
   std::map<std::string, double> accepted_growths = {};
-  double alpha = 0.01;  // of any work wrongly refuted: divided over the works
+  // So many works go ahead of the others, the first ones: where most of them look slower they are
+  // launched until all works together are refuted, and the others may not be timed at all. 0: none.
+  std::size_t works_ahead = 0;
+  // What pairs of earlier duels of the same two programs found, by work: as pairs_found_in has it.
+  EarlierRounds earlier = {};
+  double alpha = 0.01;  // of any work wrongly refuted, by closed testing over all of them
   double beta = 0.05;   // of a work wrongly held
   double confidence = 0.95;
 
@@ -56,6 +62,13 @@ std::int64_t fewest_pairs_to_hold(const DuelSettings&);
 // refute or never hold anything.
 std::int64_t most_pairs(std::optional<std::int64_t> asked, std::size_t works, const DuelSettings&);
 
+// By work, of every pair: log(head's step time / base's) as far as it is believed, and three times:
+// the steps of a side and the seconds that base's and head's took.
+EarlierRounds pairs_found_in(const DuelMeasurement&);
+
+// How many pairs the works that go ahead have had before the others begin.
+inline constexpr std::int64_t pairs_ahead = 2;
+
 // For DuelRequest::undecided. Use it for one measurement: it remembers the pairs that it has seen.
 std::function<std::vector<int>(const DuelMeasurement&)> undecided_works(
     std::span<const std::string> works, const DuelSettings&);
@@ -67,6 +80,7 @@ struct WorkVerdict {
   std::optional<double> base_step_seconds;  // over all scored steps
   std::optional<double> head_step_seconds;
   std::int64_t pairs = 0;
+  std::int64_t earlier_pairs = 0;  // of earlier duels, besides
   std::int64_t superblocks = 0;
   std::int64_t steps = 0;           // of each side that count in total time
   std::int64_t longest_launch = 0;  // how many of them were of one launch
@@ -82,7 +96,10 @@ struct DuelVerdict {
   Introduction introduction;
   DuelSettings settings;
   std::vector<WorkVerdict> works;
-  Outcome outcome = Outcome::undecided;  // the worst of the works
+  Outcome outcome = Outcome::undecided;  // the worst of the works, or of all together
+  // The mean of the e-values against the works, which is one against all of them together.
+  double evidence_against = 1;
+  bool slower_together = false;  // it was, while some works were undecided
   std::vector<std::string> notes;
   std::int64_t pairs = 0;
   std::chrono::nanoseconds wall_time{0};

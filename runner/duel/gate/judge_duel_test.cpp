@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -263,13 +264,113 @@ TEST_F(JudgeDuel, PassesIdenticalProgramsInAsManyPairsWatchedOrNot) {
   EXPECT_EQ(pairs, pairs_unwatched);
 }
 
-// Programs whose clocks are their own affair: as fast as they say, or so many times slower.
-DuelVerdict duel_of_clocks(double base, double head, double margin, std::uint64_t seed) {
+// HEAD is slower by the margin, which a gate of eight pairs leaves undecided more often than not.
+TEST_F(JudgeDuel, RunAgainUntilItHoldsHoldsNoMoreOftenThanOnceWithEarlierPairs) {
+  STEPGATE_RATES_AS_RELEASED();
+  constexpr int series = 60;
+  int held = 0;
+  int held_without = 0;
+  for (int number = 0; number < series; ++number) {
+    for (const bool keeps : {true, false}) {
+      DuelSettings settings{.margin = 0.02};
+      Outcome outcome = Outcome::undecided;
+      for (std::uint64_t again = 0; again < 10 && outcome == Outcome::undecided; ++again) {
+        DuelScript script;
+        const std::uint64_t seed = random_bits(static_cast<std::uint64_t>(number), again);
+        make_noisy(script, 0.02, 0.004, 0.002, seed);
+        DuelRequest request = request_of(script, seed, 8);
+        request.first_superblocks = 1;
+        request.undecided = undecided_works(script.works, settings);
+        const DuelMeasurement measured = measure_duel(request);
+        const DuelVerdict verdict =
+            judge_duel(request.introduction, {script.works, {}}, measured, settings);
+        outcome = verdict.outcome;
+        if (keeps) append(settings.earlier, pairs_found_in(measured));
+      }
+      (keeps ? held : held_without) += outcome == Outcome::holds;
+    }
+  }
+  EXPECT_LE(held, series * at_most(0.05, series));
+  EXPECT_GT(held_without, held) << "the test shows nothing";
+}
+
+// A gate of many works, of which the first `slower` take `effect` longer at HEAD; every third work
+// is noisier than the others.
+DuelVerdict duel_of_many(std::size_t works, std::size_t slower, double effect, std::uint64_t seed,
+                         std::size_t ahead = 0) {
   DuelScript script;
+  script.works.clear();
+  while (script.works.size() < works)
+    script.works.push_back("work " + std::to_string(script.works.size()));
+  Random random(seed);
+  script.step_seconds = [&](DuelSide side, const std::string& work, std::int64_t) {
+    const std::size_t index = std::stoul(work.substr(5));
+    const double noise = index % 3 == 0 ? 0.006 : 0.002;
+    return 1e-3 * (side == DuelSide::head && index < slower ? 1 + effect : 1) *
+           std::exp(noise * random.normal());
+  };
+  const DuelSettings settings{.margin = 0.02, .works_ahead = ahead};
+  DuelRequest request = request_of(script, seed, 30);
+  request.first_superblocks = 1;
+  request.undecided = undecided_works(script.works, settings);
+  return judge_duel(request.introduction, {script.works, {}}, measure_duel(request), settings);
+}
+
+TEST_F(JudgeDuel, BlocksASlowdownOfMostWorksAfterAFewPairs) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const DuelVerdict most = duel_of_many(62, 40, 0.1, seed);
+    EXPECT_EQ(most.outcome, Outcome::refuted);
+    EXPECT_TRUE(most.slower_together);
+    EXPECT_LE(most.pairs, 8);
+    const DuelVerdict all = duel_of_many(62, 62, 0.1, seed, 16);
+    EXPECT_TRUE(all.slower_together);
+    EXPECT_LE(all.pairs, 11);
+    EXPECT_EQ(std::ranges::count(all.works, 0, &WorkVerdict::pairs), 62 - 16)
+        << "the others need not be timed";
+  }
+}
+
+TEST_F(JudgeDuel, DecidesEveryWorkWhereFewOrNoneOfThemAreSlower) {
+  for (const std::size_t ahead : {0, 8}) {
+    for (const std::size_t slower : {0, 1, 5}) {
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const DuelVerdict verdict = duel_of_many(40, slower, 0.1, seed, ahead);
+        EXPECT_FALSE(verdict.slower_together);
+        for (std::size_t work = 0; work < 40; ++work) {
+          EXPECT_EQ(verdict.works[work].outcome, work < slower ? Outcome::refuted : Outcome::holds)
+              << work << ' ' << verdict.works[work].reason;
+        }
+        EXPECT_LE(verdict.pairs, slower == 0 ? 12 : 14);
+      }
+    }
+  }
+}
+
+// All works exactly at the margin, which is where a sentence is most easily refuted.
+TEST_F(JudgeDuel, RefutesNoWorkAndNotAllTogetherInMoreThanAlphaOfDuels) {
+  STEPGATE_RATES_AS_RELEASED();
+  constexpr int duels = 100;
+  int any = 0;
+  for (std::uint64_t seed = 1; seed <= duels; ++seed)
+    any += duel_of_many(6, 6, 0.02, seed, seed % 2 == 0 ? 2 : 0).outcome == Outcome::refuted;
+  EXPECT_LE(any, duels * at_most(0.01, duels));
+}
+
+// Programs whose clocks are their own affair: as fast as they say, or so many times slower.
+DuelVerdict duel_of_clocks(double base, double head, double margin, std::uint64_t seed,
+                           bool queues = false) {
+  DuelScript script;
+  script.queues = queues;
   script.simulated = false;
   script.loaded = {.wash_out_steps = 4};
   script.really = {base, head};
   make_noisy(script, 0, 0.001, 0.002, seed);
+  if (queues) {
+    script.step_seconds = [&really = script.really, all = script.step_seconds](
+                              DuelSide side, const std::string& work, std::int64_t launch) {
+      return all(side, work, launch) / really[static_cast<std::size_t>(side)];
+    };
+  }
   const DuelSettings settings{.margin = margin};
   DuelRequest request = request_of(script, seed, 30);
   request.undecided = undecided_works(script.works, settings);
@@ -303,6 +404,17 @@ TEST_F(JudgeDuel, ComparesNothingWhereClocksStopBeforeTheWorkIsDone) {
     EXPECT_NE(verdict.works.at(0).reason.find("the clock stops before the work is done"),
               std::string::npos)
         << verdict.works.at(0).reason;
+  }
+}
+
+// What is queued on one side is done while the other side has its turn. Both take as long.
+TEST_F(JudgeDuel, ComparesNothingWhereOneSideAnswersWhenItsWorkIsQueued) {
+  for (const double longer : {3.0, 10.0, 50.0}) {
+    for (const auto& [base, head] : {std::pair{1.0, longer}, {longer, 1.0}, {longer, longer}}) {
+      const DuelVerdict verdict = duel_of_clocks(base, head, 0.02, seed_, true);
+      EXPECT_EQ(verdict.outcome, Outcome::not_comparable)
+          << base << ' ' << head << ' ' << verdict.works.at(0).reason;
+    }
   }
 }
 

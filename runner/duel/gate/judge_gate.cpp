@@ -174,6 +174,30 @@ const CountedPair* pair_of(std::span<const CountedPair> pairs, const std::string
   return found == pairs.end() ? nullptr : &*found;
 }
 
+// Of a duel that ended when all works together were refuted, whichever of them it is.
+Finding together(const DuelVerdict& duel) {
+  std::vector<const WorkVerdict*> timed;
+  for (const WorkVerdict& work : duel.works) {
+    if (work.timed) timed.push_back(&work);
+  }
+  std::ranges::sort(timed, std::ranges::greater{},
+                    [](const WorkVerdict* work) { return work->timed->ratio; });
+  std::vector<std::string> slowest;
+  for (const WorkVerdict* work : timed) {
+    if (slowest.size() == most_named_parts + 1) break;
+    slowest.push_back(fmt::format("{} {:+.2g} %", work->name, 100 * (work->timed->ratio - 1)));
+  }
+  return {.kind = FindingKind::time,
+          .severity = Severity::blocks,
+          .what = "works",
+          .words = fmt::format("all works together are slower than the margin, by the mean of "
+                               "their e-values, {:.3g} of {:.3g} that refute; {} of {} were timed, "
+                               "the slowest {}",
+                               duel.evidence_against, 1 / duel.settings.alpha, timed.size(),
+                               duel.works.size(), fmt::join(slowest, ", ")),
+          .outcome = Outcome::refuted};
+}
+
 Finding of_scenario(const Scenario& scenario, Severity severity, std::string words) {
   return {.kind = FindingKind::scenario,
           .severity = severity,
@@ -428,8 +452,10 @@ std::vector<Finding> compare_scenarios(std::span<const Scenario> base,
 
 std::vector<Finding> findings_of(const DuelVerdict& duel, std::span<const CountedPair> pairs) {
   std::vector<Finding> findings;
+  if (duel.slower_together) findings.push_back(together(duel));
   for (const WorkVerdict& work : duel.works) {
     if (work.outcome == Outcome::holds) continue;
+    if (duel.slower_together && work.outcome == Outcome::undecided) continue;
     Finding finding{.kind = FindingKind::time,
                     .severity = severity_of(work.outcome),
                     .work = work.name,

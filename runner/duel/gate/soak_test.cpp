@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-#include "device/simulated/simulated_device.h"
-#include "duel/worker/serve_worker.h"
+#include "duel/testing/simulated_worker.h"
 #include "plan/build/build_step_plan.h"
 #include "plan/count/facts_of.h"
 #include "scenario/read/read_scenario.h"
@@ -14,34 +13,6 @@
 
 namespace stepgate {
 namespace {
-
-// A worker in this process on a simulated device.
-class SimulatedWorker : public Worker {
- public:
-  SimulatedWorker(const PlannedStep& step, DeviceProfile profile, std::uint64_t seed)
-      : step_(step), device_(make_simulated_device(std::move(profile), {.seed = seed})) {}
-
-  void ask_ahead(const Request&) override {}
-  const Hello& hello() override { return hello_; }
-  Loaded load(const std::string&) override {
-    loaded_ = device_->load_into(0, step_);
-    return {};
-  }
-  Ran run(const RunSteps& run) override {
-    const StepResult result =
-        loaded_->run({.wash_out_steps = run.wash_out_steps, .steps = run.steps});
-    return {.steps = result.steps, .elapsed = result.elapsed.value()};
-  }
-  void unload() override { loaded_.reset(); }
-  StepCounts count(const CountWork&) override { return {}; }
-  void quit() override {}
-
- private:
-  const PlannedStep& step_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<LoadedStep> loaded_;
-  Hello hello_;
-};
 
 // Nights of one work on an H200 whose noise is as given.
 int nights_with(Outcome outcome, const NoiseCosts& noise, int nights,

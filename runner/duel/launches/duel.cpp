@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "stats/launch_levels.h"
@@ -71,9 +70,8 @@ class Duel {
   }
 
   DuelMeasurement measure() {
-    std::vector<int> open(request_.works.size());
-    std::iota(open.begin(), open.end(), 0);
-    nanoseconds last_pair{0};  // the next one has no more works
+    std::vector<int> open = request_.undecided(result_);
+    nanoseconds last_pair{0};  // about as long as the next one
     while (!open.empty() && std::ssize(result_.pairs) < request_.most_pairs &&
            may_start(last_pair)) {
       const nanoseconds before = request_.clock();
@@ -252,10 +250,10 @@ class Duel {
     double slowest = 0;
     for (const DuelSide side : {first, other(first)}) {
       const double time = pilot_step_seconds(how, side);
-      how.step_seconds += time;
       fastest = std::min(fastest, time);
       slowest = std::max(slowest, time);
     }
+    how.step_seconds = 2 * fastest;  // what stalls in a pilot is the slower one
     const auto most = std::clamp(
         static_cast<std::int64_t>(longest_duel_segment * seconds(request_.segment) / slowest),
         fewest_duel_steps, most_duel_steps);
@@ -312,11 +310,13 @@ double contrast_of(const Superblock& block) {
 
 std::optional<Introduction> introduce(const LaunchWorker& launch) try {
   Introduction introduction;
-  for (const DuelSide side : both_sides) {
-    const std::unique_ptr<Worker> worker = launch(side, static_cast<std::int64_t>(side));
-    (side == DuelSide::base ? introduction.base : introduction.head) = worker->hello();
-    worker->quit();
-  }
+  // Both start at once.
+  const auto base = launch(DuelSide::base, 0);
+  const auto head = launch(DuelSide::head, 1);
+  introduction.base = base->hello();
+  introduction.head = head->hello();
+  base->quit();
+  head->quit();
   return introduction;
 } catch (const WaitStopped&) {
   return std::nullopt;

@@ -105,7 +105,7 @@ struct DuelRequest {
   // Without a budget: no pair is begun after so much time, once there are the fewest.
   std::optional<std::chrono::nanoseconds> patience;
   std::function<std::chrono::nanoseconds()> clock;  // steady; only differences matter
-  // Asked after every pair: the works that need more evidence, ascending.
+  // Asked before every pair: the works that need more evidence, ascending.
   std::function<std::vector<int>(const DuelMeasurement&)> undecided;
   std::function<void(std::int64_t pairs, std::chrono::nanoseconds spent)> progress;  // may be empty
 };

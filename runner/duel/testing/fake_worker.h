@@ -3,6 +3,7 @@
 // move, and what was asked of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -21,6 +22,9 @@ struct DuelScript {
   Loaded loaded{};
   bool simulated = true;
   std::array<double, 2> really{1, 1};  // how many times as long as a side says its steps take
+  // So much of that is still to do when a side answers, and over before its next answer.
+  std::array<double, 2> queued_until{};
+  bool queues = false;
   double launch_seconds = 1;
   double now_seconds = 0;
   std::vector<std::pair<DuelSide, RunSteps>> runs{};  // since the last launch of base
@@ -56,13 +60,21 @@ class FakeWorker : public Worker {
   Ran run(const RunSteps& run) override {
     script_.runs.emplace_back(side_, run);
     const double step = script_.step_seconds(side_, work_, launch_);
-    script_.now_seconds += script_.really[static_cast<std::size_t>(side_)] * step *
-                           static_cast<double>(run.steps + run.wash_out_steps);
+    const double all = step * static_cast<double>(run.steps + run.wash_out_steps);
+    const double hidden = (script_.really[static_cast<std::size_t>(side_)] - 1) * all;
+    double& until = script_.queued_until[static_cast<std::size_t>(side_)];
+    script_.now_seconds = std::max(script_.now_seconds, until) + all;
+    if (script_.queues) until = script_.now_seconds + hidden;
+    if (!script_.queues) script_.now_seconds += hidden;
     return {.steps = run.steps,
             .elapsed = std::chrono::nanoseconds(
                 static_cast<std::int64_t>(step * static_cast<double>(run.steps) * 1e9))};
   }
-  void unload() override { work_.clear(); }
+  void unload() override {
+    script_.now_seconds =
+        std::max(script_.now_seconds, script_.queued_until[static_cast<std::size_t>(side_)]);
+    work_.clear();
+  }
   StepCounts count(const CountWork&) override { return {}; }
   void quit() override {}
 

@@ -124,7 +124,8 @@ std::string upgrades_in_words(const Environment& stored, const Environment& now)
     const std::string& then = stored.*key.value;
     const std::string& here = now.*key.value;
     if (key.is_of_software && then != here && !then.empty() && !here.empty())
-      words.push_back(fmt::format("{} {} -> {}", key.name, then, here));
+      words.push_back(fmt::format(
+          "{} {} -> {}", key.compare == Compare::branch ? key.name : key.words, then, here));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }

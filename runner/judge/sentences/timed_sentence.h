@@ -53,6 +53,8 @@ class TimedSentence {
 
   // holds, refuted or undecided: the first that was reached.
   Outcome outcome() const { return outcome_; }
+  // The e-value that it is false: when it was decided, or now.
+  double evidence_against_it() const { return evidence_against_; }
   // Whether rounds have decided it by themselves and total time has not.
   bool is_held_back() const;
 

@@ -464,6 +464,7 @@ struct Elsewhere {
   const char* name;
   void (*change)(DeviceIdentity&);
   std::string reason;
+  std::string upgraded = {};
 };
 
 class OtherEnvironment : public testing::TestWithParam<Elsewhere> {};
@@ -483,7 +484,8 @@ TEST_P(OtherEnvironment, IsNotComparableAndNamesTheKeyWithBothValues) {
                      ? "; `stepgate accept scenarios/small.toml` stores a run of this one"
                      : "; `stepgate duel BASE HEAD scenarios/small.toml` compares two builds "
                        "without them, `stepgate accept scenarios/small.toml --new-era TEXT` stores "
-                       "runs to compare with from now on"));
+                       "runs to compare with from now on") +
+                GetParam().upgraded);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -494,9 +496,13 @@ INSTANTIATE_TEST_SUITE_P(
         Elsewhere{"gpu", [](DeviceIdentity& device) { device.name = "NVIDIA H100"; },
                   "the GPU is 'NVIDIA H100', the stored runs have 'NVIDIA H200'"},
         Elsewhere{"driver", [](DeviceIdentity& device) { device.driver = "590.1"; },
-                  "the driver branch is '590', the stored runs have '580'"},
+                  "the driver branch is '590', the stored runs have '580'",
+                  "; upgraded since: driver 580.159.04 -> 590.1, and docs/ci.md, \"I upgraded\", "
+                  "says how to compare both"},
         Elsewhere{"runtime", [](DeviceIdentity& device) { device.runtime = "13.1"; },
-                  "the CUDA runtime is '13.1', the stored runs have '13.0'"},
+                  "the CUDA runtime is '13.1', the stored runs have '13.0'",
+                  "; upgraded since: CUDA runtime 13.0 -> 13.1, and docs/ci.md, \"I upgraded\", "
+                  "says how to compare both"},
         Elsewhere{"compute", [](DeviceIdentity& device) { device.compute_capability = 10; },
                   "the compute capability is '10.0', the stored runs have '9.0'"},
         Elsewhere{"memory", [](DeviceIdentity& device) { device.memory_bytes >>= 1; },
@@ -537,7 +543,7 @@ TEST(StoredSentence, NamesWhatWasUpgradedSinceTheRunsWereStored) {
   EXPECT_EQ(other_blas.outcome, Outcome::not_comparable);
   EXPECT_TRUE(says(other_blas, "the cuBLAS is '13.1.0', the stored runs have '13.0.2'"))
       << other_blas.reason;
-  EXPECT_TRUE(says(other_blas, "cublas 13.0.2 -> 13.1.0")) << other_blas.reason;
+  EXPECT_TRUE(says(other_blas, "cuBLAS 13.0.2 -> 13.1.0")) << other_blas.reason;
 }
 
 TEST(MatchingRuns, IgnoreWhatEitherSideDoesNotKnowAndTheDriversLastNumbers) {

@@ -14,17 +14,21 @@
 #include "device/cuda/gpu_index.h"
 #include "duel/gate/judge_gate.h"
 #include "duel/gate/soak.h"
+#include "history/evidence/evidence_file.h"
 #include "judge/verdict/words.h"
 #include "report/ci/reported_gate.h"
 #include "report/text/print_gate.h"
 #include "report/text/progress_line.h"
 #include "scenario/read/read_scenario.h"
 #include "support/files/write_file.h"
+#include "support/fnv1a.h"
 #include "support/interruption.h"
+#include "support/process/run_program.h"
 #include "support/random.h"
 #include "support/seconds.h"
 #include "support/text/nearest.h"
 #include "support/text/units.h"
+#include "support/toml/toml_text.h"
 #include "verbs/compare/count_both.h"
 #include "verbs/compare/head_sentences.h"
 #include "verbs/compare/stored_sentences.h"
@@ -49,6 +53,10 @@ constexpr std::int64_t first_superblocks_of_a_gate = 1;
 constexpr std::chrono::seconds most_timing_of_a_gate{240};
 // Of a step that may be slower, to say where.
 constexpr int loads_to_trace = 3;
+// In the order of suspicion: few enough for a pair of launches to take seconds.
+constexpr std::size_t works_ahead_of_a_gate = 16;
+// Of those that are slower, the slowest are traced.
+constexpr std::size_t most_traced_works = 8;
 // The time is over first.
 constexpr std::int64_t most_pairs_of_a_gate = 1000;
 
@@ -510,11 +518,17 @@ class Gate {
     counted_.push_back(std::move(pair));
   }
 
-  // Those that are known to differ first: time may be short.
+  // Those that are known to differ first: time may be short. Then some of all scenarios.
   std::vector<std::string> timed_works() const {
     std::vector<std::string> works = works_of_both(&Hello::works);
-    std::stable_partition(works.begin(), works.end(),
-                          [this](const std::string& work) { return differing_.contains(work); });
+    const auto others = std::stable_partition(
+        works.begin(), works.end(),
+        [this](const std::string& work) { return differing_.contains(work); });
+    const auto stride = std::max<std::ptrdiff_t>(
+        1, std::distance(others, works.end()) / static_cast<std::ptrdiff_t>(works_ahead_of_a_gate));
+    std::ptrdiff_t place = 0;
+    std::stable_partition(others, works.end(),
+                          [&](const std::string&) { return place++ % stride == 0; });
     return works;
   }
 
@@ -539,6 +553,10 @@ class Gate {
         slower.push_back(&pair);
     }
     if (slower.empty()) return;
+    std::ranges::sort(slower, std::ranges::greater{}, [&](const CountedPair* pair) {
+      return std::ranges::find(duel.works, pair->work, &WorkVerdict::name)->timed->ratio;
+    });
+    slower.resize(std::min(slower.size(), most_traced_works));
     for (const DuelSide side : both_sides) {
       // The noise is its own where it is simulated, and the processor that of both.
       const std::uint64_t noise = random_bits(seed_, static_cast<std::uint64_t>(side));
@@ -553,6 +571,29 @@ class Gate {
   } catch (const WorkerError& error) {
     add(FindingKind::time, Severity::note, "mechanism",
         std::string("where slower steps have grown is not known: ") + error.what());
+  }
+
+  // Pairs of the same two programs in the same environments, of the same steps.
+  EvidenceKey key_of_pairs(const Introduction& both, const DuelSubject& subject) const {
+    const auto digest = [](const std::string& program) {
+      return hexadecimal(digest_of_this_program(program_path(program)));
+    };
+    std::uint64_t fingerprint = fnv1a_start;
+    for (const Scenario& scenario : base_)
+      fingerprint = fnv1a_word(scenario.fingerprint, fingerprint);
+    for (const auto* words : {&subject.works, &arguments_.overrides, &calibrated_,
+                              &arguments_.duel.base_variables, &arguments_.duel.head_variables}) {
+      for (const std::string& word : *words) fingerprint = fnv1a(word, fingerprint);
+    }
+    return {.subject = "BASE " + digest(subject_.base) + " HEAD " + digest(subject_.head),
+            .scenario = "pairs of launches",
+            .fingerprint = fingerprint,
+            .kind = both.base.simulated ? "simulated" : "cuda",
+            .gpu = printable(both.base.device),
+            .uuid = {},
+            .driver = {},
+            .cuda_runtime = {},
+            .libraries = {}};
   }
 
   void time() try {
@@ -577,19 +618,40 @@ class Gate {
       return;
     }
     const DuelSubject subject{.works = timed_works(), .notes = {}};
+    if (subject.works.size() > 2 * works_ahead_of_a_gate)
+      settings_.works_ahead = works_ahead_of_a_gate;
     settings_.accepted_growths = accepted_growths(accepted_, subject.works, date_of(arguments_));
     const std::int64_t pairs = pairs_for(subject.works.size());
     ProgressLine line(isatty(STDERR_FILENO) ? &std::cerr : nullptr);
+    const EvidenceKey key = key_of_pairs(*both, subject);
+    std::optional<EvidenceTurn> turn;
+    if (!arguments_.evidence.empty()) {
+      turn.emplace(arguments_.evidence.string() + ".pairs", key);
+      check_evidence_run(turn->before(), key, seed_);
+      settings_.earlier = earlier_in(turn->before(), key).expect;
+    }
     DuelRequest request = duel_request(arguments_, *both, subject, settings_, launch, seed_, pairs);
+    if (turn) {
+      // Every pair is kept as soon as it has ended, whatever ends the gate.
+      request.undecided = [&, decide = request.undecided](const DuelMeasurement& so_far) {
+        turn->keep({.seed = seed_,
+                    .date = date_of(arguments_),
+                    .stepgate = STEPGATE_VERSION,
+                    .evidence = {.runs = 1, .expect = pairs_found_in(so_far)}});
+        return decide(so_far);
+      };
+    }
     request.segment = segment_of_a_gate;
     request.warm_up_segments = warm_up_segments_of_a_gate;
     request.first_superblocks = first_superblocks_of_a_gate;
     request.budget.reset();  // what decides nothing is no answer to a merge, however long it takes
     request.patience = subject_.most_timing;
+    request.fewest_pairs += settings_.works_ahead > 0 ? pairs_ahead : 0;
     request.progress = [&](std::int64_t done, std::chrono::nanoseconds spent) {
       line.show("duel", done, spent);
     };
     const DuelMeasurement measured = measure_duel(request);
+    turn.reset();
     if (measured.stopped) return;
     line.clear();
     duel_ = judge_duel(*both, subject, measured, settings_);
