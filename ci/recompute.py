@@ -147,12 +147,12 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
     elif len(inside) < 5 or inside.count(not most) > outliers_allowed(len(inside)): own["outcome"] = "undecided"
     own["in_doubt"] = line["in_doubt"] or bool("contrasts" in own and report["disturbance"] and not earlier)
     return own | ({"outcome": "skipped" if "refuted" in regime else "undecided"} if {*regime} - {"holds"} or own["in_doubt"] else {})
-def judged(report):
+def judged(report, before):
     regime = {line["name"]: recomputed(report, line) for line in report["regime"]}
     expect = {line["name"]: recomputed(report, line, {own["outcome"] for own in regime.values()}) for line in report["expect"]}
     alpha = report["suite_alpha"] * (0.9 if report["suite_lines"] > 1 else 1) / max(report["suite_lines"], 1)
     return {"scenario": report["scenario"], "failed": report.setdefault("failed"), "broken": report["broken"], "regime": regime, "expect": expect,
-            "alpha": alpha, "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
+            "alpha": alpha, "suite_alpha": (before or [report])[0]["suite_alpha"], "outcome": min((own["outcome"] for own in expect.values()), key=[*FROM_WORST].index)}
 def suite_of(scenarios, alpha):  # judge/judge_suite.h
     lines = [[(f"{found['scenario']}.{name}", own["outcome"], 0 if own["in_doubt"] or own["held_back_by_total"] else own["evidence_against"])
               for name, own in found["expect"].items() if "evidence_against" in own and own["outcome"] != "skipped"]
@@ -161,7 +161,7 @@ def suite_of(scenarios, alpha):  # judge/judge_suite.h
     mean, part = st.fmean([e for *_, e in lines] or [1]), 0.9 if len(lines) > 1 else 1
     threshold, together = 1 / (alpha * part), part * mean + (1 - part) * product
     among = [line for line, outcome, e in lines if outcome == "undecided" and e - threshold >= sum(max(threshold - x, 0) for *_, x in lines)]
-    return {"lines": len(lines), "mean_evidence": mean, "product_evidence": product, "evidence": together,
+    return {"alpha": alpha, "lines": len(lines), "mean_evidence": mean, "product_evidence": product, "evidence": together,
             "refuted": len(lines) > 1 and together >= 1 / alpha, "refuted_among_others": among}
 
 def differences(where, given, found):
@@ -174,14 +174,18 @@ def differences(where, given, found):
     same = math.isclose(given, found, rel_tol=1e-9, abs_tol=nearly) if numbers else given == found or given is None and found != found
     return [] if same else [f"{where}: {given} in the file, {found} recomputed"]
 
-place, wrong, scenarios, suite = 0, [], [], None
+def run_of(report, first):  # the same in every line; not gated where a simulated device stood in for the best there is, for which nobody asked
+    simulated = report["device"]["kind"] == "simulated" if report.get("device") else first.get("simulated")
+    return first | ({"simulated": simulated, "gated": not simulated or first["asked_for"] != ""} if "asked_for" in first else {})
+place, wrong, scenarios, suite, run = 0, [], [], None, None
 try:
     for place, text in enumerate(open(sys.argv[1], encoding="utf-8"), 1):
         report = json.loads(text)
         if report["schema"] != 2: raise ValueError(f"schema {report['schema']}, not 2")
-        if "suite" in report: suite = suite_of(scenarios, report["suite"]["alpha"])
-        else: scenarios.append(judged(report))
+        if "suite" in report: suite = suite_of(scenarios, scenarios[0]["suite_alpha"])
+        else: scenarios.append(judged(report, scenarios))
         wrong += differences("suite", report["suite"], suite) if suite else differences(report["scenario"], report, scenarios[-1])
+        wrong += differences("run", report["run"], run_of(report, run := run or report["run"]))
     if len(scenarios) != 1 and not suite: raise ValueError("it ends before the suite")
 except Exception as error:  # whatever it is, it is no difference
     print(f"{' '.join(sys.argv[1:])}:{place}: not the JSON of a run: {error!r}; write it anew: stepgate run ... --json", file=sys.stderr)

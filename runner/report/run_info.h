@@ -14,6 +14,7 @@ struct RunInfo {
   std::string date;      // "2026-11-22T12:00:00Z"
   std::string host;
   std::uint64_t seed = 0;
+  std::string asked_for;   // the device, as `--device` names it; empty: the best there is
   bool simulated = false;  // nothing was measured
   bool gated = true;       // false: simulated only because there was no GPU, which ends with 4
 };

@@ -17,6 +17,66 @@ constexpr double weeks_of_year = 52;
 constexpr double resolution = 1e-6;
 constexpr std::size_t fewest_of_a_part = 2;
 
+// Of what is left of values when a fit is taken out: the sums of squares and of neighbours'
+// products.
+struct Residuals {
+  double squares = 0;
+  double neighbours = 0;
+};
+
+template <class Fit>
+Residuals residuals_of(std::span<const double> values, const Fit& fit) {
+  Residuals left;
+  double before = 0;
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const double residual = values[index] - fit(index);
+    left.squares += residual * residual;
+    left.neighbours += residual * before;
+    before = residual;
+  }
+  return left;
+}
+
+// The best line that is flat up to the value `bend` and straight from there.
+std::optional<Residuals> beside_a_bend(std::span<const double> weeks,
+                                       std::span<const double> values, std::size_t bend) {
+  std::vector<double> since;
+  for (const double week : weeks) since.push_back(std::max(week - weeks[bend], 0.0));
+  const auto line = weekly_slope(since, values);
+  if (!line) return std::nullopt;
+  return residuals_of(values, [&](std::size_t index) {
+    return line->middle + line->slope * (since[index] - line->middle_week);
+  });
+}
+
+Residuals beside_a_step(std::span<const double> values, std::size_t first_after) {
+  const double before = moments_of(values.first(first_after)).mean;
+  const double after = moments_of(values.subspan(first_after)).mean;
+  return residuals_of(values,
+                      [&](std::size_t index) { return index < first_after ? before : after; });
+}
+
+// How alike neighbours may be, by the residuals of the bend or step that leaves the least. A fit
+// takes out some of it, the more the fewer the values are; what is added for that is large enough
+// for the rates of the header. From 0 to most_alike.
+double correlation_of(std::span<const double> weeks, std::span<const double> values) {
+  constexpr double most_alike = 0.95;
+  constexpr double taken_out = 10;
+  constexpr double taken_out_of_alike = 4;
+  std::optional<Residuals> least;
+  const auto take = [&](const std::optional<Residuals>& left) {
+    if (left && (!least || left->squares < least->squares)) least = left;
+  };
+  for (std::size_t at = 0; at + 3 < weeks.size(); ++at) {
+    take(beside_a_bend(weeks, values, at));
+    if (at >= fewest_of_a_part) take(beside_a_step(values, at));
+  }
+  if (!least || !(least->squares > 0)) return 0;
+  const double seen = least->neighbours / least->squares;
+  const double hidden = taken_out + taken_out_of_alike * std::max(seen, 0.0);
+  return std::clamp(seen + hidden / static_cast<double>(values.size()), 0.0, most_alike);
+}
+
 // Of any stretch of a series: number, mean, and sum of squares about the mean.
 struct Part {
   double count = 0;
@@ -198,7 +258,13 @@ std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const dou
     spent += unspent;
     // After a pause of years, or a date that is wrong by centuries, more would be no level at all.
     const double level = std::min(unspent, yearly_error);
-    if (line->slope <= t_beyond(line->degrees(), 2 * level) * line->standard_error) continue;
+    const double bound = t_beyond(line->degrees(), 2 * level) * line->standard_error;
+    if (line->slope <= bound) continue;
+    if (!drift.rise) drift.rise = count - 1;
+    const double beyond_a_season = line->slope - most_of_a_season / week;
+    if (beyond_a_season <= bound) continue;  // which the next is never less than
+    const double correlation = correlation_of(weeks.first(count), values.first(count));
+    if (beyond_a_season <= bound * std::sqrt((1 + correlation) / (1 - correlation))) continue;
     drift.alarm = count - 1;
     break;
   }

@@ -2,22 +2,28 @@
 // Whether a series that should stay where it is creeps upwards, and where it jumps. Of runs over
 // weeks in every use; what the numbers mean is for others. Pure arithmetic.
 //
-// Assumes that values differ by independent normal noise of one unknown deviation. What makes
-// neighbours alike, such as a neighbour on the machine that stays for a month, looks like a trend:
-// with a correlation of 0.3 between one value and the next, 3.5 % of years have a false alarm
-// instead of at most 1 %.
+// Two tests at every look. The first assumes that values differ by independent normal noise of one
+// unknown deviation, and shows a rise: early, but neighbours that are alike, as where a neighbour
+// on the machine stays for a month, and seasons rise as well. The second shows a drift: a rise
+// beyond `most_of_a_season`, with a standard error that allows for the correlation of neighbours.
 //
-// Simulated (drift_test prints it), one run a week, all of the error on one series: false alarms in
-// 10,000 years 0.64 % with normal noise, 0.51 % with Student's t of 3 degrees. The median of when a
-// drift of 0.3 % a week is shown:
+// Simulated (drift_test prints it), one run a week, all of the error on one series. Years with an
+// alarm, in %, where nothing drifts; runs differ by 0.5 %, and AR(r) is a correlation of r:
 //
-//   runs differ by                            0.1   0.25   0.5   1 %
-//   it begins with the first run: run           6      6    10    15
-//   it begins after five runs: week             5      6     8    12
-//   it begins after 30 runs: week               6      7     9    12
+//            normal   t of 3   AR(.3)   AR(.6)   AR(.8)   a season of 0.3 % either way
+//   rise        0.8      0.7      4        19       38    9
+//   drift         0        0      0         0.1      0.5  0
 //
-// With three runs a week, which differ by 0.5 %, and five before it begins: 5.3 weeks. Where 10, 30
-// or 100 series share the error and runs differ by 0.25 %: week 7, 8 or 9 after five runs.
+// Where runs differ by 1 % AR(.8) makes drifts in 1.9 %, by 0.25 % a season rises in 40 % and drifts
+// in none. The median of when a drift of 0.3 % a week is shown, and a rise:
+//
+//   runs differ by                            0.1    0.25    0.5     1 %
+//   it begins with the first run: run      10, 6   12, 6  15, 10  20, 15
+//   it begins after five runs: week         9, 5   10, 6   12, 8  16, 12
+//   it begins after 30 runs: week          12, 6   12, 7   13, 9  16, 12
+//
+// With three runs a week, which differ by 0.5 %, and five before it begins: 7.7 weeks. Where 10, 30
+// or 100 series share the error and runs differ by 0.25 %: week 11 or 12 after five runs.
 #pragma once
 
 #include <cstdint>
@@ -62,17 +68,22 @@ constexpr double fewest_weeks_of_drift = 1;
 // then on. So the sum over any 52 weeks is at most yearly_error, however many runs they have.
 double spent_by(double week, double yearly_error);
 
+// What a season adds from its lowest to its highest, as a logarithm: 0.3 % either way.
+constexpr double most_of_a_season = 0.006;
+
+// Indices of the values with which each was first shown. They stay: an alarm does not go away by
+// waiting.
 struct Drift {
-  WeeklySlope now;  // of all values
-  // Index of the value with which an upward slope was first shown. It stays: an alarm does not go
-  // away by waiting.
-  std::optional<std::size_t> alarm;
+  WeeklySlope now;                   // of all values
+  std::optional<std::size_t> rise;   // an upward slope, were values independent
+  std::optional<std::size_t> alarm;  // one that neither a season nor neighbours that are alike make
 };
 
 // Looks at the line through the first 6, 7, ... values, each against Student's t at the level that
 // the time since the last look may spend; by Bonferroni's inequality a series without slope is
-// called drifting in at most the share `yearly_error` of years. `weeks` count from the first value
-// and do not fall. Nothing where there are too few values, or too little time, for a look.
+// called drifting in at most the share `yearly_error` of years. Values are logarithms; `weeks`
+// count from the first value and do not fall. Nothing where there are too few values, or too little
+// time, for a look.
 std::optional<Drift> drift_of(std::span<const double> weeks, std::span<const double> values,
                               double yearly_error);
 

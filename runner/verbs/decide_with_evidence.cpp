@@ -158,7 +158,10 @@ Decided decide_with_evidence(const Planned& planned, Device& device, std::uint64
   Decided decided = decide_one(planned, device, seed, settings, forecasts,
                                [&](const Measurement& so_far) { run.keep(so_far); });
   run.end(decided);
-  if (!note.empty()) decided.verdict.notes.push_back(note);
+  if (!note.empty()) {
+    decided.verdict.notes.insert(decided.verdict.notes.begin(), note);
+    ++decided.verdict.notes_told_always;
+  }
   return decided;
 }
 

@@ -73,7 +73,8 @@ RunInfo run_info_of(const Arguments& arguments, const std::filesystem::path& sce
           .commit = commit_of(arguments, scenario_file),
           .date = date_of(arguments),
           .host = host.data(),
-          .seed = seed};
+          .seed = seed,
+          .asked_for = arguments.device.spec};
 }
 
 RunInfo run_info_of(const Arguments& arguments, const std::vector<Planned>& all,

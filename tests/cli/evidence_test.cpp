@@ -246,6 +246,34 @@ TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsOfTheScenario) {
   EXPECT_FALSE(contains(run({"other.toml"}).out, "starts from nothing"));
 }
 
+// A green run is what somebody who changes a name, a side or a number looks for.
+TEST_F(EvidenceOption, NamesWhatElseTheFileKnowsWhereEverythingHolds) {
+  write("tied.toml", undecided);
+  ASSERT_EQ(run({"tied.toml"}).exit_code, 77);
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  const std::string looser = two_variants("fix.samples_per_s >= 0.5 * baseline.samples_per_s");
+  struct Way {
+    const char* file;
+    std::string text;
+    std::vector<std::string> words;
+  };
+  for (const Way& way :
+       {Way{"tied.toml", looser, {}}, Way{"tied.toml", replaced(looser, "line =", "renamed ="), {}},
+        Way{"tied.toml", two_variants("0.5 * baseline.samples_per_s <= fix.samples_per_s"), {}},
+        Way{"tied.toml", looser, {"--set", "measure.steps=51"}},
+        Way{"tied.toml", looser, {"--subject", "another"}}}) {
+    write(way.file, way.text);
+    std::vector<std::string> words{way.file};
+    words.insert(words.end(), way.words.begin(), way.words.end());
+    const Finished other = run(words);
+    EXPECT_EQ(other.exit_code, 0) << other.out;
+    EXPECT_TRUE(contains(other.out, "note: starts from nothing, but e.toml has ")) << other.out;
+  }
+}
+
 TEST_F(EvidenceOption, HasNothingToKeepWhereNoSentenceIsTimed) {
   write("counted.toml", two_variants("fix.launches_per_step <= baseline.launches_per_step"));
   EXPECT_EQ(run({"counted.toml"}).exit_code, 0);

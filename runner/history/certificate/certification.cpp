@@ -147,19 +147,23 @@ GateResult gate_result(const Verdict& verdict, const Measurement& measurement, d
   const SentenceVerdict& sentence = verdict.sentences.front();
   if (!sentence.timed || measurement.rounds.size() < 2)
     throw DeviceError("nothing was measured: " + sentence.reason);
-  const Moments contrasts = moments_of(sentence.timed->contrasts);
+  // As many of every gate: gates end sooner where their rounds happen to agree, and all rounds of
+  // those would tell of chance and not of processes.
+  const std::span all(sentence.timed->contrasts);
+  const Moments contrasts = moments_of(all.first(std::min(all.size(), rounds_of_an_estimate)));
   const auto rounds = static_cast<double>(measurement.rounds.size());
   const double gpu_seconds =
       seconds(measurement.device_time - measurement.device_time_before_rounds);
   const double wall_seconds = seconds(measurement.wall_time - measurement.wall_time_before_rounds);
-  return {.outcome = sentence.outcome,
-          .rounds = std::ssize(measurement.rounds),
-          .gpu_seconds = gpu_seconds,
-          .round_seconds = std::max(gpu_seconds, wall_seconds) / rounds,
-          .estimate = contrasts.mean + std::log1p(margin),
-          .standard_error = std::sqrt(contrasts.variance / (rounds - 1)),
-          .seen = seen_slowdown(measurement),
-          .site = injection_site_of(measurement)};
+  return {
+      .outcome = sentence.outcome,
+      .rounds = std::ssize(measurement.rounds),
+      .gpu_seconds = gpu_seconds,
+      .round_seconds = std::max(gpu_seconds, wall_seconds) / rounds,
+      .estimate = contrasts.mean + std::log1p(margin),
+      .standard_error = std::sqrt(contrasts.variance / static_cast<double>(contrasts.count - 1)),
+      .seen = seen_slowdown(measurement),
+      .site = injection_site_of(measurement)};
 }
 
 TrialResult result_of(const Trial& trial, std::span<const GateResult> gates) {

@@ -50,14 +50,18 @@ struct TrialGate {
 TrialGate trial_gate(const Scenario&, const StepPlan&, const Trial&, const InjectionSite&,
                      double margin);
 
+// The first of a gate's rounds: no gate is decided by fewer, since five fair coins agree in 1
+// of 32.
+constexpr std::size_t rounds_of_an_estimate = 5;
+
 // What one gate did, and what was seen of its step.
 struct GateResult {
   Outcome outcome = Outcome::undecided;
   std::int64_t rounds = 0;     // at least 2
   double gpu_seconds = 0;      // without the warm-up
   double round_seconds = 0;    // by the clock or by the device's own where that is longer
-  double estimate = 0;         // mean of log(b / a) over the rounds
-  double standard_error = 0;   // of it, by the rounds
+  double estimate = 0;         // mean of log(b / a) over the first rounds_of_an_estimate
+  double standard_error = 0;   // of it, by these
   std::optional<double> seen;  // see TrialResult
   InjectionSite site;
 };

@@ -35,12 +35,17 @@ Certificate certificate_of(const std::vector<GateResult>& gates, double margin =
   return certificate;
 }
 
-// So many gates of identical code, the first of them refuted.
-Certificate with_refuted(int refuted, int gates) {
+// So many gates, the first of them refuted.
+std::vector<GateResult> with_found(int refuted, int gates) {
   std::vector<GateResult> results;
   for (int index = 0; index < gates; ++index)
     results.push_back(gate(index < refuted ? Outcome::refuted : Outcome::holds));
-  return certificate_of(results);
+  return results;
+}
+
+// The same of identical code.
+Certificate with_refuted(int refuted, int gates) {
+  return certificate_of(with_found(refuted, gates));
 }
 
 TEST(Certification, CountsWhatItsGatesDid) {
@@ -89,6 +94,39 @@ TEST(Certification, TakesWhatTheRoundsExplainOutOfTheSpread) {
                                           : three_standard_errors * total * total / planted;
     EXPECT_NEAR(between_processes(trial).value(), planted, tolerance) << "seed " << seed;
   }
+}
+
+// Whatever ends a gate, its estimate is of as many rounds as that of any other.
+TEST(Certification, FindsNoSpreadInGatesThatEndWhenTheirRoundsAgree) {
+  Random random(13);
+  std::vector<GateResult> gates;
+  for (int process = 0; process < 1000; ++process) {
+    Verdict verdict;
+    verdict.sentences.emplace_back().timed.emplace();
+    std::vector<double>& contrasts = verdict.sentences.front().timed->contrasts;
+    double sum = 0;
+    do {
+      contrasts.push_back(0.003 * random.normal());
+      sum += contrasts.back();
+    } while (contrasts.size() < 40 && (contrasts.size() < 6 || sum < 0.0035 * 6));
+    Measurement measurement;
+    measurement.rounds.resize(contrasts.size());
+    gates.push_back(gate_result(verdict, measurement, 0));
+  }
+  const TrialResult trial = result_of(identical, gates);
+  EXPECT_NEAR(trial.spread.value(), 0.003 / std::sqrt(5), 0.1 * 0.003 / std::sqrt(5));
+  EXPECT_LT(between_processes(trial).value(), 0.0004);
+  EXPECT_LT(trial.rounds_mean, 40);
+}
+
+TEST(Certification, HasNoPowerWhereFewSlowdownsAreFound) {
+  const auto found = [](int refuted, int gates) {
+    return result_of(trial_named("1 % slower"), with_found(refuted, gates));
+  };
+  EXPECT_TRUE(has_no_power(found(0, 40)));
+  EXPECT_TRUE(has_no_power(found(5, 40)));
+  EXPECT_FALSE(has_no_power(found(0, 3))) << "too few to tell";
+  EXPECT_FALSE(has_no_power(found(30, 40)));
 }
 
 TEST(Certification, GrantsWhatAlphaExplains) {

@@ -307,11 +307,12 @@ void judge_drift(VariantHistory& history, double error) {
   history.raw_drift = drift_of(series.weeks, series.raw, error);
   history.changes = changes_in(series.normalised);
   if (!history.drift || !history.raw_drift) return;
-  if (history.drift->alarm && !rises(series, *history.drift->alarm + 1) &&
-      !rises(series, series.raw.size()))
-    history.drift->alarm.reset();
+  for (auto* shown : {&history.drift->rise, &history.drift->alarm}) {
+    if (*shown && !rises(series, **shown + 1) && !rises(series, series.raw.size())) shown->reset();
+  }
   history.outcome = history.drift->alarm       ? HistoryOutcome::drifts
                     : history.raw_drift->alarm ? HistoryOutcome::machine_drifts
+                    : history.drift->rise      ? HistoryOutcome::wanders
                                                : HistoryOutcome::steady;
 }
 
@@ -342,6 +343,8 @@ std::string_view in_words(HistoryOutcome outcome) {
       return "drifts";
     case HistoryOutcome::machine_drifts:
       return "machine drifts";
+    case HistoryOutcome::wanders:
+      return "wanders";
     case HistoryOutcome::too_few:
       break;
   }

@@ -55,6 +55,7 @@ enum class HistoryOutcome {
   steady,          // no drift is shown
   drifts,          // upwards, beside its anchor and by itself
   machine_drifts,  // by itself, and not beside its anchor
+  wanders,         // upwards, and no further than a season or neighbours that are alike do
   too_few          // runs, or weeks, to say anything
 };
 

@@ -53,10 +53,10 @@ std::vector<double> creeping(std::size_t runs, double a_week, double deviation =
 }
 
 TEST(History, CallsADriftThatEverySingleRunKeepsWithinItsLimit) {
-  const VariantHistory history = judged_history(weekly_runs(creeping(12, 0.003)));
+  const VariantHistory history = judged_history(weekly_runs(creeping(14, 0.003)));
   EXPECT_EQ(history.outcome, HistoryOutcome::drifts);
   ASSERT_TRUE(history.drift && history.drift->alarm);
-  EXPECT_LE(*history.drift->alarm, 6U) << "run 7";
+  EXPECT_LE(*history.drift->alarm, 11U) << "run 12";
   EXPECT_NEAR(history.drift->now.slope, 0.003, 0.0005);
   const CommitRange at = commits_of_alarm(history);
   EXPECT_EQ(at.after, fmt::format("c{}", *history.drift->alarm));
@@ -70,6 +70,14 @@ TEST(History, IsSteadyWhereNothingChanges) {
   const VariantHistory history = judged_history(weekly_runs(creeping(52, 0, 0.003)));
   EXPECT_EQ(history.outcome, HistoryOutcome::steady);
   EXPECT_TRUE(history.changes.empty());
+}
+
+// Less than a season makes.
+TEST(History, WandersWhereItRisesByLittle) {
+  const VariantHistory history = judged_history(weekly_runs(creeping(10, 0.0005, 0.0003)));
+  EXPECT_EQ(history.outcome, HistoryOutcome::wanders);
+  EXPECT_TRUE(history.drift->rise);
+  EXPECT_FALSE(history.drift->alarm);
 }
 
 TEST(History, IsSteadyWhereItGetsFaster) {
@@ -89,8 +97,8 @@ TEST(History, SaysNothingOfFewRunsOrOfOneDay) {
 
 // Everything takes longer from week to week, anchors too.
 TEST(History, BlamesTheMachineForWhatItsAnchorDoesToo) {
-  Baseline baseline = weekly_runs(creeping(12, 0));
-  for (std::size_t run = 0; run < 12; ++run)
+  Baseline baseline = weekly_runs(creeping(14, 0));
+  for (std::size_t run = 0; run < 14; ++run)
     baseline.runs[run].variants[0].anchor_seconds *= std::exp(0.003 * static_cast<double>(run));
   EXPECT_EQ(judged_history(baseline).outcome, HistoryOutcome::machine_drifts);
 }

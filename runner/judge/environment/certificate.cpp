@@ -22,6 +22,11 @@ const TrialResult* identical_code(const Certificate& certificate) {
   return found == certificate.trials.end() ? nullptr : &*found;
 }
 
+bool has_no_power(const TrialResult& slower) {
+  constexpr double half = 0.5;
+  return slower.refuted_rate.high < half;
+}
+
 bool is_granted(const Certificate& certificate) {
   const TrialResult* identical = identical_code(certificate);
   return identical != nullptr && identical->gates >= fewest_processes &&

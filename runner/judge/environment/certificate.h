@@ -33,9 +33,9 @@ struct TrialResult {
   std::int64_t refuted = 0;
   std::int64_t held = 0;
   RateBounds refuted_rate = {};  // with 95 % confidence each
-  // Of the gates' estimates of log(b / a), each the mean of its rounds: their mean and standard
-  // deviation, and the standard error that the rounds of one gate alone explain, by the mean of
-  // its squares.
+  // Of the gates' estimates of log(b / a), each the mean of its first rounds: their mean and
+  // standard deviation, and the standard error that the rounds of one gate alone explain, by the
+  // mean of its squares.
   double estimate = 0;
   std::optional<double> spread = {};  // absent: there is one gate
   double spread_by_rounds = 0;
@@ -44,9 +44,7 @@ struct TrialResult {
 };
 
 // What of the spread the rounds do not explain: the standard deviation of what stays with a
-// process. Gates end as soon as they are decided, so sooner where their rounds happen to agree:
-// that makes the rounds' part too small and this one rather too large. 0 where the rounds explain
-// everything; absent where the spread is.
+// process. 0 where the rounds explain everything; absent where the spread is.
 std::optional<double> between_processes(const TrialResult&);
 
 struct Certificate {
@@ -70,6 +68,9 @@ struct Certificate {
 
 // The trial of identical code; nothing in a certificate that is outdated.
 const TrialResult* identical_code(const Certificate&);
+
+// Whether it is shown that fewer than half of such slowdowns are found.
+bool has_no_power(const TrialResult& slower);
 
 // Whether identical code was refuted no more often than alpha allows: its rate is not shown to be
 // above alpha, in at least fewest_processes. Otherwise no certificate is granted, whatever it was

@@ -200,6 +200,7 @@ struct Verdict {
   std::vector<std::string> environment;
   std::optional<std::string> disturbance;      // why no timed sentence is decided
   std::vector<std::string> notes;              // what a reader of the numbers should know
+  std::size_t notes_told_always = 0;           // the first of them, also where everything holds
   std::optional<Calibrated> calibrated;        // the knob that the run gave its value
   std::optional<Mechanism> mechanism;          // absent when nobody asked for a trace
   std::vector<CitedCertificate> certificates;  // of this gate on this device; they decide nothing

@@ -233,7 +233,8 @@ Json json_of(const RunInfo& run) {
   return {{"stepgate", run.stepgate},   {"build", run.build},
           {"commit", run.commit},       {"date", run.date},
           {"host", run.host},           {"seed", fmt::format("{:016x}", run.seed)},
-          {"simulated", run.simulated}, {"gated", run.gated}};
+          {"asked_for", run.asked_for}, {"simulated", run.simulated},
+          {"gated", run.gated}};
 }
 
 void write_line(std::ostream& out, const Json& report) {

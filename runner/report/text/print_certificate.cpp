@@ -24,9 +24,11 @@ std::string alarms_in_words(const TrialResult& identical) {
 }
 
 std::string found_in_words(const TrialResult& slower) {
-  return fmt::format("{} (seen {}) found in {} of {} (above {})", slower.name,
-                     seen_in_words(slower), slower.refuted, slower.gates,
-                     share_in_words(slower.refuted_rate.low));
+  const bool powerless = has_no_power(slower);
+  return fmt::format(
+      "{}{} (seen {}) found in {} of {} ({} {})", powerless ? "no power: " : "", slower.name,
+      seen_in_words(slower), slower.refuted, slower.gates, powerless ? "below" : "above",
+      share_in_words(powerless ? slower.refuted_rate.high : slower.refuted_rate.low));
 }
 
 // Why there is none, and what can be done about it.

@@ -65,6 +65,10 @@ std::string answer_in_words(const VariantHistory& history) {
     case HistoryOutcome::machine_drifts:
       return fmt::format("; the machine drifts, {} a week, and its anchor {} with it: not gated",
                          change_in_words(history.raw_drift->now.slope), history.anchor);
+    case HistoryOutcome::wanders:
+      return "; it wanders, no further than a season or runs that are like their neighbours do: "
+             "not "
+             "gated; a drift shows with more runs";
     case HistoryOutcome::steady:
       return "; no drift is shown";
     case HistoryOutcome::too_few:
@@ -114,6 +118,7 @@ ExitCode exit_code(HistoryOutcome outcome) {
     case HistoryOutcome::drifts:
       return ExitCode::refuted;
     case HistoryOutcome::machine_drifts:
+    case HistoryOutcome::wanders:
     case HistoryOutcome::too_few:
       break;
   }
@@ -126,8 +131,7 @@ void print_history_end(std::ostream& out, std::span<const VariantHistory> all, s
     return static_cast<std::size_t>(std::ranges::count(all, outcome, &VariantHistory::outcome));
   };
   const std::size_t drifting = count(HistoryOutcome::drifts);
-  const std::size_t watched =
-      drifting + count(HistoryOutcome::steady) + count(HistoryOutcome::machine_drifts);
+  const std::size_t watched = all.size() - count(HistoryOutcome::too_few);
   std::string_view answer = "NOT GATED: not every step has runs that would show a drift";
   if (code == ExitCode::refuted)
     answer = "DRIFT: `stepgate duel` of the two commits tells whether the code did it";

@@ -152,6 +152,10 @@ void print_suite_verdict(std::ostream& out, std::span<const Verdict> verdicts,
       share_in_words(suite.alpha), fmt::join(lines_against(verdicts), ", "));
 }
 
+void print_notes(std::ostream& out, std::span<const std::string> notes) {
+  for (const std::string& note : notes) out << "note: " << visible_lines(note) << '\n';
+}
+
 }  // namespace
 
 void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
@@ -174,7 +178,7 @@ void print_verdict(std::ostream& out, const Verdict& verdict, Style style) {
   if (verdict.mechanism) print_mechanism(out, *verdict.mechanism);
   print_environment(out, verdict.environment);
   out << '\n';
-  for (const std::string& note : verdict.notes) out << "note: " << visible_lines(note) << '\n';
+  print_notes(out, verdict.notes);
   for (const CitedCertificate& cited : verdict.certificates) {
     out << "gate: " << in_words(cited) << '\n';
   }
@@ -190,11 +194,13 @@ void print_outcome(std::ostream& out, const Verdict& verdict, Style style) {
     out << '\n';
     return;
   }
-  const std::string notes = verdict.notes.empty()
-                                ? ""
-                                : fmt::format("; {}, which --verbose tells",
-                                              counted_in_words(std::ssize(verdict.notes), "note"));
-  print_last_line(out, verdict, notes, style);
+  const std::span all(verdict.notes);
+  print_notes(out, all.first(verdict.notes_told_always));
+  const auto left = std::ssize(all) - static_cast<std::ptrdiff_t>(verdict.notes_told_always);
+  print_last_line(
+      out, verdict,
+      left == 0 ? "" : fmt::format("; {}, which --verbose tells", counted_in_words(left, "note")),
+      style);
 }
 
 void print_suite_table(std::ostream& out, std::span<const Verdict> verdicts, Style style) {

@@ -177,6 +177,11 @@ TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
       told(good),
       "scripted: holds after 6 rounds of 2 loads, 0.479 GPU seconds; 2 notes, which --verbose "
       "tells\n");
+  good.notes_told_always = 1;
+  EXPECT_EQ(
+      told(good),
+      "note: one\nscripted: holds after 6 rounds of 2 loads, 0.479 GPU seconds; 1 note, which "
+      "--verbose tells\n");
   const Verdict bad = on_gpu(verdict_of_fix(3300));
   EXPECT_EQ(told(bad), "\n" + printed(bad) + "\n");
   for (auto Verdict::*end : {&Verdict::broken, &Verdict::failed}) {
