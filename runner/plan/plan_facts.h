@@ -103,11 +103,15 @@ inline double Tally::operator[](Metric metric) const {
   return 0;
 }
 
+// What a kernel takes the longest for: its arithmetic, its bytes, or loads that wait for each
+// other, from whatever cache they come.
+enum class KernelLimit { math, memory, latency };
+
 // Of one operation, each time that it acts.
 struct OperationFacts {
   Tally tally;
   KernelWork work;                               // of a launch
-  bool limited_by_math = false;  // a kernel whose arithmetic takes longer than its bytes; a spin
+  KernelLimit limited_by = KernelLimit::memory;  // of a launch
   double rough_seconds = 0;  // rather too much: by how much a step is longer that hides nothing
 };
 

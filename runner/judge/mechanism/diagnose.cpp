@@ -16,7 +16,8 @@ namespace {
 constexpr std::array parts_that_keep_kernels_waiting{
     TimePart::copies, TimePart::communication, TimePart::idle_after_wait, TimePart::idle_for_data,
     TimePart::idle_for_host};
-constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::idle_in_queue};
+constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::latency,
+                                   TimePart::idle_in_queue};
 
 double share(const TimeBreakdown& time, TimePart part) {
   return time.step > 0 ? part_of(time, part) / time.step : 0;
@@ -71,6 +72,8 @@ std::string bound_in_words(TimePart part, const TimeBreakdown& time,
     case TimePart::memory:
       return fmt::format("memory-bound: kernels and fills that device memory limits run {}",
                          of_time);
+    case TimePart::latency:
+      return fmt::format("latency-bound: kernels whose loads wait for each other run {}", of_time);
     case TimePart::copies:
       return fmt::format("copy-bound: copies run with no kernel beside them {}{}{}", of_time,
                          reported(Metric::copy_bytes_per_step, "; it copies ", " a step"),
@@ -130,6 +133,7 @@ class Mean {
     return {.step = mean(&TimeBreakdown::step),
             .math = mean(&TimeBreakdown::math),
             .memory = mean(&TimeBreakdown::memory),
+            .latency = mean(&TimeBreakdown::latency),
             .copies = mean(&TimeBreakdown::copies),
             .communication = mean(&TimeBreakdown::communication),
             .idle_after_wait = mean(&TimeBreakdown::idle_after_wait),

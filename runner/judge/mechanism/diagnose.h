@@ -17,8 +17,8 @@ namespace stepgate {
 // The rules, in this order:
 // 1. A step is bound by what keeps kernels from running when that takes share_that_binds of it:
 //    copies alone, idle time after waits, for data or for the host; the largest of them.
-// 2. Otherwise it is bound by its work: by what the kernels wait for while they run, arithmetic or
-//    device memory, or by the pauses between them; the largest of them.
+// 2. Otherwise it is bound by its work: by what the kernels wait for while they run, arithmetic,
+//    device memory or one load after the other, or by the pauses between them; the largest of them.
 // 3. Where the second largest is this close to the largest, in shares of the step, no single one
 //    bounds it.
 constexpr double clear_lead = 0.05;

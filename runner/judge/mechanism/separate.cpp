@@ -53,6 +53,8 @@ std::string part_clause(TimePart part, std::string_view device, const std::strin
       return fmt::format("spends {} a step in kernels and fills that device memory limits", amount);
     case TimePart::copies:
       return fmt::format("spends {} a step in copies with no kernel beside them", amount);
+    case TimePart::latency:
+      return fmt::format("spends {} a step in kernels whose loads wait for each other", amount);
     case TimePart::communication:
       return fmt::format("spends {} a step in collectives with no kernel beside them", amount);
     case TimePart::idle_after_wait:

@@ -104,6 +104,7 @@ std::optional<Phase> VariantPair::phase_of(TimePart part) const {
     case TimePart::memory:
       return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
     case TimePart::copies:
+    case TimePart::latency:
       return phase_by([](const PhaseSplit& phase) { return phase.copying; });
     case TimePart::communication:  // phases do not tell it from kernels
     case TimePart::idle_for_host:

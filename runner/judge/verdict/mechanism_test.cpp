@@ -44,6 +44,11 @@ TEST(Diagnose, NamesWhatBoundsAStepOfAKnownClass) {
       "they reduce or gather 12 MiB a step");
 }
 
+TEST(Diagnose, DoesNotCallAStepMemoryBoundThatWaitsForOneLoadAfterTheOther) {
+  EXPECT_EQ(diagnosis({.math = 1, .memory = 2, .latency = 97}),
+            "latency-bound: kernels whose loads wait for each other run 97 % of the time");
+}
+
 TEST(Diagnose, NamesTheRankThatComesLastInEveryTracedRound) {
   const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario_of({}), 1));
   const auto diagnosis_with = [&](const std::vector<double>& ranks) {

@@ -20,7 +20,7 @@ OperationFacts facts_of(const StepPlan& plan, const Operation& operation) {
                        .rough_seconds = rough_cost_of(plan, operation)};
   if (const auto* launch = std::get_if<LaunchKernel>(&operation.action)) {
     facts.work = work_of(*launch);
-    facts.limited_by_math = is_limited_by_math(*launch);
+    facts.limited_by = limit_of(*launch);
   }
   return facts;
 }
