@@ -7,7 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "judge/mechanism/separate.h"
 #include "judge/verdict/mechanism.h"
 #include "judge/verdict/sides.h"
 #include "judge/verdict/verdict.h"
@@ -30,9 +32,14 @@ std::optional<TimePart> bound_of(const TimeBreakdown&);
 // is idle 23 % of the time". `values` may lack any metric, which is then not mentioned.
 std::string diagnosis_of(const TimeBreakdown&, const std::map<Metric, double>& values);
 
+// Which variants' traced steps are shorter than their timed ones by more than a fiftieth, which no
+// tracing can do: so they are not the same steps.
+std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> variants,
+                                             const Mechanism&);
+
 // Of the scenario's variants, which come first in every traced round. The summaries are theirs, for
-// what tracing costs.
+// what tracing costs. One separation for each pair to explain, in their order.
 Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced&,
-                       std::span<const VariantSummary>);
+                       std::span<const VariantSummary>, std::span<const PairToExplain>);
 
 }  // namespace stepgate

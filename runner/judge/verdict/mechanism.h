@@ -89,7 +89,7 @@ struct Mechanism {
   std::int64_t steps = 0;  // of each variant in each round
   std::chrono::nanoseconds wall_time{0};
   std::vector<VariantMechanism> variants;
-  std::vector<Separation> separations;  // of the first variant and each other
+  std::vector<Separation> separations;  // of the pairs that sentences name: diagnose.h
 };
 
 }  // namespace stepgate
