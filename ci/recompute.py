@@ -20,7 +20,7 @@ class Sentence:  # two sides, each a sum of products of numbers, variant.metric 
         self.within, self.sides = float(within) / 100, [side.split("+") for side in (left, right)]
         names = [[name for *_, name in FACTOR.findall(side) if name] for side in (left, right)]
         self.variants, _, self.metrics = zip(*(name.rpartition(".") for name in sum(names, []) if "." in name))
-        self.compares = [*map(len, (*self.sides, *names, set(self.variants), set(self.metrics)))] == [1, 1, 1, 1, 2, 1]  # two variants
+        self.compares = [*map(len, (*self.sides, *names, set(self.variants), set(self.metrics)))] == [1, 1, 1, 1, 2, 1] and self.metrics[0] not in ("step_ms_max", "slow_step_share")  # two variants, and not by a few steps
         self.bounds = [] if self.relation in ("<", "<=") else [(1, math.log(max(1 - self.within, 1e-9)))]
         self.bounds += [] if self.relation in (">", ">=") else [(-1, math.log1p(self.within))]  # of log(left / right)
     def values(self, *where):  # of both sides in base units; NaN where something is not known
@@ -52,7 +52,7 @@ def value(name, report, here=None, in_total=False):  # of a size, or of variant.
     step = elapsed / 1e9 / steps if in_total else math.exp(st.fmean(math.log(max(s["elapsed_ns"] / 1e9, 1e-12) / s["steps"]) for s in own))
     return {"step_ms_mean": step, "samples_per_s": subject["batch_size"] / step, "samples_per_s_per_rank": subject["batch_size"] / subject.get("ranks", 1) / step, "tokens_per_s": subject.get("tokens", 0) / step,
             "mfu": subject.get("model_flops", 0) / (subject.get("peak_flops_per_second") or math.nan) / step,
-            "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
+            "step_ms_max": times[-1], "slow_step_share": sum(time > 2 * times[(len(times) - 1) // 2] for time in times) / len(times), "host_us": host / 1e9 / steps, "host_cpu_us": processor / 1e9 / steps, "host_share": host / elapsed}.get(metric, math.nan)
 
 def trimmed(own):  # of the steps of a variant in an interleaved round, without the fastest and the slowest of ten
     times = sorted(own["step_times_ns"])[own["steps"] // 10:own["steps"] - own["steps"] // 10]
@@ -121,7 +121,7 @@ def recomputed(report, line, regime=()):  # what follows of a line in a regime o
         true = {"<": gap < -slack, "<=": gap <= slack, ">": gap > slack, ">=": gap >= -slack}.get(sentence.relation, abs(gap) <= slack)
         return {"left": left, "right": right, "outcome": "undecided" if math.isnan(gap) else "holds" if true else "refuted"}
     def log_ratio(*where):  # a side of nothing counts as very little
-        least = 1e-12 if timed else 1e-9 if "_us" in sentence.metrics[0] else NOTHING.get(sentence.metrics[0], 1e-6)
+        least = 1e-12 if timed and sentence.metrics[0] not in ("host_share", "mfu", "slow_step_share") else 1e-9 if "_us" in sentence.metrics[0] else NOTHING.get(sentence.metrics[0], 1e-6)
         return operator.sub(*(math.log(max(side, least)) for side in sentence.values(report, *where)))
     given = line["timed"] or line["level"] or {"contrasts": [], "earlier_rounds": 0}
     rounds, earlier = measured["rounds" if timed else "traced_rounds"] or [], given["contrasts"][:given["earlier_rounds"]]

@@ -100,8 +100,9 @@ void decide_by_rounds(const Expectation& sentence, const Scenario& scenario,
   std::optional<std::string> doubt;
   if (disturbance) {
     doubt = "environment: " + *disturbance;
-  } else if (verdict.evidence == Evidence::timed && verdict.timed) {
-    doubt = doubt_about(sentence, plans, measurement, *verdict.timed);
+  } else if (verdict.evidence == Evidence::timed) {
+    doubt = verdict.timed ? doubt_about(sentence, plans, measurement, *verdict.timed)
+                          : doubt_about_rare_work(sentence, plans, measurement, ratio_of(verdict));
   }
   if (!doubt) return;
   verdict.outcome = Outcome::undecided;

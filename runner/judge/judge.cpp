@@ -119,12 +119,48 @@ Verdict verdict_of(const Scenario& scenario, const DeviceIdentity& device,
   return verdict;
 }
 
+// The pairs of variants that sentences compare by the clock or by their timelines, each once: those
+// of refuted lines first, then those of undecided ones. Where there are none the first variant and
+// each other one.
+std::vector<PairToExplain> pairs_to_explain(const Scenario& scenario,
+                                            std::span<const PlannedStep> plans,
+                                            const Measurement& measurement,
+                                            std::span<const SentenceVerdict> verdicts) {
+  std::vector<PairToExplain> pairs;
+  for (const Outcome outcome :
+       {Outcome::refuted, Outcome::undecided, Outcome::holds, Outcome::skipped}) {
+    for (std::size_t index = 0; index < scenario.expect.size(); ++index) {
+      const Expectation& sentence = scenario.expect[index];
+      if (verdicts[index].outcome != outcome || !has_error_rate(sentence)) continue;
+      const auto [first, other] =
+          std::minmax({plan_named(plans, only_metric(sentence.left)->variant),
+                       plan_named(plans, only_metric(sentence.right)->variant)});
+      const bool known =
+          std::ranges::any_of(pairs, [&, first = first, other = other](const PairToExplain& pair) {
+            return pair.first == first && pair.other == other;
+          });
+      if (!known) pairs.push_back({.first = first, .other = other});
+    }
+  }
+  if (pairs.empty()) {
+    for (std::size_t other = 1; other < plans.size(); ++other) pairs.push_back({.other = other});
+  }
+  for (PairToExplain& pair : pairs)
+    pair.timed_ratio = timed_ratio(measurement, pair.first, pair.other);
+  return pairs;
+}
+
 // What the trace shows, and whether it is a trace of the plans.
 void add_mechanism(const Scenario& scenario, std::span<const PlannedStep> plans,
-                   const Traced& traced, Verdict& verdict) {
+                   const Measurement& measurement, Verdict& verdict) {
+  const Traced& traced = *measurement.traced;
   plans = plans.first(std::min(plans.size(), scenario.variants.size()));
   verdict.calibrated = traced.calibrated;
-  verdict.mechanism = mechanism_of(plans, traced, verdict.variants);
+  verdict.mechanism =
+      mechanism_of(plans, traced, verdict.variants,
+                   pairs_to_explain(scenario, plans, measurement, verdict.sentences));
+  for (std::string& note : shorter_trace_notes(plans, *verdict.mechanism))
+    verdict.notes.push_back(std::move(note));
   for (std::string& note : unsteady_notes(plans, traced)) {
     verdict.notes.push_back(std::move(note));
   }
@@ -169,7 +205,7 @@ Verdict judge(const Scenario& scenario, std::span<const PlannedStep> plans,
       scenario, plans.first(std::min(plans.size(), scenario.variants.size())), measurement);
   verdict.batch_bytes = plans.front()->batch_bytes;
   verdict.param_bytes = plans.front()->param_bytes;
-  if (measurement.traced) add_mechanism(scenario, plans, *measurement.traced, verdict);
+  if (measurement.traced) add_mechanism(scenario, plans, measurement, verdict);
   verdict.planned_only = measurement.planned_only;
   verdict.rounds = std::ssize(measurement.rounds);
   verdict.earlier_runs = settings.earlier.runs;

@@ -175,6 +175,21 @@ TEST(Judge, ComparesCountsExactly) {
   EXPECT_EQ(verdict.outcome, Outcome::refuted);
 }
 
+TEST(Judge, KnowsThatAStepOfOneRankCommunicatesWithNobody) {
+  Script script;
+  script.step_time = noisy(1, 1);
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({sentence("counted", {{of("fix", Metric::all_reduces_per_step)}},
+                                Relation::equal, {{0.0}}),
+                       sentence("planned", {{of("fix", Metric::wire_bytes_per_step)}},
+                                Relation::equal, {{0.0}})}),
+          script, 1)
+          .verdict;
+  for (const SentenceVerdict& line : verdict.sentences)
+    EXPECT_EQ(line.outcome, Outcome::holds) << line.name << ": " << line.reason;
+}
+
 TEST(Judge, SkipsTimedSentencesOutsideTheRegimeButDecidesPlans) {
   const auto share = [](double at_least) {
     return sentence("host_bound", {{of("baseline", Metric::host_share)}}, Relation::at_least,
@@ -208,6 +223,47 @@ TEST(Judge, DecidesPercentilesFromTheSingleSteps) {
     return variant == "fix" && step % 8 == 0 ? 2ms : 1ms;
   };
   EXPECT_EQ(measure_and_judge(scenario, script, 1).verdict.outcome, Outcome::refuted);
+}
+
+TEST(RoundValue, OfSlowStepsIsTheLongestOneAndTheShareBeyondTwiceTheMedian) {
+  Round round;
+  round.segments = {{.variant = 0, .steps = 4, .step_times = {10ms, 10ms, 20ms, 11ms}},
+                    {.variant = 1, .steps = 1, .step_times = {70ms}},
+                    {.variant = 0, .steps = 4, .step_times = {10ms, 50ms, 9ms, 10ms}}};
+  EXPECT_EQ(round_value(round, 0, 1, Metric::step_ms_max), 0.05);
+  EXPECT_EQ(round_value(round, 0, 1, Metric::slow_step_share), 1 / 8.0) << "20 is twice 10";
+  EXPECT_EQ(round_value(round, 1, 1, Metric::slow_step_share), 0);
+  round.segments[1].step_times.clear();
+  EXPECT_EQ(round_value(round, 1, 1, Metric::step_ms_max), std::nullopt);
+}
+
+// One step in five of the baseline takes ten times as long.
+TEST(Judge, DecidesSentencesAboutSlowStepsWithoutClaimingARate) {
+  Script script;
+  script.step_time = [usual = noisy(1, 3, 0.01, 0)](const std::string& variant,
+                                                    std::int64_t step) mutable {
+    const auto time = usual(variant, step);
+    return variant == "baseline" && step % 5 == 3 ? 10 * time : time;
+  };
+  Scenario scenario = scenario_of(
+      {sentence("rare", {{of("baseline", Metric::slow_step_share)}}, Relation::at_least, {{0.01}}),
+       sentence("never", {{of("fix", Metric::slow_step_share)}}, Relation::at_most, {{0.001}}),
+       fix_against_baseline(Metric::slow_step_share, Relation::at_most, 0.5),
+       fix_against_baseline(Metric::step_ms_max, Relation::at_most, 0.5),
+       fix_against_baseline(Metric::step_ms_max, Relation::at_least, 0.5)});
+  scenario.measure.interleave = Interleave::segments;
+  const Verdict verdict = measure_and_judge(scenario, script, 5).verdict;
+  std::vector<Outcome> outcomes;
+  for (const SentenceVerdict& line : verdict.sentences) {
+    outcomes.push_back(line.outcome);
+    EXPECT_FALSE(line.timed) << line.reason;
+    EXPECT_NE(line.reason.find("an estimate without an error rate"), std::string::npos)
+        << line.reason;
+  }
+  EXPECT_EQ(outcomes, (std::vector{Outcome::holds, Outcome::holds, Outcome::holds, Outcome::holds,
+                                   Outcome::refuted}));
+  EXPECT_NE(verdict.sentences[1].reason.find("0 %"), std::string::npos)
+      << verdict.sentences[1].reason;
 }
 
 TEST(Judge, CallsARunBrokenWhoseLossesDisagree) {

@@ -63,7 +63,9 @@ std::vector<VariantSummary> summaries_of(const Scenario& scenario,
       for (const MetricOf& metric : metrics_in(sentence)) {
         if (metric.stored || row_of(metric.metric).evidence >= Evidence::timed) continue;
         const std::size_t variant = plan_named(plans, metric.variant);
-        const auto count = plans[variant].facts().count(metric.metric);
+        const auto count = is_none_by_plan(plans[variant], metric.metric)
+                               ? std::optional(0.0)
+                               : plans[variant].facts().count(metric.metric);
         if (count) summaries[variant].counts[metric.metric] = *count;
       }
     }

@@ -15,6 +15,9 @@ constexpr nanoseconds preferred_segment = std::chrono::milliseconds(5);
 constexpr nanoseconds longest_for_the_fastest = std::chrono::milliseconds(8);
 // Beyond measure.steps, for the sake of whole periods.
 constexpr nanoseconds longest_segment = std::chrono::milliseconds(100);
+// Or longer, where the budget allows so many rounds all the same, which have two segments of each
+// variant: of the fewest that decide, the warm-up and the wash-outs.
+constexpr double rounds_in_a_budget = 12;
 // A host that is not the limit has filled the queue by then; one that is never fills it.
 constexpr nanoseconds time_to_fill_the_queue = std::chrono::milliseconds(5);
 // After the batches that lay ready.
@@ -39,15 +42,26 @@ std::int64_t period_of(std::span<const PlannedStep> plans, std::int64_t most) {
 
 }  // namespace
 
-std::optional<std::int64_t> common_period(const StepPlan& plan, std::int64_t most) {
+std::optional<std::int64_t> common_period(const PlannedStep& plan, std::int64_t most) {
   std::int64_t period = 1;
-  for (const Operation& operation : plan.operations) {
-    period = std::lcm(period, operation.every);
+  for (const PeriodicWork& work : plan.facts().periodic) {
+    period = std::lcm(period, work.every);
     if (period > most) return std::nullopt;
   }
-  if (plan.loader.depth > 0 && plan.loader.restart_every > 0)
-    period = std::lcm(period, plan.loader.restart_every);
   return period > most ? std::nullopt : std::optional(period);
+}
+
+UncoveredWork uncovered_work(std::span<const PeriodicWork> periodic, std::int64_t segment_steps,
+                             std::int64_t most) {
+  UncoveredWork uncovered;
+  for (const PeriodicWork& work : periodic) {
+    if (segment_steps == 0 || segment_steps % work.every == 0 || work.every > most) continue;
+    uncovered.seconds_a_step += work.rough_seconds / static_cast<double>(work.every);
+    uncovered.most_seconds = std::max(uncovered.most_seconds, work.rough_seconds);
+    uncovered.share_of_steps += 1 / static_cast<double>(work.every);
+    if (!uncovered.rarest || work.every > uncovered.rarest->every) uncovered.rarest = &work;
+  }
+  return uncovered;
 }
 
 std::int64_t wash_out_steps(const PlannedStep& plan, nanoseconds step_time) {
@@ -69,7 +83,11 @@ std::int64_t segment_steps(std::span<const PlannedStep> plans, const MeasureKnob
                wash_out_steps(slowest_plan, slowest));
   const std::int64_t for_percentiles = (knobs.fewest_steps + 1) / 2;
   steps = std::max(std::min(steps, knobs.steps), for_percentiles);
-  const std::int64_t most = std::max({knobs.steps, longest_segment / slowest, 2 * for_percentiles});
+  const std::chrono::duration<double> share(knobs.max_seconds / (2 * rounds_in_a_budget) /
+                                            static_cast<double>(plans.size()));
+  const nanoseconds longest_here =
+      std::max(longest_segment, std::chrono::duration_cast<nanoseconds>(share));
+  const std::int64_t most = std::max({knobs.steps, longest_here / slowest, 2 * for_percentiles});
   const std::int64_t period = period_of(plans, most);
   return rounded_up(steps, period) <= most ? rounded_up(steps, period) : most / period * period;
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,7 +18,19 @@ namespace stepgate {
 
 // After so many steps everything that happens every n steps has happened equally often. Nothing
 // when that is more than `most`.
-std::optional<std::int64_t> common_period(const StepPlan&, std::int64_t most);
+std::optional<std::int64_t> common_period(const PlannedStep&, std::int64_t most);
+
+// What segments of so many steps do not hold whole periods of, by the plan.
+struct UncoveredWork {
+  const PeriodicWork* rarest = nullptr;  // null: they hold whole periods of everything
+  double seconds_a_step = 0;             // on average
+  double most_seconds = 0;               // at once
+  double share_of_steps = 0;             // that have any of it, at most
+};
+
+// Without what is rarer than `most` steps; nothing is known of segments of no steps.
+UncoveredWork uncovered_work(std::span<const PeriodicWork>, std::int64_t segment_steps,
+                             std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 // Steps at the start of a segment that are not scored: enough that the queue is as deep as it will
 // get, since the segment before it ended with an empty one, and that the batches are used up which
@@ -30,8 +43,8 @@ std::int64_t wash_out_steps(const PlannedStep&, std::chrono::nanoseconds step_ti
 // fewer than the slowest one washes out, at most knobs.steps; no fewer than half of knobs.fewest_steps,
 // since a round has two. Then as many as make it hold whole periods of everything in the plans that
 // happens every n steps, so that every segment pays for the same rare operations: where knobs.steps
-// allows it, and beyond that where it takes no variant longer than 100 ms. `step_times` are those
-// of the plans, in their order.
+// allows it, and beyond that where it takes no variant longer than 100 ms, or than leaves time for
+// twelve rounds. `step_times` are those of the plans, in their order.
 std::int64_t segment_steps(std::span<const PlannedStep>, const MeasureKnobs&,
                            std::span<const std::chrono::nanoseconds> step_times);
 

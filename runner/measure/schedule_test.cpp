@@ -43,11 +43,24 @@ TEST(Schedule, GivesEverySegmentWholePeriodsOfRareOperations) {
 }
 
 TEST(Schedule, GoesBeyondItsKnobForWholePeriodsUpToATenthOfASecond) {
-  const MeasureKnobs knobs;
-  EXPECT_EQ(steps_of(plan_with_periods({300}), knobs, 300us), 300);
-  EXPECT_EQ(steps_of(plan_with_periods({300}), knobs, 400us), 13) << "120 ms are too long";
-  EXPECT_EQ(steps_of(plan_with_periods({300}), {.steps = 300}, 400us), 300)
+  const PlannedStep plan = plan_with_periods({300});
+  const MeasureKnobs knobs{.max_seconds = 2};
+  EXPECT_EQ(steps_of(plan, knobs, 300us), 300);
+  EXPECT_EQ(steps_of(plan, knobs, 400us), 13) << "120 ms are too long";
+  EXPECT_EQ(steps_of(plan, {.steps = 300, .max_seconds = 2}, 400us), 300)
       << "but not where the scenario asks for them";
+}
+
+// 30 seconds are twelve rounds of two segments of 0.625 s for each of two variants.
+TEST(Schedule, GoesOnForWholePeriodsWhereTheBudgetStillAllowsTwelveRounds) {
+  const auto steps = [](std::size_t variants, std::int64_t every, nanoseconds time) {
+    const std::vector<PlannedStep> plans(variants, plan_with_periods({every}));
+    return segment_steps(plans, {}, std::vector<nanoseconds>(variants, time));
+  };
+  EXPECT_EQ(steps(2, 500, 1200us), 500);
+  EXPECT_EQ(steps(2, 500, 1300us), 4);
+  EXPECT_EQ(steps(3, 500, 1200us), 5) << "more variants take more time";
+  EXPECT_EQ(steps(2, 1, 1200us), 5) << "without a reason never";
 }
 
 // Segments of different lengths are biased against each other where a few steps take far longer.
@@ -99,14 +112,12 @@ TEST(Schedule, DealsEveryPermutationAlike) {
 
 // Otherwise some segments would have one start of the loader's workers more than others.
 TEST(Segments, HoldAsManyStartsOfTheLoaderAsOthers) {
-  StepPlan plan;
+  StepPlan plan = plans_named({"a"}).front();
   plan.operations.push_back(
       {.name = "log", .phase = Phase::log, .action = HostWork{1}, .every = 20});
   plan.loader = {.depth = 2, .restart_every = 50};
-  EXPECT_EQ(common_period(plan, 1000), 100);
-  EXPECT_EQ(common_period(plan, 99), std::nullopt);
-  plan.loader.depth = 0;  // no workers to start
-  EXPECT_EQ(common_period(plan, 1000), 20);
+  EXPECT_EQ(common_period(with_facts(plan), 1000), 100);
+  EXPECT_EQ(common_period(with_facts(plan), 99), std::nullopt);
 }
 
 }  // namespace

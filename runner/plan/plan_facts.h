@@ -103,12 +103,25 @@ inline double Tally::operator[](Metric metric) const {
   return 0;
 }
 
+// What a kernel takes the longest for: its arithmetic, its bytes, or loads that wait for each
+// other, from whatever cache they come.
+enum class KernelLimit { math, memory, latency };
+
 // Of one operation, each time that it acts.
 struct OperationFacts {
   Tally tally;
-  KernelWork work;               // of a launch
-  bool limited_by_math = false;  // a kernel whose arithmetic takes longer than its bytes; a spin
-  double rough_seconds = 0;      // rather too much: by how much a step is longer that hides nothing
+  KernelWork work;                               // of a launch
+  KernelLimit limited_by = KernelLimit::memory;  // of a launch
+  double rough_seconds = 0;  // rather too much: by how much a step is longer that hides nothing
+};
+
+// What a step does only every so many steps, an operation or not. Everything that has to cover it,
+// to price it or to doubt what was measured without it asks this list.
+struct PeriodicWork {
+  std::string name;          // for people; operations with one period are named after the first
+  std::int64_t every = 0;    // from one time to the next, in steps; more than 1
+  double rough_seconds = 0;  // each time, as OperationFacts has it
+  std::set<Metric> counts;   // the counts that it adds to
 };
 
 // The variant of an anchor's plan.
@@ -120,6 +133,7 @@ struct PlanFacts {
   std::map<Metric, double> counts;  // per step, in base units; those that plans can know
   std::set<Metric> may_differ;      // of counts: a trace may have others (counted_metrics.cpp)
   std::vector<OperationFacts> operations;
+  std::vector<PeriodicWork> periodic;       // one for each period of operations, and what is none
   std::array<Tally, phase_count> phases{};  // of the operations of each, on average a step
   double model_flops = 0;                   // a step: what mfu counts (count/counted_metrics.cpp)
   StepMemory memory;  // of the step as it is, with all turns that batches take

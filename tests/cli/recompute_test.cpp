@@ -30,6 +30,9 @@ const std::string all_ways =
     "same = \"fix.step_ms_mean ~= 1 * baseline.step_ms_mean within 1e+1 %\"\n"
     "median = \"1.0 * slow.step_ms_p50 <= fix.step_ms_p50\"\n"
     "even = \"fix.samples_per_s >= 1 * baseline.samples_per_s\"\n"
+    "longest = \"slow.step_ms_max >= 0.5 * fix.step_ms_max\"\n"
+    "seldom = \"fix.slow_step_share <= 0.5\"\n"
+    "alone = \"fix.all_reduces_per_step == 0\"\n"
     "level = \"fix.step_ms_mean + 10 * slow.step_ms_mean <= 1 s\"\n"
     "idle = \"fix.gpu_idle <= 99 %\"\n";
 // No step is as short as this regime wants it, so the line is skipped.

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "plan/analyse/find_races.h"
-#include "plan/analyse/interleaving.h"
+#include "plan/count/facts_of.h"
 #include "plan/testing/counted.h"
 #include "tests/contract/device_contract.h"
 #include "tests/contract/expect_run.h"
@@ -170,7 +170,7 @@ TEST_P(DeviceContract, RunsStepsInterleaved) {
       knobs.launch.via = via;
       knobs.host.step_us = 20;
       plans.push_back(plan_of(knobs));
-      ASSERT_EQ(reason_against_interleaving(plans.back()), "");
+      ASSERT_EQ(facts_of(plans.back()).against_interleaving, "");
     }
   }
   std::vector<std::unique_ptr<LoadedStep>> loaded;

@@ -37,14 +37,15 @@ SentenceVerdict judged(const Scenario& scenario, std::uint64_t seed) {
   return judged_on(*device, scenario, plans, seed).sentences.front();
 }
 
-// fix over baseline in 21,000 steps: whole periods of all of them. Without what is dealt to a load.
-double true_ratio(const Scenario& scenario) {
+// fix over baseline in so many steps: whole periods of all of them. Without what is dealt to a
+// load.
+double true_ratio(const Scenario& scenario, std::int64_t steps = 21'000) {
   const auto device = make_simulated_device(
       profile_of_round_numbers({.within_rounds = usual_noise.within_rounds}), {.seed = 1});
   std::vector<double> times;
   const std::vector<StepPlan> plans = build_step_plans(scenario, 1);
   for (const StepPlan& plan : plans) {
-    const StepResult result = device->load(plan)->run({.wash_out_steps = 50, .steps = 21'000});
+    const StepResult result = device->load(plan)->run({.wash_out_steps = 50, .steps = steps});
     times.push_back(static_cast<double>(result.elapsed->count()));
   }
   return times[1] / times[0];
@@ -73,6 +74,37 @@ TEST_P(RareWork, IsMeasuredAtItsPriceOrLeavesTheSentenceUndecided) {
   ASSERT_TRUE(measured.empty() || measured.size() == seeds);
   if (!measured.empty()) {
     EXPECT_NEAR(quantile(measured, 0.5), truth, 0.003 * truth);
+  }
+}
+
+// The workers of `fix` start anew every so many steps, and so much of its time is lost by it.
+Scenario restarting(std::int64_t every, double limit) {
+  return parse_scenario(
+      fmt::format("claim = \"starting anew is free\"\n"
+                  "model = {{ kind = \"spin\", kernels = 3, kernel_us = 300 }}\n"
+                  "batch = {{ size = 64, sample_bytes = \"4 KiB\" }}\n"
+                  "loader = {{ wait_us = 100, depth = 2 }}\n"
+                  "[variant.baseline]\n"
+                  "[variant.fix]\nloader = {{ restart_every = {}, start_us = {} }}\n"
+                  "[expect]\nfree = \"fix.samples_per_s >= {} * baseline.samples_per_s\"\n",
+                  every, 300 * every, limit),
+      "restarting.toml");
+}
+
+// What is no operation is priced or doubted too; where the budget allows whole periods it is
+// decided, and rightly.
+TEST(RareWork, OfALoadersWorkersIsDecidedRightlyUpToFourHundredStepsAndNeverWrongly) {
+  for (const std::int64_t every : {37, 130, 400, 1500, 5000}) {
+    const double truth = 1 / true_ratio(restarting(every, 1), 20 * every);
+    ASSERT_LT(truth, 0.95);
+    for (const auto& [limit, right] :
+         {std::pair((1 + truth) / 2, Outcome::refuted), std::pair(0.97 * truth, Outcome::holds)}) {
+      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const SentenceVerdict verdict = judged(restarting(every, limit), seed);
+        EXPECT_EQ(verdict.outcome, every <= 400 ? right : Outcome::undecided) << fmt::format(
+            "every {} steps, seed {}, {:.3f} in truth: {}", every, seed, truth, verdict.reason);
+      }
+    }
   }
 }
 

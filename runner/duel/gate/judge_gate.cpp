@@ -131,6 +131,7 @@ std::string_view words_of_part(const std::string& part) {
   };
   static constexpr std::array all{Words{"math", "kernels limited by arithmetic"},
                                   Words{"memory", "kernels limited by memory"},
+                                  Words{"latency", "kernels whose loads wait for each other"},
                                   Words{"copies", "copies with no kernel beside them"},
                                   Words{"communication", "collectives with no kernel beside them"},
                                   Words{"idle_after_wait", "idle after the host waited"},

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "device/planned_memory.h"
-#include "judge/mechanism/separate.h"
 #include "judge/verdict/words.h"
+#include "measure/schedule.h"
 
 namespace stepgate {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 constexpr std::array parts_that_keep_kernels_waiting{
     TimePart::copies, TimePart::communication, TimePart::idle_after_wait, TimePart::idle_for_data,
     TimePart::idle_for_host};
-constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::idle_in_queue};
+constexpr std::array parts_of_work{TimePart::math, TimePart::memory, TimePart::latency,
+                                   TimePart::idle_in_queue};
 
 double share(const TimeBreakdown& time, TimePart part) {
   return time.step > 0 ? part_of(time, part) / time.step : 0;
@@ -71,6 +72,8 @@ std::string bound_in_words(TimePart part, const TimeBreakdown& time,
     case TimePart::memory:
       return fmt::format("memory-bound: kernels and fills that device memory limits run {}",
                          of_time);
+    case TimePart::latency:
+      return fmt::format("latency-bound: kernels whose loads wait for each other run {}", of_time);
     case TimePart::copies:
       return fmt::format("copy-bound: copies run with no kernel beside them {}{}{}", of_time,
                          reported(Metric::copy_bytes_per_step, "; it copies ", " a step"),
@@ -130,6 +133,7 @@ class Mean {
     return {.step = mean(&TimeBreakdown::step),
             .math = mean(&TimeBreakdown::math),
             .memory = mean(&TimeBreakdown::memory),
+            .latency = mean(&TimeBreakdown::latency),
             .copies = mean(&TimeBreakdown::copies),
             .communication = mean(&TimeBreakdown::communication),
             .idle_after_wait = mean(&TimeBreakdown::idle_after_wait),
@@ -235,8 +239,29 @@ std::string diagnosis_of(const TimeBreakdown& time, const std::map<Metric, doubl
                      in_words(largest), part_share_in_words(time, second), in_words(second));
 }
 
+std::vector<std::string> shorter_trace_notes(std::span<const PlannedStep> variants,
+                                             const Mechanism& mechanism) {
+  constexpr double shorter = 0.98;
+  std::vector<std::string> notes;
+  for (std::size_t index = 0; index < mechanism.variants.size(); ++index) {
+    const VariantMechanism& variant = mechanism.variants[index];
+    if (!variant.slowdown || *variant.slowdown >= shorter) continue;
+    notes.push_back(fmt::format(
+        "a traced step of '{}' takes {} the time of a timed one: its trace does not show all that "
+        "timed steps do",
+        variant.variant, factor_in_words(*variant.slowdown)));
+    const UncoveredWork uncovered =
+        uncovered_work(variants[index].facts().periodic, mechanism.steps);
+    if (uncovered.rarest)
+      notes.back() += fmt::format("; '{}' happens every {} steps, and {} were traced",
+                                  uncovered.rarest->name, uncovered.rarest->every, mechanism.steps);
+  }
+  return notes;
+}
+
 Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced& traced,
-                       std::span<const VariantSummary> summaries) {
+                       std::span<const VariantSummary> summaries,
+                       std::span<const PairToExplain> pairs) {
   Mechanism mechanism{.unavailable = traced.unavailable,
                       .rounds = std::ssize(traced.rounds),
                       .steps = traced.steps,
@@ -249,8 +274,9 @@ Mechanism mechanism_of(std::span<const PlannedStep> variants, const Traced& trac
     mechanism.variants.push_back(
         mechanism_of_variant(variants[variant], variant, traced, summaries));
   }
-  for (std::size_t other = 1; other < known; ++other) {
-    mechanism.separations.push_back(separation_of(variants, other, traced));
+  for (const PairToExplain& pair : pairs) {
+    if (std::max(pair.first, pair.other) < known)
+      mechanism.separations.push_back(separation_of(variants, pair, traced));
   }
   return mechanism;
 }

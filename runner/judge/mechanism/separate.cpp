@@ -5,10 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "judge/mechanism/variant_pair.h"
 #include "judge/verdict/words.h"
 #include "plan/build/step_names.h"
+#include "stats/moments.h"
 
 namespace stepgate {
 namespace {
@@ -51,6 +53,8 @@ std::string part_clause(TimePart part, std::string_view device, const std::strin
       return fmt::format("spends {} a step in kernels that arithmetic limits", amount);
     case TimePart::memory:
       return fmt::format("spends {} a step in kernels and fills that device memory limits", amount);
+    case TimePart::latency:
+      return fmt::format("spends {} a step in kernels whose loads wait for each other", amount);
     case TimePart::copies:
       return fmt::format("spends {} a step in copies with no kernel beside them", amount);
     case TimePart::communication:
@@ -94,9 +98,38 @@ std::string other_counts(const Separation& separation, std::optional<std::size_t
   return words;
 }
 
-std::string sentence_of(const Separation& separation, const VariantPair& pair) {
+// "; by the clock baseline takes 1.43x the time of fix: what differs is rarer than the 20 traced
+// steps, as 'evaluate' of baseline, every 500 steps".
+std::string by_the_clock(const PairToExplain& pair, const VariantPair& traced,
+                         const Separation& separation, std::int64_t steps) {
+  if (!pair.timed_ratio) return "";
+  const bool first_is_slower = *pair.timed_ratio > 1;
+  const double ratio = first_is_slower ? *pair.timed_ratio : 1 / *pair.timed_ratio;
+  std::string words = fmt::format("by the clock {} takes {} the time of {}: what differs is ",
+                                  first_is_slower ? separation.first : separation.other,
+                                  told_from(ratio, 1,
+                                            [](double factor, int more_digits) {
+                                              return factor_in_words(factor, more_digits);
+                                            }),
+                                  first_is_slower ? separation.other : separation.first);
+  const std::vector<RareWork> rare = traced.rare_work();
+  if (rare.empty())
+    return words +
+           fmt::format("rarer than the {} traced steps, or less than scatters there", steps);
+  std::vector<std::string> works;
+  for (const RareWork& one : rare)
+    works.push_back(
+        fmt::format("'{}' of {}, every {} steps", one.work.name, one.variant, one.work.every));
+  return words +
+         fmt::format("rarer than the {} traced steps, as {}", steps, fmt::join(works, " or "));
+}
+
+std::string sentence_of(const Separation& separation, const VariantPair& pair,
+                        const std::string& clock) {
   const std::string& first = separation.first;
   const std::string& other = separation.other;
+  if (separation.counts.empty() && !separation.part && !clock.empty())
+    return fmt::format("no traced step separates {} and {}; {}", first, other, clock);
   if (separation.counts.empty() && !separation.part) {
     return fmt::format(
         "nothing separates {} and {}: the same counts, and no part of the time differs by more "
@@ -108,15 +141,15 @@ std::string sentence_of(const Separation& separation, const VariantPair& pair) {
   // Whoever does more is the subject: "item copies 1x a step; baseline 0x".
   const bool swapped =
       count ? count->first < count->other
-            : pair.mean(0, *separation.part) < pair.mean(pair.other(), *separation.part);
-  const std::size_t subject = swapped ? pair.other() : 0;
-  const std::size_t object = swapped ? 0 : pair.other();
+            : pair.mean(pair.first(), *separation.part) < pair.mean(pair.other(), *separation.part);
+  const std::size_t subject = swapped ? pair.other() : pair.first();
+  const std::size_t object = swapped ? pair.first() : pair.other();
   std::vector<std::string> of_subject;
   std::vector<std::string> of_object;
   bool says_device = false;
   if (count) {
     const auto amount_of = [&](std::size_t variant) {
-      return count_in_words(*count, variant == 0 ? count->first : count->other);
+      return count_in_words(*count, variant == pair.first() ? count->first : count->other);
     };
     const std::string says =
         fmt::format(fmt::runtime(words_of(count->metric).says), amount_of(subject));
@@ -139,22 +172,43 @@ std::string sentence_of(const Separation& separation, const VariantPair& pair) {
   words += other_counts(separation, lead, swapped);
   if (separation.counts.empty()) words += "; no count differs";
   if (!separation.part) words += "; where the time goes does not differ by more than its scatter";
+  if (!separation.part && !clock.empty()) words += "; " + clock;
   return words;
 }
 
 }  // namespace
 
-Separation separation_of(std::span<const PlannedStep> variants, std::size_t other,
+std::optional<double> timed_ratio(const Measurement& measurement, std::size_t first,
+                                  std::size_t other) {
+  constexpr std::ptrdiff_t fewest_rounds = 4;
+  constexpr double standard_errors = 3;
+  std::vector<double> ratios;  // logarithms
+  for (const Round& round : measurement.rounds) {
+    const auto log_time = [&](std::size_t variant) {
+      return std::log(
+          round_value(round, static_cast<int>(variant), 1, Metric::step_ms_mean).value_or(1));
+    };
+    ratios.push_back(log_time(first) - log_time(other));
+  }
+  if (std::ssize(ratios) < fewest_rounds) return std::nullopt;
+  const auto [count, mean, variance] = moments_of(ratios);
+  const double error = std::sqrt(variance / static_cast<double>(count - 1));
+  if (std::abs(mean) <= standard_errors * error) return std::nullopt;
+  return std::exp(mean);
+}
+
+Separation separation_of(std::span<const PlannedStep> variants, const PairToExplain& explained,
                          const Traced& traced) {
-  const VariantPair pair(variants, other, traced);
-  Separation separation{.first = variants.front()->variant,
-                        .other = variants[other]->variant,
+  const VariantPair pair(variants, explained.first, explained.other, traced);
+  Separation separation{.first = variants[explained.first]->variant,
+                        .other = variants[explained.other]->variant,
                         .counts = pair.counts(),
                         .part = pair.part(),
                         .phase = {},
                         .sentence = {}};
   if (separation.part) separation.phase = pair.phase_of(*separation.part);
-  separation.sentence = sentence_of(separation, pair);
+  separation.sentence =
+      sentence_of(separation, pair, by_the_clock(explained, pair, separation, traced.steps));
   return separation;
 }
 

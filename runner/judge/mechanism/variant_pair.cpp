@@ -30,6 +30,8 @@ constexpr std::array all_count_words{
                "pins host memory {}x a step"},
     CountWords{Metric::device_syncs_per_step, TimePart::idle_after_wait,
                "waits for the whole device {}x a step"},
+    CountWords{Metric::loader_starts_per_step, TimePart::idle_for_data,
+               "starts threads of its loader {}x a step"},
     CountWords{Metric::page_faults_per_step, TimePart::memory,
                "stops kernels for pages {}x a step"},
     CountWords{Metric::host_page_faults_per_step, TimePart::idle_for_data,
@@ -73,8 +75,8 @@ std::vector<CountDifference> VariantPair::counts() const {
   for (const CountWords& words : all_count_words) {
     if (!differs_everywhere(words.metric)) continue;
     found.push_back({.metric = words.metric,
-                     .first = traced_value(traced_.rounds.front(), 0, words.metric).value(),
-                     .other = traced_value(traced_.rounds.front(), index_, words.metric).value(),
+                     .first = count(traced_.rounds.front(), first_, words.metric).value(),
+                     .other = count(traced_.rounds.front(), other_, words.metric).value(),
                      .phase = phase_of(words.metric)});
   }
   return found;
@@ -85,7 +87,7 @@ std::optional<TimePart> VariantPair::part() const {
   double largest_difference = 0;
   for (int index = 0; index < time_part_count; ++index) {
     const auto part = static_cast<TimePart>(index);
-    const double difference = std::abs(mean(0, part) - mean(index_, part));
+    const double difference = std::abs(mean(first_, part) - mean(other_, part));
     if (difference <= largest_difference || !is_shown(part)) continue;
     largest = part;
     largest_difference = difference;
@@ -102,6 +104,7 @@ std::optional<Phase> VariantPair::phase_of(TimePart part) const {
     // Copies beside kernels cost nothing by themselves, and may take longer where kernels are.
     case TimePart::math:
     case TimePart::memory:
+    case TimePart::latency:
       return phase_by([](const PhaseSplit& phase) { return phase.device_busy - phase.copying; });
     case TimePart::copies:
       return phase_by([](const PhaseSplit& phase) { return phase.copying; });
@@ -127,12 +130,34 @@ double VariantPair::mean_step(std::size_t variant) const {
   return sum / static_cast<double>(traced_.rounds.size());
 }
 
+std::optional<double> VariantPair::count(const TracedRound& round, std::size_t variant,
+                                         Metric metric) const {
+  const auto traced = traced_value(round, variant, metric);
+  const PlanFacts& facts = variants_[variant].facts();
+  const bool is_traced =
+      std::ranges::find(traced_tally, metric, &TallyRow::metric) != traced_tally.end();
+  const bool is_too_rare = std::ranges::any_of(facts.periodic, [&](const PeriodicWork& work) {
+    return traced_.steps % work.every != 0 && work.counts.contains(metric);
+  });
+  return traced || (is_traced && !is_too_rare) ? traced : facts.count(metric);
+}
+
+std::vector<RareWork> VariantPair::rare_work() const {
+  std::vector<RareWork> rare;
+  for (const std::size_t variant : {first_, other_}) {
+    for (const PeriodicWork& work : variants_[variant].facts().periodic) {
+      if (traced_.steps % work.every != 0) rare.push_back({work, variants_[variant]->variant});
+    }
+  }
+  return rare;
+}
+
 // Counts are the same in every round; what the driver decides as it goes scatters.
 bool VariantPair::differs_everywhere(Metric metric) const {
   const double scatter = row_of(metric).evidence == Evidence::traced ? 0.1 : 1e-6;
   return std::all_of(traced_.rounds.begin(), traced_.rounds.end(), [&](const TracedRound& round) {
-    const auto first = traced_value(round, 0, metric);
-    const auto other = traced_value(round, index_, metric);
+    const auto first = count(round, first_, metric);
+    const auto other = count(round, other_, metric);
     if (!first || !other) return false;
     const double most = std::max(std::abs(*first), std::abs(*other));
     return std::abs(*first - *other) > scatter * most;
@@ -142,10 +167,11 @@ bool VariantPair::differs_everywhere(Metric metric) const {
 std::optional<Phase> VariantPair::phase_of(Metric metric) const {
   std::array<double, phase_count> differences{};
   for (std::size_t phase = 0; phase < phase_count; ++phase) {
-    const bool graph = captures_in(first_, phase) || captures_in(other_, phase);
+    const bool graph =
+        captures_in(variants_[first_], phase) || captures_in(variants_[other_], phase);
     if (graph && metric == Metric::launches_per_step) return std::nullopt;
-    differences[phase] =
-        first_.facts().phases[phase][metric] - other_.facts().phases[phase][metric];
+    differences[phase] = variants_[first_].facts().phases[phase][metric] -
+                         variants_[other_].facts().phases[phase][metric];
   }
   return main_phase(differences);
 }
@@ -156,17 +182,17 @@ std::optional<Phase> VariantPair::phase_by(
   for (const TracedRound& round : traced_.rounds) {
     for (std::size_t phase = 0; phase < phase_count; ++phase) {
       differences[phase] +=
-          what(round.variants[0].phases[phase]) - what(round.variants[index_].phases[phase]);
+          what(round.variants[first_].phases[phase]) - what(round.variants[other_].phases[phase]);
     }
   }
   return main_phase(differences);
 }
 
 bool VariantPair::is_shown(TimePart part) const {
-  const auto [first_least, first_most] = range(0, part);
-  const auto [other_least, other_most] = range(index_, part);
+  const auto [first_least, first_most] = range(first_, part);
+  const auto [other_least, other_most] = range(other_, part);
   const double gap = std::max(first_least - other_most, other_least - first_most);
-  return gap >= smallest_part_to_name * std::max(mean_step(0), mean_step(index_));
+  return gap >= smallest_part_to_name * std::max(mean_step(first_), mean_step(other_));
 }
 
 std::pair<double, double> VariantPair::range(std::size_t variant, TimePart part) const {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,11 +28,17 @@ struct CountWords {
 // Of every count that is compared, in the order in which differences are looked for.
 std::span<const CountWords> count_words();
 
-// The first variant and another one. What it is made from must outlive it.
+struct RareWork {
+  const PeriodicWork& work;
+  const std::string& variant;
+};
+
+// Two variants. What it is made from must outlive it.
 class VariantPair {
  public:
-  VariantPair(std::span<const PlannedStep> variants, std::size_t other, const Traced& traced)
-      : first_(variants.front()), other_(variants[other]), index_(other), traced_(traced) {}
+  VariantPair(std::span<const PlannedStep> variants, std::size_t first, std::size_t other,
+              const Traced& traced)
+      : variants_(variants), first_(first), other_(other), traced_(traced) {}
 
   std::vector<CountDifference> counts() const;
   std::optional<TimePart> part() const;
@@ -39,9 +46,14 @@ class VariantPair {
   // Mean over the rounds, in seconds a step.
   double mean(std::size_t variant, TimePart part) const;
   double mean_step(std::size_t variant) const;
-  std::size_t other() const { return index_; }
+  std::size_t first() const { return first_; }
+  std::size_t other() const { return other_; }
+  // What either does too rarely for the traced steps to hold whole periods of it.
+  std::vector<RareWork> rare_work() const;
 
  private:
+  // The plan's, of what no trace counts or what is too rare for this one.
+  std::optional<double> count(const TracedRound&, std::size_t variant, Metric metric) const;
   bool differs_everywhere(Metric metric) const;
   // By the plans, whose counts are those of the trace. What a graph launches has no phase.
   std::optional<Phase> phase_of(Metric metric) const;
@@ -50,9 +62,9 @@ class VariantPair {
   bool is_shown(TimePart part) const;
   std::pair<double, double> range(std::size_t variant, TimePart part) const;
 
-  const PlannedStep& first_;
-  const PlannedStep& other_;
-  std::size_t index_;
+  std::span<const PlannedStep> variants_;
+  std::size_t first_;
+  std::size_t other_;
   const Traced& traced_;
 };
 

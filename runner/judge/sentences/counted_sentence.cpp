@@ -24,6 +24,7 @@ std::optional<std::string> reason_against_counts(const Expectation& sentence,
   for (const MetricOf& metric : metrics_in(sentence)) {
     if (metric.stored || row_of(metric.metric).evidence != Evidence::exact) continue;
     const std::size_t variant = plan_named(plans, metric.variant);
+    if (is_none_by_plan(plans[variant], metric.metric)) continue;
     const auto first = traced_value(traced.rounds.front(), variant, metric.metric);
     for (std::size_t round = 0; round < traced.rounds.size(); ++round) {
       const auto value = traced_value(traced.rounds[round], variant, metric.metric);

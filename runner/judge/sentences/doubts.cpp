@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "judge/sentences/timed_sentence.h"
 #include "judge/verdict/sides.h"
 #include "judge/verdict/words.h"
 #include "measure/rounds/carry_over.h"
+#include "measure/schedule.h"
 #include "stats/moments.h"
 #include "stats/quantile.h"
 #include "stats/rank_tests.h"
@@ -22,43 +24,68 @@ constexpr std::int64_t fewest_rounds_to_see_a_change = 12;
 // Of the way to the limit: a ratio that changes, or is carried, by less is on the same side of it.
 constexpr double share_that_matters = 0.5;
 
+// A typical segment's: what is rare may be in one by chance.
+double step_seconds(const Measurement& measurement, std::size_t variant) {
+  std::vector<double> times{};
+  for (const Round& round : measurement.rounds) {
+    for (const Segment& segment : round.segments) {
+      if (segment.variant == static_cast<int>(variant))
+        times.push_back(seconds(segment.elapsed) / static_cast<double>(segment.steps));
+    }
+  }
+  return std::max(quantile(std::move(times), 0.5), 1e-12);
+}
+
+// By how much of itself the metric would be more with this work.
+double relative_price(const MetricOf& metric, const UncoveredWork& uncovered,
+                      const Measurement& measurement, std::size_t variant) {
+  const double step = step_seconds(measurement, variant);
+  if (!is_of_few_steps(metric.metric)) return uncovered.seconds_a_step / step;
+  double value = 0;  // mean over the rounds
+  for (const Round& round : measurement.rounds) {
+    value += round_value(round, static_cast<int>(variant), 1, metric.metric).value_or(0) /
+             static_cast<double>(measurement.rounds.size());
+  }
+  if (metric.metric == Metric::step_ms_max)
+    return std::max((step + uncovered.most_seconds) / std::max(value, 1e-12) - 1, 0.0);
+  return uncovered.most_seconds > step ? uncovered.share_of_steps / std::max(value, 1e-6) : 0;
+}
+
+// Whether the logarithm of a ratio, were it changed by this, came nearer to a limit by more than
+// may be neglected.
+bool reaches_a_limit(double change, const Expectation& sentence, double ratio) {
+  return std::ranges::any_of(bounds_of(sentence), [&](const Bound& bound) {
+    const double way = bound.margin - std::log(ratio);
+    return change * way > 0 && std::abs(change) > negligible_share * std::abs(way);
+  });
+}
+
+// What happens more rarely than every so many steps moves no such percentile: not by a tenth of the
+// steps beyond it.
+std::int64_t rarest_seen_by(Metric metric) {
+  switch (metric) {
+    case Metric::step_ms_p50:
+      return 20;
+    case Metric::step_ms_p95:
+      return 200;
+    case Metric::step_ms_p99:
+      return 1000;
+    default:
+      return std::numeric_limits<std::int64_t>::max();
+  }
+}
+
 class Doubts {
  public:
   Doubts(const Expectation& sentence, std::span<const PlannedStep> plans,
          const Measurement& measurement, const TimedEvidence& evidence)
-      : plans_(plans),
-        measurement_(measurement),
+      : measurement_(measurement),
         evidence_(evidence),
         left_(static_cast<int>(plan_named(plans, only_metric(sentence.left)->variant))),
         right_(static_cast<int>(plan_named(plans, only_metric(sentence.right)->variant))),
         is_rate_(is_rate(only_metric(sentence.left)->metric)),
         way_to_limit_(way_to_limit(sentence, evidence.ratio)),
-        negligible_(negligible_share * std::abs(way_to_limit_)),
         matters_(share_that_matters * std::abs(way_to_limit_)) {}
-
-  std::optional<std::string> rare_work() const {
-    for (const int variant : {left_, right_}) {
-      const PlannedStep& plan = plans_[static_cast<std::size_t>(variant)];
-      const std::int64_t segment =
-          measurement_.variants[static_cast<std::size_t>(variant)].segment_steps;
-      const Operation* rarest = nullptr;
-      double cost = 0;  // a step
-      for (std::size_t index = 0; index < plan->operations.size(); ++index) {
-        const Operation& operation = plan->operations[index];
-        if (segment == 0 || segment % operation.every == 0) continue;
-        cost += plan.facts().operations[index].rough_seconds / static_cast<double>(operation.every);
-        if (!rarest || operation.every > rarest->every) rarest = &operation;
-      }
-      const double share = rarest ? cost / step_seconds(variant) : 0;
-      if (share <= negligible_) continue;
-      return fmt::format(
-          "'{}' of '{}' happens every {} steps and a segment holds {}: what it costs, up to {} of "
-          "a step by the plan, is not in what was measured; 'measure.steps = {}' would cover it",
-          rarest->name, plan->variant, rarest->every, segment, share_in_words(share),
-          rarest->every);
-    }
-    return std::nullopt;
-  }
 
   // Only what brings the ratio nearer to its limit: a run of one variant alone would then say less.
   std::optional<std::string> carry_over() const {
@@ -116,48 +143,59 @@ class Doubts {
     return measurement_.variants[static_cast<std::size_t>(variant)].name;
   }
 
-  double step_seconds(int variant) const {
-    double sum = 0;
-    double steps = 0;
-    for (const Round& round : measurement_.rounds) {
-      for (const Segment& segment : round.segments) {
-        if (segment.variant != variant) continue;
-        sum += seconds(segment.elapsed);
-        steps += static_cast<double>(segment.steps);
-      }
-    }
-    return std::max(sum, 1e-12) / std::max(steps, 1.0);
-  }
-
   static double typical(std::span<const double> contrasts) {
     return std::exp(quantile({contrasts.begin(), contrasts.end()}, 0.5));
   }
 
-  std::span<const PlannedStep> plans_;
   const Measurement& measurement_;
   const TimedEvidence& evidence_;
   int left_;
   int right_;
   bool is_rate_;         // the sides are rates, not times
   double way_to_limit_;  // in logarithms
-  double negligible_;
   double matters_;
 };
 
 }  // namespace
+
+std::optional<std::string> doubt_about_rare_work(const Expectation& sentence,
+                                                 std::span<const PlannedStep> plans,
+                                                 const Measurement& measurement, double ratio) {
+  for (const bool of_left : {true, false}) {
+    for (const MetricOf& metric : metrics_in(of_left ? sentence.left : sentence.right)) {
+      if (metric.stored) continue;
+      const std::size_t variant = plan_named(plans, metric.variant);
+      const std::int64_t segment = measurement.variants[variant].segment_steps;
+      const UncoveredWork uncovered =
+          uncovered_work(plans[variant].facts().periodic, segment, rarest_seen_by(metric.metric));
+      if (!uncovered.rarest) continue;
+      const double share = uncovered.seconds_a_step / step_seconds(measurement, variant);
+      const double change = std::log1p(relative_price(metric, uncovered, measurement, variant));
+      const double side = of_left != is_rate(metric.metric) ? 1 : -1;
+      if (!reaches_a_limit(side * change, sentence, ratio)) continue;
+      return fmt::format(
+          "'{}' of '{}' happens every {} steps and a segment holds {}: what it costs, up to {} of "
+          "a step by the plan, is not in what was measured; 'measure.steps = {}' would cover it",
+          uncovered.rarest->name, metric.variant, uncovered.rarest->every, segment,
+          share_in_words(share), uncovered.rarest->every);
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> doubt_about(const Expectation& sentence,
                                        std::span<const PlannedStep> plans,
                                        const Measurement& measurement,
                                        const TimedEvidence& evidence) {
   if (measurement.rounds.empty()) return std::nullopt;
-  const Doubts doubts(sentence, plans, measurement, evidence);
   // A percentile is counted, in rounds that hold all the work that is frequent enough to matter to
   // it.
   const bool counts = compares_high_percentiles(sentence);
   if (!counts) {
-    if (auto rare = doubts.rare_work()) return rare;
+    if (auto rare = doubt_about_rare_work(sentence, plans, measurement, evidence.ratio))
+      return rare;
   }
+  const Doubts doubts(sentence, plans, measurement, evidence);
   if (auto carried = doubts.carry_over()) return carried;
   if (auto ahead = doubts.run_ahead()) return ahead;
   return counts ? std::nullopt : doubts.change();

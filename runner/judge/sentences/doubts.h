@@ -14,9 +14,15 @@
 
 namespace stepgate {
 
-// In words, the first of these that is there:
-// - one of the two does something every n steps that its segments do not hold whole periods of, and
-//   that costs it, by the plan, more than a fifth of the distance from the limit;
+// In words, of a sentence of timed evidence with this ratio of its sides: a variant does something
+// every n steps that its segments do not hold whole periods of, and by the plan that would bring
+// the ratio nearer to its limit by more than a fifth of the distance. A percentile of the steps
+// does not see what is much rarer than the steps beyond it.
+std::optional<std::string> doubt_about_rare_work(const Expectation&, std::span<const PlannedStep>,
+                                                 const Measurement&, double ratio);
+
+// In words, of a comparison, the first of these that is there:
+// - rare work, as above;
 // - what one variant leaves behind costs the other: their ratio is another after steps of their own
 //   than after those of others, by more than a fifth of that distance;
 // - the ratio changed while it was measured, by more than half that distance: the halves of the run

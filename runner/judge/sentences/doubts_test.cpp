@@ -3,6 +3,7 @@
 // a doubt where there is nothing to doubt.
 #include "judge/sentences/doubts.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -141,6 +142,46 @@ TEST(Doubts, AreThereWhereSegmentsHoldNoWholePeriodOfWhatCostsMuch) {
   plans[1].operations.back() = {
       .name = "log", .action = HostWork{700'000}, .every = 700};  // 0.1 % of a step
   EXPECT_EQ(doubt(made, 1.05, random, with_facts(plans)), "") << "a fiftieth of the distance";
+}
+
+std::vector<PlannedStep> restarting(std::size_t variant, std::int64_t every) {
+  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  plans[variant].loader = {
+      .depth = 2, .restart_every = every, .start_nanoseconds = 40'000 * every};  // 4 % of a step
+  return with_facts(plans);
+}
+
+TEST(Doubts, AreThereWhereTheWorkersOfALoaderStartMoreRarelyThanASegmentShows) {
+  Random random(4);
+  const Made made{.contrasts = white(8, random)};
+  for (const std::int64_t every : {130, 400, 1500, 5000}) {
+    EXPECT_NE(doubt(made, 1.05, random, restarting(1, every))
+                  .find(fmt::format("'start of the loader's workers' of 'fix' happens every {} "
+                                    "steps and a segment holds 100",
+                                    every)),
+              std::string::npos);
+  }
+  EXPECT_EQ(doubt(made, 1.05, random, restarting(1, 50)), "");
+  EXPECT_EQ(doubt(made, 1.05, random, restarting(0, 400)), "")
+      << "with it the limit would be further away";
+  EXPECT_NE(doubt(made, 0.95, random, restarting(0, 400)), "") << "but not one on the other side";
+}
+
+TEST(Doubts, OfRareWorkAreThereOfALevelTooButNotOfAPercentileThatDoesNotSeeIt) {
+  Random random(4);
+  const Measurement measured = Made{.contrasts = white(8, random)}.measurement(random);
+  const auto doubts = [&](Metric metric, std::int64_t every, double ratio) {
+    return doubt_about_rare_work(
+               sentence("level", {{of("fix", metric)}}, Relation::at_most, {{1e-3}}),
+               restarting(1, every), measured, ratio)
+        .has_value();
+  };
+  EXPECT_TRUE(doubts(Metric::step_ms_mean, 1500, 0.97));
+  EXPECT_FALSE(doubts(Metric::step_ms_mean, 1500, 1.03)) << "it is beyond the limit as it is";
+  EXPECT_FALSE(doubts(Metric::step_ms_mean, 1500, 0.5)) << "it is far from it";
+  EXPECT_FALSE(doubts(Metric::step_ms_p50, 1500, 0.97));
+  EXPECT_FALSE(doubts(Metric::step_ms_p99, 1500, 0.97));
+  EXPECT_TRUE(doubts(Metric::step_ms_p99, 300, 0.97)) << "a third of the steps beyond it";
 }
 
 TEST(Doubts, AreSeldomWhereThereIsNothing) {

@@ -197,6 +197,8 @@ std::string absent_reason(const MetricOf& metric) {
     case Metric::step_ms_p50:
     case Metric::step_ms_p95:
     case Metric::step_ms_p99:
+    case Metric::step_ms_max:
+    case Metric::slow_step_share:
       return "this device does not time single steps";
     case Metric::mfu:
       return fmt::format(

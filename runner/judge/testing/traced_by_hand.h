@@ -14,6 +14,7 @@ namespace stepgate {
 struct PartsByHand {
   double math = 0;
   double memory = 0;
+  double latency = 0;
   double copies = 0;
   double communication = 0;
   double idle_after_wait = 0;
@@ -28,6 +29,7 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
   const auto seconds = [](double microseconds) { return microseconds / 1e6; };
   step.time = {.math = seconds(parts.math),
                .memory = seconds(parts.memory),
+               .latency = seconds(parts.latency),
                .copies = seconds(parts.copies),
                .communication = seconds(parts.communication),
                .idle_after_wait = seconds(parts.idle_after_wait),
@@ -35,7 +37,7 @@ inline TracedStep traced_step(const PartsByHand& parts, std::map<Metric, double>
                .idle_for_host = seconds(parts.idle_for_host),
                .idle_in_queue = seconds(parts.idle_in_queue)};
   const TimeBreakdown& time = step.time;
-  step.time.step = time.math + time.memory + time.copies + time.communication +
+  step.time.step = time.math + time.memory + time.latency + time.copies + time.communication +
                    time.idle_after_wait + time.idle_for_data + time.idle_for_host +
                    time.idle_in_queue;
   return step;

@@ -14,6 +14,8 @@ double part_of(const TimeBreakdown& split, TimePart part) {
       return split.math;
     case TimePart::memory:
       return split.memory;
+    case TimePart::latency:
+      return split.latency;
     case TimePart::copies:
       return split.copies;
     case TimePart::communication:
@@ -27,7 +29,7 @@ double part_of(const TimeBreakdown& split, TimePart part) {
     case TimePart::idle_in_queue:
       return split.idle_in_queue;
   }
-  require(false, "a time split has eight parts");
+  require(false, "a time split has nine parts");
   return 0;
 }
 

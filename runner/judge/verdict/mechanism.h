@@ -22,6 +22,7 @@ namespace stepgate {
 enum class TimePart {
   math,
   memory,
+  latency,
   copies,
   communication,
   idle_after_wait,
@@ -29,7 +30,7 @@ enum class TimePart {
   idle_for_host,
   idle_in_queue
 };
-constexpr int time_part_count = 8;
+constexpr int time_part_count = 9;
 
 // In seconds a step.
 double part_of(const TimeBreakdown&, TimePart);
@@ -45,9 +46,10 @@ BoundClass class_of(const TimeBreakdown&);
 
 struct VariantMechanism {
   std::string variant;
-  // The part that bounds the step: math makes it compute-bound, memory memory-bound, copies
-  // copy-bound, collectives communication-bound, and what the device idles for sync-, data- or
-  // launch-bound (pauses in the queue are those between launches). Absent when no single one does.
+  // The part that bounds the step: math makes it compute-bound, memory memory-bound,
+  // latency latency-bound, copies copy-bound, collectives communication-bound, and what the device
+  // idles for sync-, data- or launch-bound (pauses in the queue are those between launches). Absent
+  // when no single one does.
   std::optional<TimePart> bound_by;
   BoundClass bound_class = BoundClass::compute;  // class_of(time)
   std::string diagnosis;                         // a sentence with the numbers
@@ -87,7 +89,7 @@ struct Mechanism {
   std::int64_t steps = 0;  // of each variant in each round
   std::chrono::nanoseconds wall_time{0};
   std::vector<VariantMechanism> variants;
-  std::vector<Separation> separations;  // of the first variant and each other
+  std::vector<Separation> separations;  // of the pairs that sentences name: diagnose.h
 };
 
 }  // namespace stepgate

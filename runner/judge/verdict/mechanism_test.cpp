@@ -44,13 +44,18 @@ TEST(Diagnose, NamesWhatBoundsAStepOfAKnownClass) {
       "they reduce or gather 12 MiB a step");
 }
 
+TEST(Diagnose, DoesNotCallAStepMemoryBoundThatWaitsForOneLoadAfterTheOther) {
+  EXPECT_EQ(diagnosis({.math = 1, .memory = 2, .latency = 97}),
+            "latency-bound: kernels whose loads wait for each other run 97 % of the time");
+}
+
 TEST(Diagnose, NamesTheRankThatComesLastInEveryTracedRound) {
   const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario_of({}), 1));
   const auto diagnosis_with = [&](const std::vector<double>& ranks) {
     TracedStep step = traced_step({.math = 100}, {{Metric::skew_us, 200e-6}});
     Traced traced = traced_rounds(std::vector<TracedStep>(plans.size(), step));
     if (!ranks.empty()) set_values(traced, 0, Metric::last_rank, ranks);
-    return mechanism_of(plans, traced, {}).variants.front().diagnosis;
+    return mechanism_of(plans, traced, {}, {}).variants.front().diagnosis;
   };
   EXPECT_NE(diagnosis_with({2}).find("; rank 2 comes last to its collectives, up to 200 us after "
                                      "the first"),
@@ -85,7 +90,7 @@ TEST(Diagnose, DoesNotSpeakOfWaitsThatNobodyCounted) {
 
 std::string separation(const Traced& traced) {
   const std::vector<PlannedStep> plans = counted_by_script();
-  return separation_of(plans, 1, traced).sentence;
+  return separation_of(plans, {}, traced).sentence;
 }
 
 TEST(Separate, NamesTheCountAndThePartOfTheTimeThatDiffer) {
@@ -114,6 +119,56 @@ TEST(Separate, DoesNotCallScatterADifference) {
             "differs");
   std::swap(traced.rounds[3].variants[0], traced.rounds[3].variants[1]);
   EXPECT_EQ(separation(traced).find("nothing separates"), 0U) << separation(traced);
+}
+
+// What timed rounds say of the two, and what of the plan is rarer than the traced steps.
+std::string separation_by_clock(const Traced& traced, std::optional<double> ratio,
+                                std::int64_t every) {
+  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  plans[0].loader = {.depth = 2, .restart_every = every, .start_nanoseconds = 1'000'000};
+  plans[0].operations.push_back({.name = "pause", .action = HostWork{1'000'000}, .every = every});
+  plans[1].operations = plans[0].operations;
+  return separation_of(with_facts(plans), {.timed_ratio = ratio}, traced).sentence;
+}
+
+TEST(Separate, DoesNotSayThatNothingDiffersWhereTheClockTellsThemApart) {
+  const TracedStep same = traced_step({.math = 100}, {{Metric::host_waits_per_step, 1}});
+  const Traced traced = traced_rounds({same, same});
+  const std::vector<PlannedStep> plans = counted_by_script();
+  EXPECT_EQ(separation_of(plans, {.timed_ratio = 1.5}, traced).sentence,
+            "no traced step separates baseline and fix; by the clock baseline takes 1.50x the time "
+            "of fix: what differs is rarer than the 20 traced steps, or less than scatters there");
+  EXPECT_EQ(
+      separation_of(plans, {.timed_ratio = 0.8}, traced)
+          .sentence.find("no traced step separates baseline and fix; by the clock fix takes 1.25x"),
+      0U);
+}
+
+TEST(Separate, NamesTheCountAndTheWorkThatAreRarerThanTheTracedSteps) {
+  const TracedStep same = traced_step({.math = 100}, {{Metric::host_waits_per_step, 1}});
+  EXPECT_EQ(separation_by_clock(traced_rounds({same, same}), 1.5, 500),
+            "baseline starts threads of its loader 0.002x a step; fix 0x; where the time goes does "
+            "not differ by more than its scatter; by the clock baseline takes 1.50x the time of "
+            "fix: what differs is rarer than the 20 traced steps, as 'pause' of baseline, every "
+            "500 steps or 'start of the loader's workers' of baseline, every 500 steps or 'pause' "
+            "of fix, every 500 steps");
+  EXPECT_EQ(separation_by_clock(traced_rounds({same, same}), {}, 500).find("clock"),
+            std::string::npos);
+  EXPECT_EQ(separation_by_clock(traced_rounds({same, same}), 1.5, 20).find("'pause'"),
+            std::string::npos)
+      << "twenty steps hold it";
+}
+
+// The trace does not tell how often it waits: once in 300 steps.
+TEST(Separate, TakesCountsOfWhatIsRarerThanTheTraceFromThePlan) {
+  std::vector<StepPlan> plans = plans_named({"baseline", "fix"});
+  plans[0].operations.push_back(
+      {.name = "read", .phase = Phase::log, .action = HostWaits{}, .every = 250});
+  const TracedStep baseline = traced_step({.math = 100});
+  const TracedStep fix = traced_step({.math = 100}, {{Metric::host_waits_per_step, 0}});
+  EXPECT_EQ(separation_of(with_facts(plans), {}, traced_rounds({baseline, fix})).sentence,
+            "baseline waits for the device 0.004x a step (log); fix 0x; where the time goes does "
+            "not differ by more than its scatter");
 }
 
 TEST(Separate, DoesNotTieACountToTimeThatItCannotMove) {
@@ -358,6 +413,74 @@ TEST(Mechanism, IsPartOfTheVerdict) {
   ASSERT_EQ(verdict.mechanism->separations.size(), 1U);
   EXPECT_EQ(verdict.mechanism->rounds, 7);
   EXPECT_FALSE(measure_and_judge(scenario_of({}), script, 1, std::nullopt).verdict.mechanism);
+}
+
+TEST(Mechanism, ExplainsThePairsThatSentencesNameRefutedLinesFirst) {
+  Scenario scenario = scenario_of({});
+  scenario.variants.clear();
+  for (const char* name : {"small", "small_graph", "large", "large_graph"}) {
+    scenario.variants.emplace_back();
+    scenario.variants.back().name = name;
+  }
+  const auto line = [](const std::string& left, Relation relation, const std::string& right) {
+    return sentence(left, {{of(left, Metric::samples_per_s)}}, relation,
+                    {{1.1, of(right, Metric::samples_per_s)}});
+  };
+  scenario.expect = {line("small_graph", Relation::at_least, "small"),
+                     line("large_graph", Relation::at_least, "large"),
+                     line("small", Relation::at_most, "small_graph")};
+  const std::vector<PlannedStep> plans =
+      steps_named({"small", "small_graph", "large", "large_graph"});
+  Measurement measurement;
+  for (const PlannedStep& plan : plans) measurement.variants.push_back({.name = plan->variant});
+  const double times[] = {2, 1, 5, 5.1};
+  Random random(1);
+  for (int round = 0; round < 20; ++round) {
+    measurement.rounds.emplace_back();
+    for (int variant = 0; variant < 4; ++variant) {
+      const double noise = 1 + 0.001 * random.normal();
+      measurement.rounds.back().segments.push_back(
+          {.variant = variant,
+           .slot = variant,
+           .steps = 1,
+           .elapsed = std::chrono::nanoseconds(std::llround(1e6 * times[variant] * noise))});
+    }
+  }
+  measurement.traced = traced_rounds(std::vector<TracedStep>(4, traced_step({.math = 100})));
+  measurement.traced->timelines.resize(4);
+  const auto separations_of = [&] {
+    const Verdict verdict = judge(scenario, plans, measurement, {});
+    std::vector<std::string> named;
+    for (const Separation& one : verdict.mechanism->separations)
+      named.push_back(one.first + " " + one.other);
+    return named;
+  };
+  EXPECT_EQ(separations_of(), (std::vector<std::string>{"large large_graph", "small small_graph"}));
+  const Verdict verdict = judge(scenario, plans, measurement, {});
+  EXPECT_NE(verdict.mechanism->separations[1].sentence.find(
+                "by the clock small takes 2.00x the time of small_graph"),
+            std::string::npos)
+      << verdict.mechanism->separations[1].sentence;
+  scenario.expect.clear();
+  EXPECT_EQ(separations_of(),
+            (std::vector<std::string>{"small small_graph", "small large", "small large_graph"}));
+}
+
+TEST(Mechanism, RemarksATracedStepThatIsShorterThanATimedOne) {
+  Script script;
+  script.step_time = [](const std::string& variant, std::int64_t) {
+    return std::chrono::microseconds(variant == "fix" ? 1600 : 2500);
+  };
+  const Verdict verdict =
+      measure_and_judge(
+          scenario_of({fix_against_baseline(Metric::samples_per_s, Relation::at_least, 1.05)}),
+          script, 1)
+          .verdict;
+  const auto notes = std::ranges::count_if(verdict.notes, [](const std::string& note) {
+    return note.starts_with("a traced step of 'baseline' takes 0.80x the time of a timed one");
+  });
+  EXPECT_EQ(notes, 1) << testing::PrintToString(verdict.notes);
+  EXPECT_EQ(verdict.notes.size(), 1U);
 }
 
 BoundClass class_of(const PartsByHand& parts) {

@@ -3,6 +3,7 @@
 #include "judge/verdict/sides.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "device/peak_rates.h"
@@ -47,6 +48,18 @@ Totals totals_of(const Round& round, int variant) {
   return totals;
 }
 
+std::optional<double> longest(const std::vector<double>& step_seconds) {
+  if (step_seconds.empty()) return std::nullopt;
+  return std::ranges::max(step_seconds);
+}
+
+std::optional<double> slow_share(const std::vector<double>& step_seconds) {
+  if (step_seconds.empty()) return std::nullopt;
+  const double most = 2 * nearest_rank(step_seconds, 0.5);
+  const auto slow = std::ranges::count_if(step_seconds, [&](double time) { return time > most; });
+  return static_cast<double>(slow) / static_cast<double>(step_seconds.size());
+}
+
 std::optional<double> per(std::optional<double> value, double unit) {
   if (!value || unit <= 0) return std::nullopt;
   return *value / unit;
@@ -56,6 +69,7 @@ std::optional<double> metric_value(const MetricOf& metric, const Sources& source
   if (metric.stored) return sources.stored ? sources.stored(metric) : std::nullopt;
   const std::size_t variant = plan_named(sources.plans, metric.variant);
   const PlannedStep& plan = sources.plans[variant];
+  if (is_none_by_plan(plan, metric.metric)) return 0;
   switch (row_of(metric.metric).evidence) {
     case Evidence::plan:
       return plan.facts().count(metric.metric);
@@ -104,6 +118,15 @@ std::optional<double> amount_per_step(const PlannedStep& plan, const DeviceIdent
   return per(plan.facts().model_flops, peak_flops_per_second(*device, plan->dtype).value_or(0));
 }
 
+bool is_none_by_plan(const StepPlan& plan, Metric metric) {
+  using enum Metric;
+  constexpr std::array of_ranks{
+      all_reduces_per_step,   reduce_scatters_per_step,  all_gathers_per_step,
+      payload_bytes_per_step, collectives_per_step,      wire_bytes_per_step,
+      unbucketed_per_step,    late_collectives_per_step, early_comm_waits_per_step};
+  return plan.ranks.count == 1 && std::ranges::find(of_ranks, metric) != of_ranks.end();
+}
+
 std::optional<double> round_value(const Round& round, int variant, double amount, Metric metric) {
   const Totals totals = totals_of(round, variant);
   if (is_rate(metric)) return amount / std::exp(totals.log_step_seconds);
@@ -115,6 +138,10 @@ std::optional<double> round_value(const Round& round, int variant, double amount
   switch (metric) {
     case Metric::step_ms_mean:
       return std::exp(totals.log_step_seconds);
+    case Metric::step_ms_max:
+      return longest(step_seconds_in(round, variant));
+    case Metric::slow_step_share:
+      return slow_share(step_seconds_in(round, variant));
     case Metric::host_us:
       return per(totals.host_seconds, totals.steps);
     case Metric::host_cpu_us:
@@ -178,9 +205,10 @@ std::optional<double> side_value(const Side& side, const Sources& sources) {
 }
 
 double nearly_nothing(const Expectation& sentence) {
-  if (evidence_of(sentence) != Evidence::traced) return 1e-12;
   const std::vector<MetricOf> metrics = metrics_in(sentence);
-  switch (row_of(metrics.front().metric).unit) {
+  const MetricUnit unit = row_of(metrics.front().metric).unit;
+  if (evidence_of(sentence) != Evidence::traced && unit != MetricUnit::ratio) return 1e-12;
+  switch (unit) {
     case MetricUnit::ratio:
     case MetricUnit::count:
       return 1e-6;

@@ -47,6 +47,10 @@ std::optional<double> traced_value(const TracedRound&, std::size_t variant, Metr
 // The same, the time of one kernel and the class included.
 std::optional<double> traced_value(const TracedRound&, std::size_t variant, const MetricOf&);
 
+// Whether nothing in the plan could raise a count, so that it is 0: those of what ranks do
+// together, which plans and traces of one rank leave out.
+bool is_none_by_plan(const StepPlan&, Metric);
+
 // Whose that is, of several ranks. Nothing where none of them is worse than the others.
 std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricOf&);
 
@@ -54,8 +58,8 @@ std::optional<int> rank_behind(const Traced&, std::size_t variant, const MetricO
 std::optional<double> side_value(const Side&, const Sources&);
 
 // log(left / right) in the round. A side of nothing counts as very little, so that the contrast
-// stays a number: of a traced share as a millionth, of a traced time as a nanosecond, which is as
-// fine as traces are, otherwise as a trillionth.
+// stays a number: a share as a millionth, of a traced time as a nanosecond, which is as fine as
+// traces are, otherwise as a trillionth.
 std::optional<double> contrast_of(const Expectation&, const Sources&);
 // What nothing counts for there, in base units.
 double nearly_nothing(const Expectation&);

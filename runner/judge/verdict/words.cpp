@@ -101,7 +101,7 @@ std::string share_in_words(double share) {
 
 std::string_view in_words(TimePart part) {
   constexpr std::array<std::string_view, time_part_count> names{
-      "compute",          "memory",        "copies",        "communication",
+      "compute",          "memory",        "latency",       "copies", "communication",
       "idle after waits", "idle for data", "idle for host", "pauses"};
   return names[static_cast<std::size_t>(part)];
 }

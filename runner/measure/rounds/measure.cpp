@@ -151,7 +151,7 @@ class Run {
   std::int64_t first_step() {
     constexpr std::int64_t longest_period = 1'000'000;
     std::int64_t period = 1;
-    for (const StepPlan& plan : plans_) {
+    for (const PlannedStep& plan : plans_) {
       const std::int64_t own = common_period(plan, longest_period).value_or(longest_period);
       period = std::min(std::lcm(period, own), longest_period);
     }
@@ -204,10 +204,12 @@ class Run {
 
   // So many steps of every variant, or a segment of each as if it were alone.
   void run_block(std::optional<std::int64_t> wanted = {}) {
+    MeasureKnobs alone = request_.knobs;
+    alone.max_seconds /= variants();  // for its part
     std::int64_t most = 0;
     for (std::size_t variant = 0; variant < plans_.size(); ++variant) {
       const std::int64_t steps = wanted ? *wanted
-                                        : segment_steps(plans_.subspan(variant, 1), request_.knobs,
+                                        : segment_steps(plans_.subspan(variant, 1), alone,
                                                         std::span(step_times_).subspan(variant, 1));
       run(variant, {.steps = steps});
       most = std::max(most, steps);

@@ -76,8 +76,8 @@ inline DeviceWork caused_by(std::uint32_t correlation) {
 }
 
 inline double sum_of_parts(const TimeBreakdown& time) {
-  return time.math + time.memory + time.copies + time.communication + time.idle_after_wait +
-         time.idle_for_data + time.idle_for_host + time.idle_in_queue;
+  return time.math + time.memory + time.latency + time.copies + time.communication +
+         time.idle_after_wait + time.idle_for_data + time.idle_for_host + time.idle_in_queue;
 }
 
 class TraceByHand {

@@ -60,14 +60,18 @@ class IssuedWork {
 
 // What the host did, for blaming idle time on it.
 struct HostTime {
-  std::vector<Interval> waits;  // ascending
+  std::vector<Interval> waits;  // of the step, ascending
+  IntervalUnion waiting;        // those, and those in which the runner holds it back
   IntervalUnion loader;
 
   HostTime(const Trace& trace, const StepPlan& plan) {
+    std::vector<Interval> all;
     for (const HostCall& call : trace.calls) {
-      if (waits_for_device(call) && operation_of(trace, call) >= 0)
-        waits.push_back(interval_of(call));
+      if (!waits_for_device(call)) continue;
+      all.push_back(interval_of(call));
+      if (operation_of(trace, call) >= 0) waits.push_back(interval_of(call));
     }
+    waiting = union_of(std::move(all));
     std::vector<Interval> taking;
     for (const HostSpan& span : trace.spans) {
       if (span.operation < 0) continue;
@@ -94,9 +98,24 @@ struct IdleTime {
   std::int64_t in_queue = 0;
 };
 
-IdleTime blame(const Trace& trace, const StepPlan& plan, const IntervalUnion& gaps) {
+// After a wait the queue is empty and fills again. What the device idles meanwhile is the host's
+// own as far as it would be idle without any wait, since the host takes longer to issue a step than
+// the device to do it; the rest is for the waits.
+void blame_waits_for_filling(const Interval& window, const HostTime& host, std::int64_t busy,
+                             IdleTime& idle) {
+  if (host.waits.empty()) return;
+  const std::int64_t issuing = length_of(difference_of(union_of({window}), host.waiting));
+  const std::int64_t of_host =
+      std::clamp<std::int64_t>(issuing - busy - idle.in_queue - idle.for_data, 0, idle.for_host);
+  idle.after_wait += idle.for_host - of_host;
+  idle.for_host = of_host;
+}
+
+IdleTime blame(const Trace& trace, const StepPlan& plan, const Interval& window,
+               const IntervalUnion& busy) {
   const IssuedWork issued(trace);
   const HostTime host(trace, plan);
+  const IntervalUnion gaps = difference_of(union_of({window}), busy);
   IdleTime idle;
   auto next = trace.work.begin();
   for (const Interval& gap : gaps) {
@@ -117,6 +136,7 @@ IdleTime blame(const Trace& trace, const StepPlan& plan, const IntervalUnion& ga
     idle.for_data += taking;
     idle.for_host += length - taking;
   }
+  blame_waits_for_filling(window, host, length_of(busy), idle);
   return idle;
 }
 
@@ -136,21 +156,42 @@ int operation_of(const Trace& trace, const HostCall& call) {
 }
 
 TraceWindow window_of(const Trace& trace, const PlannedStep& plan) {
+  const std::int64_t last = trace.closing_steps > 0 ? trace.steps - 1 : trace.steps;
   const std::int64_t ahead = plan.facts().prefetch_depth;
-  const std::int64_t skipped = ahead < trace.steps ? ahead : 0;
-  TraceWindow window{.time = {}, .steps = trace.steps - skipped};
-  bool is_empty = true;
-  for (const DeviceWork& work : trace.work) {
+  const std::int64_t skipped = ahead < last ? ahead : 0;
+  TraceWindow window{.time = {}, .steps = last - skipped};
+  std::vector<Interval> within;
+  std::optional<std::int64_t> closed;
+  for (const DeviceWork& work : trace.work) {  // in the order of their begin
     if (work.operation < 0 || !in_order_with_kernels(plan, work)) continue;
     if (work.step < trace.first_step + skipped) continue;
-    const Interval time = interval_of(work);
-    if (is_empty) window.time = time;
-    is_empty = false;
-    window.time.begin = std::min(window.time.begin, time.begin);
-    window.time.end = std::max(window.time.end, time.end);
+    if (work.step >= trace.first_step + last) {
+      closed = closed.value_or(work.begin.count());
+    } else {
+      within.push_back(interval_of(work));
+    }
   }
+  if (within.empty()) return window;
+  window.time = {within.front().begin,
+                 closed ? *closed : std::ranges::max(within, {}, &Interval::end).end};
   return window;
 }
+
+namespace {
+
+IntervalUnion& time_limited_by(const PlannedStep& plan, int operation, DeviceTime& time) {
+  switch (plan.facts().operations.at(static_cast<std::size_t>(operation)).limited_by) {
+    case KernelLimit::math:
+      return time.math;
+    case KernelLimit::latency:
+      return time.latency;
+    case KernelLimit::memory:
+      break;
+  }
+  return time.memory;
+}
+
+}  // namespace
 
 DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceWindow& window) {
   DeviceTime time;
@@ -159,9 +200,7 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
     const Interval interval = interval_of(work);
     time.busy.push_back(interval);
     if (work.kind == WorkKind::kernel) {
-      const bool by_math =
-          plan.facts().operations.at(static_cast<std::size_t>(work.operation)).limited_by_math;
-      (by_math ? time.math : time.memory).push_back(interval);
+      time_limited_by(plan, work.operation, time).push_back(interval);
       time.kernels.push_back(interval);
     } else if (work.kind == WorkKind::copy) {
       time.copies.push_back(interval);
@@ -180,7 +219,7 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
     time.copies.push_back(interval_of(event));
     if (event.kind == PageEventKind::to_device) time.to_device.push_back(interval_of(event));
   }
-  for (IntervalUnion* part : {&time.math, &time.memory, &time.kernels, &time.copies,
+  for (IntervalUnion* part : {&time.math, &time.memory, &time.latency, &time.kernels, &time.copies,
                               &time.to_device, &time.fills, &time.collectives, &time.busy}) {
     *part = intersection_of(union_of(std::move(*part)), {&window.time, 1});
   }
@@ -190,7 +229,7 @@ DeviceTime device_time(const Trace& trace, const PlannedStep& plan, const TraceW
 TimeBreakdown time_breakdown(const Trace& trace, const StepPlan& plan, const TraceWindow& window,
                              const DeviceTime& device) {
   const IntervalUnion whole = union_of({window.time});
-  const IdleTime idle = blame(trace, plan, difference_of(whole, device.busy));
+  const IdleTime idle = blame(trace, plan, window.time, device.busy);
   const auto a_step = [&](std::int64_t nanoseconds) {
     return static_cast<double>(nanoseconds) / nanoseconds_per_second /
            static_cast<double>(window.steps);
@@ -200,10 +239,13 @@ TimeBreakdown time_breakdown(const Trace& trace, const StepPlan& plan, const Tra
   };
   const IntervalUnion communication = alone(device.collectives);
   const IntervalUnion fills_alone = difference_of(alone(device.fills), communication);
+  const IntervalUnion memory = difference_of(device.memory, device.math);
+  const IntervalUnion latency =
+      difference_of(difference_of(device.latency, device.math), device.memory);
   return {.step = a_step(length_of(whole)),
           .math = a_step(length_of(device.math)),
-          .memory =
-              a_step(length_of(difference_of(device.memory, device.math)) + length_of(fills_alone)),
+          .memory = a_step(length_of(memory) + length_of(fills_alone)),
+          .latency = a_step(length_of(latency)),
           .copies = a_step(length_of(difference_of(device.copies, device.kernels))),
           .communication = a_step(length_of(communication)),
           .idle_after_wait = a_step(idle.after_wait),
@@ -216,6 +258,7 @@ std::vector<std::pair<std::string_view, double>> named_parts(const TimeBreakdown
   return {{"step", time.step},
           {"math", time.math},
           {"memory", time.memory},
+          {"latency", time.latency},
           {"copies", time.copies},
           {"communication", time.communication},
           {"idle_after_wait", time.idle_after_wait},

@@ -47,6 +47,32 @@ TEST(TraceMetrics, CountsAPollAsAWaitOfTheHostThatCannotBlock) {
   EXPECT_NEAR(step.time.idle_after_wait, 23 * microsecond, close);
 }
 
+// The kernels of a step take 18 us, and the host is busy for 18 and waits for 12: without its wait
+// it would keep up, and the pause between the kernels would not be. Where it is busy for 20 more,
+// that pause is its own.
+TEST(TraceMetrics, BlamesTheFillingOfTheQueueOnTheWaitAsFarAsTheHostWouldHaveKeptUp) {
+  for (const std::int64_t slow : {0, 20}) {
+    TraceByHand by_hand_trace(3);
+    for (std::int64_t step = 0; step < 3; ++step) {
+      const std::int64_t at = step * (30 + slow);
+      const auto number = static_cast<std::uint32_t>(2 * step + 1);
+      by_hand_trace.call(by_hand::math, step, launch(number), at, at + 1)
+          .call(by_hand::math, step, launch(number + 1), at + 14, at + 15)
+          .call(by_hand::wait, step, device_wait, at + 15, at + 27)
+          .span(by_hand::work, step, at + 27, at + 30 + slow)
+          .work(by_hand::math, step, caused_by(number), at + 2, at + 10)
+          .work(by_hand::math, step, caused_by(number + 1), at + 16, at + 26);
+    }
+    by_hand_trace.trace().closing_steps = 1;
+    const TimeBreakdown time = summary_of(by_hand_trace.trace(), plan_by_hand()).time;
+    EXPECT_NEAR(time.math, 18 * microsecond, close);
+    // Idle from 10 to 16, and from 26, within the wait, to the next step.
+    EXPECT_NEAR(time.idle_after_wait + time.idle_for_host,
+                (12. + static_cast<double>(slow)) * microsecond, close);
+    EXPECT_NEAR(time.idle_for_host, slow == 0 ? 0 : 6 * microsecond, close);
+  }
+}
+
 // The runner held the host back from 4 to 12: no wait of the step's.
 TEST(TraceMetrics, BlamesOtherPausesOnTheLoaderAndTheHost) {
   TraceByHand by_hand_trace(2);
@@ -100,6 +126,31 @@ TEST(TraceMetrics, BeginsTheWindowWhereAllPrefetchedCopiesWereTraced) {
   EXPECT_NEAR(step.values.at(Metric::copy_overlap), 1, close);
   EXPECT_EQ(step.values.at(Metric::exposed_copy_us), 0);
   EXPECT_EQ(step.values.at(Metric::copies_per_step), 1);
+}
+
+// Each step has its pause, also the last of those that count; the one that closes the window is
+// counted nowhere.
+TEST(TraceMetrics, HoldsAsManyPausesAsStepsWhereAStepClosesTheWindow) {
+  TraceByHand by_hand_trace(3);
+  for (int step = 0; step < 3; ++step) {
+    by_hand_trace
+        .call(by_hand::math, step, launch(static_cast<std::uint32_t>(step + 1)), 30 * step,
+              30 * step + 1)
+        .work(by_hand::math, step, caused_by(static_cast<std::uint32_t>(step + 1)), 30 * step + 2,
+              30 * step + 22);
+  }
+  by_hand_trace.trace().closing_steps = 1;
+  const TracedStep step = summary_of(by_hand_trace.trace(), plan_by_hand());
+  EXPECT_NEAR(step.time.step, 30 * microsecond, close);
+  EXPECT_NEAR(step.values.at(Metric::gpu_idle), 1 / 3.0, close);
+  EXPECT_NEAR(step.time.idle_for_host, 10 * microsecond, close);
+  EXPECT_EQ(step.values.at(Metric::launches_per_step), 1);
+  EXPECT_NEAR(step.values.at(Metric::forward_us), 20 * microsecond, close);
+  const Trace counted = counted_part(by_hand_trace.trace());
+  EXPECT_EQ(counted.steps, 2);
+  EXPECT_EQ(counted.spans.size(), 2U);
+  EXPECT_EQ(counted.calls.size(), 2U);
+  EXPECT_EQ(counted.work.size(), 2U);
 }
 
 // Calls one after the other and work wherever it likes.

@@ -61,15 +61,11 @@ bool begins_a_launch(const Trace& trace, const HostCall& call) {
   return true;
 }
 
-// In so many steps an operation that acts more rarely may act once more or once less.
+// In so many steps what happens more rarely may happen once more or once less.
 bool is_exact(const PlannedStep& plan, Metric metric, std::int64_t steps) {
-  for (std::size_t index = 0; index < plan->operations.size(); ++index) {
-    const Operation& operation = plan->operations[index];
-    if (steps % operation.every == 0) continue;
-    const bool of_a_graph = operation.captured && metric == Metric::launches_per_step;
-    if (of_a_graph || plan.facts().operations[index].tally[metric] != 0) return false;
-  }
-  return true;
+  return std::ranges::all_of(plan.facts().periodic, [&](const PeriodicWork& work) {
+    return steps % work.every == 0 || !work.counts.contains(metric);
+  });
 }
 
 void add_counts(const Trace& trace, const PlannedStep& plan, Values& values) {
@@ -130,7 +126,7 @@ void add_kernel_speed(const Trace& trace, const PlannedStep& plan, Values& value
     const auto index = static_cast<std::size_t>(work.operation);
     const OperationFacts& facts = plan.facts().operations.at(index);
     const bool is_launch = std::holds_alternative<LaunchKernel>(plan->operations.at(index).action);
-    if (!is_launch || facts.limited_by_math) continue;
+    if (!is_launch || facts.limited_by != KernelLimit::memory) continue;
     time += seconds(work);
     if (!launches.emplace(work.operation, work.step).second) continue;
     bytes += static_cast<double>(facts.work.bytes_read + facts.work.bytes_written);
@@ -205,31 +201,38 @@ void add_phase_times(const Trace& trace, const StepPlan& plan, Values& values) {
   values[Metric::data_wait_us] = loader_seconds(trace, plan) / steps;
 }
 
-TimeBreakdown add_times(const Trace& trace, const PlannedStep& plan, Values& values) {
-  const TraceWindow window = window_of(trace, plan);
-  const DeviceTime device = device_time(trace, plan, window);
-  const TimeBreakdown split = time_breakdown(trace, plan, window, device);
-  const double whole = seconds(window.time.end - window.time.begin);
+TimeBreakdown add_times(const Trace& whole, const Trace& trace, const PlannedStep& plan,
+                        Values& values) {
+  const TraceWindow window = window_of(whole, plan);
+  const DeviceTime device = device_time(whole, plan, window);
+  const TimeBreakdown split = time_breakdown(whole, plan, window, device);
+  const double all = seconds(window.time.end - window.time.begin);
   const auto window_steps = static_cast<double>(window.steps);
   const double to_device = seconds(length_of(device.to_device));
   const double hidden = seconds(length_of(intersection_of(device.to_device, device.kernels)));
   const auto idle_share = [&](Metric metric, const IntervalUnion& busy) {
-    add_ratio(values, metric, whole - seconds(length_of(busy)), whole);
+    add_ratio(values, metric, all - seconds(length_of(busy)), all);
   };
   idle_share(Metric::gpu_idle, device.busy);
   idle_share(Metric::kernel_idle, device.kernels);
   add_ratio(values, Metric::copy_overlap, hidden, to_device);
-  add_ratio(values, Metric::h2d_share, to_device, whole - (to_device - hidden));
+  add_ratio(values, Metric::h2d_share, to_device, all - (to_device - hidden));
   values[Metric::exposed_copy_us] = split.copies;
   const auto steps = static_cast<double>(trace.steps);
   add_ratio(values, Metric::data_share, loader_seconds(trace, plan) / steps,
-            whole / window_steps - split.idle_for_data);
+            all / window_steps - split.idle_for_data);
   values[Metric::host_blocked_us] = blocked_seconds(trace) / steps;
   add_short_kernels(trace, values);
   add_copy_speed(trace, values);
   add_kernel_speed(trace, plan, values);
   add_phase_times(trace, plan, values);
-  if (plan->ranks.count > 1) add_communication(trace, plan, window, device, values);
+  if (plan->ranks.count > 1) {
+    add_communication(whole, plan, window, device, values);
+  } else {
+    for (const Metric metric :
+         {Metric::comm_us, Metric::exposed_comm_us, Metric::skew_us, Metric::blocking_comm_us})
+      values[metric] = 0;  // nobody else is there
+  }
   return split;
 }
 
@@ -351,13 +354,36 @@ double amount_of(const DeviceWork& work, const StepPlan& plan, Metric metric) {
   }
 }
 
-TracedStep summary_of(const Trace& trace, const PlannedStep& plan) {
+Trace counted_part(Trace trace) {
+  if (trace.closing_steps == 0) return trace;
+  trace.steps -= std::exchange(trace.closing_steps, 0);
+  const std::int64_t end = trace.first_step + trace.steps;
+  // The host goes through steps one after the other.
+  const auto closing =
+      std::ranges::find_if(trace.spans, [&](const HostSpan& span) { return span.step >= end; });
+  const auto kept = static_cast<int>(closing - trace.spans.begin());
+  const TraceTime until = closing == trace.spans.end() ? TraceTime::max() : closing->begin;
+  trace.spans.erase(closing, trace.spans.end());
+  std::erase_if(trace.calls, [&](const HostCall& call) {
+    return call.span < 0 ? call.begin >= until : call.span >= kept;
+  });
+  std::erase_if(trace.work, [&](const DeviceWork& work) { return work.step >= end; });
+  std::erase_if(trace.arrivals, [&](const RankArrival& at) { return at.step >= end; });
+  std::erase_if(trace.memory_changes, [&](const MemoryChange& made) { return made.at >= until; });
+  std::erase_if(trace.clocks, [&](const ClockReading& read) { return read.at >= until; });
+  if (trace.page_events)
+    std::erase_if(*trace.page_events, [&](const PageEvent& event) { return event.begin >= until; });
+  return trace;
+}
+
+TracedStep summary_of(const Trace& whole, const PlannedStep& plan) {
+  const Trace trace = counted_part(whole);
   require(trace.steps > 0, "a trace holds at least one step");
   TracedStep summary;
   summary.rank = trace.rank;
   add_counts(trace, plan, summary.values);
   add_page_events(trace, plan, summary.values);
-  summary.time = add_times(trace, plan, summary.values);
+  summary.time = add_times(whole, trace, plan, summary.values);
   summary.phases = phases_of(trace, plan);
   summary.copies = copies_of(trace);
   summary.work = work_of(trace, plan);

@@ -8,6 +8,9 @@
 
 namespace stepgate {
 
+// The trace without the steps that only close it.
+Trace counted_part(Trace);
+
 // Counts are over all that the host issued at the traced steps for operations of the plan, divided
 // by the steps; what belongs to the runner itself is left out, and fills that a library makes
 // within a kernel's launch are not counted. A count to which an operation contributes that does not

@@ -81,9 +81,10 @@ class Tracing {
             "the device recorded no trace of variant '" + plans_[index]->variant + "'";
         return;
       }
-      for (const Trace& trace : traces)
+      for (Trace& trace : traces) {
         round.ranks[index].push_back(summary_of(trace, plans_[index]));
-      timelines[index] = std::move(traces);
+        timelines[index].push_back(counted_part(std::move(trace)));
+      }
     }
     traced_.rounds.push_back(std::move(round));
     traced_.timelines = std::move(timelines);
@@ -112,12 +113,8 @@ class Tracing {
 
 std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_time) {
   std::set<std::int64_t> periods;
-  std::int64_t ahead = 0;  // of the step that issues it, at most: what the last steps do no more
-  for (const StepPlan& plan : plans) {
-    for (const Operation& operation : plan.operations) {
-      periods.insert(operation.every);
-      ahead = std::max<std::int64_t>(ahead, operation.ahead);
-    }
+  for (const PlannedStep& plan : plans) {
+    for (const PeriodicWork& work : plan.facts().periodic) periods.insert(work.every);
   }
   std::int64_t common = 1;
   for (const std::int64_t period : periods) {
@@ -125,8 +122,8 @@ std::int64_t traced_steps(std::span<const PlannedStep> plans, nanoseconds step_t
     const std::int64_t both = std::lcm(common, period);
     if (both <= most_traced_steps) common = both;
   }
-  const std::int64_t fewest = std::clamp<std::int64_t>(
-      time_to_trace / step_time, fewest_long_steps + ahead, most_short_steps + ahead);
+  const std::int64_t fewest =
+      std::clamp<std::int64_t>(time_to_trace / step_time, fewest_long_steps, most_short_steps);
   return (fewest + common - 1) / common * common;
 }
 
@@ -137,8 +134,13 @@ nanoseconds pilot_step_time(LoadedStep& step) {
 
 std::vector<Trace> trace_loaded(LoadedStep& step, const PlannedStep& plan, nanoseconds step_time,
                                 std::int64_t steps) {
-  return take_traces(step.run(
-      {.wash_out_steps = steps_until_steady(plan, step_time), .steps = steps, .trace = true}));
+  const std::int64_t closing = 1 + plan.facts().prefetch_depth;
+  std::vector<Trace> traces =
+      take_traces(step.run({.wash_out_steps = steps_until_steady(plan, step_time),
+                            .steps = steps + closing,
+                            .trace = true}));
+  for (Trace& trace : traces) trace.closing_steps = std::min(closing, trace.steps - 1);
+  return traces;
 }
 
 Traced trace_rounds(Device& device, std::span<const PlannedStep> plans,

@@ -35,8 +35,9 @@ std::int64_t traced_steps(std::span<const PlannedStep>, std::chrono::nanoseconds
 // A device that does not know the time may be as fast as it likes.
 std::chrono::nanoseconds pilot_step_time(LoadedStep&);
 
-// One trace of a loaded step, of every rank, once its queue is as deep as it gets. A step takes
-// about `step_time`, at least 1 ns. Empty where the device recorded none.
+// One trace of a loaded step, of every rank, once its queue is as deep as it gets: of so many steps
+// and those that close it. A step takes about `step_time`, at least 1 ns. Empty where the device
+// recorded none.
 std::vector<Trace> trace_loaded(LoadedStep&, const PlannedStep&, std::chrono::nanoseconds step_time,
                                 std::int64_t steps);
 

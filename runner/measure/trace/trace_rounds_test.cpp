@@ -74,13 +74,10 @@ TEST(TraceRounds, DoesNotWaitForWhatHappensTooRarely) {
   EXPECT_EQ(traced_steps(plans_with_periods({201}), nanoseconds(1000)), 20);
 }
 
-TEST(TraceRounds, TracesStepsThatStillCopyHoweverFarAhead) {
-  std::vector<PlannedStep> plans = plans_with_periods({1});
-  StepPlan ahead = plans.front();
-  ahead.operations.front().ahead = 3;
-  plans.push_back(with_facts(ahead));
-  EXPECT_EQ(traced_steps(plans, seconds(1)), 7);
-  EXPECT_EQ(traced_steps(plans, nanoseconds(1000)), 23);
+TEST(TraceRounds, TracesWholePeriodsOfWhatIsNoOperation) {
+  std::vector<StepPlan> plans = plans_named({"only"});
+  plans.front().loader = {.depth = 2, .restart_every = 80};
+  EXPECT_EQ(traced_steps(with_facts(plans), nanoseconds(1000)), 80);
 }
 
 TEST(TraceRounds, TracesFewerOfLongSteps) {
@@ -103,6 +100,7 @@ TEST(TraceRounds, KnowsEveryVariantOfEveryRound) {
   }
   ASSERT_EQ(traced.timelines.size(), 2u);
   for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().steps, 21);
+  for (const auto& ranks : traced.timelines) EXPECT_EQ(ranks.front().closing_steps, 0);
 }
 
 // The device is never idle in a steady step of long kernels, however shallow the queue began.
@@ -114,6 +112,27 @@ TEST(TraceRounds, TracesSteadySteps) {
   EXPECT_GE(plain.first_step, plans.front()->steps_in_flight);
   EXPECT_LT(traced.rounds.front().variants[0].values.at(Metric::gpu_idle), 0.001);
   EXPECT_GT(traced.rounds.front().variants[1].values.at(Metric::gpu_idle), 0.01);
+}
+
+// A kernel of 6 ms and 3 ms of the host behind the wait for it: a third, however few steps are
+// traced.
+TEST(TraceRounds, SeesAPauseForEveryStepAtEveryLengthOfAStep) {
+  for (const int microseconds : {20, 200, 2000, 6000, 40'000}) {
+    Knobs knobs;
+    knobs.transfer.host = HostMemory::resident;
+    knobs.model = {.kind = ModelKind::spin, .kernels = 1, .kernel_us = 2 * microseconds};
+    knobs.sync = {.where = SyncWhere::step, .how = SyncHow::device};
+    knobs.host.step_us = microseconds;
+    Scenario scenario;
+    scenario.name = "by_hand";
+    scenario.variants.push_back({"pausing", knobs, {}});
+    const std::vector<PlannedStep> plans = with_facts(build_step_plans(scenario, 1));
+    const auto device = simulated(3);
+    const TracedStep step = trace_rounds(*device, plans, {}).rounds.front().variants.front();
+    const double overhead = 25e-6;  // of a wait and a launch, about
+    EXPECT_NEAR(step.values.at(Metric::gpu_idle), 1 / 3.0, 0.001 + overhead / step.time.step)
+        << microseconds;
+  }
 }
 
 // A loader that makes a batch in 80 us for steps of 100 us lies 8 steps ahead only after 40 of

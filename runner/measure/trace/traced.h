@@ -23,6 +23,7 @@ struct TimeBreakdown {
   double step = 0;
   double math = 0;             // kernels that their arithmetic keeps busy
   double memory = 0;           // kernels that device memory keeps busy, and fills
+  double latency = 0;          // kernels that wait for one load after the other
   double copies = 0;           // copies while no kernel runs
   double communication = 0;    // collectives while neither does
   double idle_after_wait = 0;  // the device ran dry while the host waited for it

@@ -21,10 +21,16 @@ namespace {
 constexpr std::string_view first_words = "stepgate traces 1 ";  // 1: the format
 
 // The members of TimeBreakdown and PhaseSplit in the order in which they are written.
-constexpr double TimeBreakdown::*time_parts[] = {
-    &TimeBreakdown::step,          &TimeBreakdown::math,          &TimeBreakdown::memory,
-    &TimeBreakdown::copies,        &TimeBreakdown::communication, &TimeBreakdown::idle_after_wait,
-    &TimeBreakdown::idle_for_data, &TimeBreakdown::idle_for_host, &TimeBreakdown::idle_in_queue};
+constexpr double TimeBreakdown::*time_parts[] = {&TimeBreakdown::step,
+                                                 &TimeBreakdown::math,
+                                                 &TimeBreakdown::memory,
+                                                 &TimeBreakdown::latency,
+                                                 &TimeBreakdown::copies,
+                                                 &TimeBreakdown::communication,
+                                                 &TimeBreakdown::idle_after_wait,
+                                                 &TimeBreakdown::idle_for_data,
+                                                 &TimeBreakdown::idle_for_host,
+                                                 &TimeBreakdown::idle_in_queue};
 constexpr double PhaseSplit::*phase_parts[] = {&PhaseSplit::host_blocked, &PhaseSplit::device_busy,
                                                &PhaseSplit::host_waits, &PhaseSplit::copying};
 

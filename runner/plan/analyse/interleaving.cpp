@@ -47,13 +47,13 @@ struct Disturbance {
 
 }  // namespace
 
-std::string reason_against_interleaving(const StepPlan& plan) {
+std::string reason_against_interleaving(const StepPlan& plan,
+                                        std::span<const PeriodicWork> periodic) {
+  if (!periodic.empty())
+    return "'" + periodic.front().name + "' of '" + plan.variant + "' is not in every step";
   for (const Operation& operation : plan.operations) {
     if (operation.stream != compute_stream) {
       return "'" + operation.name + "' of '" + plan.variant + "' is not on the compute stream";
-    }
-    if (operation.every != 1) {
-      return "'" + operation.name + "' of '" + plan.variant + "' is not in every step";
     }
     if (operation.ahead != 0) {
       return "'" + operation.name + "' of '" + plan.variant + "' acts for another step";

@@ -3,9 +3,10 @@
 // and still take the time that they take alone.
 #pragma once
 
+#include <span>
 #include <string>
 
-#include "plan/step_plan.h"
+#include "plan/plan_facts.h"
 
 namespace stepgate {
 
@@ -13,6 +14,6 @@ namespace stepgate {
 // works beside the compute stream, waits for the device or for a loader, or asks the driver for
 // memory, all of which spends or saves time in the steps of others; or it does something in some
 // steps only, which a few of them hold or do not. Empty where they may.
-std::string reason_against_interleaving(const StepPlan&);
+std::string reason_against_interleaving(const StepPlan&, std::span<const PeriodicWork>);
 
 }  // namespace stepgate

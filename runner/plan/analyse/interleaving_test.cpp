@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/count/facts_of.h"
 #include "plan/testing/plan_by_hand.h"
 
 namespace stepgate {
@@ -13,7 +14,7 @@ template <class Set>
 std::string reason_with(Set set) {
   Knobs knobs = small_mlp();
   set(knobs);
-  return reason_against_interleaving(plan_of(knobs));
+  return facts_of(plan_of(knobs)).against_interleaving;
 }
 
 TEST(Interleaving, AllowsStepsThatOnlyQueueWorkAndKeepTheHostBusy) {
@@ -53,6 +54,11 @@ TEST(Interleaving, RefusesWhatHappensInSomeStepsOnly) {
   EXPECT_NE(reason_with([](Knobs& knobs) {
               knobs.log = {.every = 10, .via = LogVia::mean_on_device};
             }).find("not in every step"),
+            std::string::npos);
+  EXPECT_NE(reason_with([](Knobs& knobs) {
+              knobs.loader = {.depth = 2, .restart_every = 500, .start_us = 1000};
+              knobs.transfer.host = HostMemory::pinned;
+            }).find("'start of the loader's workers' of 'only' is not in every step"),
             std::string::npos);
 }
 

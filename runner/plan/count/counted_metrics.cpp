@@ -284,10 +284,11 @@ void count(const StepPlan& plan, PlanFacts& facts) {
   facts.counts[Metric::streams] = streams_in_use(plan);
   facts.counts[Metric::loader_threads] =
       plan.loader.depth > 0 ? static_cast<double>(plan.loader.workers) : 0;
-  if (plan.loader.depth > 0 && plan.loader.restart_every > 0) {
-    facts.counts[Metric::loader_starts_per_step] =
-        static_cast<double>(plan.loader.workers) / static_cast<double>(plan.loader.restart_every);
-  }
+  const bool restarts = plan.loader.depth > 0 && plan.loader.restart_every > 0;
+  facts.counts[Metric::loader_starts_per_step] =
+      restarts ? static_cast<double>(plan.loader.workers) /
+                     static_cast<double>(plan.loader.restart_every)
+               : 0;
   count_kinds_of_waits(plan, facts);
   if (plan.ranks.count > 1) count_collectives(plan, facts);
   facts.may_differ = that_may_differ(plan);

@@ -205,11 +205,28 @@ TEST(MeanTokens, AreThoseOfTheBatchesThatTakeTurns) {
   EXPECT_EQ(mean_tokens(plan_of(small_mlp())), 0);
 }
 
+TEST(PlanFacts, ListWhatHappensEverySoManyStepsWithItsPriceAndItsCounts) {
+  Knobs knobs = small_mlp();
+  knobs.log = {.every = 7, .via = LogVia::item};
+  knobs.loader = {
+      .wait_us = 100, .depth = 2, .workers = 2, .restart_every = 400, .start_us = 30'000};
+  const PlanFacts facts = facts_of(plan_of(knobs));
+  ASSERT_EQ(facts.periodic.size(), 2U);
+  EXPECT_EQ(facts.periodic[0].every, 7);
+  EXPECT_GT(facts.periodic[0].rough_seconds, 0);
+  EXPECT_TRUE(facts.periodic[0].counts.contains(Metric::host_waits_per_step));
+  EXPECT_EQ(facts.periodic[1].every, 400);
+  EXPECT_NEAR(facts.periodic[1].rough_seconds, 0.0301, 1e-9);
+  EXPECT_EQ(facts.periodic[1].counts, std::set{Metric::loader_starts_per_step});
+  knobs.loader.depth = 0;  // no workers to start
+  EXPECT_EQ(facts_of(plan_of(knobs)).periodic.size(), 1U);
+}
+
 TEST(PlanFacts, CountStartsOfTheLoadersWorkersWhereThereAreAny) {
   StepPlan plan;
   plan.batch_sizes = {1};
   plan.loader = {.depth = 2, .workers = 4};
-  EXPECT_EQ(facts_of(plan).count(Metric::loader_starts_per_step), std::nullopt);
+  EXPECT_EQ(facts_of(plan).count(Metric::loader_starts_per_step), 0);
   plan.loader.restart_every = 50;
   EXPECT_EQ(facts_of(plan).count(Metric::loader_starts_per_step), 0.08);
 }

@@ -23,7 +23,7 @@ struct RoughCost {
 
   double operator()(const LaunchKernel& launch) const {
     const RoughKernelTime time = rough_time_of(launch);
-    return call + std::max(time.math, time.memory);
+    return call + std::max({time.math, time.memory, time.latency});
   }
   double operator()(const CopyBytes& copy) const {
     const bool pageable = is_pageable(plan, copy);
@@ -84,16 +84,17 @@ RoughKernelTime rough_time_of(const LaunchKernel& launch) {
   const KernelWork work = work_of(launch);
   const auto loads_of = kernel(launch.kernel).dependent_loads;
   const std::int64_t loads = loads_of ? loads_of(launch.shape, launch.attributes).count : 0;
-  return {.math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
-          .memory = std::max(
-              static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second,
-              static_cast<double>(loads) * load)};
+  return {
+      .math = static_cast<double>(work.flops) / rough_flops_per_second(launch.dtype),
+      .memory = static_cast<double>(work.bytes_read + work.bytes_written) / rough_bytes_per_second,
+      .latency = static_cast<double>(loads) * load};
 }
 
-bool is_limited_by_math(const LaunchKernel& launch) {
-  if (kernel(launch.kernel).delay_microseconds) return true;
+KernelLimit limit_of(const LaunchKernel& launch) {
+  if (kernel(launch.kernel).delay_microseconds) return KernelLimit::math;
   const RoughKernelTime time = rough_time_of(launch);
-  return time.math > time.memory;
+  if (time.latency > std::max(time.math, time.memory)) return KernelLimit::latency;
+  return time.math > time.memory ? KernelLimit::math : KernelLimit::memory;
 }
 
 double rough_cost_of(const StepPlan& plan, const Operation& operation) {

@@ -82,12 +82,12 @@ class Played {
     call(operation_->captured
              ? graph_node_seconds
              : call_seconds + nanosecond * static_cast<double>(plan_.launch_host_nanoseconds));
-    const auto [math, memory] = rough_time_of(launch);
-    const double longest = std::max(math, memory);
+    const auto [math, memory, latency] = rough_time_of(launch);
+    const double longest = std::max({math, memory, latency});
     if (longest < kernel_floor_seconds) {
       work(kernel_floor_seconds, Bottleneck::launch);
     } else {
-      work(longest, math > memory ? gemms_in(launch.dtype) : Bottleneck::hbm);
+      work(longest, math == longest ? gemms_in(launch.dtype) : Bottleneck::hbm);
     }
   }
   void operator()(const CopyBytes& made) {

@@ -151,15 +151,21 @@ std::vector<std::string> slowest_first(const Mechanism& mechanism) {
 
 constexpr std::size_t most_whole_columns = 5;
 
-// Steps of one rank have no communication.
+// Steps of one rank have no communication, and few kernels wait for one load after the other.
 std::vector<TimePart> parts_shown(const Mechanism& mechanism) {
-  const bool communicates = std::ranges::any_of(
-      mechanism.variants,
-      [](const VariantMechanism& variant) { return variant.values.contains(Metric::comm_us); });
+  const auto any = [&](auto&& has) { return std::ranges::any_of(mechanism.variants, has); };
+  const bool communicates = any([](const VariantMechanism& variant) {
+    const auto time = variant.values.find(Metric::comm_us);
+    return time != variant.values.end() && time->second > 0;
+  });
+  const bool waits_for_loads =
+      any([](const VariantMechanism& variant) { return variant.time.latency > 0; });
   std::vector<TimePart> parts;
   for (int index = 0; index < time_part_count; ++index) {
     const auto part = static_cast<TimePart>(index);
-    if (part != TimePart::communication || communicates) parts.push_back(part);
+    if (part == TimePart::communication && !communicates) continue;
+    if (part == TimePart::latency && !waits_for_loads) continue;
+    parts.push_back(part);
   }
   return parts;
 }

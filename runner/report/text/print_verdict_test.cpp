@@ -171,6 +171,7 @@ std::string told(const Verdict& verdict) {
 
 TEST(PrintVerdict, TellsOneLineOfWhatHoldsAndAllOfAnythingElse) {
   Verdict good = on_gpu(verdict_of_fix(2000));
+  good.notes.clear();
   EXPECT_EQ(told(good), "scripted: holds after 6 rounds of 2 loads, 0.479 GPU seconds\n");
   good.notes = {"one", "two"};
   EXPECT_EQ(

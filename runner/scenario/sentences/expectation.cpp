@@ -131,7 +131,8 @@ bool compares_two_variants(const Expectation& expectation) {
   const MetricOf* left = only_metric(expectation.left);
   const MetricOf* right = only_metric(expectation.right);
   return left && right && left->metric == right->metric && left->kernel == right->kernel &&
-         left->variant != right->variant && !left->stored && !right->stored;
+         left->variant != right->variant && !left->stored && !right->stored &&
+         !is_of_few_steps(left->metric);
 }
 
 bool compares_high_percentiles(const Expectation& sentence) {

@@ -81,7 +81,7 @@ bool names_stored(const Expectation&);
 
 // Whether it is "a * x.metric" against "b * y.metric", of two variants of this run: swapping their
 // labels turns such a sentence round, and that is what a round deals. Only then has it an error
-// rate.
+// rate; of what a few steps decide it has none.
 bool compares_two_variants(const Expectation&);
 // The same of timed or traced evidence: a line of a suite.
 bool has_error_rate(const Expectation&);

@@ -197,6 +197,10 @@ constexpr std::array metric_rows{
     row(Metric::blocking_comm_us, traced, seconds,
         "time of a step in which nothing runs on the compute stream and its next operation waits "
         "for a collective that runs"),
+    row(Metric::step_ms_max, timed, seconds,
+        "longest step of a round; more steps have a longer one"),
+    row(Metric::slow_step_share, timed, ratio,
+        "share of a round's steps that take more than twice as long as their median"),
 };
 
 static_assert([] {
@@ -247,6 +251,10 @@ std::int64_t fewest_steps_of(Metric metric) {
 
 bool is_step_time(Metric metric) {
   return metric == Metric::step_ms_mean || percentile_of(metric) || is_rate(metric);
+}
+
+bool is_of_few_steps(Metric metric) {
+  return metric == Metric::step_ms_max || metric == Metric::slow_step_share;
 }
 
 bool describes_the_step(Metric metric) {

@@ -129,6 +129,9 @@ enum class Metric {
   skew_us,
   last_rank,
   blocking_comm_us,
+  // timed, of the few slow steps of a round
+  step_ms_max,
+  slow_step_share,
 };
 
 // Which values of a metric are better; of one that only describes a step none are.
@@ -156,6 +159,9 @@ std::int64_t fewest_steps_of(Metric);
 
 // How long a step takes, in one form or another.
 bool is_step_time(Metric);
+
+// Whether a few steps of a round decide it: an estimate, of which no rate is known.
+bool is_of_few_steps(Metric);
 
 // Whether it says which step it is and costs nothing by itself, so that more of it is no worse.
 bool describes_the_step(Metric);

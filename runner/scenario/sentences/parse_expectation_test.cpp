@@ -58,6 +58,14 @@ TEST(ParseExpectation, ReadsTheTimeOfOneKernel) {
       parsed("fix.kernel_us(layer_norm) <= 0.5 * baseline.kernel_us(rms_norm)")));
 }
 
+TEST(ParseExpectation, ClaimsNoErrorRateOfWhatFewStepsDecide) {
+  for (const char* metric : {"step_ms_max", "slow_step_share"}) {
+    const Expectation result = parsed(fmt::format("fix.{0} <= 0.5 * baseline.{0}", metric));
+    EXPECT_EQ(evidence_of(result), Evidence::timed);
+    EXPECT_FALSE(has_error_rate(result));
+  }
+}
+
 TEST(ParseExpectation, ReadsTheClassOfAVariant) {
   for (const char* text : {"fix.bound == copy", "fix.bound == \"copy\"", "fix.bound==copy"}) {
     const Expectation result = parsed(text);

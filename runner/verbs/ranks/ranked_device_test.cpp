@@ -329,7 +329,7 @@ TEST_F(RankedDevices, AreJudgedByTheWorstRankOfEachTracedMetric) {
   Traced traced = trace_rounds(*all, planned, {.rounds = 2});
   ASSERT_EQ(traced.rounds.size(), 2U) << traced.unavailable;
   EXPECT_EQ(reason_against_conformance(planned, traced), std::nullopt);
-  const VariantMechanism mechanism = mechanism_of(planned, traced, {}).variants.at(0);
+  const VariantMechanism mechanism = mechanism_of(planned, traced, {}, {}).variants.at(0);
   EXPECT_NEAR(mechanism.values.at(Metric::exposed_comm_us), 70 * microsecond, close);
   EXPECT_NEAR(mechanism.values.at(Metric::comm_overlap), 10. / 60, close);
   ASSERT_TRUE(mechanism.ranks);
