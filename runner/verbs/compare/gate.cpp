@@ -399,10 +399,14 @@ class Gate {
     return worker_request(arguments_, worker(program, std::move(more)), side);
   }
 
-  // A worker of one side that counts; null, and a finding, where there is none.
-  std::unique_ptr<Worker> start_counting(DuelSide side) {
+  std::unique_ptr<Worker> start_counting(DuelSide side) const {
+    return start_worker(counting_request(side, {}));
+  }
+
+  // The worker that counts for a side, once it has said hello; null, and a finding, where there is
+  // none.
+  std::unique_ptr<Worker> introduced(DuelSide side, std::unique_ptr<Worker> started) {
     try {
-      auto started = start_worker(counting_request(side, {}));
       (void)started->hello();
       return started;
     } catch (const WorkerError& error) {
@@ -421,10 +425,16 @@ class Gate {
 
   // Whether both are there and can be compared at all.
   bool introduce_both() try {
-    base_worker_ = start_counting(DuelSide::base);
+    // Both start at once, unless HEAD needs values that BASE finds first.
+    const bool apart = std::ranges::any_of(
+        base_, [](const Scenario& scenario) { return scenario.calibrate.has_value(); });
+    auto base_started = start_counting(DuelSide::base);
+    auto head_started = apart ? nullptr : start_counting(DuelSide::head);
+    base_worker_ = introduced(DuelSide::base, std::move(base_started));
     if (!base_worker_) return false;
     calibrated_ = base_worker_->hello().calibrated;
-    head_worker_ = start_counting(DuelSide::head);
+    if (apart) head_started = start_counting(DuelSide::head);
+    head_worker_ = introduced(DuelSide::head, std::move(head_started));
     if (!head_worker_) return false;
     subject_.both = Introduction{base_worker_->hello(), head_worker_->hello()};
     const Hello& base = subject_.both->base;
