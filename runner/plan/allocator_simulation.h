@@ -27,6 +27,9 @@ struct AllocatorSimulation {
   std::int64_t live_after_empty_cache_bytes = 0;
   // In words, with the step and the operation; empty when nothing was refused.
   std::string first_refusal;
+  // So many steps pass before it asks the driver for the same again as a period earlier: before,
+  // its cache is still finding pieces that fit. Nothing where that is not known after these steps.
+  std::optional<std::int64_t> settled_after = {};
   // When memory can be used again depends on how far the streams are, which no plan knows: what is
   // reserved may be more than this.
   bool depends_on_streams = false;

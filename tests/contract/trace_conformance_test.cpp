@@ -2,6 +2,7 @@
 // What a plan counts and what a trace of it counts is the same: for every scenario of the suite and
 // every variant, and for every way to run a step. On the simulated device; what a planted fault
 // does shows that the comparison can fail.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -100,6 +101,29 @@ TEST(TraceConformance, HoldsWhereMemoryIsMadeAnewAtAChangeOfSize) {
     const auto device = simulated({.seed = 1});
     const Traced result = traced(*device, {&plan, 1});
     EXPECT_GE(compare(plan, result.rounds.front().variants.front()), 11);
+  }
+}
+
+// Long steps are traced soon after they begin, when a cache may still grow.
+TEST(TraceConformance, HoldsWhereAnAllocatorSettlesAfterItsFirstSteps) {
+  for (const char* profile :
+       {"baselines/nvidia-h200", "tests/profiles/l4", "tests/profiles/a100"}) {
+    for (const std::int64_t layers : {6, 10, 16}) {
+      const std::string text = fmt::format(
+          "claim = \"gathered weights in a cache\"\n"
+          "model = {{ kind = \"transformer\", layers = {}, hidden = 1024, seq = 256, dtype = "
+          "\"bf16\" }}\nbatch.size = 8\noptim.kind = \"adamw\"\n"
+          "ranks = {{ count = 2, shard = \"parameters\" }}\n"
+          "alloc = {{ with = \"caching\", when = \"op\" }}\n"
+          "[variant.a]\n[expect]\nnone = \"a.device_allocs_per_step == 0\"\n",
+          layers);
+      const std::vector<PlannedStep> plans =
+          with_facts(build_step_plans(parse_scenario(text, "a.toml"), 1));
+      ASSERT_FALSE(plans.front().facts().may_differ.contains(Metric::device_allocs_per_step));
+      const auto device = make_simulated_device(read_profile(source / profile / "device.toml"), {});
+      SCOPED_TRACE(fmt::format("{} layers on {}", layers, profile));
+      EXPECT_GE(compare(plans.front(), traced(*device, plans).rounds.front().variants.front()), 11);
+    }
   }
 }
 

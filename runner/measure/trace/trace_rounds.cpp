@@ -35,7 +35,9 @@ std::int64_t steps_until_steady(const PlannedStep& plan, nanoseconds step_time) 
                                  : time_to_settle;
   const std::int64_t patient = std::min(settle / step_time, most_traced_steps);
   const std::int64_t period = common_period(plan, most_traced_steps).value_or(1);
-  return std::max({wash_out_steps(plan, step_time), patient, period});
+  const auto& allocator = plan->allocator_simulation;
+  const std::int64_t settled = allocator ? allocator->settled_after.value_or(0) : 0;
+  return std::max({wash_out_steps(plan, step_time), patient, period, settled});
 }
 
 class Tracing {

@@ -95,8 +95,12 @@ class AllocatorRun {
       // As if the device kept up with the host; only frees across streams can tell.
       for (int stream = 0; stream < std::ssize(plan_.streams); ++stream) memory_.finish(stream);
       const bool repeats = (step + 1) % steps_apart == 0;
-      if (step >= 0 && repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
+      if (step < 0) continue;
+      asked_.push_back(allocator_.statistics().num_device_alloc +
+                       allocator_.statistics().num_device_free);
+      if (repeats) live.push_back(allocator_.statistics().allocated_bytes.all.current);
     }
+    simulation_.settled_after = settled_after(last_steps);
     finish(live, steps_apart);
     return CountedAllocations{simulation_, mean_calls()};
   }
@@ -110,6 +114,19 @@ class AllocatorRun {
       if (period > steps_) return steps_;
     }
     return period;
+  }
+
+  // Known where as many steps as it took, and two periods, have shown it.
+  std::optional<std::int64_t> settled_after(std::int64_t period) const {
+    const auto calls_of_period = [&](std::int64_t last) {
+      return asked_[static_cast<std::size_t>(last)] -
+             (last < period ? 0 : asked_[static_cast<std::size_t>(last - period)]);
+    };
+    std::int64_t settled = steps_ - period;
+    const std::int64_t of_last = calls_of_period(steps_ - 1);
+    while (settled > 0 && calls_of_period(settled + period - 2) == of_last) --settled;
+    if (std::max(2 * settled, settled + 2 * period) > steps_) return std::nullopt;
+    return settled;
   }
 
   void issue_step(std::int64_t step) {
@@ -257,6 +274,7 @@ class AllocatorRun {
   StepAllocator allocator_;
   std::vector<const Operation*> operations_;  // that the allocator carries out
   std::set<std::int64_t> refused_;            // steps given up that are still under way
+  std::vector<std::int64_t> asked_;           // calls of the driver until the end of each step
   bool steady_ = false;                       // within the last steps, in which everything repeats
   std::vector<Calls> calls_;                  // by operation, in these
   AllocatorSimulation simulation_;

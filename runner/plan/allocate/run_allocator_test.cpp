@@ -240,6 +240,41 @@ TEST(RunAllocator, LeavesToTheTraceOnlyTheDriversCallsThatStreamsDecide) {
   EXPECT_TRUE(may_differ(Metric::host_waits_per_step));
 }
 
+// Blocks of many sizes, the more the deeper the model: until each has found a piece of the cache
+// that fits, the driver is asked for more.
+TEST(RunAllocator, SaysAfterHowManyStepsItAsksForTheSame) {
+  std::int64_t latest = 0;
+  for (const std::int64_t layers : {4, 9, 10, 16}) {
+    for (const std::int64_t hidden : {512, 1024}) {
+      Knobs knobs = served(Allocator::caching, AllocWhen::op);
+      knobs.model = {.kind = ModelKind::transformer, .layers = layers, .hidden = hidden};
+      knobs.model.seq = 256;
+      knobs.model.vocab = 4096;
+      knobs.model.dtype = DType::bf16;
+      knobs.batch.size = 8;
+      knobs.optim.kind = OptimKind::adamw;
+      knobs.ranks.count = 2;
+      knobs.ranks.shard = Shard::parameters;
+      const StepPlan plan = planned(knobs);
+      const auto reserved_after = [&](std::int64_t steps) {
+        return std::get<CountedAllocations>(run_allocator(plan, steps))
+            .simulation.peak_reserved_bytes;
+      };
+      const auto settled = plan.allocator_simulation->settled_after;
+      ASSERT_TRUE(settled) << layers << " layers";
+      EXPECT_EQ(value(plan, Metric::device_allocs_per_step), 0);
+      EXPECT_EQ(reserved_after(*settled), reserved_after(*settled + 30)) << layers << " layers";
+      if (*settled > 1)
+        EXPECT_LT(reserved_after(*settled - 1), reserved_after(*settled)) << layers << " layers";
+      latest = std::max(latest, *settled);
+    }
+  }
+  EXPECT_GT(latest, 1) << "the first step would do";
+  Knobs leaking = served(Allocator::caching, AllocWhen::step);
+  leaking.alloc.leak_bytes = 1 << 20;
+  EXPECT_FALSE(planned(leaking).allocator_simulation->settled_after) << "it never does";
+}
+
 TEST(RunAllocator, KnowsThatWhatTheComputeStreamHasWaitedForIsFreeAtOnce) {
   Knobs knobs = served(Allocator::caching, AllocWhen::op);
   knobs.memory.offload = Offload::activations;

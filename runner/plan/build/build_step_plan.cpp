@@ -27,6 +27,8 @@
 namespace stepgate {
 namespace {
 
+constexpr std::int64_t most_steps_to_settle = 800;
+
 constexpr double nanoseconds_per_microsecond = 1000;
 
 std::int64_t smallest_size(const BatchKnobs& batch) {
@@ -277,7 +279,9 @@ Diagnostic too_large(const Variant& variant, const StepTooLarge& error) {
           "make the step smaller; what is largest in it: " + largest_knobs(variant.knobs)};
 }
 
-// What the step's allocator will do; in words why there cannot be a step.
+// What the step's allocator will do; in words why there cannot be a step. What a steady step asks
+// the driver for is known once the allocator has settled, for which it may take more steps than are
+// counted.
 std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   if (!plan.allocator) {
     const auto& allowed = plan.cap_bytes;
@@ -291,7 +295,15 @@ std::optional<CannotLoad> count_allocations(StepPlan& plan) {
   }
   const auto counted = run_allocator(plan, plan.counted_steps);
   if (const auto* cannot = std::get_if<CannotLoad>(&counted)) return *cannot;
-  const auto& [simulation, calls] = std::get<CountedAllocations>(counted);
+  auto [simulation, calls] = std::get<CountedAllocations>(counted);
+  std::int64_t steps = plan.counted_steps;
+  const bool may_settle = simulation.refused_steps == 0 && simulation.live_slope_bytes <= 0;
+  while (may_settle && !simulation.settled_after && 2 * steps <= most_steps_to_settle) {
+    steps *= 2;
+    auto longer = std::get<CountedAllocations>(run_allocator(plan, steps));
+    simulation.settled_after = longer.simulation.settled_after;
+    calls = std::move(longer.calls);
+  }
   plan.allocator_simulation = simulation;
   for (std::size_t index = 0; index < calls.size(); ++index) {
     Action& action = plan.operations[index].action;
