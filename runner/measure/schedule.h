@@ -40,11 +40,12 @@ std::int64_t wash_out_steps(const PlannedStep&, std::chrono::nanoseconds step_ti
 // Scored steps a segment, as many for every variant: means, maxima and percentiles of different
 // numbers of steps are biased against each other where some steps take far longer than others.
 // About 5 ms of the fastest variant or 8 ms of the slowest, whichever are fewer steps, and no
-// fewer than the slowest one washes out, at most knobs.steps; no fewer than half of knobs.fewest_steps,
-// since a round has two. Then as many as make it hold whole periods of everything in the plans that
-// happens every n steps, so that every segment pays for the same rare operations: where knobs.steps
-// allows it, and beyond that where it takes no variant longer than 100 ms, or than leaves time for
-// twelve rounds. `step_times` are those of the plans, in their order.
+// fewer than the slowest one washes out, at most knobs.steps; no fewer than half of
+// knobs.fewest_steps, since a round has two. Then as many as make it hold whole periods of
+// everything in the plans that happens every n steps, so that every segment pays for the same rare
+// operations: where knobs.steps allows it, and beyond that where it takes no variant longer than
+// 100 ms, or than leaves time for twelve rounds. `step_times` are those of the plans, in their
+// order.
 std::int64_t segment_steps(std::span<const PlannedStep>, const MeasureKnobs&,
                            std::span<const std::chrono::nanoseconds> step_times);
 

@@ -13,6 +13,7 @@
 #include "judge/judge_suite.h"
 #include "judge/sentences/timed_sentence.h"
 #include "judge/verdict/words.h"
+#include "measure/schedule.h"
 #include "stats/e_process.h"
 #include "support/seconds.h"
 #include "support/text/diagnostic.h"
@@ -150,6 +151,8 @@ class WorkTest {
                                                      seconds(work.claimed));
     bet(believed, hidden());
     longest_launch_ = std::max(longest_launch_, steps() - before);
+    segment_steps_ = work.superblocks.front().front().steps;
+    periodic_ = work.periodic;
     ++pairs_;
     superblocks_ += std::ssize(work.superblocks);
   }
@@ -163,6 +166,10 @@ class WorkTest {
   std::int64_t steps() const { return static_cast<std::int64_t>(totals_[0].steps); }
   std::optional<double> step_seconds(DuelSide side) const {
     return totals_[static_cast<std::size_t>(side)].step_seconds();
+  }
+  std::int64_t segment_steps() const { return segment_steps_; }
+  std::span<const PeriodicWork> periodic(DuelSide side) const {
+    return periodic_[static_cast<std::size_t>(side)];
   }
   const TimedSentence& sentence() const { return sentence_; }
   std::optional<double> accepted_growth() const { return accepted_growth_; }
@@ -255,6 +262,8 @@ class WorkTest {
   double in_total_ = 0;  // log(head's step time / base's) over all pairs
   RobustScale hidden_;
   std::int64_t stops_early_ = 0;
+  std::int64_t segment_steps_ = 0;  // of the last pair
+  decltype(WorkInPair::periodic) periodic_;
   std::int64_t earlier_pairs_ = 0;
   std::int64_t pairs_ = 0;
   std::int64_t superblocks_ = 0;
@@ -385,6 +394,47 @@ std::string clocks_in_words(const WorkTest& test) {
              : "";
 }
 
+// What both sides do too rarely for their segments, and at what price as they say.
+class RareWork {
+ public:
+  RareWork(const WorkTest& test, const WorkVerdict& work)
+      : steps_(test.segment_steps()),
+        base_(uncovered_work(test.periodic(DuelSide::base), steps_)),
+        head_(uncovered_work(test.periodic(DuelSide::head), steps_)),
+        base_step_(work.base_step_seconds.value_or(1)),
+        head_step_(work.head_step_seconds.value_or(1)) {}
+
+  // Whether the ratio would be nearer to its limit with it by more than a fifth of the way.
+  bool matters(double ratio, double margin) const {
+    const double change = std::log1p(head_.seconds_a_step / head_step_) -
+                          std::log1p(base_.seconds_a_step / base_step_);
+    const double way = std::log1p(margin) - std::log(ratio);
+    return change * way > 0 && std::abs(change) > negligible_share * std::abs(way);
+  }
+
+  // Empty where what it costs, the same on both sides, is little.
+  std::string in_words(double margin) const {
+    const UncoveredWork& rarer = head_.rarest ? head_ : base_;
+    const double share =
+        std::max(head_.seconds_a_step / head_step_, base_.seconds_a_step / base_step_);
+    if (share <= negligible_share * std::log1p(margin)) return "";
+    const auto price = [](const UncoveredWork& work) {
+      return stepgate::in_words(work.seconds_a_step, MetricUnit::seconds);
+    };
+    return fmt::format(
+        "; '{}' happens every {} steps and a segment holds {}: what it costs, by the plans {} a "
+        "step of BASE and {} of HEAD, is not in what was measured",
+        rarer.rarest->name, rarer.rarest->every, steps_, price(base_), price(head_));
+  }
+
+ private:
+  std::int64_t steps_;
+  UncoveredWork base_;
+  UncoveredWork head_;
+  double base_step_;
+  double head_step_;
+};
+
 WorkVerdict judge_work(const std::string& name, const WorkTest& test, bool refuted_among_others,
                        const DuelSettings& settings) {
   WorkVerdict work;
@@ -412,7 +462,13 @@ WorkVerdict judge_work(const std::string& name, const WorkTest& test, bool refut
       work.outcome == Outcome::undecided && work.pairs >= fewest_pairs_to_hold(settings) &&
       (work.timed->held_back_by_total ||
        work.timed->rounds_missing.value_or(2 * most_within_reach) > most_within_reach);
-  work.reason = reason_of(work, settings) + clocks_in_words(test);
+  const RareWork rare(test, work);
+  const bool in_doubt = rare.matters(work.timed->ratio, work.margin);
+  if (in_doubt && (work.outcome == Outcome::holds || work.outcome == Outcome::refuted)) {
+    work.outcome = Outcome::undecided;
+    work.out_of_reach = true;
+  }
+  work.reason = reason_of(work, settings) + clocks_in_words(test) + rare.in_words(work.margin);
   return work;
 }
 

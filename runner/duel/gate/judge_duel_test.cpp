@@ -495,6 +495,37 @@ TEST_F(JudgeDuel, LooksAtEveryPairOnceWhetherItStopsOrJudges) {
   EXPECT_DOUBLE_EQ(verdict.works.at(0).head_step_seconds.value(), 0.002);
 }
 
+// Steps of a millisecond, 20 in a segment: what happens every 1500 of them is in few or none.
+TEST_F(JudgeDuel, LeavesUndecidedWhatWorkThatIsRarerThanASegmentCouldTurn) {
+  DuelScript script;
+  make_noisy(script, 0, 0.001, 0.001, 7);
+  const DuelSettings settings{.margin = 0.02};
+  DuelRequest request = request_of(script, 7, 12);
+  request.undecided = undecided_works(script.works, settings);
+  DuelMeasurement measured = measure_duel(request);
+  const auto judged = [&](double base_seconds, double head_seconds, std::int64_t every) {
+    for (LaunchPair& pair : measured.pairs) {
+      pair.works.front().periodic = {
+          {{{.name = "start", .every = every, .rough_seconds = base_seconds}},
+           {{.name = "start", .every = every, .rough_seconds = head_seconds}}}};
+    }
+    return judge_duel(request.introduction, {script.works, {}}, measured, settings).works.front();
+  };
+  const WorkVerdict slower = judged(0.2, 0.6, 1500);  // by 23 % in truth
+  EXPECT_EQ(slower.outcome, Outcome::undecided) << slower.reason;
+  EXPECT_TRUE(slower.out_of_reach);
+  EXPECT_NE(slower.reason.find("'start' happens every 1500 steps and a segment holds 20: what it "
+                               "costs, by the plans 133.3 us a step of BASE and 400 us of HEAD"),
+            std::string::npos)
+      << slower.reason;
+  EXPECT_EQ(judged(0.2, 0.6, 10).outcome, Outcome::holds) << "two whole periods";
+  EXPECT_EQ(judged(0.6, 0.2, 1500).outcome, Outcome::holds) << "further from the limit";
+  const WorkVerdict same = judged(0.2, 0.2, 1500);
+  EXPECT_EQ(same.outcome, Outcome::holds) << same.reason;
+  EXPECT_NE(same.reason.find("is not in what was measured"), std::string::npos) << same.reason;
+  EXPECT_EQ(judged(0.002, 0.002, 1500).reason.find("start"), std::string::npos);
+}
+
 TEST_F(JudgeDuel, AllowsAWorkMoreWhereItHasAMarginOfItsOwn) {
   DuelScript script;
   script.works = {"strict", "noisy"};

@@ -162,14 +162,18 @@ class Duel {
     Plan& how = plan(work);
     std::int64_t period = 1;
     std::int64_t wash_out = fewest_wash_out_steps;
-    for (const Loaded& loaded : load_both(request_.works[static_cast<std::size_t>(work)])) {
+    std::array<Loaded, 2> both = load_both(request_.works[static_cast<std::size_t>(work)]);
+    for (const Loaded& loaded : both) {
       period = std::max(period, loaded.period_steps);
       wash_out = std::max(wash_out, loaded.wash_out_steps);
     }
     claimed_ = nanoseconds(0);
     const nanoseconds begin = request_.clock();
     if (how.steps == 0) choose_steps(how, period, wash_out, first);
-    WorkInPair result{.work = work, .wash_out_steps = how.wash_out_steps, .superblocks = {}};
+    WorkInPair result{.work = work,
+                      .wash_out_steps = how.wash_out_steps,
+                      .superblocks = {},
+                      .periodic = {std::move(both[0].periodic), std::move(both[1].periodic)}};
     for (int segment = 0; segment < request_.warm_up_segments; ++segment) {
       for (const DuelSide side : {first, other(first)}) run_segment(segment_of(how), side);
     }

@@ -48,6 +48,8 @@ struct WorkInPair {
   // both sides say that their steps took, with what requests cost.
   std::chrono::nanoseconds passed{0};
   std::chrono::nanoseconds claimed{0};
+  // What each side says that it does only every so many steps.
+  std::array<std::vector<PeriodicWork>, both_sides.size()> periodic = {};
 };
 
 // A fresh process of each side.

@@ -96,11 +96,14 @@ TEST(Duel, GivesSegmentsTwentyMillisecondsOfTheFasterSideAndBothTheSameSteps) {
 
 TEST(Duel, RunsWholePeriodsAndTheLongestWashOutThatASideAsksFor) {
   DuelScript script = steady(1);
-  script.loaded = {.wash_out_steps = 9, .period_steps = 16};
+  script.loaded = {
+      .wash_out_steps = 9, .period_steps = 16, .periodic = {{.name = "log", .every = 16}}};
   const DuelMeasurement measured = measure_duel(request_of(script, 1, 1));
   EXPECT_EQ(measured.pairs.at(0).works.at(0).wash_out_steps, 9);
   EXPECT_EQ(measured.pairs.at(0).works.at(0).superblocks.at(0)[0].steps, 32);
   EXPECT_EQ(script.runs.back().second.wash_out_steps, 9);
+  for (const auto& of_side : measured.pairs.at(0).works.at(0).periodic)
+    EXPECT_EQ(of_side.at(0).every, 16);
 }
 
 TEST(Duel, DoesNotRunAStepOfSecondsMoreThanItMust) {

@@ -70,6 +70,16 @@ class Reader {
     return least;
   }
 
+  // A number from 0 up.
+  double amount(const char* key) {
+    const Json* value = member(key);
+    if (value == nullptr) return 0;
+    const double read = value->is_number() ? value->get<double>() : -1;
+    if (!std::isfinite(read) || read < 0)
+      refuse(fmt::format("has '{}' {}, which is no number from 0 up", key, short_form(*value)));
+    return read;
+  }
+
   std::string name(const char* key) {
     const Json* value = member(key);
     return value == nullptr ? std::string() : name_in(*value, key);
@@ -118,6 +128,17 @@ class Reader {
         return {};
       }
       read.push_back({name_in(item->at("scenario"), key), words_in(item->at("why"), key)});
+    }
+    return read;
+  }
+
+  std::vector<PeriodicWork> periodic(const char* key) {
+    std::vector<PeriodicWork> read;
+    for (const Json* item : items(key)) {
+      Reader each(json_line(*item));
+      read.push_back({.name = each.name("name"), .every = each.number("every", 1, most_steps)});
+      read.back().rough_seconds = each.amount("seconds");
+      if (!each.fact().empty()) refuse(fmt::format("has '{}' of which one {}", key, each.fact()));
     }
     return read;
   }
@@ -280,8 +301,15 @@ std::string to_line(const StepCounts& counts) {
 }
 
 std::string to_line(const Loaded& loaded) {
-  return json_line(
-      {{"loaded", true}, {"wash_out", loaded.wash_out_steps}, {"period", loaded.period_steps}});
+  Json periodic = Json::array();
+  for (const PeriodicWork& work : loaded.periodic) {
+    periodic.push_back(
+        {{"name", work.name}, {"every", work.every}, {"seconds", work.rough_seconds}});
+  }
+  return json_line({{"loaded", true},
+                    {"wash_out", loaded.wash_out_steps},
+                    {"period", loaded.period_steps},
+                    {"periodic", std::move(periodic)}});
 }
 
 std::string to_line(const Ran& ran) {
@@ -353,6 +381,7 @@ Answer<Loaded> read_loaded(std::string_view line) {
     if (!reader.flag("loaded")) reader.refuse("has 'loaded' false");
     if (reader.has("wash_out")) loaded.wash_out_steps = reader.number("wash_out", 0, most_steps);
     if (reader.has("period")) loaded.period_steps = reader.number("period", 1, most_steps);
+    if (reader.has("periodic")) loaded.periodic = reader.periodic("periodic");
     return loaded;
   });
 }

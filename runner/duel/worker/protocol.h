@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "plan/plan_facts.h"
+
 namespace stepgate {
 
 // Changes whenever a worker of before would misunderstand or be misunderstood.
@@ -68,6 +70,9 @@ struct Hello {
 struct Loaded {
   std::int64_t wash_out_steps = 0;  // the fewest that a run should begin with
   std::int64_t period_steps = 1;    // what repeats every so many steps; runs are multiples of it
+  // What the work does only every so many steps, without the counts that it adds to: a run that is
+  // no multiple of them does not measure it. May be left out.
+  std::vector<PeriodicWork> periodic = {};
 };
 
 struct Ran {

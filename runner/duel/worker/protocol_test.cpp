@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "duel/worker/protocol.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,10 +33,16 @@ TEST(Protocol, WritesAnswersThatItReadsBack) {
   const Hello hello{
       .program = "p", .version = "1", .device = "d", .simulated = true, .works = {"a", "b"}};
   EXPECT_EQ(std::get<Hello>(read_hello(to_line(hello))), hello);
-  const auto loaded =
-      std::get<Loaded>(read_loaded(to_line(Loaded{.wash_out_steps = 5, .period_steps = 2})));
+  const auto loaded = std::get<Loaded>(
+      read_loaded(to_line(Loaded{.wash_out_steps = 5,
+                                 .period_steps = 2,
+                                 .periodic = {{"evaluate", 500, 0.25, {}}, {"log", 2, 0, {}}}})));
   EXPECT_EQ(loaded.wash_out_steps, 5);
   EXPECT_EQ(loaded.period_steps, 2);
+  ASSERT_EQ(loaded.periodic.size(), 2U);
+  EXPECT_EQ(loaded.periodic[0].name, "evaluate");
+  EXPECT_EQ(loaded.periodic[0].every, 500);
+  EXPECT_EQ(loaded.periodic[0].rough_seconds, 0.25);
   const auto ran =
       std::get<Ran>(read_ran(to_line(Ran{.steps = 9, .elapsed = std::chrono::nanoseconds(77)})));
   EXPECT_EQ(ran.steps, 9);
@@ -99,6 +106,13 @@ TEST(Protocol, LeavesOutWhatAWorkerNeedNotSay) {
   EXPECT_FALSE(hello.simulated);
   EXPECT_EQ(std::get<Hello>(read_hello(to_line(hello))), hello) << "nor when it is written again";
   EXPECT_EQ(std::get<Loaded>(read_loaded(R"({"loaded":true})")).period_steps, 1);
+  for (const char* wrong :
+       {R"(["log"])", R"([{"name":"log"}])", R"([{"name":"log","every":0,"seconds":1}])",
+        R"([{"name":"log","every":5,"seconds":-1}])", R"([7])", R"({"name":"log"})",
+        R"([{"name":"a\u0007b","every":5,"seconds":1}])"}) {
+    const auto answer = read_loaded(fmt::format(R"({{"loaded":true,"periodic":{}}})", wrong));
+    EXPECT_TRUE(std::holds_alternative<Problem>(answer)) << wrong;
+  }
 }
 
 TEST(Protocol, IgnoresFieldsThatItDoesNotKnow) {

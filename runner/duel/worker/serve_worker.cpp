@@ -102,7 +102,8 @@ class Server {
     loaded_ = std::move(step);
     return to_line(
         Loaded{.wash_out_steps = wash_out_steps(plan, *pilot.elapsed / worker_pilot_steps),
-               .period_steps = common_period(plan, longest_period).value_or(1)});
+               .period_steps = common_period(plan, longest_period).value_or(1),
+               .periodic = plan.facts().periodic});
   }
 
   std::optional<std::string> answer(const RunSteps& run) {

@@ -63,16 +63,10 @@ bool reaches_a_limit(double change, const Expectation& sentence, double ratio) {
 // What happens more rarely than every so many steps moves no such percentile: not by a tenth of the
 // steps beyond it.
 std::int64_t rarest_seen_by(Metric metric) {
-  switch (metric) {
-    case Metric::step_ms_p50:
-      return 20;
-    case Metric::step_ms_p95:
-      return 200;
-    case Metric::step_ms_p99:
-      return 1000;
-    default:
-      return std::numeric_limits<std::int64_t>::max();
-  }
+  constexpr double of_those_beyond = 10;
+  const auto percentile = percentile_of(metric);
+  return percentile ? std::llround(of_those_beyond / (1 - *percentile))
+                    : std::numeric_limits<std::int64_t>::max();
 }
 
 class Doubts {
@@ -161,9 +155,10 @@ class Doubts {
 std::optional<std::string> doubt_about_rare_work(const Expectation& sentence,
                                                  std::span<const PlannedStep> plans,
                                                  const Measurement& measurement, double ratio) {
+  if (measurement.rounds.empty()) return std::nullopt;
   for (const bool of_left : {true, false}) {
     for (const MetricOf& metric : metrics_in(of_left ? sentence.left : sentence.right)) {
-      if (metric.stored) continue;
+      if (metric.stored || row_of(metric.metric).evidence != Evidence::timed) continue;
       const std::size_t variant = plan_named(plans, metric.variant);
       const std::int64_t segment = measurement.variants[variant].segment_steps;
       const UncoveredWork uncovered =

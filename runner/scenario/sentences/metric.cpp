@@ -39,8 +39,10 @@ constexpr std::array metric_rows{
         "median time of a step, from one to the next by the device's clock, over all scored steps "
         "of a "
         "round"),
-    row(Metric::step_ms_p95, timed, seconds, "time that 95% of the steps stay within; a round has 60 steps of a variant for it"),
-    row(Metric::step_ms_p99, timed, seconds, "time that 99% of the steps stay within; a round has 300 steps of a variant for it"),
+    row(Metric::step_ms_p95, timed, seconds,
+        "time that 95% of the steps stay within; a round has 60 steps of a variant for it"),
+    row(Metric::step_ms_p99, timed, seconds,
+        "time that 99% of the steps stay within; a round has 300 steps of a variant for it"),
     row(Metric::samples_per_s, timed, per_second,
         "samples trained on in a second, by all ranks together", Better::more),
     row(Metric::samples_per_s_per_rank, timed, per_second,
@@ -199,8 +201,8 @@ constexpr std::array metric_rows{
         "for a collective that runs"),
     row(Metric::step_ms_max, timed, seconds,
         "longest step of a round; more steps have a longer one"),
-    row(Metric::slow_step_share, timed, ratio,
-        "share of a round's steps that take more than twice as long as their median"),
+    share(Metric::slow_step_share, timed,
+          "share of a round's steps that take more than twice as long as their median"),
 };
 
 static_assert([] {
