@@ -86,8 +86,9 @@ def tails(sentence, rounds):  # contrasts of a high percentile, and log(left / r
     rank = lambda own: sorted(sum(own, []))[math.ceil(share * sum(map(len, own)) - 1e-9) - 1]
     units = [math.sqrt(math.prod(sorted(own)[math.ceil(len(own) / 2 - 1e-9) - 1] for own in pair)) for pair in zip(left, right)]
     left, right = ([[time / unit for time in own] for own, unit in zip(side, units)] for side in (left, right))
-    return ([beyond(left[:n], right[:n], share) for n in range(1, len(rounds) + 1)],
-            [math.log(rank(times[0][:n])) - math.log(factor * rank(times[1][:n])) for n in range(1, len(rounds) + 1)])
+    first = lambda n: next(k for k in range(n) if k == n - 1 or sum(map(len, left[k:n])) <= 6000)  # of those that are remembered
+    return ([beyond(left[first(n):n], right[first(n):n], share) for n in range(1, len(rounds) + 1)],
+            [math.log(rank(times[0][first(n):n])) - math.log(factor * rank(times[1][first(n):n])) for n in range(1, len(rounds) + 1)])
 
 def error_of_ratio(rounds):  # of total times, by how rounds scatter
     left, right = map(sum, zip(*rounds))

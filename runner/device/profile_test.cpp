@@ -43,6 +43,9 @@ class ProfileFile : public testing::Test {
     profile.compute.tf32_flops_per_second = 4e14;
     profile.compute.bf16_flops_per_second = 8e14;
     profile.host.launch_nanoseconds = 3400;
+    profile.noise.slower_after_steps = 500;  // written only where they do something
+    profile.noise.slower_by = 0.05;
+    profile.noise.slower_each_step = 0.0001;
     profile.compute.memory_bytes_per_second = 4.25e12;
     profile.compute.l1_latency_nanoseconds = 21;
     profile.compute.l2_latency_nanoseconds = 140;

@@ -12,19 +12,6 @@
 namespace stepgate {
 namespace {
 
-TailThreshold threshold_of(std::span<const double> pool, double percentile) {
-  TailThreshold threshold{.value = nearest_rank({pool.begin(), pool.end()}, percentile)};
-  double above = 0;
-  double equal = 0;
-  for (const double value : pool) {
-    above += value > threshold.value ? 1 : 0;
-    equal += value == threshold.value ? 1 : 0;
-  }
-  const double wanted = (1 - percentile) * static_cast<double>(pool.size());
-  threshold.share_of_equals = std::clamp((wanted - above) / equal, 0.0, 1.0);
-  return threshold;
-}
-
 double share_beyond(std::span<const double> values, const TailThreshold& threshold) {
   double beyond = 0;
   for (const double value : values) {
@@ -61,6 +48,24 @@ TailCounts::Round TailCounts::in_own_units(const Round& round, double factor) {
   return scaled;
 }
 
+TailThreshold TailCounts::threshold_of(const std::deque<Round>& scaled) const {
+  std::vector<double> pool;
+  for (const Round& round : scaled) {
+    append(round.left, pool);
+    append(round.right, pool);
+  }
+  const double wanted = (1 - percentile_) * static_cast<double>(pool.size());
+  TailThreshold threshold{.value = nearest_rank(pool, percentile_)};
+  double above = 0;
+  double equal = 0;
+  for (const double value : pool) {
+    above += value > threshold.value ? 1 : 0;
+    equal += value == threshold.value ? 1 : 0;
+  }
+  threshold.share_of_equals = std::clamp((wanted - above) / equal, 0.0, 1.0);
+  return threshold;
+}
+
 // The difference of the shares beyond, over its standard deviation where both sides are equal.
 double TailCounts::contrast_of(const Round& round, const TailThreshold& threshold) const {
   const double variance =
@@ -73,10 +78,14 @@ double TailCounts::contrast_of(const Round& round, const TailThreshold& threshol
 double TailCounts::add(std::span<const double> left, std::span<const double> right) {
   require(!left.empty() && !right.empty(), "a round has values of both sides");
   rounds_.push_back({.left = {left.begin(), left.end()}, .right = {right.begin(), right.end()}});
-  const Round scaled = in_own_units(rounds_.back(), factor_);
-  append(scaled.left, pool_);
-  append(scaled.right, pool_);
-  return contrast_of(scaled, threshold_of(pool_, percentile_));
+  scaled_.push_back(in_own_units(rounds_.back(), factor_));
+  values_ += left.size();
+  while (values_ > most_values_a_side && rounds_.size() > 1) {
+    values_ -= rounds_.front().left.size();
+    rounds_.pop_front();
+    scaled_.pop_front();
+  }
+  return contrast_of(scaled_.back(), threshold_of(scaled_));
 }
 
 std::vector<double> TailCounts::all_of(std::vector<double> Round::*side) const {
@@ -94,14 +103,9 @@ double TailCounts::right_percentile() const {
 }
 
 std::vector<double> TailCounts::contrasts_at(double factor) const {
-  std::vector<Round> scaled;
-  std::vector<double> pool;
-  for (const Round& round : rounds_) {
-    scaled.push_back(in_own_units(round, factor));
-    append(scaled.back().left, pool);
-    append(scaled.back().right, pool);
-  }
-  const TailThreshold threshold = threshold_of(pool, percentile_);
+  std::deque<Round> scaled;
+  for (const Round& round : rounds_) scaled.push_back(in_own_units(round, factor));
+  const TailThreshold threshold = threshold_of(scaled);
   std::vector<double> contrasts;
   for (const Round& round : scaled) contrasts.push_back(contrast_of(round, threshold));
   return contrasts;

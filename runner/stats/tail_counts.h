@@ -12,7 +12,8 @@
 // of both sides, so that a round in which everything is slower is not the only one that has a tail.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,9 @@ struct TailThreshold {
 
 class TailCounts {
  public:
+  // Of long runs the last rounds are all that is remembered, so many values a side or one round.
+  static constexpr std::size_t most_values_a_side = 6'000;
+
   // `percentile` in (0, 1): 0.99. Which percentile of the left side is compared with `factor` times
   // that of the right one, positive.
   explicit TailCounts(double percentile, double factor = 1);
@@ -38,11 +42,11 @@ class TailCounts {
   // heavier.
   double add(std::span<const double> left, std::span<const double> right);
 
-  // Of all values so far, by nearest rank. At least one round.
+  // Of the values so far, by nearest rank. At least one round.
   double left_percentile() const;
   double right_percentile() const;
 
-  // The factors with which the test of all rounds, at the threshold of all values, would reject
+  // The factors with which the test of these rounds, at the threshold of all values, would reject
   // neither side at half the level; a side is absent while too few rounds can reject anything.
   // About left / right, both as they were added.
   struct Interval {
@@ -59,14 +63,16 @@ class TailCounts {
 
   // In units of the round, with the right side times the factor.
   static Round in_own_units(const Round&, double factor);
-  double contrast_of(const Round&, const TailThreshold&) const;
+  TailThreshold threshold_of(const std::deque<Round>& scaled) const;
+  double contrast_of(const Round& scaled, const TailThreshold&) const;
   std::vector<double> contrasts_at(double factor) const;
   std::vector<double> all_of(std::vector<double> Round::*side) const;
 
   double percentile_;
   double factor_;
-  std::vector<Round> rounds_;
-  std::vector<double> pool_;  // of all rounds in those units, at the factor that is compared with
+  std::deque<Round> rounds_;  // the last ones
+  std::deque<Round> scaled_;  // the same in their own units, at the factor that is compared with
+  std::size_t values_ = 0;    // of their left sides
 };
 
 }  // namespace stepgate

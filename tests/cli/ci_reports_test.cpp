@@ -170,7 +170,7 @@ TEST_F(CiReports, WriteAPageThatShowsWhatDidNotHoldFirst) {
             "figure Memory of holding folded\n");
   const std::string page = text_of(place() / "out/r.html");
   for (const char* words : {"half the kernels take half the time", "3 * baseline.samples_per_s",
-                            "suite/refuted.toml:8", "6 rounds of", "simulated GPU seconds",
+                            "suite/refuted.toml:8", "5 rounds of", "simulated GPU seconds",
                             "a simulated ", "the limit is 3x", "0000000000000001"})
     EXPECT_TRUE(contains(page, words)) << words;
   EXPECT_EQ(simulate({"suite/holding.toml", "--report", "one.html"}).exit_code, 0);

@@ -207,7 +207,7 @@ TEST_F(RunVerb, TellsOneLineOfWhatHoldsUnlessAskedForAll) {
   const std::vector<std::string> call{"run",       "a.toml", "b.toml", "--device",
                                       "simulated", "--seed", "1"};
   const Finished brief = stepgate(call);
-  EXPECT_EQ(brief.out.find("SIMULATED a: holds after 6 rounds of 2 loads, "), 0U) << brief.out;
+  EXPECT_EQ(brief.out.find("SIMULATED a: holds after 5 rounds of 2 loads, "), 0U) << brief.out;
   EXPECT_FALSE(contains(brief.out, "a on a simulated")) << brief.out;
   EXPECT_TRUE(contains(brief.out, "\n\nb on a simulated")) << brief.out;
   EXPECT_TRUE(contains(brief.out, "  refuted         line  fix.samples_per_s >= 3")) << brief.out;
@@ -292,7 +292,7 @@ TEST_F(RunVerb, LeavesUndecidedWhatItsBudgetCannotDecide) {
   const Finished run = simulate({"endless.toml", "--budget", "0.2"});
   EXPECT_EQ(run.exit_code, 77) << run.out;
   EXPECT_TRUE(
-      contains(run.out, "its 0.2 s have room for 0 rounds, and no verdict takes fewer than 6"))
+      contains(run.out, "its 0.2 s have room for 1 round, and no verdict takes fewer than 5"))
       << run.out;
   EXPECT_TRUE(contains(run.out, "endless: undecided")) << run.out;
   write("few.toml", two_variants("fix.samples_per_s >= 1.5 * baseline.samples_per_s",
@@ -307,7 +307,7 @@ TEST_F(RunVerb, LeavesUndecidedWhatItsBudgetCannotDecide) {
 TEST_F(RunVerb, SaysBeforeTheFirstRoundWhatAVerdictWillCost) {
   write("holding.toml", holding);
   const Finished run = simulate({"holding.toml"});
-  EXPECT_EQ(run.out.find("holding: can hold after 6 rounds ("), 0U) << run.out;
+  EXPECT_EQ(run.out.find("holding: can hold after 5 rounds ("), 0U) << run.out;
 }
 
 TEST_F(RunVerb, EndsWhenInterruptedAndKeepsWhatWasDecided) {

@@ -84,10 +84,11 @@ TEST_F(CommandLine, TakesTheFolderScenariosWhenNoneIsNamed) {
   write("scenarios/a.toml", holding);
   const Finished checked = stepgate({"check"});
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
-  EXPECT_EQ(checked.out,
-            "scenarios/a.toml: 2 variants, 1 sentence\n"
-            "warning: scenarios/a.toml:8:9: [expect] has no exact sentence: a timed one says how "
-            "much, not why; add a count, such as fix.host_waits_per_step == 0\n");
+  EXPECT_EQ(
+      checked.out,
+      "scenarios/a.toml: 2 variants, 1 sentence\n"
+      "warning: scenarios/a.toml:8:9: [expect] has no exact sentence: a timed one says how "
+      "much, not why; add a count, such as fix.launches_per_step < baseline.launches_per_step\n");
 }
 
 TEST_F(CommandLine, ShowsThePlanOfASharedScenario) {

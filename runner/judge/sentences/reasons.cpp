@@ -251,7 +251,7 @@ std::string measured_in_words(const Expectation& sentence, const SentenceVerdict
   }
   std::string words =
       traced_values(sentence, verdict) + words_of(estimate.value) +
-      (compares_high_percentiles(sentence) ? " over all scored steps" : " in a typical round");
+      (compares_high_percentiles(sentence) ? " in the scored steps" : " in a typical round");
   if (const auto bound = bound_that_decided(verdict)) {
     words += *bound;
   } else if (estimate.interval) {
