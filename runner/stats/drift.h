@@ -14,8 +14,8 @@
 //   rise        0.8      0.7      4        19       38    9
 //   drift         0        0      0         0.1      0.5  0
 //
-// Where runs differ by 1 % AR(.8) makes drifts in 1.9 %, by 0.25 % a season rises in 40 % and drifts
-// in none. The median of when a drift of 0.3 % a week is shown, and a rise:
+// Where runs differ by 1 % AR(.8) makes drifts in 1.9 %, by 0.25 % a season rises in 40 % and
+// drifts in none. The median of when a drift of 0.3 % a week is shown, and a rise:
 //
 //   runs differ by                            0.1    0.25    0.5     1 %
 //   it begins with the first run: run      10, 6   12, 6  15, 10  20, 15

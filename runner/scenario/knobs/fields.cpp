@@ -371,8 +371,10 @@ constexpr std::array field_rows{
     unscored(field<&Settings::measure, &MeasureKnobs::warmup_steps>(
         "measure.warmup", or_word("auto", whole(0, 1000000)),
         "unscored steps at first; auto is until the step times are steady")),
-    field<&Settings::measure, &MeasureKnobs::steps>("measure.steps", whole(1, 1000000),
-                                                    "scored steps in a segment, at most; more where the file is silent and a percentile needs them"),
+    field<&Settings::measure, &MeasureKnobs::steps>(
+        "measure.steps", whole(1, 1000000),
+        "scored steps in a segment, at most; more where the file is silent and a percentile needs "
+        "them"),
     unscored(field<&Settings::measure, &MeasureKnobs::rounds>(
         "measure.rounds", whole(1, 1000000), "at most; measuring stops as soon as all is decided")),
     unscored(field<&Settings::measure, &MeasureKnobs::max_seconds>(
